@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -34,9 +35,26 @@ def worker_seconds() -> float | None:
     return _seconds(lambda process, name: process != os.getpid() and name != "java")
 
 
+def worker_megabytes() -> float | None:
+    """Return the most memory that one of these processes has ever had."""
+    most = 0
+    for process in _ours(lambda process, name: process != os.getpid() and name != "java"):
+        try:
+            status = Path(f"/proc/{process}/status").read_text()
+        except OSError:
+            continue
+        most = max([most, *(int(n) for n in re.findall(r"VmHWM:\s+(\d+) kB", status))])
+    return most / 1024 if most else None
+
+
 def _seconds(wanted: Callable[[int, str], bool]) -> float | None:
     if not Path("/proc/self/stat").exists():
         return None
+    return sum(_ours(wanted).values()) / os.sysconf("SC_CLK_TCK")
+
+
+def _ours(wanted: Callable[[int, str], bool]) -> dict[int, int]:
+    """Return the clock ticks of the processes that are wanted, this one and all below it."""
     parents: dict[int, int] = {}
     ticks: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
@@ -54,7 +72,7 @@ def _seconds(wanted: Callable[[int, str], bool]) -> float | None:
             process = parents.get(process, 0)
         return bool(process)
 
-    return sum(t for p, t in ticks.items() if is_ours(p)) / os.sysconf("SC_CLK_TCK")
+    return {process: spent for process, spent in ticks.items() if is_ours(process)}
 
 
 def spent(before: float | None, after: float | None) -> float | None:

@@ -5,11 +5,13 @@ of the query from its start to its end, after a small run of each; of several ru
 the one with the least processor time. Processor seconds are those of the JVM and the workers, and
 of the workers alone where none has ended (Linux only); on a busy machine they say more. `joins` is
 the same pattern in Spark SQL: two stream-stream joins with watermarks. `looked` is how many events
-were looked at for each of the pattern's types. `latency`: from a match's last event to its row in
-the sink, with a rate source.
+were looked at for each of the pattern's types; `state bytes` those of an event that is held at the
+end, `worker MB` the most memory that a worker ever had. `sustained`: micro-batches of a second's
+events, beside a plain mapInArrow over the same columns; what takes less than a second goes on
+without a backlog. `latency`: from a match's last event to its row in the sink, with a rate source.
 
-    python -m benchmarks.streaming [--events N] [--out FOLDER] [--cores N] [--only TEXT]
-                                   [--file-rows N] [--rate N]
+    python -m benchmarks.streaming [--events N] [--out FOLDER] [--cores N] [--only TEXT] [--runs N]
+                                   [--file-rows N] [--rate N] [--seconds N] [--quick]
 """
 
 from __future__ import annotations
@@ -28,7 +30,14 @@ import pyarrow.parquet as pq
 
 import cepkit as ck
 from benchmarks.results import show, write
-from benchmarks.spark_runs import options, processor_seconds, spent, worker_seconds
+from benchmarks.spark_runs import (
+    options,
+    processor_seconds,
+    spent,
+    worker_megabytes,
+    worker_seconds,
+)
+from cepkit.spark.streaming.state import from_bytes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -99,6 +108,7 @@ CASES = (
     Case("keyed, 1,000,000 keys", detection(KEYED), keys=1_000_000),
     Case("NOT at the end", detection(NOT_AT_THE_END)),
     Case("un-keyed", detection(UNKEYED)),
+    Case("un-keyed, slices", detection(UNKEYED, slice_seconds=10, buckets=4)),
     Case("keyed, timeouts", detection(KEYED, timeouts=True)),
 )
 
@@ -131,7 +141,8 @@ def measure(session: Any, case: Case, n: int, file_rows: int) -> dict[str, Any]:
     try:
         make_files(root / "in", n, case.keys, file_rows)
         reader = session.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1)
-        writer = case.rows(reader.parquet(str(root / "in"))).writeStream.format("parquet")
+        rows = case.rows(reader.parquet(str(root / "in")))
+        writer = rows.writeStream.format("parquet")
         writer = writer.option("checkpointLocation", str(root / "state"))
         all_before, workers_before = processor_seconds(), worker_seconds()
         began = time.perf_counter()
@@ -152,23 +163,74 @@ def measure(session: Any, case: Case, n: int, file_rows: int) -> dict[str, Any]:
             "events/CPU s": None if not total else n / total,
             "matches": session.read.parquet(str(root / "out")).count(),
             "looked": counts["looked"] / events if events else None,
+            "state bytes": state_bytes(session, rows, root / "state"),
+            "worker MB": worker_megabytes(),
         }
     finally:
         shutil.rmtree(root)
 
 
-def latency(session: Any, rate: int, seconds: float = 30.0) -> dict[str, Any]:
+def state_bytes(session: Any, rows: Any, checkpoint: Path) -> float | None:
+    """Return the bytes of an event that a query of cepkit's holds; None of others."""
+    if not hasattr(rows, "live"):
+        return None
+    states = session.read.format("statestore").load(str(checkpoint)).select("value.groupState.*")
+    held = size = 0
+    for state in states.collect():
+        size += len(state["events"])
+        held += len(from_bytes(rows.live.bucket, bytes(state["events"]), None).events)
+    return size / held if held else None
+
+
+def sustained(session: Any, name: str, rate: int, seconds: float) -> dict[str, Any]:
+    """Return how long micro-batches of so many events take."""
+    from pyspark.sql import functions as F
+
+    source = session.readStream.format("rate-micro-batch").option("rowsPerBatch", rate)
+    source = source.option("numPartitions", session.sparkContext.defaultParallelism)
+    source = source.option("advanceMillisPerBatch", 1000).load()
+    within = F.make_dt_interval(secs=F.expr("pmod(hash(value, 3), 1000000) / 1e6D"))
+    frame = _drawn(source, F.col("timestamp") + within)
+    rows = frame.mapInArrow(lambda batches: batches, COLUMNS)
+    if name != "mapInArrow":
+        rows = detection(KEYED)(frame)
+    folder = tempfile.mkdtemp(prefix="cepkit-streaming-")
+    writer = rows.writeStream.format("noop").option("checkpointLocation", folder)
+    query = writer.trigger(processingTime="0 seconds").start()
+    query.awaitTermination(seconds)
+    query.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+    took = [p.durationMs["triggerExecution"] / 1e3 for p in query.recentProgress if p.numInputRows]
+    took = took[len(took) // 3 :] or [np.nan]  # the first compile
+    median = float(np.median(took))
+    return {
+        "case": name,
+        "events a batch": rate,
+        "batches": len(took),
+        "median s": median,
+        "events/s": rate / median,
+    }
+
+
+def _drawn(source: DataFrame, time: Any) -> DataFrame:
+    """Return the rows of a rate source as events."""
+    from pyspark.sql import functions as F
+
+    return source.select(
+        time.alias("ts"),
+        F.expr("substring('ABCDEFGHIJ', cast(pmod(hash(value), 10) as int) + 1, 1)").alias("type"),
+        F.expr("pmod(hash(value, 1), 1000)").cast("long").alias("key"),
+        F.expr("pmod(hash(value, 2), 1000) / 10.0D").alias("price"),
+        F.col("value").alias("id"),
+    )
+
+
+def latency(session: Any, rate: int, seconds: float) -> dict[str, Any]:
     """Return how long after its last event a match is in the sink, at a rate of events."""
     from pyspark.sql import functions as F
 
     source = session.readStream.format("rate").option("rowsPerSecond", rate).load()
-    frame = source.select(
-        F.col("timestamp").alias("ts"),
-        F.expr("substring('ABCDEFGHIJ', cast(pmod(hash(value), 10) as int) + 1, 1)").alias("type"),
-        F.expr("pmod(hash(value, 1), 1000)").alias("key"),
-        F.expr("pmod(hash(value, 2), 1000) / 10.0D").alias("price"),
-        F.col("value").alias("id"),
-    )
+    frame = _drawn(source, F.col("timestamp"))
     stream = ck.events(frame, time="ts", type="type", lateness="0 seconds")
     delays: list[float] = []
 
@@ -196,11 +258,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = options("streaming")
     parser.add_argument("--file-rows", type=int, default=500_000)
     parser.add_argument("--only", default="")
-    parser.add_argument("--rate", type=int, default=50_000)
+    parser.add_argument("--rate", type=int, default=200_000, help="sustained; latency at half")
+    parser.add_argument("--seconds", type=float, default=60, help="of each run at a rate")
+    parser.add_argument("--quick", action="store_true", help="small: to see that it runs")
     given = parser.parse_args(arguments)
+    if given.quick:
+        given.events, given.file_rows, given.runs = 40_000, 20_000, 1
+        given.rate, given.seconds = 10_000, 20
     session = ck.get_session(cores=given.cores)
     chosen = [case for case in CASES if given.only in case.name]
-    for case in chosen:  # the JVM compiles as it runs, and so do the workers
+    for case in (
+        chosen if not given.quick else ()
+    ):  # the JVM compiles as it runs, and so do the workers
         measure(session, case, 4 * _WARM_ROWS, _WARM_ROWS)
     runs = [
         measure(session, case, given.events, given.file_rows)
@@ -211,10 +280,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         min((run for run in runs if run["case"] == case.name), key=lambda run: run["CPU s"] or 0)
         for case in chosen
     ]
-    show("streams of files", rows)
-    write(given.out, "streaming", rows)
+    if rows:
+        show("streams of files", rows)
+        write(given.out, "streaming", rows)
+    if given.only in "sustained":
+        names = ("keyed", "mapInArrow") * given.runs
+        at_rate = [sustained(session, name, given.rate, given.seconds) for name in names]
+        show("micro-batches of a rate source", at_rate)
+        write(given.out, "streaming_sustained", at_rate)
     if given.only in "latency":
-        delays = [latency(session, given.rate)]
+        delays = [latency(session, given.rate // 2, given.seconds)]
         show("latency, trigger 1 s, lateness 0", delays)
         write(given.out, "streaming_latency", delays)
 

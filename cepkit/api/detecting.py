@@ -52,8 +52,10 @@ def detect(
     sets: Literal["every", "maximal"] = "every",
     slice_seconds: float | None = None,
     slice_events: int | None = None,
+    adapt: str | Decision | Adaptation = "static",
     buckets: int | None = None,
     late: Literal["count", "collect"] = "count",
+    timeouts: bool = False,
 ) -> SeveralMatches | SeveralSparkMatches | StreamSeveralMatches: ...
 
 
@@ -120,7 +122,9 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
             what `.count()` gives, without making them. Under skip-till-next-match it makes no
             difference: a set takes all it can.
         slice_seconds: On Spark, the length of a time slice of un-keyed patterns; None chooses it
-            from the statistics so that a worker's memory is bounded.
+            from the statistics so that a worker's memory is bounded. Of a streaming DataFrame, the
+            length of slices that are dealt out to buckets, where one core is not enough for a
+            pattern without a key; None: one bucket has all events.
         slice_events: The same in events, for windows in events and contiguity.
         adapt: How the plan follows the stream: "static" not at all; "slices": each slice has the
             plan that is best for it; "auto": so only where it promises much less work; a
@@ -129,14 +133,16 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
             matches are the same. `.plans` says which plan was in force when, and why; the progress
             of each micro-batch says so of a streaming DataFrame.
         buckets: Of a streaming DataFrame, into how many buckets the keys of the pattern are hashed,
-            each of which one task evaluates; None: 16. A checkpoint keeps to the number.
+            each of which one task evaluates, or slices of time are dealt out; None: 16. A
+            checkpoint keeps to the number.
         late: Of a streaming DataFrame, whether events that come too late, or lie too far ahead, are
             only counted (in each micro-batch's progress), or rows as well: a column `kind` then
             says what a row is ("match", "late", "ahead"), `event` has the event.
         timeouts: Of a streaming DataFrame, whether partial matches that time out are rows as well,
-            of SEQ and AND: of the first variables in the order of the pattern, where no event came
-            in the window that could have been the next. `kind` is "timed-out", `awaited` the
-            variable that did not come, `window_end` when it could have come at the latest.
+            of SEQ (also with FIRST) and AND: of the first variables in the order of the pattern,
+            where no event came in the window that could have been the next. `kind` is "timed-out",
+            `awaited` the variable that did not come, `window_end` when it could have come at the
+            latest.
         route: Where the events of a Spark DataFrame are searched: "driver" fetches those that the
             pattern needs into this process, once (see `Stream.forget`); "workers" leaves them in
             Spark; "auto" fetches up to 64 MB, or what the session says as
@@ -182,21 +188,18 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
     if several:
         from cepkit.api.several import detect_several, detect_several_live
 
+        patterns: Any = pattern
+        if stream.lateness is not None:
+            _check_live_options(limit, slice_events)
+            return detect_several_live(
+                stream, patterns, plan, share, sets=sets, buckets=buckets, late=late,
+                slice_seconds=slice_seconds, timeouts=timeouts,
+                follow=None if adapt == "static" else partial(_live_plans, adapt, sets),
+            )  # fmt: skip
         if adapt != "static":
             raise UnsupportedError(
                 "adapt= with several patterns",
                 hint="detect them one by one, or leave `adapt` out",
-            )
-        patterns: Any = pattern
-        if stream.lateness is not None:
-            _check_live_options(limit, slice_seconds, slice_events)
-            if timeouts:
-                raise UnsupportedError(
-                    "timeouts=True with several patterns",
-                    hint="detect those whose timeouts are wanted in queries of their own",
-                )
-            return detect_several_live(
-                stream, patterns, plan, share, sets=sets, buckets=buckets, late=late
             )
         _check_recorded_options(buckets, late, timeouts)
         return detect_several(
@@ -205,7 +208,7 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
         )  # fmt: skip
     assert query is not None
     if stream.lateness is not None:
-        _check_live_options(limit, slice_seconds, slice_events)
+        _check_live_options(limit, slice_events)
         from cepkit.spark.streaming.detect import detect as detect_on_stream
 
         chosen = as_plan(plan, query)
@@ -215,9 +218,10 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
             chosen,
             sets=sets,
             buckets=buckets,
+            slice_seconds=slice_seconds,
             late=late,
             timeouts=timeouts,
-            plans=_live_plans(adapt, query, chosen, sets),
+            plans=_live_plans(adapt, sets, query, chosen),
         )
     _check_recorded_options(buckets, late, timeouts)
     sliced = slice_seconds is not None or slice_events is not None
@@ -264,9 +268,9 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
 
 def _live_plans(
     adapt: str | Decision | Adaptation,
+    sets: Literal["every", "maximal"],
     query: Query,
     plan: Plan,
-    sets: Literal["every", "maximal"],
 ) -> SlicePlans | None:
     """Return what says under which plan the buckets of a stream are searched; None: always one.
 
@@ -287,9 +291,7 @@ def _live_plans(
     return slice_plans(adapt, query, plan, sets, lambda: known)
 
 
-def _check_live_options(
-    limit: int | None, slice_seconds: float | None, slice_events: int | None
-) -> None:
+def _check_live_options(limit: int | None, slice_events: int | None) -> None:
     """Refuse what makes no sense where events never end.
 
     Raises:
@@ -300,10 +302,10 @@ def _check_live_options(
             f"limit={limit} over a streaming DataFrame, which has no end",
             hint="stop the query when you have enough",
         )
-    if slice_seconds is not None or slice_events is not None:
+    if slice_events is not None:
         raise UnsupportedError(
-            "slices with a streaming DataFrame",
-            hint="each micro-batch is one: .trigger(processingTime=...) says how long",
+            "slices in events with a streaming DataFrame",
+            hint="slice_seconds= of a pattern without a key",
         )
 
 

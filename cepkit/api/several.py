@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cepkit.columnar.results.several import SeveralMatches
     from cepkit.spark.matches.several import SeveralSparkMatches
     from cepkit.spark.streaming.result import StreamSeveralMatches
+    from cepkit.spark.streaming.several import PlansOf
 
 
 def detect_several(
@@ -63,7 +64,10 @@ def detect_several_live(
     *,
     sets: Sets,
     buckets: int | None,
+    slice_seconds: float | None,
     late: Literal["count", "collect"],
+    timeouts: bool,
+    follow: PlansOf | None,
 ) -> StreamSeveralMatches:
     """Return the matches of several patterns in a streaming DataFrame; see `detect`.
 
@@ -78,8 +82,9 @@ def detect_several_live(
         plans = _plans(stream, queries, plan, share)
     queries = as_the_plan_names_them(queries, plans)
     return detect_several_on_stream(
-        stream, queries, plans, sets=sets, share=share != "none", buckets=buckets, late=late
-    )
+        stream, queries, plans, sets=sets, share=share != "none", buckets=buckets, late=late,
+        slice_seconds=slice_seconds, timeouts=timeouts, follow=follow,
+    )  # fmt: skip
 
 
 def _plans(

@@ -197,7 +197,8 @@ def events(
         columns: The columns that go to the output beside time and type; None for all.
             Conditions may read the others too.
         arrival: The column that says in which order the events came: numbers or times, another
-            one for each event. Events of one time are in this order, too.
+            one for each event. Events of one time are in this order, too. In a streaming DataFrame
+            events are counted in the order of their times, and this is the order of those of one.
         lateness: Of a streaming DataFrame (`spark.readStream`), by how much an event may be earlier
             than the latest that came before it, as "10 seconds": matches are told so much later,
             and what comes later still is left out and counted.

@@ -3,7 +3,8 @@
     python -m tests.spark.kills [--kills 20] [--seed 1] [KIND ...]
 
 A job of its own reads files, a file a micro-batch. Its whole process tree (Python, JVM, workers) is
-killed with SIGKILL, again and again, and started anew on the same checkpoint; or its workers alone.
+killed with SIGKILL, again and again, and started anew on the same checkpoint; or its workers alone,
+or an executor of a cluster of two (`local-cluster`).
 What is in the sink at last is compared with the batch, row by row. Linux alone: it reads /proc.
 """
 
@@ -24,9 +25,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyspark
+from pyspark.sql import SparkSession
 
 import cepkit as ck
-from tests.spark.live import KEYED, PATTERNS, Live, make_events, sealed, times
+from cepkit.spark.session.java import find_java
+from cepkit.spark.session.java_launcher import spark_java_home
+from cepkit.spark.session.local import local_settings
+from tests.spark.live import COUNTED, KEYED, PATTERNS, Live, make_events, sealed, times
 
 LATENESS = 2
 SEQUENCE = f"PATTERN SEQ(A a, B b, C c) WHERE {KEYED} WITHIN 1 second"
@@ -38,9 +44,12 @@ KINDS = {
     "aggregate": f"{SEQUENCE} AGG COUNT, MAX(c.price) GROUP BY key",
     "timeouts": SEQUENCE,
     "workers": PATTERNS["SEQ"],
+    "executors": PATTERNS["SEQ"],
+    "counted": COUNTED["partition-contiguity"],
+    "slices": PATTERNS["SEQ without a key"],
     "several": {name: PATTERNS[name] for name in ("SEQ", "NOT in the middle", "NOT at the end")},
 }
-"""What is run; of "workers" the Python workers alone are killed."""
+"""What is run; of "workers" the Python workers alone are killed, of "executors" one executor."""
 
 
 def events_of_all() -> pa.Table:
@@ -50,7 +59,7 @@ def events_of_all() -> pa.Table:
 
 def job(kind: str, root: Path) -> None:
     """Run a query over all files; what is killed."""
-    spark = ck.get_session(cores=2, memory="1g")
+    spark = _cluster() if kind == "executors" else ck.get_session(cores=2, memory="1g")
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     stream = Live(spark, root).events(lateness=f"{LATENESS} seconds")
     print("READY", flush=True)
@@ -58,15 +67,33 @@ def job(kind: str, root: Path) -> None:
     print("DONE", flush=True)
 
 
+def _cluster() -> Any:
+    """Return the session of a cluster of two executors on this machine."""
+    os.environ.update(SPARK_HOME=str(Path(pyspark.__file__).parent), PYSPARK_PYTHON=sys.executable)
+    settings = local_settings(2, "1g") | {
+        "spark.master": "local-cluster[2,1,1024]",
+        "spark.executor.memory": "1g",
+    }
+    builder = SparkSession.builder
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    with spark_java_home(find_java()) as java:
+        os.environ["JAVA_HOME"] = str(java)
+        return builder.getOrCreate()
+
+
 def rows_of(kind: str, stream: Any) -> Any:
     """Return the rows of a kind, as a streaming DataFrame."""
     if kind == "aggregate":
         return ck.aggregate(stream, KINDS[kind], emit="changes")
-    return ck.detect(stream, KINDS[kind], timeouts=kind == "timeouts")
+    slices = {"slice_seconds": 0.5} if kind == "slices" else {}
+    return ck.detect(stream, KINDS[kind], timeouts=kind == "timeouts", **slices)
 
 
 def expected(kind: str, table: pa.Table) -> Counter[str]:
     """Return the rows that must be in the sink, found by a batch."""
+    if kind == "counted":
+        table = table.sort_by("ts")
     stream = ck.events(table, time="ts", type="type")
     if kind == "aggregate":
         rows = ck.aggregate(stream, KINDS[kind], emit="changes").to_arrow()
@@ -140,6 +167,16 @@ def workers_of(pid: int) -> list[int]:
     return found[1:]
 
 
+def executors_of(pid: int) -> list[int]:
+    """Return the executors of a job on a cluster."""
+    found = []
+    for one in tree(pid)[1:]:
+        with contextlib.suppress(OSError):
+            if b"CoarseGrainedExecutorBackend" in Path(f"/proc/{one}/cmdline").read_bytes():
+                found.append(one)
+    return found
+
+
 def kill(pids: list[int]) -> None:
     """Kill processes at once."""
     for pid in pids:
@@ -176,11 +213,14 @@ def run(kind: str, kills: int, seed: int) -> int | None:
             time.sleep(chance.random() * 5)
             if process.poll() is not None:
                 break
-            if kind == "workers":
-                # A task that they had fails, and with it a local query; idle ones are replaced.
+            if kind in ("workers", "executors"):
+                # A task that workers had fails, and with it a local query; idle ones are replaced,
+                # and so is an executor of a cluster.
                 victims = workers_of(process.pid)
+                if kind == "executors":
+                    victims = executors_of(process.pid)[: chance.choice((1, 1, 2))]
                 kill(victims)
-                done, killed = done + bool(victims), killed or bool(victims)
+                done, killed, moved = done + bool(victims), killed or bool(victims), commits(root)
                 continue
             kill(tree(process.pid)[:: chance.choice((1, -1))])
             process.wait()

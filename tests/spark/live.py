@@ -31,6 +31,12 @@ PATTERNS = {
     "skip-till-next-match": f"PATTERN SEQ(A a, B b, C c) WHERE {KEYED} WITHIN 2 seconds"
     " STRATEGY skip-till-next-match",
 }
+COUNTED = {
+    "window in events": "PATTERN SEQ(A a, NOT(B b), C c) WITHIN 8 EVENTS PARTITION BY key",
+    "partition-contiguity": "PATTERN SEQ(A a, B b) PARTITION BY key STRATEGY partition-contiguity",
+    "strict-contiguity": "PATTERN SEQ(A a, B b) WITHIN 1 s STRATEGY strict-contiguity",
+}
+"""What counts events, in the order of their times."""
 
 
 def make_events(

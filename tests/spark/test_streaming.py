@@ -10,6 +10,7 @@ import cepkit as ck
 from cepkit.errors import StatisticsError, StreamError, UnsupportedError
 from cepkit.spark.session.failures import error_of
 from tests.spark.live import (
+    COUNTED,
     PATTERNS,
     SECOND,
     START,
@@ -58,6 +59,53 @@ def test_late_events_are_counted_and_the_matches_are_those_of_the_others(live):
     assert counts(progress)["late"] == (late & named).sum() > 100
     others = table.filter(pa.array(~late))
     assert identities(live.result()) == in_batch(others, text, sealed(table, 1))
+
+
+def test_events_are_counted_in_the_order_of_their_times(live):
+    table = make_events(4_000, types=8)
+    live.put(table, 2_000)
+    stream, text = live.events(lateness="3 seconds"), COUNTED["partition-contiguity"]
+    matches = ck.detect(stream, text, buckets=3)
+    assert "kept: the last 1 event of each partition, of all types, in 3 buckets" in repr(matches)
+    live.run(matches)
+    ordered = table.sort_by("ts")
+    expected = in_batch(ordered, text, sealed(table, 3))
+    assert len(expected) > 20
+    assert identities(live.result()) == expected
+
+
+def test_what_counts_events_runs_beside_skip_till_next_match_in_one_query(live):
+    table = make_events(4_000)
+    live.put(table, 2_000)
+    queries = COUNTED | {"next": PATTERNS["skip-till-next-match"]}
+    live.run(ck.detect(live.events(lateness="3 seconds"), queries))
+    rows = live.result()
+    for name, text in queries.items():
+        own = rows.filter(pa.compute.equal(rows["pattern"], name))
+        bound = [v for v in ("a", "b", "c") if own[v].null_count < len(own)]
+        expected = in_batch(
+            table if name == "next" else table.sort_by("ts"), text, sealed(table, 3)
+        )
+        assert len(expected) > 20
+        assert identities(own.select(bound)) == expected
+
+
+def test_slices_of_time_are_dealt_out_to_buckets_and_late_events_told_once(live):
+    table = make_events(6_000)
+    live.put(table, 2_000)
+    text = PATTERNS["SEQ without a key"]
+    stream = live.events(lateness="1 second")
+    matches = ck.detect(stream, text, slice_seconds=0.5, buckets=3, late="collect")
+    assert "3 buckets of slices of 500 milliseconds, each in about 1.2" in repr(matches)
+    rows = ck.run_to_end(matches, live.root / "out", checkpoint=live.root / "state").toArrow()
+    kinds = np.array(rows["kind"].to_pylist())
+    late = [event["id"] for event in rows.filter(pa.array(kinds == "late"))["event"].to_pylist()]
+    assert len(late) == len(set(late)) > 20
+    others = table.filter(pa.array(~np.isin(table["id"].to_numpy(), late)))
+    ends = ["a", "b", "c", "match_start", "match_end"]
+    expected = in_batch(others, text)
+    assert len(expected) > 20
+    assert identities(rows.filter(pa.array(kinds == "match")).select(ends)) == expected
 
 
 def test_time_goes_on_while_none_of_the_types_come(live):
@@ -243,18 +291,55 @@ def test_several_patterns_are_one_query_and_late_events_stand_beside_their_match
         assert sorted(found) == expected
 
 
+def test_timeouts_and_plans_that_follow_the_stream_of_several_patterns(live):
+    table = make_events(3_000)
+    live.put(table, 1_500)
+    first = f"PATTERN SEQ(A a, FIRST B b) WHERE {KEYED_PAIR} WITHIN 100 milliseconds"
+    queries = {"order": PATTERNS["SEQ"], "first": first}
+    recorded = ck.events(table, time="ts", type="type")
+    plans = [ck.choose_plan(text, ck.profile(recorded, text)) for text in queries.values()]
+    stream = live.events(lateness="3 seconds")
+    with pytest.raises(StatisticsError, match="without statistics"):
+        ck.detect(stream, queries, adapt="slices")
+    progress = live.run(ck.detect(stream, queries, plans, timeouts=True, adapt="slices"))
+    run = {name for one in progress for name in one.observedMetrics["cepkit"]["plans"]}
+    assert {name.partition(":")[0] for name in run} == {"order", "first"}
+    rows = live.result()
+    for name, text in queries.items():
+        own = rows.filter(pa.compute.equal(rows["pattern"], name))
+        matches = own.filter(pa.compute.equal(own["kind"], "match"))
+        bound = ["a", "b", "c"] if name == "order" else ["a", "b"]
+        expected = in_batch(table, text, sealed(table, 3))
+        assert identities(matches.select(bound)) == expected
+        waiting = own.filter(pa.compute.equal(own["awaited"], "b"))
+        window = 2 if name == "order" else 0.1
+        price = "a.price < b.price AND " if name == "order" else ""
+        alone = f"PATTERN SEQ(A a, NOT(B b)) WHERE {price}{KEYED_PAIR} WITHIN {window} seconds"
+        expected = in_batch(table, alone, sealed(table, 3, window))
+        assert len(expected) > 5
+        assert identities(waiting.select(["a"])) == expected
+        ends = pa.compute.subtract(waiting["window_end"], waiting["match_start"])
+        assert set(ends.cast(pa.int64()).to_pylist()) == {round(window * SECOND)}
+
+
+KEYED_PAIR = "a.key = b.key"
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("PATTERN SEQ(A a, B b)", "kept for ever"),
-        ("PATTERN SEQ(A a, B b) WITHIN 5 events", "a window in events"),
-        ("PATTERN SEQ(A a, B b) WITHIN 5 s STRATEGY strict-contiguity", "contiguity"),
+        ("PATTERN SEQ(A a, B b, NOT(C c)) WITHIN 5 events", "NOT that looks beyond the last event"),
+        ("PATTERN SEQ(A a, KL(B b)) WITHIN 5 events", "a set that looks beyond the last event"),
     ],
 )
 def test_what_has_no_bound_or_no_order_is_refused_by_name(live, text, said):
     live.put(_events((0, "A")))
     with pytest.raises(UnsupportedError, match=said):
         ck.detect(live.events(lateness="1 second"), text)
+
+
+NEXT_WITHOUT_A_KEY = "PATTERN SEQ(A a, B b) WITHIN 1 s STRATEGY skip-till-next-match"
 
 
 def test_what_needs_all_events_is_refused_of_a_streaming_frame(live):
@@ -265,11 +350,15 @@ def test_what_needs_all_events_is_refused_of_a_streaming_frame(live):
         stream.head,
         lambda: ck.detect(stream, PATTERNS["SEQ"], limit=3),
         lambda: ck.detect(stream, PATTERNS["SEQ"], slice_seconds=3),
+        lambda: ck.detect(stream, PATTERNS["SEQ"], slice_events=3),
+        lambda: ck.detect(stream, "PATTERN SEQ(A a, B b) WITHIN 5 EVENTS", slice_seconds=3),
+        lambda: ck.detect(stream, NEXT_WITHOUT_A_KEY, slice_seconds=3),
+        lambda: ck.detect(stream, "PATTERN SEQ(A a, B b) WITHIN 5 EVENTS", timeouts=True),
+        lambda: ck.aggregate(stream, "PATTERN SEQ(A a, B b) WITHIN 5 EVENTS AGG COUNT"),
         lambda: ck.detect(stream, PATTERNS["SEQ without a key"], buckets=2),
         lambda: ck.detect(stream, "PATTERN SEQ(A a, B Kind) WITHIN 1 s", late="collect"),
-        lambda: ck.detect(stream, [PATTERNS["SEQ"], PATTERNS["skip-till-next-match"]]),
         lambda: ck.detect(stream, [PATTERNS["SEQ"], "PATTERN SEQ(A a, B b)"]),
-        lambda: ck.detect(stream, [PATTERNS["SEQ"]], timeouts=True),
+        lambda: ck.detect(stream, [PATTERNS["OR"]], timeouts=True),
         lambda: ck.detect(stream, [PATTERNS["SEQ"]], limit=3),
         lambda: ck.aggregate(stream, f"{PATTERNS['SEQ']} AGG COUNT", emit="total"),
         lambda: ck.detect(stream, PATTERNS["OR"], timeouts=True),

@@ -99,6 +99,11 @@ def test_a_watched_query_tells_what_its_batches_did(spark, tmp_path):
     assert watched.table()["rows"].sum() == 2_000
     assert "Query seq, stopped; match" in repr(watched)
     assert "<table" in watched._repr_html_()
+    last = ck.watch(query, last=2)
+    ends = sorted(row["match_end"] for row in spark.table("seq").collect())[-2:]
+    assert sorted(last.last(2)["match_end"]) == ends
+    assert str(ends[-1]) in repr(last)
+    assert last._repr_html_().count("<table") == 2
     with pytest.raises(StreamError, match="instead of a running query"):
         ck.watch(matches)
 

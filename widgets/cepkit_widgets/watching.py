@@ -18,13 +18,14 @@ class WatchWidget(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
     Args:
         query: What `.writeStream.start()` returns.
         seconds: How often it looks.
+        last: How many of the last rows of its sink to show: see `cepkit.watch`.
 
     Attributes:
         watched: The query and what it did.
     """
 
-    def __init__(self, query: Any, *, seconds: float = 1.0) -> None:
-        self.watched: Watched = watch(query)
+    def __init__(self, query: Any, *, seconds: float = 1.0, last: int = 0) -> None:
+        self.watched: Watched = watch(query, last=last)
         self._table = ipywidgets.HTML()
         self._stop = ipywidgets.Button(description="Stop the query", icon="stop")
         self._stop.on_click(self._stopped)

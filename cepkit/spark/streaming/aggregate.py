@@ -30,9 +30,15 @@ from cepkit.spark.passes.one_pass import Cell
 from cepkit.spark.streaming.bucket import Bucket
 from cepkit.spark.streaming.live import Live
 from cepkit.spark.streaming.pieces import unpacking
-from cepkit.spark.streaming.prepare import check_live, check_window, choose_buckets, identity_of
+from cepkit.spark.streaming.prepare import (
+    Prepared,
+    check_live,
+    check_time_window,
+    dealt_out,
+    identity_of,
+)
 from cepkit.spark.streaming.result import StreamAggregates
-from cepkit.spark.streaming.searches import FAR, Carried
+from cepkit.spark.streaming.searches import FAR, Carried, Reach
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
 
@@ -44,24 +50,23 @@ class AggregateSearch:
     Attributes:
         sink: Makes them of a cell.
         rows: Their columns.
-        window: As for any search.
-        ahead: As for any search.
+        reach: What it must see.
         at_any_time: Whether expiries have rows.
         kind: What the rows are.
     """
 
     sink: AggregatesSink
     rows: pa.Schema
-    window: int
-    ahead: int
+    reach: Reach
     at_any_time: bool
     kind: str = "row"
+    in_turn: bool = False
 
     def is_due(self, ts: npt.NDArray[np.int64], owned: Owned) -> bool:
         """Return whether an event, or what expires, may lie in the stretch."""
         assert owned.until is not None
         least = -FAR if owned.since is None else owned.since
-        least -= self.window if self.at_any_time else 0
+        least -= self.reach.window if self.at_any_time else 0
         return bool(((ts >= least) & (ts < owned.until)).any())
 
     def batches(
@@ -69,7 +74,7 @@ class AggregateSearch:
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows whose moments lie in the stretch."""
         assert carried.taken is None
-        yield from self.sink(iter([Cell(events, owned, self.window)]))
+        yield from self.sink(iter([Cell(events, owned, self.reach.window)]))
 
 
 def aggregate(
@@ -104,10 +109,9 @@ def aggregate(
         )
     prepared = prepare_aggregates(stream, query, functions, way, emit, plan)
     bucket, unpacked = aggregate_bucket(prepared)
-    count = choose_buckets(prepared.cut.key, buckets)
-    sending = bucket.sending
+    bucket, count = dealt_out(Prepared(bucket, prepared.cut.key), buckets)
     identity = identity_of(
-        stream, str(query), sending, count, emit=emit, aggregates=", ".join(functions)
+        stream, str(query), bucket, count, emit=emit, aggregates=", ".join(functions)
     )
     sink, output, _ = sink_for({0: prepared}, ())
     table = sink.aggregation.rows
@@ -129,7 +133,7 @@ def aggregate_bucket(prepared: AggregateQuery) -> tuple[Bucket, RowReader]:
         UnsupportedError: What must be remembered for the query has no bound, or no order.
     """
     request, cut = prepared.request, prepared.cut
-    check_window(request.query, request.compiled)
+    check_time_window(request.query, request.compiled.programs)
     if request.compiled.in_turn or cut.window is None:
         raise UnsupportedError(
             "aggregates under skip-till-next-match over a streaming DataFrame",
@@ -139,8 +143,8 @@ def aggregate_bucket(prepared: AggregateQuery) -> tuple[Bucket, RowReader]:
     assert isinstance(sink, AggregatesSink)
     window = min(max(cut.window, 0), FAR)
     rows = sink.aggregation.rows.schema
-    ahead = window if cut.ahead else 0
-    search = AggregateSearch(sink, rows, window, ahead, at_any_time=request.emit == "changes")
+    reach = Reach(window, window if cut.ahead else 0)
+    search = AggregateSearch(sink, rows, reach, at_any_time=request.emit == "changes")
     # Rows stand in the order of arrival; numbers are of use where slices are cut apart.
     return Bucket(replace(request.sending, numbers=()), (search,)), RowReader(rows)
 

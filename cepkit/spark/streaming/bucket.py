@@ -11,17 +11,22 @@ Nothing here knows Spark: state and events are Arrow.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepkit.columnar.slices.candidates import Owned
+from cepkit.pattern.keys import partition_keys
 from cepkit.spark.cells.sending import Sending
-from cepkit.spark.streaming.searches import Carried, Search, Taken
+from cepkit.spark.streaming.searches import Carried, Counted, Search
+from cepkit.spark.streaming.slices import Slices
+from cepkit.stream.columns import EventColumns
 
 TAKEN = "\0taken"
-"""The column that says which events a match has, under skip-till-next-match."""
+"""Columns that say which events a match has, one for each search under skip-till-next-match."""
 
 Found = tuple[str, pa.RecordBatch | int | str]
 """What rows are, and the rows; or how many events were looked at, or by which plan."""
@@ -34,12 +39,13 @@ class Held:
     Attributes:
         events: The rows that later matches may have, or look for, in the order of arrival.
         complete: All events before this time have come, in microseconds; None: not said yet.
-        plans: What decides the plan of the next stretch: see `SlicePlans.memory`.
+        plans: For each search what decides the plan of the next stretch: see `SlicePlans.memory`;
+            nothing where plans do not follow the stream.
     """
 
     events: pa.Table
     complete: int | None = None
-    plans: str = ""
+    plans: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,92 +55,152 @@ class Bucket:
     Attributes:
         sending: Which columns they have, and how they are read.
         searches: What is looked for among them.
-        in_turn: Whether an event takes part in one match at most; then there is one search.
+        slices: Of which stretches of time rows are a bucket's own; None: of all.
     """
 
     sending: Sending
     searches: tuple[Search, ...]
-    in_turn: bool = False
+    slices: Slices | None = None
 
     @property
     def fields(self) -> pa.Schema:
         """The columns of the rows that are held."""
-        fields = self.sending.fields
-        return fields.append(pa.field(TAKEN, pa.bool_())) if self.in_turn else fields
+        taken = [pa.field(self._taken(i), pa.bool_()) for i in self._in_turn]
+        return pa.schema([*self.sending.fields, *taken])
+
+    @property
+    def _in_turn(self) -> tuple[int, ...]:
+        return tuple(i for i, search in enumerate(self.searches) if search.in_turn)
+
+    def _taken(self, search: int) -> str:
+        return f"{TAKEN}{search}"
 
     def nothing(self) -> Held:
         """Return what a bucket holds before its first event."""
         return Held(self.fields.empty_table())
 
-    def step(self, held: Held, new: pa.Table, until: int) -> Generator[Found, None, Held]:
+    def step(
+        self, held: Held, new: pa.Table, until: int, number: int = 0
+    ) -> Generator[Found, None, Held]:
         """Yield what becomes certain when time goes on, and late events; return what is held then.
 
         Args:
             held: What the bucket holds.
             new: Rows that have come since, in the order of arrival, of `sending`'s columns.
             until: All events before this time have come, in microseconds.
+            number: That of the bucket.
         """
         until = max(until, held.complete or until)
-        late = self.sending.times(new) < until
+        ts = self.sending.times(new)
+        late = ts < until
         if late.any():
-            yield "late", batch_of(new.filter(pa.array(late)))
+            # Another bucket, which has the event too, tells of it.
+            told = late if self.slices is None else late & (self.slices.owners(ts) == number)
+            if told.any():
+                yield "late", batch_of(new.filter(pa.array(told)))
             new = new.filter(pa.array(~late))
-        if self.in_turn:
-            new = new.append_column(self.fields.field(TAKEN), pa.array(np.zeros(len(new), bool)))
+        for i in self._in_turn:
+            new = new.append_column(self._taken(i), pa.array(np.zeros(len(new), bool)))
         table = pa.concat_tables([held.events, new])
-        carried = Carried(plans=held.plans)
         if len(table):
-            yield from self._search(table, held.complete, until, carried)
-        return Held(self._needed(table, carried.taken, until), until, carried.plans)
+            if self.sending.arrival in self.sending.fields.names:
+                order = pc.sort_indices(table.column(self.sending.arrival))
+                table = table.take(order)
+            return (yield from self._search(table, held, until, number))
+        return replace(held, events=table, complete=until)
 
-    def wakes(self, held: Held) -> int | None:
+    def wakes(self, held: Held, number: int = 0) -> int | None:
         """Return the time that must be complete before there is more to do; None: never.
 
         Args:
             held: What the bucket holds after a step.
+            number: That of the bucket.
         """
         if not len(held.events) or held.complete is None:
             return None
         ts = self.sending.times(held.events)
+        own = ts if self.slices is None else ts[self.slices.owners(ts) == number]
         opened = []
         for search in self.searches:
-            later = ts[ts >= held.complete - search.ahead]
+            later = own[own >= held.complete - search.reach.ahead]
             if len(later):
-                opened.append(int(later.min()) + search.ahead)
+                opened.append(int(later.min()) + search.reach.ahead)
         if any(search.at_any_time for search in self.searches):
             opened.append(held.complete)
-        idle = int(ts.max()) + max(search.window + search.ahead for search in self.searches)
-        return min(opened, default=idle)
+        if opened:
+            return min(opened)
+        reaches = [search.reach for search in self.searches]
+        if any(reach.counted is not None and reach.counted.last for reach in reaches):
+            return None
+        return int(ts.max()) + max(reach.window + reach.ahead for reach in reaches)
 
     def _search(
-        self, table: pa.Table, complete: int | None, until: int, carried: Carried
-    ) -> Iterator[Found]:
-        """Yield the rows of all searches; which rows of the table matches have is then carried."""
+        self, table: pa.Table, held: Held, until: int, number: int
+    ) -> Generator[Found, None, Held]:
+        """Yield the rows of all searches; return what is held after that."""
         events = self.sending.events(table.select(self.sending.fields.names))
         seen = events.slice(0, int(np.searchsorted(events.ts, until)))
-        if self.in_turn:
-            rows = seen.source_rows(np.arange(len(seen)))
-            carried.taken = table.column(TAKEN).to_numpy()[rows].copy()
-        for search in self.searches:
-            since = None if complete is None else complete - search.ahead
-            owned = Owned(since, until - search.ahead)
-            if search.is_due(seen.ts, owned):
-                yield "looked", len(seen)
-                for batch in search.batches(seen, owned, carried):
-                    yield ("plan" if isinstance(batch, str) else search.kind), batch
-        if carried.taken is not None:
-            whole: Taken = table.column(TAKEN).to_numpy().copy()
-            whole[rows] = carried.taken
-            carried.taken = whole
+        memories = []
+        for i, search in enumerate(self.searches):
+            ahead = search.reach.ahead
+            owned = Owned(None if held.complete is None else held.complete - ahead, until - ahead)
+            carried = Carried(plans=held.plans[i] if held.plans else "")
+            if search.in_turn:
+                at = table.schema.get_field_index(self._taken(i))
+                rows = seen.source_rows(np.arange(len(seen)))
+                whole = table.column(at).to_numpy().copy()
+                carried.taken = whole[rows]
+            for part, own in self._parts(search, seen, owned, number):
+                if search.is_due(part.ts, own):
+                    yield "looked", len(part)
+                    for batch in search.batches(part, own, carried):
+                        yield ("plan" if isinstance(batch, str) else search.kind), batch
+            if carried.taken is not None:
+                whole[rows] = carried.taken
+                table = table.set_column(at, table.schema.field(at), pa.array(whole))
+            memories.append(carried.plans)
+        plans = tuple(memories) if any(memories) else ()
+        return Held(self._of_use(table, events, until), until, plans)
 
-    def _needed(self, table: pa.Table, taken: Taken | None, until: int) -> pa.Table:
+    def _parts(
+        self, search: Search, seen: EventColumns, owned: Owned, number: int
+    ) -> Iterator[tuple[EventColumns, Owned]]:
+        """Yield the events among which to search, and which rows are wanted."""
+        if self.slices is None:
+            yield seen, owned
+            return
+        for own in self.slices.owned(number, seen.ts, owned):
+            assert own.since is not None
+            assert own.until is not None
+            begin = int(np.searchsorted(seen.ts, own.since - search.reach.window))
+            end = int(np.searchsorted(seen.ts, own.until + search.reach.ahead))
+            yield seen.slice(begin, end), own
+
+    def _of_use(self, table: pa.Table, events: EventColumns, until: int) -> pa.Table:
         """Return the rows that are of use when all events before a time have come."""
-        if taken is not None:
-            at = table.schema.get_field_index(TAKEN)
-            table = table.set_column(at, self.fields.field(TAKEN), pa.array(taken))
-        least = min(until - search.ahead - search.window for search in self.searches)
-        of_use = self.sending.times(table) >= least
+        ts = self.sending.times(table)
+        of_use = np.zeros(len(table), dtype=np.bool_)
+        for search in self.searches:
+            reach = search.reach
+            if reach.counted is not None and reach.counted.last is not None:
+                of_use[events.source_rows(_last_of(events, reach.counted, until))] = True
+            else:
+                of_use |= ts >= until - reach.ahead - reach.window
         return table if of_use.all() else table.filter(pa.array(of_use))
+
+
+def _last_of(events: EventColumns, counted: Counted, until: int) -> npt.NDArray[np.intp]:
+    """Return the last events of each partition before a time, and all later ones."""
+    size = int(np.searchsorted(events.ts, until))
+    codes = np.zeros(size, dtype=np.int32)
+    if counted.partition_by:
+        codes = partition_keys([events.attributes[name] for name in counted.partition_by])[0][:size]
+    order = np.argsort(codes[::-1], kind="stable")
+    ascending = codes[::-1][order]
+    begins = np.flatnonzero(np.diff(ascending, prepend=-1))
+    behind = np.arange(size) - np.repeat(begins, np.diff(begins, append=size))
+    last = size - 1 - order[behind < (counted.last or 0)]
+    return np.concatenate([np.sort(last), np.arange(size, len(events))])
 
 
 def batch_of(table: pa.Table) -> pa.RecordBatch:

@@ -13,7 +13,7 @@ from cepkit.plan.nodes import Plan
 from cepkit.spark.cells.schemas import event_type, match_columns
 from cepkit.spark.streaming.live import Live
 from cepkit.spark.streaming.pieces import unpacking
-from cepkit.spark.streaming.prepare import check_live, choose_buckets, identity_of, prepare
+from cepkit.spark.streaming.prepare import check_live, dealt_out, identity_of, prepare
 from cepkit.spark.streaming.result import StreamMatches
 from cepkit.spark.streaming.rows import MatchRows
 from cepkit.stream.stream import Stream
@@ -26,6 +26,7 @@ def detect(
     *,
     sets: Literal["every", "maximal"] = "every",
     buckets: int | None = None,
+    slice_seconds: float | None = None,
     late: Literal["count", "collect"] = "count",
     timeouts: bool = False,
     plans: SlicePlans | None = None,
@@ -37,11 +38,13 @@ def detect(
 
     Args:
         stream: Events in a streaming DataFrame.
-        query: The pattern, with a window in time.
+        query: The pattern, with a window.
         plan: How it is evaluated. A query may go on from its checkpoint under another.
         sets: Which sets of Kleene variables make matches.
         buckets: Into how many buckets the keys of the pattern are hashed, each of which one
             task evaluates; None: 16. Of a pattern without a key there is one.
+        slice_seconds: How long slices of time are that are dealt out to buckets, of a pattern
+            without a key; None: one bucket has all events.
         late: Whether events that are late, or too far ahead, are counted only, or rows as well.
         timeouts: Whether partial matches that time out are rows as well.
         plans: What says under which plan a bucket is searched when the watermark has moved.
@@ -52,12 +55,9 @@ def detect(
     """
     frame = check_live(stream)
     prepared = prepare(stream, query, plan, sets, timeouts=timeouts, plans=plans)
-    count = choose_buckets(prepared.key, buckets)
-    bucket = prepared.bucket
+    bucket, count = dealt_out(prepared, buckets, slice_seconds)
     search = bucket.searches[0]
-    identity = identity_of(
-        stream, str(query), bucket.sending, count, sets=sets, timeouts=str(timeouts)
-    )
+    identity = identity_of(stream, str(query), bucket, count, sets=sets, timeouts=str(timeouts))
     variables = tuple(event.variable for event in bound_events_of(query.structure))
     schema, repeated = bucket.sending.schema, repeated_in(query.structure)
     columns = match_columns(frame.schema, stream.column_names, variables, schema, repeated)
@@ -66,7 +66,6 @@ def detect(
         bucket.sending.nothing.source.schema,
         bucket.sending.fields,
         variables,
-        search.window,
         late == "collect",
         timeouts,
     )

@@ -69,7 +69,11 @@ def rest(rows: StreamFrame, checkpoint: str) -> DataFrame:
     session = rows.sparkSession
     if not (Path(checkpoint) / "state").exists():
         return session.createDataFrame([], rows.schema)
-    held = session.read.format("statestore").load(checkpoint).select("value.groupState.*")
+    held = (
+        session.read.format("statestore")
+        .load(checkpoint)
+        .select("key.bucket", "value.groupState.*")
+    )
     bucket, identity = rows.live.bucket, rows.live.identity
     return rows.live.rows(held.mapInArrow(Finishing(bucket, identity), FOUND))
 
@@ -90,16 +94,16 @@ class Finishing:
         """Yield the rows of all buckets, packed."""
         self.bucket.sending.register()
         for batch in batches:
-            for owner, complete, events in self._states(batch):
+            for number, owner, complete, events in self._states(batch):
                 self.identity.check(owner)
                 held = from_bytes(self.bucket, events, complete)
                 nothing = self.bucket.sending.fields.empty_table()
-                for kind, rows, packed in found_rows(self.bucket.step(held, nothing, FAR)):
+                for kind, rows, packed in found_rows(self.bucket.step(held, nothing, FAR, number)):
                     values = zip((kind, rows, packed), _FOUND.types, strict=True)
                     yield pa.RecordBatch.from_arrays(
                         [pa.array([value], kind) for value, kind in values], schema=_FOUND
                     )
 
-    def _states(self, batch: pa.RecordBatch) -> Iterator[tuple[str, int, bytes]]:
+    def _states(self, batch: pa.RecordBatch) -> Iterator[tuple[int, str, int, bytes]]:
         for row in batch.to_pylist():
-            yield row["owner"], row["complete"], row["events"]
+            yield row["bucket"], row["owner"], row["complete"], row["events"]

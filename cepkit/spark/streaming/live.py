@@ -13,6 +13,7 @@ as Spark drops rows that are late without telling which; of pieces it knows no t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -63,14 +64,14 @@ class Stepping:
         self, key: tuple[Any, ...], frames: Iterator[pd.DataFrame], state: GroupState
     ) -> Iterator[pd.DataFrame]:
         """Yield what becomes certain, and counts."""
-        del key  # all that is known of a bucket is its state
         bucket, mark = self.bucket, state.getCurrentWatermarkMs()
+        number = int(key[0])
         bucket.sending.register()
         held = bucket.nothing()
         if state.exists:
             owner, complete, events, plans = state.get
             self.identity.check(owner)
-            held = from_bytes(bucket, bytes(events), complete, plans)
+            held = from_bytes(bucket, bytes(events), complete, tuple(json.loads(plans)))
         rows = [] if state.hasTimedOut else [row for f in frames for row in _in_order(f)]
         rows.sort()
         packed_events = (
@@ -80,15 +81,16 @@ class Stepping:
         for *_place, kind, size, packed in rows:
             # The events themselves are counted only; what else came is told as it is.
             yield _frame(kind, size, None if kind == "events" else packed)
-        working = found_rows(bucket.step(held, new, mark * 1_000 + 1))
+        working = found_rows(bucket.step(held, new, mark * 1_000 + 1, number))
         while True:
             try:
                 yield _frame(*next(working))
             except StopIteration as done:
                 held = done.value
                 break
-        state.update((self.identity.text, held.complete, to_bytes(held), held.plans))
-        wakes = bucket.wakes(held)
+        plans = json.dumps(held.plans)
+        state.update((self.identity.text, held.complete, to_bytes(held), plans))
+        wakes = bucket.wakes(held, number)
         if wakes is not None:
             # Spark calls when the watermark has passed the timer, which cannot lie before it.
             state.setTimeoutTimestamp(max(-(-wakes // 1_000) - 1, mark, 1))
@@ -130,8 +132,8 @@ class Live:
     Attributes:
         bucket: What is done with the events of a bucket.
         identity: Whose the state is.
-        key: What is hashed; None: there is one bucket.
-        buckets: Into how many.
+        key: What is hashed; None: there is one bucket, or slices of time.
+        buckets: How many there are.
         rows: Makes rows of what the buckets tell.
     """
 
@@ -145,7 +147,7 @@ class Live:
 def run_buckets(stream: Stream, live: Live) -> DataFrame:
     """Return the rows that the buckets of a stream tell."""
     bucket = live.bucket
-    packing = Packing(bucket.sending, live.buckets, live.key, _is_marked(stream))
+    packing = Packing(bucket.sending, live.buckets, live.key, _is_marked(stream), bucket.slices)
     pieces = _clocked(stream, packing)
     found = pieces.groupBy("bucket").applyInPandasWithState(
         Stepping(bucket, live.identity),

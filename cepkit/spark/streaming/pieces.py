@@ -19,6 +19,7 @@ from cepkit.spark.cells.dealing import Batches
 from cepkit.spark.cells.keys import Key, key_hashes
 from cepkit.spark.cells.sending import Sending
 from cepkit.spark.streaming.bucket import batch_of
+from cepkit.spark.streaming.slices import Slices
 from cepkit.stream.reading.ingest import attribute
 
 PIECES = "bucket int, task int, number long, kind string, rows long, packed binary"
@@ -45,14 +46,16 @@ class Packing:
     Attributes:
         sending: Which columns they have.
         buckets: Into how many.
-        key: What is hashed; None: there is one bucket.
+        key: What is hashed; None: there is one bucket, or slices.
         marked: Whether the last column says what lies too far ahead.
+        slices: The slices of time that are dealt out; None: there are none.
     """
 
     sending: Sending
     buckets: int
     key: Key | None
     marked: bool
+    slices: Slices | None = None
 
     def __call__(self, batches: Batches) -> Batches:
         """Yield pieces."""
@@ -106,19 +109,26 @@ class Packing:
         yield from self._dealt_out(table)
 
     def _dealt_out(self, table: pa.Table) -> Iterator[tuple[int, str, int, bytes | None]]:
-        ends = [0, len(table)]
         numbers = np.zeros(len(table), dtype=np.int64)
-        if self.key is not None and self.buckets > 1 and len(table):
+        own = np.ones(len(table), dtype=np.bool_)
+        if self.slices is not None:
+            ts = self.sending.times(table)
+            rows, numbers = self.slices.copies(ts)
+            own = self.slices.owners(ts)[rows] == numbers
+            table = table.take(pa.array(rows))
+        elif self.key is not None and self.buckets > 1 and len(table):
             columns = [attribute(table.column(n), n, self.sending.schema) for n in self.key.columns]
             numbers = (key_hashes(columns) % np.uint64(self.buckets)).astype(np.int64)
+        if numbers.any():
             order = np.argsort(numbers.astype(np.int16), kind="stable")
-            table, numbers = table.take(pa.array(order)), numbers[order]
-            ends = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(table)]
+            table, numbers, own = table.take(pa.array(order)), numbers[order], own[order]
+        ends = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(table)]
         whole = batch_of(table)
         for begin, end in pairwise(ends):
             if end > begin:
                 piece = whole.slice(begin, end - begin).serialize().to_pybytes()
-                yield int(numbers[begin]), "events", end - begin, piece
+                # A copy is no event more.
+                yield int(numbers[begin]), "events", int(own[begin:end].sum()), piece
 
 
 def _piece(bucket: int, task: int, number: int, rest: Iterable[object]) -> pa.RecordBatch:

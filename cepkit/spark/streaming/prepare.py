@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pyspark.sql.classic.dataframe import DataFrame as Classic
 
 from cepkit.arguments import check_range
-from cepkit.columnar.compile.program import Clock
+from cepkit.columnar.compile.program import Program
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
+from cepkit.columnar.results.output import START
 from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead
 from cepkit.columnar.slices.plans import SlicePlans
 from cepkit.errors import StreamError, UnsupportedError
@@ -23,8 +24,9 @@ from cepkit.spark.cells.keys import Key, common_key
 from cepkit.spark.cells.sending import Sending, numbers_for, sending_for
 from cepkit.spark.streaming.bucket import Bucket
 from cepkit.spark.streaming.identity import Identity
-from cepkit.spark.streaming.searches import MatchSearch
-from cepkit.spark.streaming.timeouts import timeout_queries
+from cepkit.spark.streaming.searches import FAR, Counted, MatchSearch, Reach, Search
+from cepkit.spark.streaming.slices import Slices
+from cepkit.spark.streaming.timeouts import TimeoutSearch, timeout_queries
 from cepkit.stream.durations import duration_text
 from cepkit.stream.sessions import check_session
 from cepkit.stream.stream import Stream
@@ -67,37 +69,79 @@ def check_live(stream: Stream) -> Classic:
     return frame
 
 
-def choose_buckets(key: Key | None, wanted: int | None) -> int:
-    """Return into how many buckets keys are hashed.
+def dealt_out(
+    prepared: Prepared, wanted: int | None, slice_seconds: float | None = None
+) -> tuple[Bucket, int]:
+    """Return what is done in each bucket, and how many buckets there are.
 
     Args:
-        key: What is hashed; None: there is one bucket.
-        wanted: How many are; None: the usual number.
+        prepared: The query, whose key is hashed; without one there is one bucket, or slices.
+        wanted: How many buckets are; None: the usual number.
+        slice_seconds: How long slices of time are that are dealt out; None: there are none.
 
     Raises:
-        UnsupportedError: Several are, and there is no key.
+        UnsupportedError: The query cannot be dealt out so.
     """
+    bucket, key = prepared.bucket, prepared.key
     if wanted is not None:
         check_range("buckets", wanted, 1, 10_000)
-        if key is None and wanted > 1:
+    if slice_seconds is None:
+        if key is None and wanted is not None and wanted > 1:
             raise UnsupportedError(
                 f"{wanted} buckets for a pattern without a key: any two events may be in a match",
-                hint="PARTITION BY a column, or a.key = b.key for all events, makes it keyed",
+                hint="slice_seconds=60 deals out slices of time; PARTITION BY a column, or a.key ="
+                " b.key for all events, makes the pattern keyed",
             )
-    return 1 if key is None else (wanted or BUCKETS)
+        return bucket, 1 if key is None else (wanted or BUCKETS)
+    _check_slices(prepared)
+    count = wanted or BUCKETS
+    window = max(search.reach.window for search in bucket.searches)
+    ahead = max(search.reach.ahead for search in bucket.searches)
+    slices = Slices(max(1, round(slice_seconds * 1e6)), count, window, ahead)
+    return replace(bucket, slices=slices), count
+
+
+def _check_slices(prepared: Prepared) -> None:
+    """Refuse slices of time where a bucket that sees a window alone knows too little.
+
+    Raises:
+        UnsupportedError: It would.
+    """
+    if prepared.key is not None:
+        raise UnsupportedError(
+            "slices of time of a pattern with a key, over a streaming DataFrame",
+            hint=f"it is dealt out by {', '.join(prepared.key.columns)}: leave slice_seconds out",
+        )
+    for search in prepared.bucket.searches:
+        if search.in_turn:
+            raise UnsupportedError(
+                "slices of time under skip-till-next-match, over a streaming DataFrame: which"
+                " events are taken depends on all slices before",
+                hint="leave slice_seconds out, or PARTITION BY a column",
+            )
+        if search.reach.counted is not None:
+            raise UnsupportedError(
+                "slices of time with contiguity or a window in events, over a streaming DataFrame:"
+                " one bucket must count all events",
+                hint="leave slice_seconds out, or PARTITION BY a column with partition-contiguity",
+            )
 
 
 def identity_of(
-    stream: Stream, pattern: str, sending: Sending, buckets: int, **more: str
+    stream: Stream, pattern: str, bucket: Bucket, buckets: int, **more: str
 ) -> Identity:
     """Return what a checkpoint belongs to: of a query or several, whose text is `pattern`."""
+    slices = {}
+    if bucket.slices is not None:
+        slices["slices"] = duration_text(bucket.slices.length)
     return Identity(
         {
             "pattern": pattern,
             **more,
-            "columns": ", ".join(f"{f.name} {f.type}" for f in sending.fields),
+            "columns": ", ".join(f"{f.name} {f.type}" for f in bucket.sending.fields),
             "lateness": duration_text(0 if stream.lateness is None else stream.lateness.late),
             "buckets": str(buckets),
+            **slices,
         }
     )
 
@@ -124,60 +168,101 @@ def prepare(
         PatternError: A condition compares what cannot be compared.
     """
     compiled = compile_query(query, plan, sets)
-    window = check_window(query, compiled)
-    sending = sending_for(stream, (query,), compiled.attributes)
+    if timeouts:
+        check_time_window(query, compiled.programs)
+    others = timeout_queries(query) if timeouts else {}
+    every = [compiled, *(compile_query(other, as_plan(None, other)) for other in others.values())]
+    reaches = [reach_of(one.programs) for one in every]
+    sending = live_sending(stream, (query,), every, reaches)
     check_kinds(query, sending.nothing.kinds)
     variables = tuple(event.variable for event in bound_events_of(query.structure))
-    carried = sending.nothing.source.schema
-    others = timeout_queries(query) if timeouts else ()
-    every = [compiled, *(compile_query(other, as_plan(None, other)) for other in others)]
-    searches = tuple(
-        MatchSearch.of(
-            one,
-            variables,
-            sending.schema.time,
-            carried,
-            window=window,
-            ahead=looks_ahead(one.programs, "time"),
-            kind="match" if one is compiled else "timed-out",
-            plans=plans if one is compiled else None,
-        )
-        for one in every
-    )
-    keys = [common_key(one.programs) for one in every]
+    carried, time = sending.nothing.source.schema, sending.schema.time
+    found: list[Search] = [
+        MatchSearch.of(compiled, variables, time, carried, reach=reaches[0], plans=plans)
+    ]
+    start = found[0].rows.get_field_index(START)
+    for awaited, one, reach in zip(others, every[1:], reaches[1:], strict=True):
+        partial = MatchSearch.of(one, variables, time, carried, reach=reach)
+        found.append(TimeoutSearch(partial, awaited, start))
+    keys = [live_key(one.programs) for one in every]
     key = keys[0] if all(each == keys[0] for each in keys) else None
-    return Prepared(Bucket(sending, searches, in_turn=compiled.in_turn), key)
+    return Prepared(Bucket(sending, tuple(found)), key)
 
 
-def check_window(query: Query, compiled: CompiledQuery) -> int:
-    """Return the window in microseconds.
+def live_sending(
+    stream: Stream,
+    queries: Sequence[Query],
+    compiled: Sequence[CompiledQuery],
+    reaches: Sequence[Reach],
+) -> Sending:
+    """Return what buckets are sent of a stream for some queries.
+
+    Where events are counted that is those of all types; where it matters which of two of one time
+    came first, the column that says so too.
+    """
+    attributes = {name for one in compiled for name in one.attributes}
+    counted = any(reach.counted is not None for reach in reaches)
+    if stream.schema.arrival is not None and (counted or any(one.in_turn for one in compiled)):
+        attributes.add(stream.schema.arrival)
+    return sending_for(stream, queries, attributes, every_type=counted)
+
+
+def live_key(programs: Sequence[Program]) -> Key | None:
+    """Return what the events of every match agree on, where none is counted over all of them."""
+    everywhere = any("arrival" in program.clocks for program in programs)
+    return None if everywhere else common_key(programs)
+
+
+def reach_of(programs: Sequence[Program]) -> Reach:
+    """Return what must be seen beside a stretch of time to find the matches that end in it.
 
     Raises:
-        UnsupportedError: There is none, or none in time.
+        UnsupportedError: All events would have to be seen, or those to come without an end.
     """
-    _check_counts(query, numbers_for(compiled.programs, in_turn=False))
-    clock, window = cutting_clock(compiled.programs)
-    if window is None or clock != "time":
+    clocks = numbers_for(programs, in_turn=False)
+    clock, window = cutting_clock(programs)
+    if window is None:
         raise UnsupportedError(
             "a pattern without a window, over a streaming DataFrame: any event could be in a match"
             " that is still to come, so all would have to be kept for ever",
             hint="WITHIN 5 minutes, or whatever bounds a match",
-            span=None,
         )
-    return window
+    if clock == "time":
+        length = min(max(window, 0), FAR)
+        ahead = length if looks_ahead(programs, "time") else 0
+        return Reach(length, ahead, Counted((), None) if clocks else None)
+    if clock == "place" and "arrival" in clocks:
+        raise UnsupportedError(
+            "strict-contiguity with a window in events of a partition and NOT, over a streaming"
+            " DataFrame: the events between those of a partition would have to be kept for ever",
+            hint="WITHIN a duration, or STRATEGY partition-contiguity",
+        )
+    if looks_ahead(programs, "time"):
+        what = "a set" if any(program.followed for program in programs) else "NOT"
+        raise UnsupportedError(
+            f"{what} that looks beyond the last event, counted in events, over a streaming"
+            " DataFrame: a match would be certain after so many more events, which may never come",
+            hint="WITHIN a duration, which passes in any case",
+        )
+    partition_by = programs[0].partition_by if clock == "place" else ()
+    return Reach(0, 0, Counted(partition_by, max(window, 0)))
 
 
-def _check_counts(query: Query, numbers: Collection[Clock]) -> None:
-    """Refuse what counts events in the order of their arrival.
+def check_time_window(query: Query, programs: Sequence[Program]) -> int:
+    """Return the window in microseconds of a query that counts no events.
 
     Raises:
-        UnsupportedError: The query does.
+        UnsupportedError: There is none, or it does.
     """
-    if not numbers:
-        return
-    what = "contiguity" if "contiguity" in query.strategy else "a window in events"
-    raise UnsupportedError(
-        f"{what} over a streaming DataFrame: it counts events in the order of their arrival, and"
-        " the rows of a streaming DataFrame have none that two readings would agree on",
-        hint="WITHIN a duration, and STRATEGY skip-till-any-match or skip-till-next-match",
-    )
+    reach = reach_of(programs)
+    if reach.counted is not None:
+        raise UnsupportedError(
+            f"aggregates, or timeouts, of {_counting(query)} over a streaming DataFrame: until when"
+            " a match or a part of it lives is no time",
+            hint="WITHIN a duration, and STRATEGY skip-till-any-match",
+        )
+    return reach.window
+
+
+def _counting(query: Query) -> str:
+    return "contiguity" if "contiguity" in query.strategy else "a window in events"

@@ -14,6 +14,7 @@ from cepkit.printing import html_output, html_text
 from cepkit.spark.streaming.live import Live, run_buckets
 from cepkit.stream.durations import duration_text
 from cepkit.stream.stream import Stream
+from cepkit.tables import count_text
 
 
 class StreamFrame(DataFrame):
@@ -36,8 +37,10 @@ class StreamFrame(DataFrame):
         super().__init__(frame._jdf, frame.sparkSession)  # noqa: SLF001 - Spark has no other way
         assert stream.lateness is not None
         self.live = live
-        self.delay = stream.lateness.late + max(each.ahead for each in live.bucket.searches)
-        self.kept = max(each.window + each.ahead for each in live.bucket.searches)
+        reaches = [search.reach for search in live.bucket.searches]
+        self.delay = stream.lateness.late + max(reach.ahead for reach in reaches)
+        self.kept = max(reach.window + reach.ahead for reach in reaches)
+        self._counted = [reach.counted for reach in reaches if reach.counted is not None]
         self._late = stream.lateness.late
 
     @property
@@ -54,16 +57,35 @@ class StreamFrame(DataFrame):
         if ahead:
             after += f" and {duration_text(ahead)}"
         reason = " (the second as what must not be there may come so much later)" if ahead else ""
-        kept = duration_text(self.kept)
-        buckets = f"{self.live.buckets} bucket{'' if self.live.buckets == 1 else 's'}"
         return f"""{self._described()}
   told {after} after their last event{reason}, and up to a trigger later
-  kept: the events of {kept}, in {buckets}
-  looked at, each: once and, with a trigger of L, another {kept} / L times
+  kept: {self._kept()}, in {self._buckets()}
+  looked at, each: once and, with a trigger of L, another {self._again()}
   .writeStream starts it; .trigger(processingTime="{self.usual_trigger}") is usual"""
 
     def _described(self) -> str:
         return f"{self.title} of a streaming DataFrame"
+
+    def _kept(self) -> str:
+        last = max((each.last or 0 for each in self._counted), default=0)
+        of_each = " of each partition" if any(each.partition_by for each in self._counted) else ""
+        parts = [f"the events of {duration_text(self.kept)}"] if self.kept or not last else []
+        parts += [f"the last {count_text(last, 'event')}{of_each}"] if last else []
+        return f"{' and '.join(parts)}{', of all types' if self._counted else ''}"
+
+    def _buckets(self) -> str:
+        text = f"{self.live.buckets} bucket{'' if self.live.buckets == 1 else 's'}"
+        slices = self.live.bucket.slices
+        if slices is None:
+            return text
+        copies = min(1 + self.kept / slices.length, self.live.buckets)
+        return f"{text} of slices of {duration_text(slices.length)}, each in about {copies:.1f}"
+
+    def _again(self) -> str:
+        times = f"{duration_text(self.kept)} / L times"
+        if any(each.last for each in self._counted):
+            return f"{times}, the last of a partition each time" if self.kept else "time each time"
+        return times
 
     def _repr_html_(self) -> str:
         return html_output(f"<pre>{html_text(repr(self))}</pre>")

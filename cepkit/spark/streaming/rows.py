@@ -6,15 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import types as t
 
-from cepkit.columnar.results.output import START
 from cepkit.errors import UnsupportedError
+from cepkit.spark.streaming.timeouts import AWAITED, WINDOW_END, with_timeout
 
-KIND, EVENT, AWAITED, WINDOW_END = "kind", "event", "awaited", "window_end"
-"""What a row is; of a late event the event; of a partial match that timed out the variable that did
-not come, and when its window ended."""
+KIND, EVENT = "kind", "event"
+"""What a row is; of a late event the event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +24,6 @@ class MatchRows:
         carried: The columns of an event.
         sent: The columns of an event as workers are sent it.
         variables: The variables in pattern order.
-        window: In microseconds.
         late: Whether events that are late, or too far ahead, are rows too.
         timeouts: Whether partial matches that timed out are.
     """
@@ -35,7 +32,6 @@ class MatchRows:
     carried: pa.Schema
     sent: pa.Schema
     variables: Sequence[str]
-    window: int
     late: bool
     timeouts: bool
 
@@ -66,42 +62,30 @@ class MatchRows:
             fields.insert(0, pa.field(KIND, pa.string()))
         if self.late:
             fields.append(pa.field(EVENT, pa.struct(list(self.carried))))
-        if self.timeouts:
-            fields.append(pa.field(AWAITED, pa.string()))
-            fields.append(pa.field(WINDOW_END, self.matches.field(START).type))
-        return pa.schema(fields)
+        return with_timeout(pa.schema(fields)) if self.timeouts else pa.schema(fields)
 
     def columns(self, matches: t.StructType, event: t.DataType) -> t.StructType:
         """Return the same for Spark, of which those of matches and of an event are known."""
         fields = list(matches.fields)
-        moment = fields[-1].dataType
         if self.late or self.timeouts:
             fields.insert(0, t.StructField(KIND, t.StringType()))
         if self.late:
             fields.append(t.StructField(EVENT, event))
         if self.timeouts:
             fields.append(t.StructField(AWAITED, t.StringType()))
-            fields.append(t.StructField(WINDOW_END, moment))
+            fields.append(t.StructField(WINDOW_END, t.TimestampType()))
         return t.StructType(fields)
 
     def __call__(self, kind: str) -> Callable[[pa.Buffer], pa.RecordBatch] | None:
         """Return what reads the pieces of a kind; None: they are no rows."""
-        if kind in ("match", "timed-out"):
-            return lambda piece: self._widened(kind, self._matches(kind, piece))
+        if kind == "match":
+            return lambda piece: self._widened(kind, _columns(piece, self.matches))
+        if kind == "timed-out":
+            schema = with_timeout(self.matches)
+            return lambda piece: self._widened(kind, _columns(piece, schema))
         if kind in ("late", "ahead") and self.late:
             return lambda piece: self._widened(kind, self._events(piece))
         return None
-
-    def _matches(self, kind: str, piece: pa.Buffer) -> dict[str, pa.Array]:
-        batch = pa.ipc.read_record_batch(piece, self.matches)
-        found = {field.name: batch.column(i) for i, field in enumerate(self.matches)}
-        if kind == "timed-out" and batch.num_rows:
-            bound = [v for v in self.variables if not found[v].null_count]
-            awaited = self.variables[len(bound)]
-            found[AWAITED] = pa.array([awaited] * batch.num_rows, pa.string())
-            length = pa.scalar(self.window, pa.int64()).cast(pa.duration("us"))
-            found[WINDOW_END] = pc.add(found[START], length)
-        return found
 
     def _events(self, piece: pa.Buffer) -> dict[str, pa.Array]:
         batch = pa.ipc.read_record_batch(piece, self.sent)
@@ -118,3 +102,8 @@ class MatchRows:
             else:
                 arrays.append(found.get(field.name, pa.nulls(length, field.type)))
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _columns(piece: pa.Buffer, schema: pa.Schema) -> dict[str, pa.Array]:
+    batch = pa.ipc.read_record_batch(piece, schema)
+    return {field.name: batch.column(i) for i, field in enumerate(schema)}

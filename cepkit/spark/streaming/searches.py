@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ from cepkit.columnar.compile.query import CompiledQuery
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.results.output import Writer, output_schema
 from cepkit.columnar.slices.candidates import Owned
-from cepkit.columnar.slices.plans import SlicePlans, SliceRun
+from cepkit.columnar.slices.plans import SlicePlans
 from cepkit.printing import time_text
 from cepkit.stream.columns import EventColumns
 
@@ -37,6 +37,35 @@ class Carried:
     plans: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How a search counts events: in the order of their times, late ones left out.
+
+    Attributes:
+        partition_by: The columns inside whose partitions; none: over the whole stream.
+        last: How many of the last events before its own stretch of time it must see, of each
+            partition; None: those of its window.
+    """
+
+    partition_by: tuple[str, ...]
+    last: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What a search must see beside its own stretch of time.
+
+    Attributes:
+        window: How much before it, in microseconds.
+        ahead: How much after it.
+        counted: How it counts events; None: it does not.
+    """
+
+    window: int
+    ahead: int
+    counted: Counted | None = None
+
+
 class Search(Protocol):
     """What is looked for."""
 
@@ -46,13 +75,13 @@ class Search(Protocol):
         ...
 
     @property
-    def window(self) -> int:
-        """How much before its own stretch of time it must see, in microseconds."""
+    def reach(self) -> Reach:
+        """What it must see."""
         ...
 
     @property
-    def ahead(self) -> int:
-        """How much after it."""
+    def in_turn(self) -> bool:
+        """Whether an event is in one of its matches at most."""
         ...
 
     @property
@@ -88,8 +117,7 @@ class MatchSearch:
         repeated: The Kleene variables among them.
         time: The column of the event time.
         rows: The columns of the matches.
-        window: As for any search.
-        ahead: As for any search.
+        reach: What it must see.
         kind: What the rows are.
         plans: What says under which plan each stretch is searched; None: all as `query` says.
     """
@@ -99,8 +127,7 @@ class MatchSearch:
     repeated: frozenset[str]
     time: str
     rows: pa.Schema
-    window: int
-    ahead: int
+    reach: Reach
     kind: str = "match"
     at_any_time: bool = False
     plans: SlicePlans | None = None
@@ -113,26 +140,18 @@ class MatchSearch:
         time: str,
         carried: pa.Schema,
         *,
-        window: int,
-        ahead: bool,
-        kind: str = "match",
+        reach: Reach,
         plans: SlicePlans | None = None,
     ) -> MatchSearch:
-        """Return a search of which the window and whether it looks ahead are known."""
+        """Return a search of which it is known what it must see."""
         repeated = frozenset(step.variable for p in query.programs for step in p.listed)
-        window = min(max(window, 0), FAR)
         rows = output_schema(carried, variables, time, repeated)
-        return cls(
-            query,
-            variables,
-            repeated,
-            time,
-            rows,
-            window,
-            window if ahead else 0,
-            kind=kind,
-            plans=plans,
-        )
+        return cls(query, variables, repeated, time, rows, reach, plans=plans)
+
+    @property
+    def in_turn(self) -> bool:
+        """As for any search."""
+        return self.query.in_turn
 
     def is_due(self, ts: npt.NDArray[np.int64], owned: Owned) -> bool:
         """Return whether an event lies in the stretch: the last one of a match does."""
@@ -142,25 +161,32 @@ class MatchSearch:
         self, events: EventColumns, owned: Owned, carried: Carried
     ) -> Iterator[pa.RecordBatch | str]:
         """Yield the matches whose last event lies in the stretch."""
+        if self.reach.counted is not None:
+            events = counted_by_time(events)
         writer = Writer(events, self.variables, self.time, self.repeated)
         programs = self.query.programs
         plans = None if self.plans is None else self.plans.resumed(carried.plans)
         detector = Detector(self.query, plans=plans)
         for branch, block in detector.matches(events, owned, taken=carried.taken):
             yield from writer.batches(block, programs[branch].variables)
-        if plans is not None and detector.work is not None:
+        if plans is not None:
             carried.plans = plans.memory
-            yield from _plans_run(plans, detector.work.slices)
+            yield from plans_run(plans, detector)
 
 
-def _plans_run(plans: SlicePlans, slices: Sequence[SliceRun]) -> Iterator[str]:
-    """Yield in words which plans slices ran, one after the other, and why."""
+def plans_run(plans: SlicePlans, detector: Detector) -> Iterator[str]:
+    """Yield in words which plans a detector ran, one after the other, and why."""
     before = None
-    for run in slices:
+    for run in () if detector.work is None else detector.work.slices:
         if run.branches != before:
             before, why = run.branches, plans.why(run)
             plan = "; ".join(map(str, run.branches))
             yield f"{plan} from {time_text(run.first)}: {why}" if why else plan
+
+
+def counted_by_time(events: EventColumns) -> EventColumns:
+    """Return events that are counted in the order of their times."""
+    return replace(events, arrivals=np.arange(len(events)), places=None)
 
 
 def has_event(ts: npt.NDArray[np.int64], owned: Owned) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -14,18 +14,18 @@ from pyspark.sql import types as t
 
 from cepkit.columnar.compile.query import CompiledQuery, Sets, compile_query
 from cepkit.columnar.detector import Detector
+from cepkit.columnar.results.output import START
 from cepkit.columnar.slices.candidates import Owned
-from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead
+from cepkit.columnar.slices.plans import SlicePlans
 from cepkit.columnar.workload import Group, grouped
-from cepkit.errors import UnsupportedError, telling
+from cepkit.errors import telling
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import called
+from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
 from cepkit.sharing.shared_plan import SharedPlan, Sharing
-from cepkit.spark.cells.keys import common_key
 from cepkit.spark.cells.schemas import event_type
-from cepkit.spark.cells.sending import sending_for
 from cepkit.spark.matches.table import (
     ends_last,
     lists_in,
@@ -41,13 +41,29 @@ from cepkit.spark.streaming.pieces import unpacking
 from cepkit.spark.streaming.prepare import (
     Prepared,
     check_live,
-    check_window,
-    choose_buckets,
+    check_time_window,
+    dealt_out,
     identity_of,
+    live_key,
+    live_sending,
+    reach_of,
 )
 from cepkit.spark.streaming.result import StreamSeveralMatches
 from cepkit.spark.streaming.rows import EVENT, KIND, MatchRows
-from cepkit.spark.streaming.searches import FAR, Carried, has_event
+from cepkit.spark.streaming.searches import (
+    Carried,
+    Reach,
+    Search,
+    counted_by_time,
+    has_event,
+    plans_run,
+)
+from cepkit.spark.streaming.timeouts import (
+    AWAITED,
+    WINDOW_END,
+    TimeoutSearch,
+    timeout_queries,
+)
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
 
@@ -60,8 +76,9 @@ class GroupSearch:
         group: The queries.
         table: The columns of the matches of all queries.
         time: The column of the event time.
-        window: As for any search.
-        ahead: As for any search.
+        reach: As for any search.
+        name: What its plan is called, where plans follow the stream.
+        plans: What says under which plan each stretch is searched; None: always one.
         kind: What the rows are.
         at_any_time: As for any search.
     """
@@ -69,10 +86,16 @@ class GroupSearch:
     group: Group
     table: OneTable
     time: str
-    window: int
-    ahead: int
+    reach: Reach
+    name: str = ""
+    plans: SlicePlans | None = None
     kind: str = "match"
     at_any_time: bool = False
+
+    @property
+    def in_turn(self) -> bool:
+        """As for any search."""
+        return self.group.query.in_turn
 
     @property
     def rows(self) -> pa.Schema:
@@ -85,11 +108,22 @@ class GroupSearch:
 
     def batches(
         self, events: EventColumns, owned: Owned, carried: Carried
-    ) -> Iterator[pa.RecordBatch]:
+    ) -> Iterator[pa.RecordBatch | str]:
         """Yield the matches whose last event lies in the stretch."""
-        assert carried.taken is None
-        blocks = Detector(self.group.query).matches(events, owned)
+        if self.reach.counted is not None:
+            events = counted_by_time(events)
+        plans = None if self.plans is None else self.plans.resumed(carried.plans)
+        detector = Detector(self.group.query, plans=plans)
+        blocks = detector.matches(events, owned, taken=carried.taken)
         yield from table_rows(blocks, self.group, self.table, events, self.time)
+        if plans is not None:
+            carried.plans = plans.memory
+            for plan in plans_run(plans, detector):
+                yield f"{self.name}: {plan}"
+
+
+PlansOf = Callable[[Query, Plan], "SlicePlans | None"]
+"""Makes what says under which plan each stretch is searched for a query."""
 
 
 def detect_several(
@@ -100,7 +134,10 @@ def detect_several(
     sets: Sets = "every",
     share: bool = True,
     buckets: int | None = None,
+    slice_seconds: float | None = None,
     late: Literal["count", "collect"] = "count",
+    timeouts: bool = False,
+    follow: PlansOf | None = None,
 ) -> StreamSeveralMatches:
     """Return the matches of several queries in a streaming DataFrame, as one streaming DataFrame.
 
@@ -109,38 +146,45 @@ def detect_several(
 
     Args:
         stream: Events in a streaming DataFrame.
-        queries: The patterns, with windows in time, by their names.
+        queries: The patterns, with windows, by their names.
         sets: Which sets of Kleene variables make matches.
         share: Whether queries share the steps that they begin with.
         buckets: As for one query; the key is what all queries agree on.
+        slice_seconds: As for one query, where there is nothing that all queries agree on.
         late: Whether events that are late, or too far ahead, are counted only, or rows as well.
+        timeouts: Whether partial matches that time out are rows as well.
+        follow: Makes of each query and its plan what says under which plan it is searched when
+            the watermark has moved; queries then share nothing.
 
     Raises:
         PatternError: A condition compares what cannot be compared.
-        UnsupportedError: What must be remembered for a query has no bound, or each of its events
-            is in one match at most.
+        UnsupportedError: What must be remembered for a query has no bound.
     """
     columns = check_live(stream).schema
-    prepared, table, in_spark = prepare_several(stream, columns, queries, plans, sets, share=share)
-    sending = prepared.bucket.sending
-    count = choose_buckets(prepared.key, buckets)
+    prepared, table, in_spark = prepare_several(
+        stream, columns, queries, plans, sets, share=share, timeouts=timeouts, follow=follow
+    )
+    bucket, count = dealt_out(prepared, buckets, slice_seconds)
+    sending = bucket.sending
     text = "; ".join(f"{name}: {query}" for name, query in queries.items())
-    identity = identity_of(stream, text, sending, count, sets=sets)
+    identity = identity_of(stream, text, bucket, count, sets=sets, timeouts=str(timeouts))
     carried = sending.nothing.source.schema
     variables = sorted({name for one in table.of.values() for name in one.names})
     output = MatchRows(
-        table.schema, carried, sending.fields, variables, 0, late == "collect", timeouts=False
+        table.schema, carried, sending.fields, variables, late == "collect", timeouts
     )
     output.check_names()
     row_type = output.columns(in_spark, event_type(columns, stream.column_names, sending.schema))
-    first, last = ([KIND], [EVENT]) if late == "collect" else ([], [])
+    first = [KIND] if late == "collect" or timeouts else []
+    last = [EVENT] if late == "collect" else []
+    last += [AWAITED, WINDOW_END] if timeouts else []
     selected = [pattern_column(list(queries)), *named_columns(table, lists_in([table]))]
 
     def rows(found: DataFrame) -> DataFrame:
         unpacked = found.mapInArrow(unpacking(output), row_type)
         return ends_last(unpacked.select(*first, *selected, *last), *last)
 
-    live = Live(prepared.bucket, identity, prepared.key, count, rows)
+    live = Live(bucket, identity, prepared.key, count, rows)
     return StreamSeveralMatches(stream, live, queries, Sharing.of(plans).plans)
 
 
@@ -152,6 +196,8 @@ def prepare_several(
     sets: Sets = "every",
     *,
     share: bool = True,
+    timeouts: bool = False,
+    follow: PlansOf | None = None,
 ) -> tuple[Prepared, OneTable, t.StructType]:
     """Return what is to be done in the buckets of a stream, and the columns of the matches.
 
@@ -161,67 +207,71 @@ def prepare_several(
         plans: As for `detect_several`.
         sets: As for `detect_several`.
         share: As for `detect_several`.
+        timeouts: As for `detect_several`.
+        follow: As for `detect_several`.
 
     Raises:
         PatternError: A condition compares what cannot be compared.
-        UnsupportedError: What must be remembered for a query has no bound, or each of its events
-            is in one match at most.
+        UnsupportedError: What must be remembered for a query has no bound.
     """
-    groups = _groups(queries, plans, sets, share=share)
-    attributes = {name for group in groups for name in group.query.attributes}
-    sending = sending_for(stream, tuple(queries.values()), attributes)
+    sharing = Sharing.of(plans)
+    own, pools = sharing.plans, sharing.pools
+    compiled, reaches, partial = [], [], []
+    for number, (name, query) in enumerate(queries.items()):
+        one = compile_query(query, own[number], sets, sharing.late[number])
+        with telling(called(name)):
+            reaches.append(reach_of(one.programs))
+            if timeouts:
+                check_time_window(query, one.programs)
+                for awaited, other in timeout_queries(query).items():
+                    shorter = compile_query(other, as_plan(None, other))
+                    partial.append((number, awaited, shorter, reach_of(shorter.programs)))
+        compiled.append(one)
+    every = [*compiled, *(one for _, _, one, _ in partial)]
+    all_reaches = [*reaches, *(reach for *_, reach in partial)]
+    sending = live_sending(stream, [*queries.values()], every, all_reaches)
     for query in queries.values():
         check_kinds(query, sending.nothing.kinds)
     table, in_spark = matches_table(stream, columns, sending, dict(enumerate(queries.values())))
-    searches = tuple(_search(group, table, sending.schema.time) for group in groups)
-    key = common_key([program for group in groups for program in group.query.programs])
-    return Prepared(Bucket(sending, searches), key), table, in_spark
+    time = sending.schema.time
+    found: list[Search] = []
+    if follow is None:
+        groups = _groups(compiled, reaches, pools, share=share)
+        found += [GroupSearch(one, table, time, reach_of(one.query.programs)) for one in groups]
+    else:
+        for q, (name, query) in enumerate(queries.items()):
+            with telling(called(name)):
+                plans_of = follow(query, own[q])
+            found.append(
+                GroupSearch(_alone(compiled[q], q), table, time, reaches[q], name, plans_of)
+            )
+    for q, awaited, one, reach in partial:
+        start = table.places[q][table.of[q].get_field_index(START)]
+        search = GroupSearch(_alone(one, q), table, time, reach)
+        found.append(TimeoutSearch(search, awaited, start))
+    key = live_key([program for one in every for program in one.programs])
+    return Prepared(Bucket(sending, tuple(found)), key), table, in_spark
+
+
+def _alone(query: CompiledQuery, number: int) -> Group:
+    return Group(query, (number,) * len(query.programs))
 
 
 def _groups(
-    queries: Mapping[str, Query],
-    plans: SharedPlan | Sequence[Plan],
-    sets: Sets,
+    compiled: Sequence[CompiledQuery],
+    reaches: Sequence[Reach],
+    pools: Sequence[Sequence[int]] | None,
     *,
     share: bool,
 ) -> list[Group]:
-    """Return the queries in groups that are run as one: what looks ahead must not delay the rest.
-
-    Raises:
-        UnsupportedError: What must be remembered for a query has no bound, or each of its events
-            is in one match at most.
-    """
-    sharing = Sharing.of(plans)
-    pools = sharing.pools
-    compiled: list[CompiledQuery] = []
-    for (name, query), plan, late in zip(queries.items(), sharing.plans, sharing.late, strict=True):
-        one = compile_query(query, plan, sets, late)
-        with telling(called(name)):
-            check_window(query, one)
-            if one.in_turn:
-                raise UnsupportedError(
-                    "skip-till-next-match beside other patterns over a streaming DataFrame: which"
-                    " events are taken is remembered for one pattern",
-                    hint="detect it in a query of its own",
-                )
-        compiled.append(one)
-    ahead = [looks_ahead(one.programs, "time") for one in compiled]
+    """Return queries in groups that are run as one: what looks ahead must not delay the rest."""
     groups = []
-    for wanted in (False, True):
-        members = [number for number, one in enumerate(ahead) if one == wanted]
+    for ahead in (False, True):
+        members = [q for q, reach in enumerate(reaches) if bool(reach.ahead) == ahead]
         found = grouped(
-            [compiled[number] for number in members],
+            [compiled[q] for q in members],
             share=share,
-            pools=None if pools is None else [pools[number] for number in members],
+            pools=None if pools is None else [pools[q] for q in members],
         )
         groups += [replace(one, of=tuple(members[q] for q in one.of)) for one in found]
     return groups
-
-
-def _search(group: Group, table: OneTable, time: str) -> GroupSearch:
-    programs = group.query.programs
-    _, window = cutting_clock(programs)
-    assert window is not None
-    length = min(max(window, 0), FAR)
-    ahead = length if looks_ahead(programs, "time") else 0
-    return GroupSearch(group, table, time, length, ahead)

@@ -31,7 +31,9 @@ def to_bytes(held: Held, most: int = MOST_BYTES) -> bytes:
     return message
 
 
-def from_bytes(bucket: Bucket, events: bytes, complete: int | None, plans: str = "") -> Held:
+def from_bytes(
+    bucket: Bucket, events: bytes, complete: int | None, plans: tuple[str, ...] = ()
+) -> Held:
     """Return what a bucket holds."""
     if not events:
         return Held(bucket.fields.empty_table(), complete, plans)

@@ -8,38 +8,107 @@ behind them, so that the engine finds them as it finds matches, whatever the pla
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepkit.columnar.slices.candidates import Owned
 from cepkit.errors import UnsupportedError
 from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes
 from cepkit.pattern.checks import check
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
+from cepkit.spark.streaming.searches import Carried, Reach, Search
+from cepkit.stream.columns import EventColumns
+
+AWAITED, WINDOW_END = "awaited", "window_end"
+"""Of a partial match that timed out the variable that did not come, and when its window ended."""
+MOMENT = pa.timestamp("us", tz="UTC")
 
 
-def timeout_queries(query: Query) -> tuple[Query, ...]:
-    """Return for each number of variables but all the pattern of what times out there.
+def with_timeout(rows: pa.Schema) -> pa.Schema:
+    """Return the columns of partial matches that timed out, by those of matches."""
+    more = [pa.field(AWAITED, pa.string()), pa.field(WINDOW_END, MOMENT)]
+    return pa.schema([*rows, *more])
+
+
+@dataclass(frozen=True, slots=True)
+class TimeoutSearch:
+    """The partial matches that wait for one variable when their window ends.
+
+    Attributes:
+        search: Finds them.
+        awaited: The variable.
+        start: Which column says when they start.
+    """
+
+    search: Search
+    awaited: str
+    start: int
+    kind: str = "timed-out"
+    in_turn: bool = False
+    at_any_time: bool = False
+
+    @property
+    def reach(self) -> Reach:
+        """As for any search."""
+        return self.search.reach
+
+    @property
+    def rows(self) -> pa.Schema:
+        """The columns of its rows."""
+        return with_timeout(self.search.rows)
+
+    def is_due(self, ts: npt.NDArray[np.int64], owned: Owned) -> bool:
+        """Return whether an event lies in the stretch: the last one that came does."""
+        return self.search.is_due(ts, owned)
+
+    def batches(
+        self, events: EventColumns, owned: Owned, carried: Carried
+    ) -> Iterator[pa.RecordBatch | str]:
+        """Yield those whose last event lies in the stretch."""
+        length = pa.scalar(self.reach.window, pa.int64()).cast(pa.duration("us"))
+        for batch in self.search.batches(events, owned, carried):
+            if isinstance(batch, pa.RecordBatch):
+                awaited = pa.array([self.awaited] * batch.num_rows, pa.string())
+                ends = pc.add(batch.column(self.start).cast(MOMENT), length)
+                columns = [*batch.columns, awaited, ends]
+                yield pa.RecordBatch.from_arrays(columns, schema=self.rows)
+
+
+def timeout_queries(query: Query) -> dict[str, Query]:
+    """Return for each variable but the first the pattern of what times out waiting for it.
 
     Raises:
         UnsupportedError: The pattern is no SEQ or AND of plain events, each match for itself.
     """
     structure = query.structure
     items = structure.items if isinstance(structure, nodes.Seq | nodes.And) else (structure,)
-    events = [item for item in items if isinstance(item, nodes.Event)]
+    # Where any event of a SEQ could have been the next, one of them is the first.
+    bare = [
+        item.item if isinstance(item, nodes.First) and isinstance(structure, nodes.Seq) else item
+        for item in items
+    ]
+    events = [item for item in bare if isinstance(item, nodes.Event)]
     if len(events) < len(items) or query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
         raise UnsupportedError(
             "timeouts of such a pattern: which partial matches there are is defined for SEQ and AND"
-            " of single events under skip-till-any-match alone",
+            " of single events (in a SEQ also FIRST) under skip-till-any-match alone",
             hint="leave timeouts out, or ask for them of a simpler pattern beside",
         )
     parts = c.conjuncts(query.where)
-    queries = []
+    queries = {}
     for k in range(1, len(events)):
         known = {event.variable for event in events[: k + 1]}
         about = tuple(p for p in parts if c.variables_of(p) <= known)
         where = None if not about else about[0] if len(about) == 1 else c.AllOf(about)
-        first: tuple[nodes.Structure, ...] = (*events[:k], nodes.Not(events[k]))
+        first: tuple[nodes.Structure, ...] = (*items[:k], nodes.Not(events[k]))
         shorter = nodes.Seq(first) if isinstance(structure, nodes.Seq) else nodes.And(first)
-        queries.append(check(replace(query, structure=shorter, where=where, text=None)))
-    return tuple(queries)
+        shorter_query = replace(query, structure=shorter, where=where, text=None)
+        queries[events[k].variable] = check(shorter_query)
+    return queries

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 
+from cepkit.arguments import check_range
+from cepkit.columnar.results.output import END
 from cepkit.errors import StreamError
 from cepkit.printing import html_output, html_text
 from cepkit.spark.streaming.live import KINDS, OBSERVED
@@ -24,17 +27,20 @@ class Watched:
 
     Attributes:
         query: Spark's.
+        shown: How many of the last rows of its sink are shown below.
         batches: What its micro-batches did, by their number.
     """
 
     query: Any
+    shown: int = 0
     batches: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     def table(self) -> pd.DataFrame:
         """Return what each micro-batch did, one row for each.
 
-        Columns: rows (read), watermark, seconds (it took), state_rows (buckets), state_bytes, and
-        the counts: matches, late, ahead, no-time, no-type, events (of the pattern's types), looked
+        Columns: rows (read), rows_per_second, watermark, behind (seconds from the watermark to the
+        begin of the micro-batch), seconds (it took), state_rows (buckets), state_bytes, and the
+        counts: matches, late, ahead, no-time, no-type, events (of the pattern's types), looked
         (events looked at, those of windows again and again); plans, where they follow the stream.
         """
         for progress in self.query.recentProgress:
@@ -46,6 +52,31 @@ class Watched:
         """Return the counts over all micro-batches that were seen."""
         table = self.table()
         return {kind: int(table[kind].sum()) for kind in KINDS if kind in table}
+
+    def last(self, n: int = 5) -> pd.DataFrame:
+        """Return the rows of its sink that end last; all of the sink is read.
+
+        Args:
+            n: How many.
+
+        Raises:
+            StreamError: What is in the sink cannot be read.
+        """
+        from pyspark.sql import SparkSession
+
+        check_range("n", n, 1)
+        progress = self.query.lastProgress
+        sink = "none yet" if progress is None else progress.sink.description
+        folder = re.fullmatch(r"FileSink\[(.*)\]", sink)
+        if folder is None and sink != "MemorySink":
+            raise StreamError(
+                f"the last rows of the sink '{sink}'", expected="Parquet files, or a memory sink"
+            )
+        session = SparkSession.active()
+        rows = session.read.parquet(folder[1]) if folder else session.table(self.query.name)
+        names = [name for name in (END, "time", *rows.columns) if name in rows.columns]
+        last: pd.DataFrame = rows.orderBy(rows[names[0]].desc()).limit(n).toPandas()
+        return last
 
     def stop(self) -> None:
         """Stop the query; it goes on from its checkpoint when it is started again."""
@@ -66,11 +97,16 @@ class Watched:
                 shown.update(self)
 
     def __repr__(self) -> str:
-        return f"{self._summary()}\n{self._last().to_string()}"
+        text = f"{self._summary()}\n{self._last().to_string()}"
+        return text if not self._ending() else f"{text}\n{self.last(self.shown).to_string()}"
 
     def _repr_html_(self) -> str:
         table = self._last().to_html(border=0)
-        return html_output(f"<p>{html_text(self._summary())}</p>", table)
+        last = self.last(self.shown).to_html(border=0) if self._ending() else ""
+        return html_output(f"<p>{html_text(self._summary())}</p>", table, last)
+
+    def _ending(self) -> bool:
+        return bool(self.shown and self.totals().get("match"))
 
     def _last(self) -> pd.DataFrame:
         table = self.table().tail(_ROWS)
@@ -83,15 +119,20 @@ class Watched:
         error = None if self.query.isActive else self.query.exception()
         if error is not None:
             state = f"failed: {str(error).splitlines()[0]}"
-        counts = ", ".join(f"{kind} {n:,}" for kind, n in self.totals().items() if n)
+        totals = self.totals()
+        counts = ", ".join(f"{kind} {n:,}" for kind, n in totals.items() if n)
+        if totals.get("looked") and totals.get("events"):
+            counts += f"; each event looked at {totals['looked'] / totals['events']:.1f} times"
         return f"Query {self.query.name or self.query.id}, {state}; {counts or 'nothing yet'}"
 
 
-def watch(query: Any) -> Watched:
+def watch(query: Any, *, last: int = 0) -> Watched:
     """Watch a running query: what its micro-batches do, as a table that is up to date when shown.
 
     Args:
         query: What `.writeStream.start()` returns.
+        last: How many of the last rows of its sink to show as well: of Parquet files, or of a
+            memory sink. Each time it is shown all of the sink is read.
 
     Returns:
         What shows it, in a notebook and in a terminal: `show()` again and again, `table()` as a
@@ -105,17 +146,23 @@ def watch(query: Any) -> Watched:
             f"a {type(query).__name__} instead of a running query",
             expected="what .writeStream.start() returns",
         )
-    return Watched(query)
+    check_range("last", last, 0)
+    return Watched(query, last)
 
 
 def _row(progress: Any) -> dict[str, Any]:
     observed = progress.observedMetrics.get(OBSERVED)
     counts = observed.asDict() if observed is not None else {}
     operators = progress.stateOperators
-    event_time = dict(progress.eventTime or {})
+    watermark = dict(progress.eventTime or {}).get("watermark")
+    behind = None
+    if watermark is not None:
+        behind = (pd.Timestamp(progress.timestamp) - pd.Timestamp(watermark)).total_seconds()
     return {
         "rows": progress.numInputRows,
-        "watermark": event_time.get("watermark"),
+        "rows_per_second": progress.processedRowsPerSecond,
+        "watermark": watermark,
+        "behind": behind,
         "seconds": progress.durationMs.get("triggerExecution", 0) / 1000,
         "state_rows": operators[0].numRowsTotal if operators else 0,
         "state_bytes": operators[0].memoryUsedBytes if operators else 0,

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import json
 
+import pyarrow as pa
 import pytest
 
 from cepkit.errors import StreamError
+from cepkit.pattern.parsing.parser import parse
+from cepkit.plan.checks import as_plan
 from cepkit.spark.streaming.identity import FORMAT, Identity
+from cepkit.spark.streaming.prepare import dealt_out, identity_of, prepare
+from cepkit.stream.schema import Schema
+from tests.cells import stream_of
 
 MINE = Identity({"pattern": "PATTERN A a WITHIN 1 s", "lateness": "1 second"})
 
@@ -30,3 +36,21 @@ def test_an_older_format_is_refused():
     with pytest.raises(StreamError, match="format 0"):
         MINE.check(older)
     assert json.loads(MINE.text)["format"] == str(FORMAT)
+
+
+@pytest.mark.parametrize("change", ["columns", "slices"])
+def test_a_schema_or_slices_that_changed_are_another_query(change):
+    mine = _identity()
+    other = _identity(pa.int64()) if change == "columns" else _identity(slice_seconds=5)
+    with pytest.raises(StreamError, match=f"another query: .*{change}") as error:
+        mine.check(other.text)
+    expected = "price double" if change == "columns" else "slices unknown"
+    assert expected in str(error.value.expected)
+
+
+def _identity(price=pa.float64(), slice_seconds=None):  # noqa: B008 - a type is a constant
+    columns = [("ts", pa.timestamp("us", "UTC")), ("kind", pa.string()), ("price", price)]
+    stream = stream_of(pa.schema(columns).empty_table(), Schema("ts", "kind"))
+    query = parse("PATTERN SEQ(A a, B b) WITHIN 1 s")
+    bucket, count = dealt_out(prepare(stream, query, as_plan(None, query)), None, slice_seconds)
+    return identity_of(stream, str(query), bucket, count)

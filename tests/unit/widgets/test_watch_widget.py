@@ -26,7 +26,9 @@ class Query:
             SimpleNamespace(
                 batchId=batch,
                 numInputRows=10,
-                eventTime={"watermark": "2024-01-01"},
+                processedRowsPerSecond=20.0,
+                timestamp="2024-01-01T00:00:05.000Z",
+                eventTime={"watermark": "2024-01-01T00:00:00.000Z"},
                 durationMs={"triggerExecution": 1500},
                 stateOperators=[],
                 observedMetrics={"cepkit": observed},
@@ -39,13 +41,16 @@ def test_batches_are_told_once_and_added_up():
     watched = watch(query)
     query.ran(0, match=2)
     assert watched.totals()["match"] == 2
-    query.ran(1, match=3, late=1)
+    query.ran(1, match=3, late=1, events=10, looked=15)
     # Spark keeps the last hundred only.
     del query.recentProgress[0]
     assert watched.totals()["match"] == 5
     assert list(watched.table().index) == [0, 1]
     assert watched.table()["seconds"].tolist() == [1.5, 1.5]
+    assert watched.table()["behind"].tolist() == [5, 5]
+    assert watched.table()["rows_per_second"].tolist() == [20, 20]
     assert "late 1" in repr(watched)
+    assert "each event looked at 1.5 times" in repr(watched)
     assert "ahead" not in repr(watched)
     assert "<b>views" not in watched._repr_html_()
 
