@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cepkit_widgets.plan_explorer.view import PlanExplorer as PlanExplorer
     from cepkit_widgets.player.state import PlayerState as PlayerState
     from cepkit_widgets.player.view import PlayerWidget as PlayerWidget
+    from cepkit_widgets.strategy_comparison.view import StrategyComparison as StrategyComparison
     from cepkit_widgets.watching import WatchWidget as WatchWidget
 
 _HOMES = {
@@ -29,6 +30,7 @@ _HOMES = {
     "PlanExplorer": "cepkit_widgets.plan_explorer.view",
     "PlayerState": "cepkit_widgets.player.state",
     "PlayerWidget": "cepkit_widgets.player.view",
+    "StrategyComparison": "cepkit_widgets.strategy_comparison.view",
     "WatchWidget": "cepkit_widgets.watching",
 }
 """An app is loaded on first use, with what it shows."""

@@ -158,6 +158,17 @@ def table(
     )
 
 
+def code_block(summary: str, code: str) -> str:
+    """Return code that can be opened and copied."""
+    # Unlike in other texts, lines stay lines.
+    lines = [html_text(line) for line in code.splitlines()]
+    return (
+        f"<details><summary>{html_text(summary)}</summary>"
+        f'<button type="button" data-copy="{"&#10;".join(lines)}">Copy</button>'
+        f'<pre class="code">{chr(10).join(lines)}</pre></details>'
+    )
+
+
 def bar_of(share: float) -> str:
     """Return a bar for a share from 0 to 1."""
     return f'<span class="share" style="width:{2 + 68 * max(0.0, min(1.0, share)):.0f}px"></span>'

@@ -14,11 +14,11 @@ from cepkit.columnar.results.matches import Matches
 from cepkit.errors import ArgumentError
 from cepkit.statistics.tables import count_text
 from cepkit_widgets.kit.app import App
-from cepkit_widgets.match_browser.frame import frame_of
-from cepkit_widgets.match_browser.known import MOST, Ints, KnownMatches
-from cepkit_widgets.match_browser.look import Looker
 from cepkit_widgets.match_browser.page import browser_html
 from cepkit_widgets.match_browser.state import LENGTH, NUMBER, SIZES, START, BrowserState, order_of
+from cepkit_widgets.matches.frame import frame_of
+from cepkit_widgets.matches.known import MOST, Ints, KnownMatches
+from cepkit_widgets.matches.look import Looker
 
 
 class MatchBrowser(App):
