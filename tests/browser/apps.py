@@ -58,7 +58,7 @@ def set_theme(page: Page, theme: str) -> None:
     )
 
 
-def assert_fits(app: AppPage) -> None:
+def assert_fits(app: AppPage, name: str = "") -> None:
     """Look at an app in both themes, at two widths: nothing is wider than there is room."""
     for width in (800, 1400):
         app.page.set_viewport_size({"width": width, "height": 1200})
@@ -70,7 +70,7 @@ def assert_fits(app: AppPage) -> None:
                 arg=[app.host.element_handle(), theme.lower()],
             )
             assert not app.overflowing()
-            _keep(app.page, f"{app.frame.locator('h3').first.inner_text()}-{width}-{theme}")
+            _keep(app.page, f"{app.frame.locator('h3').first.inner_text()} {name}-{width}-{theme}")
 
 
 def _keep(page: Page, name: str) -> None:

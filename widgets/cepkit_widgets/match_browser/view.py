@@ -194,8 +194,11 @@ class MatchBrowser(App):
 def _checked(matches: object) -> Matches:
     if isinstance(matches, Matches):
         return matches
+    kind = type(matches).__name__
+    where = "of a Spark DataFrame, which stay there" if "Spark" in kind else f"of the type {kind}"
     raise ArgumentError(
-        f"matches of the type {type(matches).__name__}",
+        f"matches {where}",
         expected="what cepkit.detect returns of a local stream",
-        hint="of a Spark stream: cepkit.detect(stream.head(100_000), pattern)",
+        hint="of the first events of a Spark DataFrame: "
+        "MatchBrowser(ck.detect(stream.head(100_000), pattern))",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cepkit.figures.kit.style import colour_of
@@ -52,6 +53,27 @@ class Band:
     def height(self) -> float:
         """How high it is, in pixels."""
         return max(34.0, 10.0 + _BAR * (1 + max((bar.lane for bar in self.bars), default=0)))
+
+
+def lanes_of(spans: Iterable[tuple[float, float]], gap: float, most: int) -> list[int | None]:
+    """Return a lane for each span, such that none overlaps another; None where all are full.
+
+    Args:
+        spans: When each begins and ends.
+        gap: Between two spans of a lane.
+        most: Lanes.
+    """
+    taken: list[list[tuple[float, float]]] = []
+    lanes: list[int | None] = []
+    for begin, end in spans:
+        free = (all(end < a - gap or begin > b + gap for a, b in lane) for lane in taken)
+        lane = next((i for i, is_free in enumerate(free) if is_free), len(taken))
+        lanes.append(lane if lane < most else None)
+        if lane < most:
+            if lane == len(taken):
+                taken.append([])
+            taken[lane].append((begin, end))
+    return lanes
 
 
 def band_svg(band: Band, x: object, left: float, top: float, width: float) -> str:

@@ -10,7 +10,7 @@ from cepkit.pattern.policies import Strategy
 from cepkit.printing import cut, html_text
 from cepkit.statistics.tables import count_text
 from cepkit_widgets.kit.parts import Cell, bar_of, button, code_block, table
-from cepkit_widgets.matches.bars import Band, Bar
+from cepkit_widgets.matches.bars import Band, Bar, lanes_of
 from cepkit_widgets.matches.look import Around, Looker
 from cepkit_widgets.matches.timeline import timeline_svg
 from cepkit_widgets.strategy_comparison.state import (
@@ -24,6 +24,7 @@ from cepkit_widgets.strategy_comparison.state import (
 _PADDING = 20
 _ROWS = 8
 _LANES = 5
+_TRIED = 200
 _TAKES = {
     Strategy.SKIP_TILL_ANY_MATCH: "every match",
     Strategy.SKIP_TILL_NEXT_MATCH: "no event twice: the first match of free events",
@@ -219,19 +220,15 @@ def _band(strategy: Strategy, chosen: int, comparison: Comparison, around: Aroun
         )
         if strategy in comparison.owners[number]
     ]
-    # A little room between bars, so that two do not look like one.
-    gap = (around.end - around.begin) * 1e6 / 60
-    lanes: list[list[tuple[float, float]]] = []
-    bars = []
+    # The chosen match has its place first, or its absence has; few of very many have one.
     lacks = strategy not in comparison.owners[chosen]
-    # The chosen match has its place first, or its absence has.
-    for number in (chosen, *(n for n in there if n != chosen)):
-        begin, end = float(begins[number]) - gap, float(ends[number])
-        free = (all(end < a or begin > b for a, b in taken) for taken in lanes)
-        lane = next((i for i, is_free in enumerate(free) if is_free), len(lanes))
-        if lane == _LANES:
+    listed = [chosen, *[n for n in there if n != chosen][:_TRIED]]
+    spans = [(float(begins[n]), float(ends[n])) for n in listed]
+    lanes = lanes_of(spans, (around.end - around.begin) * 1e6 / 60, _LANES)
+    bars = []
+    for number, lane in zip(listed, lanes, strict=True):
+        if lane is None:
             continue
-        lanes[lane : lane + 1] = [[*(lanes[lane] if lane < len(lanes) else ()), (begin, end)]]
         absent = lacks and number == chosen
         name = f"{strategy} lacks match" if absent else "match"
         text = f"{name} {number:,}, {duration_text(int(ends[number] - begins[number]))} long"
