@@ -12,11 +12,14 @@ function editors(place, say) {
   const tell = (area, asked = false) =>
     say({ set: area.dataset.set, value: { text: area.value, caret: area.selectionStart, asked } });
   let dismissed = false;
+  // The chosen word, and the text and caret that it was chosen for: Python knows nothing of it.
+  let chosen = { at: -1, of: "" };
+  const seen = (list) => `${list.dataset.length}/${list.dataset.caret}/${list.dataset.asked}`;
 
   const choose = (area, list, at) => {
     const all = options(list);
     all.forEach((option, i) => option.setAttribute("aria-selected", i === at));
-    list.dataset.at = at;
+    chosen = { at, of: seen(list) };
     if (at < 0) area.removeAttribute("aria-activedescendant");
     else {
       area.setAttribute("aria-activedescendant", all[at].id);
@@ -26,7 +29,8 @@ function editors(place, say) {
   const close = (area) => {
     const { list } = parts(area);
     list.hidden = true;
-    choose(area, list, -1);
+    area.removeAttribute("aria-activedescendant");
+    chosen = { at: -1, of: "" };
   };
   /** Shows the list where it belongs to what is seen. */
   const show = (area) => {
@@ -35,12 +39,12 @@ function editors(place, say) {
     const fits = Number(list.dataset.length) === area.value.length && Number(list.dataset.caret) === area.selectionStart
       && area.selectionStart === area.selectionEnd && area.getRootNode().activeElement === area;
     if (!words || !fits || dismissed) return close(area);
-    const was = list.hidden ? -1 : Number(list.dataset.at);
+    const first = list.dataset.asked === "true" ? 0 : -1;
     list.hidden = false;
     const from = mark.getBoundingClientRect(), of = editor.getBoundingClientRect();
     list.style.top = `${from.bottom - of.top + 2}px`;
     list.style.left = `${Math.max(0, Math.min(from.left - of.left, of.width - list.offsetWidth))}px`;
-    choose(area, list, list.dataset.asked === "true" && was < 0 ? 0 : Math.min(was, words - 1));
+    choose(area, list, chosen.of === seen(list) ? chosen.at : first);
   };
   const accept = (area, option) => {
     const { list } = parts(area);
@@ -63,11 +67,11 @@ function editors(place, say) {
     if (!area) return;
     const { list } = parts(area);
     const all = options(list);
-    const at = Number(list.dataset.at);
+    const { at } = chosen;
     if (event.key === " " && event.ctrlKey) {
       dismissed = false;
       tell(area, true);
-    } else if (list.hidden || event.altKey || event.ctrlKey || event.metaKey) return;
+    } else if (list.hidden || !all.length || event.altKey || event.ctrlKey || event.metaKey) return;
     else if (event.key === "ArrowDown") choose(area, list, (at + 1) % all.length);
     else if (event.key === "ArrowUp") choose(area, list, (at <= 0 ? all.length : at) - 1);
     else if (event.key === "Escape") {

@@ -242,7 +242,7 @@ def editor(
         f'spellcheck="false" autocapitalize="off" autocomplete="off" aria-autocomplete="list" '
         f'aria-controls="{html_text(name)}-words"{faulty}>\n{escape(text)}</textarea>'
         f'<ul role="listbox" id="{html_text(name)}-words" aria-label="completions" hidden '
-        f'data-at="-1" data-length="{units(len(text))}" data-caret="{units(offered.caret)}" '
+        f'data-length="{units(len(text))}" data-caret="{units(offered.caret)}" '
         f'data-begin="{units(offered.begin)}" data-end="{units(offered.end)}" '
         f'data-asked="{str(offered.asked).lower()}">{options}</ul>'
         f'<p class="only-read" aria-live="polite">{said}</p></div>'

@@ -96,7 +96,8 @@ def timeline_svg(
 def _chosen_by(action: str | None, seen: Seen, *, first: bool) -> str:
     """Return the attributes of an event that can be chosen."""
     if action is None:
-        return ' role="img"'
+        # What takes no part, and cannot be chosen, is no news to who listens.
+        return ' aria-hidden="true"' if seen.variable is None else ' role="img"'
     return (
         f' data-do="{action}" data-value="{seen.event}" data-at="{seen.at:.6f}" '
         f'role="button" tabindex="{0 if first else -1}"'
