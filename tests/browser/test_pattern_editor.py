@@ -35,7 +35,7 @@ def test_a_pattern_is_written_by_keyboard(lab, page):
     app.press("Enter")
     page.keyboard.type(" < b.prize")
     expect(area).to_have_attribute("aria-invalid", "true")
-    assert app.host.locator(".editor mark").inner_text() == "b.prize"
+    expect(app.host.locator(".editor mark")).to_have_text("b.prize")
     expect(app.host.get_by_text("did you mean 'price'?")).to_be_visible()
     assert lab.evaluate(page, "app.pattern") == "None"
     app.press("Backspace", "Backspace")

@@ -196,7 +196,7 @@ def test_where_there_is_no_match_it_says_why():
 
 
 def test_a_trial_that_takes_too_long_is_broken_off(monkeypatch):
-    monkeypatch.setattr(view_module, "_PATIENCE", 0.3)
+    monkeypatch.setattr(view_module, "_FIRST_PATIENCE", 0.3)
     rows = 4_000
     frame = pd.DataFrame({"ts": range(rows), "type": ["A", "B"] * (rows // 2), "x": np.ones(rows)})
     stream = ck.events(frame, time="ts", type="type", unit="s")

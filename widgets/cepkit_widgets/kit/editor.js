@@ -82,6 +82,8 @@ function editors(place, say) {
     event.preventDefault();
   });
   place.addEventListener("keyup", ({ target }) => target.matches?.("[data-editor] textarea") && show(target));
+  // JupyterLab refuses line ends in what it takes for its own.
+  place.addEventListener("beforeinput", (event) => event.stopPropagation());
   place.addEventListener("focusout", ({ target }) => target.matches?.("[data-editor] textarea") && close(target));
   place.addEventListener("mousedown", (event) => {
     const option = event.target.closest("[data-editor] [role=option]");

@@ -28,6 +28,8 @@ _REST = 0.3
 """Seconds without typing after which the pattern is tried on the sample."""
 _PATIENCE = 3.0
 """Seconds that a trial may take."""
+_FIRST_PATIENCE = 12.0
+"""The same of the first, which may have to compile."""
 _LOOK = 0.5
 """Seconds between two looks at what runs on everything."""
 
@@ -89,7 +91,7 @@ class PatternEditor(App):
         if error is None:
             self.write(text)
             # So that an exported page has what came of it.
-            self.wait(_PATIENCE + 1.0)
+            self.wait(_FIRST_PATIENCE + 1.0)
         else:
             self.error = error
             self.refresh()
@@ -262,7 +264,8 @@ class PatternEditor(App):
         threading.Event().wait(rest)
         if edit != self._edits:
             return None
-        impatient = threading.Timer(_PATIENCE, self._halt, (edit,))
+        patience = _PATIENCE if edit > 1 else _FIRST_PATIENCE
+        impatient = threading.Timer(patience, self._halt, (edit,))
         impatient.daemon = True
         impatient.start()
         try:
@@ -316,7 +319,7 @@ class PatternEditor(App):
         if trial is None or trial.query != self._good:
             return "PatternEditor: not tried yet"
         if trial.known is None:
-            return f"PatternEditor: no match in {_PATIENCE:.0f} s"
+            return "PatternEditor: no match was found in time"
         count = count_text(trial.size if trial.count is None else trial.count, "match", "matches")
         more = " and more" if trial.count is None else ""
         return f"PatternEditor: {count}{more} in the first {self._events:,} events"
