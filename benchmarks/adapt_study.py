@@ -31,13 +31,13 @@ from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.slices.plans import SlicePlan, SlicePlans
 from cepkit.costs.contract import BranchCost
 from cepkit.costs.work import WORK
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import BranchPlan, Plan
 from cepkit.planners import PLANNERS
 from cepkit.planners.choose import choose_plan
 from cepkit.planners.deciding import DecidingCondition, DecidingPlanner, knows_why
-from cepkit.statistics.estimate import estimate
+from cepkit.statistics.measuring.estimate import estimate
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.columns import EventColumns

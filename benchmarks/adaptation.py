@@ -32,11 +32,11 @@ from cepkit.adaptation.slices import PerSlice
 from cepkit.columnar.slices.cutting import ADAPTED_ROWS
 from cepkit.columnar.slices.plans import SlicePlans
 from cepkit.costs.work import WORK
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.planners.choose import choose_plan, plan_to_run
-from cepkit.statistics.estimate import estimate
+from cepkit.statistics.measuring.estimate import estimate
 from cepkit.stream.generators import drifting_events
 from cepkit.stream.stream import Stream, events
 

@@ -28,11 +28,11 @@ from cepkit.aggregation.sequence.operations import operations_of
 from cepkit.aggregation.sharing import together as shared
 from cepkit.aggregation.sharing.plan import forest_of, positions_of
 from cepkit.aggregation.sharing.planner import choose
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.query import Query
 from cepkit.routes.functions import functions_of
 from cepkit.stream.columns import EventColumns
-from cepkit.stream.ingest import event_columns
+from cepkit.stream.reading.ingest import event_columns
 from cepkit.stream.schema import Schema
 
 GAP = 1000

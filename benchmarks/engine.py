@@ -30,11 +30,11 @@ from cepkit.columnar.compile.query import CompiledQuery, compile_query
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.normal_form import normal_form
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.checks import as_plan
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.generators import zipf_events
-from cepkit.stream.ingest import event_columns
+from cepkit.stream.reading.ingest import event_columns
 from cepkit.stream.schema import Schema
 
 GAP = 0.005

@@ -26,7 +26,7 @@ from cepkit.columnar.detector import Detector
 from cepkit.columnar.kleene.limits import SetChoice
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.counters import StepCounters
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.checks import PlanLike, as_plan
 from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, TreePlan
 from cepkit.statistics.tables import whole

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from benchmarks.datasets import nasdaq
 from cepkit.costs.partial_matches import PARTIAL_MATCHES
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.query import Query
 from cepkit.planners.choose import choose_plan
 from cepkit.statistics.model import Statistics

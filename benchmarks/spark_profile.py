@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.results import show, write
 from benchmarks.spark_runs import options, processor_seconds, spent
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.spark.profile.statistics import profile
 from cepkit.spark.session.local import get_session
 from cepkit.stream.generators import zipf_events

@@ -1,4 +1,4 @@
-"""Folders for what can be made again, and run: compiled loops.
+"""Cache folders for compiled loops, which are executed and must therefore be trusted.
 
 Whoever can write there has their code run by this user. So a folder is used, and a file read, only
 if it belongs to this user or to root and nobody else may write to it.
@@ -16,7 +16,7 @@ from pathlib import Path
 
 
 class CacheWarning(UserWarning):
-    """Something that could have been kept on disk is made anew by each process."""
+    """A warning that a cache cannot be kept on disk."""
 
 
 @dataclass(frozen=True, slots=True)

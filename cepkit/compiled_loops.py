@@ -35,7 +35,7 @@ _VERSIONS = (sys.version, numba.__version__, llvmlite.__version__, np.__version_
 
 @dataclass(frozen=True, slots=True)
 class LoopCache:
-    """What Numba asks for a loop before it compiles it, and gives what it has compiled.
+    """The cache of one loop, through which Numba loads and saves what it compiles.
 
     Attributes:
         loop: The loop, as Numba's dispatcher.

@@ -113,7 +113,6 @@ class CepkitError(Exception):
         """Return the error of a name that is none of those known, with the nearest as a hint.
 
         Args:
-            found: What was found.
             name: What the user wrote.
             known: The names that would have been right.
             option: What the names are given as, as ``"by= "``.

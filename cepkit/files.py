@@ -171,8 +171,6 @@ def write_text(
 
     Args:
         path: As the user wrote it.
-        text: The text.
-        kind: What it is.
         overwrite: Whether a file that exists is replaced.
         option: How the user asks for that.
 

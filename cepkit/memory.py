@@ -1,4 +1,4 @@
-"""How much memory is free, and results that are refused before they take too much of it.
+"""Memory limits: free memory, and results that are refused before they take too much.
 
 A result may grow until it takes as much as is left free beside it. So results that grow at the same
 time, here or in other processes, all end before the memory does, and so does a result whose size is
@@ -66,7 +66,6 @@ class Room:
         """Take room for more rows.
 
         Args:
-            rows: How many.
             size: What they take, in bytes; less than 0 where the result has become smaller.
 
         Raises:

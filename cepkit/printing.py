@@ -41,7 +41,7 @@ def time_text(microseconds: int) -> str:
 
 
 class Printed:
-    """For dataclasses with `repr=False` and a `__str__` that is made to be read.
+    """Base of dataclasses with `repr=False` whose repr is their readable text.
 
     IPython prefers the `repr` that a dataclass makes to what its base says, hence `repr=False`.
     """
@@ -53,7 +53,7 @@ class Printed:
 
 
 class WithPrinter(Printed):
-    """For values that print as their printer says."""
+    """Base of values that print by a registered printer."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Progress: whether it is shown, by one rule for Spark's jobs and for work in this process."""
+"""Progress bars, shown by one rule for Spark's jobs and for work in this process."""
 
 from __future__ import annotations
 

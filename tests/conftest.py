@@ -35,9 +35,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The session of all tests: on two cores, so that data really is split."""
+    from cepkit.spark.fetching import LIMIT
     from cepkit.spark.session.local import get_session
 
     session = get_session(cores=2, memory="2g", app_name="cepkit tests")
+    # Or all that tests have would be fetched, and no worker tested.
+    session.conf.set(LIMIT, "0")
     yield session
     session.stop()
 

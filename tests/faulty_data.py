@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import cepkit as ck
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.checks import as_plan
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def times() -> list[Asked]:
         (table(t=moments(*CLOCKS, zone="Asia/Kolkata")), {}, near),
         (table(t=pa.nulls(4)), {}, any_time),
         # Spellings of one time, which is a key here: no events of one key are parted.
-        (table(t=spelt), {}, "PATTERN AND(A a, B b) WHERE a.t = b.t"),
+        (table(t=spelt), {"timezone": "UTC"}, "PATTERN AND(A a, B b) WHERE a.t = b.t"),
     ]
 
 

@@ -14,7 +14,7 @@ from itertools import combinations_with_replacement, product
 import pyarrow as pa
 
 from cepkit.aggregation.sequence.elements import Emit
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.routes.aggregates import aggregate
 from cepkit.routes.functions import functions_of
 from cepkit.stream.stream import events

@@ -30,8 +30,8 @@ from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
 from cepkit.plan.printer import one_line
 from cepkit.printing import Printed, html_lines, html_output, time_text
+from cepkit.statistics.measuring.online import OnlineStatistics
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.online import OnlineStatistics
 from cepkit.statistics.tables import count_text, html_table, text_table, whole
 from cepkit.stream.columns import EventColumns
 from cepkit.tracing import MechanismTrace
@@ -153,7 +153,6 @@ def simulate_adapted(
     Args:
         mechanism: Which; it follows a plan.
         columns: The stream, with all that the query reads.
-        query: What is looked for.
         known: The statistics of the whole stream; of these the selectivities are taken.
         adaptation: When to plan anew, and how.
         every: Events from one check to the next.
@@ -164,12 +163,12 @@ def simulate_adapted(
     """
     if mechanism.follows == "nothing":
         raise PlanError(
-            f"'{mechanism.name}' follows no plan that could change",
+            f"'{mechanism.name}' does not follow a plan, so that it cannot adapt",
             hint="the mechanisms 'chain-nfa' and 'evaluation-tree' follow one",
         )
     if len(columns) >= MOST_STEPS:
         raise LimitError(
-            f"{len(columns):,} events under plans that change",
+            f"{len(columns):,} events with adapt=",
             expected=f"fewer than {MOST_STEPS:,}",
             hint="simulate(..., limit=1000) takes the first thousand; detect follows any stream",
         )
@@ -316,6 +315,6 @@ class _Life:
         """
         if not self.recording.whole:
             raise LimitError(
-                "more happens than a trace can hold",
+                "the trace would be too large",
                 hint="simulate(..., limit=1000) takes the first thousand events",
             )

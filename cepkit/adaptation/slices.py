@@ -47,7 +47,6 @@ def slice_rates(query: Query, columns: EventColumns, first: int, end: int, every
 
     Args:
         query: Whose variables they are about.
-        columns: The stream.
         first: The first row of the slice.
         end: The row after its last.
         every: Count one event of so many.
@@ -152,7 +151,6 @@ class BranchPlanner:
     """The plans of one branch, slice by slice.
 
     Attributes:
-        branch: The branch.
         known: The plans that slices have run; the first is that of the whole stream.
 
     Args:

@@ -1,4 +1,4 @@
-"""The verbs: what a user calls. Each checks its arguments and hands over to the part that knows.
+"""The public functions: each checks its arguments and calls the part that does the work.
 
 What goes in
     `events` makes a stream of a DataFrame, a table or a file, `parse` a query of a text;

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
-from cepkit.api.arguments import Pattern, check_stream, checked, measured, order_matters
+from cepkit.api.arguments import (
+    Pattern,
+    at_hand,
+    check_stream,
+    checked,
+    measured,
+    order_matters,
+)
 from cepkit.api.checks import are_several, check_functions, check_name, check_pieces
 from cepkit.arguments import typed
 from cepkit.errors import StreamError, UnsupportedError
@@ -120,12 +128,12 @@ def aggregate(
     from cepkit.aggregation.rows.tables import check_names
     from cepkit.routes.aggregates import EMITS, METHODS, way_of
     from cepkit.routes.aggregates import aggregate as aggregate_locally
-    from cepkit.routes.functions import functions_of
+    from cepkit.routes.functions import attributes_of, functions_of
     from cepkit.routes.several import SHARES, aggregate_several
 
     check_name("method", method, METHODS)
     if slice_seconds is not None and not slice_seconds > 0:
-        raise StreamError(f"slices of {slice_seconds} seconds", expected="more than 0")
+        raise StreamError(f"slice_seconds={slice_seconds}", expected="more than 0")
     check_name("emit", emit, EMITS)
     check_share(share, SHARES) if isinstance(share, str) else check_pieces(share)
     check_functions(functions)
@@ -154,10 +162,16 @@ def aggregate(
                 stream, by_name, by_query, method, emit, share,
                 plans=plans, slice_seconds=slice_seconds,
             )  # fmt: skip
-        return on_spark.aggregate(
-            stream, queries[0], by_query[0], method, emit,
-            plan=plans.get(0), slice_seconds=slice_seconds,
-        )  # fmt: skip
+        workers = partial(
+            on_spark.aggregate, stream, queries[0], by_query[0], method, emit, plan=plans.get(0)
+        )
+        attributes = {*queries[0].group_by, *attributes_of(by_query[0])}
+        part = at_hand(stream, queries, attributes, output=False)
+        if slice_seconds is not None or part.place == "spark" or not _are_quick(plans):
+            return workers(slice_seconds=slice_seconds)
+        return on_spark.aggregate_fetched(
+            stream, part, queries[0], by_query[0], method, emit, workers, plans.get(0)
+        )
     if several:
         return aggregate_several(stream, by_name, by_query, method, emit, share)
     return aggregate_locally(stream, queries[0], by_query[0], method, emit)
@@ -182,14 +196,19 @@ def _on_stream(
 
     if several:
         raise UnsupportedError(
-            "several patterns over one streaming DataFrame", hint="aggregate each by itself"
+            "aggregates of several patterns over a streaming DataFrame",
+            hint="aggregate each by itself",
         )
     if slice_seconds is not None:
         raise UnsupportedError(
-            "slices of a streaming DataFrame",
+            "slices with a streaming DataFrame",
             hint="each micro-batch is one: .trigger(processingTime=...) says how long",
         )
     return aggregate_on_stream(stream, queries[0], functions[0], way_of(queries[0], method), emit)
+
+
+def _are_quick(plans: Mapping[int, Plan]) -> bool:
+    return all(choosing.is_quick(plan) for plan in plans.values())
 
 
 def _plans_on_spark(stream: Stream, queries: Sequence[Query], method: str) -> dict[int, Plan]:

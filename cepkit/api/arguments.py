@@ -1,10 +1,10 @@
-"""What every verb takes, checked: a stream and a pattern that fit, statistics, what is measured."""
+"""Checks of the arguments that most verbs take: a stream, a pattern, statistics."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cepkit.errors import StatisticsError, StreamError
 from cepkit.pattern.builder import as_query
@@ -14,6 +14,9 @@ from cepkit.pattern.query import Query
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.together import alike, together
 from cepkit.stream.stream import Stream
+
+if TYPE_CHECKING:
+    from cepkit.spark.fetching import Where
 
 Pattern: TypeAlias = str | Query | Any
 """A query, its text, or what the builder makes."""
@@ -59,7 +62,7 @@ def check_stream(stream: object, *, beside: object = None) -> None:
         hint = "cepkit.events(data, time='ts', type='type') makes one of a DataFrame or a path"
         if isinstance(beside, Stream):
             hint = "the stream comes first: are the two arguments swapped?"
-        raise StreamError(f"a {type(stream).__name__} where a stream belongs", hint=hint)
+        raise StreamError(f"a {type(stream).__name__} instead of a stream", hint=hint)
 
 
 def statistics_given(statistics: Statistics, query: Query) -> Statistics:
@@ -70,10 +73,36 @@ def statistics_given(statistics: Statistics, query: Query) -> Statistics:
     """
     if not isinstance(statistics, Statistics):
         raise StatisticsError(
-            f"a {type(statistics).__name__} where statistics belong",
+            f"a {type(statistics).__name__} instead of statistics",
             hint="cepkit.profile(stream, pattern) measures them",
         )
     return statistics.of(query)
+
+
+def at_hand(
+    stream: Stream,
+    queries: Sequence[Query],
+    attributes: Collection[str] = (),
+    *,
+    where: Where = "auto",
+    output: bool = True,
+) -> Stream:
+    """Return what queries need of a stream in this process; a large one of Spark stays there.
+
+    Args:
+        stream: From `events`.
+        queries: The patterns; none: all events are needed.
+        attributes: The columns that are read beside those that conditions read.
+        where: Whether the events of a Spark stream are wanted in this process.
+        output: Whether the columns of the output are needed as well.
+    """
+    if stream.place == "local":
+        return stream
+    from cepkit.spark.fetching import fetched
+    from cepkit.statistics.stream_counts import attributes_read
+
+    read = frozenset(attributes).union(*map(attributes_read, queries))
+    return fetched(stream, queries, read, where=where, output=output) or stream
 
 
 def measured(
@@ -88,11 +117,12 @@ def measured(
         details: Whether to count what plans do not need as well.
         joins: Whether to sample joins, where the whole stream is measured in one place.
     """
+    stream = at_hand(stream, (query,), output=False)
     if stream.place == "spark":
         from cepkit.spark.profile.statistics import profile as profile_on_spark
 
         return profile_on_spark(stream, query, seed=seed, details=details, joins=joins)
-    from cepkit.statistics.estimate import estimate
+    from cepkit.statistics.measuring.estimate import estimate
     from cepkit.statistics.stream_counts import attributes_read
 
     columns = stream.columns(attributes_read(query))

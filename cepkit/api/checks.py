@@ -1,4 +1,4 @@
-"""Checks of what verbs take beside a pattern, and of lists of patterns, before anything is read."""
+"""Checks of options and of lists of patterns, before anything is read."""
 
 from __future__ import annotations
 

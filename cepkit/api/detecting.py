@@ -1,4 +1,4 @@
-"""Matches: found here or on Spark, along a plan."""
+"""The verb `detect`: finds matches, in this process or on Spark."""
 
 from __future__ import annotations
 
@@ -6,8 +6,15 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from cepkit.api.arguments import Pattern, check_stream, detectable, measured, order_matters
-from cepkit.api.checks import are_several
+from cepkit.api.arguments import (
+    Pattern,
+    at_hand,
+    check_stream,
+    detectable,
+    measured,
+    order_matters,
+)
+from cepkit.api.checks import are_several, check_name
 from cepkit.arguments import typed
 from cepkit.errors import StatisticsError, StreamError, UnsupportedError
 from cepkit.pattern.query import Query
@@ -27,6 +34,11 @@ if TYPE_CHECKING:
     from cepkit.spark.matches.result import SparkMatches
     from cepkit.spark.matches.several import SeveralSparkMatches
     from cepkit.spark.streaming.result import StreamMatches, StreamSeveralMatches
+
+
+_VERY_MANY = 10_000_000
+"""Matches of a pattern without a window that are probably not what was meant."""
+ROUTES = ("auto", "driver", "workers")
 
 
 @overload
@@ -59,11 +71,12 @@ def detect(
     buckets: int | None = None,
     late: Literal["count", "collect"] = "count",
     timeouts: bool = False,
+    route: Literal["auto", "driver", "workers"] = "auto",
 ) -> Matches | SparkMatches | StreamMatches: ...
 
 
 @typed
-def detect(
+def detect(  # noqa: PLR0913 - one verb for all that events can be in
     stream: Stream,
     pattern: Pattern | Sequence[Pattern] | Mapping[str, Pattern],
     plan: Any = None,
@@ -77,6 +90,7 @@ def detect(
     buckets: int | None = None,
     late: Literal["count", "collect"] = "count",
     timeouts: bool = False,
+    route: Literal["auto", "driver", "workers"] = "auto",
 ) -> (
     Matches
     | SeveralMatches
@@ -123,6 +137,11 @@ def detect(
             of SEQ and AND: of the first variables in the order of the pattern, where no event came
             in the window that could have been the next. `kind` is "timed-out", `awaited` the
             variable that did not come, `window_end` when it could have come at the latest.
+        route: Where the events of a Spark DataFrame are searched: "driver" fetches those that the
+            pattern needs into this process, once (see `Stream.forget`); "workers" leaves them in
+            Spark; "auto" fetches up to 64 MB, or what the session says as
+            `spark.cepkit.fetch.maxBytes`, and searches them here if that takes a few seconds. Of
+            several queries "auto" alone.
 
     Returns:
         From Spark a Spark DataFrame with a struct column for each variable, otherwise `Matches`;
@@ -150,21 +169,22 @@ def detect(
     several = are_several(pattern)
     query = None if several else detectable(stream, pattern)
     if limit is not None and limit < 0:
-        raise StreamError(f"a limit of {limit} matches", expected="0 or more")
+        raise StreamError(f"limit={limit}", expected="0 or more")
     if late not in ("count", "collect"):
         raise StreamError(f"late={late!r}", expected="'count' or 'collect'")
     if sets not in ("every", "maximal"):
         raise StreamError(f"sets={sets!r}", expected="'every' or 'maximal'")
     if slice_seconds is not None and not slice_seconds > 0:
-        raise StreamError(f"slices of {slice_seconds} seconds", expected="more than 0")
+        raise StreamError(f"slice_seconds={slice_seconds}", expected="more than 0")
     if slice_events is not None and slice_events < 1:
-        raise StreamError(f"slices of {slice_events} events", expected="1 or more")
+        raise StreamError(f"slice_events={slice_events}", expected="1 or more")
+    _check_route(route, stream, several)
     if several:
         from cepkit.api.several import detect_several, detect_several_live
 
         if adapt != "static":
             raise UnsupportedError(
-                "plans that follow the stream, of several patterns",
+                "adapt= with several patterns",
                 hint="detect them one by one, or leave `adapt` out",
             )
         patterns: Any = pattern
@@ -172,7 +192,7 @@ def detect(
             _check_live_options(limit, slice_seconds, slice_events)
             if timeouts:
                 raise UnsupportedError(
-                    "timeouts of several patterns over a streaming DataFrame",
+                    "timeouts=True with several patterns",
                     hint="detect those whose timeouts are wanted in queries of their own",
                 )
             return detect_several_live(
@@ -200,11 +220,14 @@ def detect(
             plans=_live_plans(adapt, query, chosen, sets),
         )
     _check_recorded_options(buckets, late, timeouts)
+    sliced = slice_seconds is not None or slice_events is not None
+    part = at_hand(stream, (query,), where="workers" if sliced and route == "auto" else route)
     columns = None
     if plan is None and order_matters(query):
-        if stream.place == "local":
-            columns = stream.columns(attributes_read(query))
+        if part.place == "local":
+            columns = part.columns(attributes_read(query))
             plan_to_run = choosing.plan_in_memory(query, columns)
+            _note_no_window(query, plan_to_run)
         else:
             plan_to_run = choosing.plan_to_run(query, measured(stream, query, seed=0))
     else:
@@ -216,7 +239,12 @@ def detect(
     plans = slice_plans(adapt, query, plan_to_run, sets, measure, stream.place)
     if stream.place == "spark":
         from cepkit.spark.matches.detect import detect as detect_on_spark
+        from cepkit.spark.matches.detect import detect_fetched
 
+        if part.place == "local" and (route == "driver" or choosing.is_quick(plan_to_run)):
+            return detect_fetched(
+                stream, part, query, plan_to_run, limit=limit, sets=sets, plans=plans
+            )
         return detect_on_spark(
             stream,
             query,
@@ -275,9 +303,33 @@ def _check_live_options(
         )
     if slice_seconds is not None or slice_events is not None:
         raise UnsupportedError(
-            "slices of a streaming DataFrame",
+            "slices with a streaming DataFrame",
             hint="each micro-batch is one: .trigger(processingTime=...) says how long",
         )
+
+
+def _note_no_window(query: Query, plan: Plan) -> None:
+    """Warn of a pattern whose matches would be too many to be of use, for want of a window."""
+    if query.window is not None or plan.forecast is None or plan.forecast.matches < _VERY_MANY:
+        return
+    from cepkit.stream.warnings import warn_of_no_window
+
+    warn_of_no_window(f"some {plan.forecast.matches:,.3g} are expected here", query)
+
+
+def _check_route(route: str, stream: Stream, several: bool) -> None:
+    """Refuse a route that events cannot take.
+
+    Raises:
+        StreamError: There is no such route, or no choice.
+    """
+    check_name("route", route, ROUTES)
+    if route == "auto":
+        return
+    recorded = stream.place == "spark" and stream.lateness is None
+    if several or not recorded:
+        where = "several patterns" if recorded else "events that are not in a Spark DataFrame"
+        raise StreamError(f"route={route!r} for {where}", expected="'auto'")
 
 
 def _check_recorded_options(buckets: int | None, late: str, timeouts: bool) -> None:
@@ -289,7 +341,7 @@ def _check_recorded_options(buckets: int | None, late: str, timeouts: bool) -> N
     options = {"buckets": buckets is not None, "late": late != "count", "timeouts": timeouts}
     for name in (name for name, is_set in options.items() if is_set):
         raise StreamError(
-            f"{name}= for events that are all there",
+            f"{name}= with events that are not a streaming DataFrame",
             expected="a streaming DataFrame (spark.readStream)",
             hint="NOT at the end of a pattern finds what times out" if timeouts else None,
         )

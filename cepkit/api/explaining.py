@@ -1,4 +1,4 @@
-"""Why events are no match, and a figure of whatever the other verbs return."""
+"""The verbs `why_not` and `draw`."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def why_not(
         `near_misses` and `notes` hold its parts. Work is bounded; the notes say where it was cut.
 
     Raises:
-        PatternError: A name that is no variable of the pattern's.
+        PatternError: A name that is not a variable of the pattern's.
         StreamError: No event has that row or id, or several have.
         UnsupportedError: The events are in Spark, and what is asked would need all of them.
     """
@@ -67,9 +67,9 @@ def why_not(
     query = checked(stream, pattern)
     events_named = {**(bindings or {}), **named}
     if violations not in (1, 2, 3):
-        raise StreamError(f"near misses with {violations} violations", expected="1, 2 or 3")
+        raise StreamError(f"violations={violations}", expected="1, 2 or 3")
     if not 1 <= limit <= _MOST_MISSES:
-        raise StreamError(f"the nearest {limit:,} misses", expected=f"1 to {_MOST_MISSES:,}")
+        raise StreamError(f"limit={limit:,}", expected=f"1 to {_MOST_MISSES:,}")
     notes: tuple[str, ...] = ()
     if stream.place == "spark":
         from cepkit.spark.diagnosis import local_part

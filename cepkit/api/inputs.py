@@ -1,4 +1,4 @@
-"""What goes in: a pattern's text, events to try things on; streams and functions from below."""
+"""The verbs that make inputs: `parse` and the generators of sample events."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def parse(text: str) -> Query:
         PatternSyntaxError: The text does not follow the grammar; the message underlines the place.
         PatternError: It does, but means nothing, as a condition on an unknown variable.
     """
-    from cepkit.pattern.parser import parse as parse_text
+    from cepkit.pattern.parsing.parser import parse as parse_text
 
     return parse_text(text)
 

@@ -1,4 +1,4 @@
-"""Before anything runs: what the stream is like, and the plans with what each would cost."""
+"""The verbs that measure streams, and make and compare plans."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from cepkit.api.arguments import (
     Pattern,
+    at_hand,
     check_stream,
     checked,
     detectable,
@@ -127,9 +128,10 @@ def _summary(stream: Stream) -> StreamSummary:
     from cepkit.statistics.summary import summarize
 
     check_stream(stream)
+    stream = at_hand(stream, (), output=False)
     if stream.place == "spark":
         raise UnsupportedError(
-            "a summary of a stream is made where its events are in this process",
+            "a summary of a stream is made in this process, and this one is too large for that",
             hint="profile(stream.head(200_000)), or pass a pattern to measure on Spark",
         )
     return summarize(stream.columns(()))
@@ -198,11 +200,11 @@ def compare_plans(
     """
     if run and stream is None:
         raise StreamError(
-            "plans are to be run, and no stream is given",
+            "run=True without a stream",
             hint="compare_plans(pattern, statistics, run=True, stream=stream)",
         )
     if events < 1:
-        raise StreamError(f"plans run over {events} events", expected="1 or more")
+        raise StreamError(f"events={events}", expected="1 or more")
     # What cannot run is refused before plans are searched.
     query = detectable(stream, pattern) if run and stream is not None else as_query(pattern)
     comparison = compare.compare_plans(
@@ -308,7 +310,7 @@ def _several(
     """Return patterns as queries; refuse what are no statistics."""
     if not isinstance(statistics, Statistics):
         raise StatisticsError(
-            f"a {type(statistics).__name__} where statistics belong",
+            f"a {type(statistics).__name__} instead of statistics",
             hint="cepkit.profile(stream, [pattern, another]) measures them",
         )
     return queries_of(patterns)

@@ -1,4 +1,4 @@
-"""Matches of several patterns: checked, planned together, found in one pass."""
+"""Detection of several patterns, planned together and found in one pass."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def plans_given(queries: Mapping[str, Query], plan: Any) -> SharedPlan | list[Pl
     if isinstance(plan, SharedPlan):
         if plan.queries != tuple(queries.values()):
             raise PlanError(
-                f"a shared plan of {len(plan.queries)} other patterns",
+                f"the shared plan is of {len(plan.queries)} other patterns",
                 expected="share_plans of the same patterns, in the same order",
             )
         return plan

@@ -1,4 +1,4 @@
-"""Event by event: what a published mechanism, or counting by prefixes, does at each step."""
+"""The verbs that run event by event: mechanisms and prefix counters, with traces."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def simulate(
             refuse_unsupported(query)
     if not 1 <= max_steps <= MOST_STEPS:
         raise LimitError(
-            f"a trace of {max_steps:,} steps",
+            f"max_steps={max_steps:,}",
             expected=f"1 to {MOST_STEPS:,}; the totals count the whole stream whatever it is",
         )
     stream = _fetched(
@@ -132,11 +132,12 @@ def simulate(
         return _run_several(chosen, stream, queries, plan, max_steps, adapt)
     (query,) = queries.values()
     if chosen.follows == "nothing" and plan is not None:
-        raise PlanError(f"'{mechanism}' follows no plan", expected="no plan")
+        raise PlanError(f"the mechanism '{mechanism}' does not follow a plan", expected="no plan")
     if adapt is not None:
         if plan is not None:
             raise PlanError(
-                "a plan, and adapt=", hint="leave plan= out: the first plan is chosen as well"
+                "plan= together with adapt=",
+                hint="leave plan= out: the first plan is chosen as well",
             )
         from cepkit.adaptation.choice import of_mechanism
         from cepkit.adaptation.generations import simulate_adapted
@@ -177,9 +178,7 @@ def _run_several(
             hint="or one run for each pattern",
         )
     if adapt is not None:
-        raise UnsupportedError(
-            "plans that follow the stream, of several patterns", hint="leave adapt= out"
-        )
+        raise UnsupportedError("adapt= with several patterns", hint="leave adapt= out")
     if plan is None:
         known = measured_together(stream, [*queries.values()])
         plan = share_plans(queries, known, "prefix" if mechanism.follows == "an order" else "tree")

@@ -1,1 +1,1 @@
-"""Published mechanisms, event by event: to be watched, counted, and compared with claims."""
+"""Published evaluation mechanisms, run event by event to be traced and counted."""

@@ -1,4 +1,4 @@
-"""The nodes and edges of a mechanism: numbered as they come to be, then placed in a unit grid.
+"""The diagram of a mechanism: nodes and edges, numbered and placed in a unit grid.
 
 Branches stand one below the other. Automata run from left to right, a column for each number of
 bound variables; evaluation trees have their leaves below. What several patterns make is one branch
@@ -23,8 +23,6 @@ class Chart:
     """Nodes and edges, each made once.
 
     Attributes:
-        nodes: The nodes.
-        edges: The edges.
         parts: For each branch the part of the picture that it is in; by itself where it has none.
         names: Of several patterns for each branch which it belongs to.
     """
@@ -230,7 +228,6 @@ def _below(root: int, parts: Mapping[int, Sequence[int]], *, from_top: bool) -> 
     """Return places of a tree: leaves at 0, 1, 2 ..., others in the middle of their parts.
 
     Args:
-        root: Its root.
         parts: What is directly below each node.
         from_top: Whether a node's height is counted from the root, or from its lowest leaf.
     """

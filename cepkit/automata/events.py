@@ -1,4 +1,4 @@
-"""The events of a stream one at a time, in stream order, with what a query reads of each.
+"""The events of a stream one at a time, with the attributes that a query reads.
 
 O(events), from columns. Missing values are None, texts are texts, times are microseconds.
 """
@@ -34,7 +34,6 @@ class Event:
         number: Its number in stream order, from 0.
         ts: Its time in microseconds since 1970 UTC.
         clock: What the window counts in: `ts`, its arrival number, or that inside its partition.
-        type: Its type.
         values: The attributes that the query reads, in the order of their names.
         key: What PARTITION BY reads; empty without it.
     """
@@ -51,8 +50,6 @@ def events_of(columns: EventColumns, query: Query, names: Sequence[str]) -> Iter
     """Yield the events of a stream in stream order.
 
     Args:
-        columns: The stream.
-        query: What is asked of it.
         names: The attributes that go to `Event.values`.
     """
     arrivals = columns.arrival()

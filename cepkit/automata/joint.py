@@ -1,4 +1,4 @@
-"""Several patterns as one mechanism: which branch has which node, and who goes on from it.
+"""One mechanism for several patterns: which branches share which nodes.
 
 Plans of several patterns are put together as prefix-shared orders, or shared trees: equal nodes are
 one. A node belongs to the user with the largest window (of equal ones to the first), so that it
@@ -46,7 +46,6 @@ class Member:
 
     Attributes:
         number: Among all branches.
-        query: The number of its query.
         branch: What it says.
         plan: What it follows.
         called: What traces call its variables; equal for what is bound once for several.
@@ -84,8 +83,6 @@ def joint(
     """Return the branches of several queries with what they take from each other, owners first.
 
     Args:
-        queries: The queries.
-        plans: A plan for each.
         pools: For each branch of each with whom it shares, as a shared plan has it; None: all.
         mode: Whether orders that begin alike are shared, or subtrees.
     """

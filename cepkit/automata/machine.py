@@ -1,4 +1,4 @@
-"""A mechanism at work on queries: events go in one at a time, operations and matches come out.
+"""A run of a mechanism: takes events one at a time, gives operations and matches.
 
 Branches run side by side, and each partition has lanes of its own. Time passes for all of them
 before an event is handed on, so that nothing lives longer than its window. Queries that are run

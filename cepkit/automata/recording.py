@@ -1,4 +1,4 @@
-"""What a run does, written down step by step, and the trace that comes of it."""
+"""Records a run step by step as a trace."""
 
 from __future__ import annotations
 
@@ -86,7 +86,6 @@ class Recording:
         Args:
             mechanism: The name of what has run.
             kind: How it is drawn.
-            columns: The stream.
             plan: What it followed, as a text.
         """
         subject, total = self._subject, self._events + 1

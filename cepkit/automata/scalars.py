@@ -1,4 +1,4 @@
-"""Conditions on bindings of events: where closures find attributes, members and functions of sets.
+"""Conditions compiled to closures over one binding of events.
 
 What conditions mean stands in `pattern/evaluation/closures.py`.
 """

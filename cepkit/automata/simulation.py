@@ -1,4 +1,4 @@
-"""A whole run of a mechanism over a stream: what it follows, and the trace that comes of it."""
+"""Runs a mechanism over a whole stream and returns its trace."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def refuse_unsupported(query: Query) -> None:
         UnsupportedError: AGG, or a strategy other than skip-till-any-match.
     """
     if query.aggregates:
-        raise UnsupportedError("mechanisms find matches; AGG asks for none", hint="leave AGG out")
+        raise UnsupportedError("a pattern with AGG cannot be simulated", hint="leave AGG out")
     if query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
         raise UnsupportedError(
             f"mechanisms cannot follow the strategy {query.strategy} yet",
@@ -69,9 +69,7 @@ def machine_for(
     """Return a mechanism ready to run and the events of a stream for it.
 
     Args:
-        mechanism: Which.
         columns: The stream, with all that the query reads.
-        query: What is looked for.
         plan: A plan of the kind that the mechanism follows.
 
     Raises:
@@ -130,9 +128,7 @@ def simulate(
     """Run a mechanism over a stream and return what it did.
 
     Args:
-        mechanism: Which.
         columns: The stream, with all that the query reads.
-        query: What is looked for.
         plan: A plan of the kind that the mechanism follows.
         max_steps: How many steps to keep; the run goes on without.
     """
@@ -162,9 +158,7 @@ def simulate_several(
     """Run a mechanism over a stream for several queries at once, and return what it did.
 
     Args:
-        mechanism: Which.
         columns: The stream, with all that the queries read.
-        queries: What is looked for, by name.
         plans: A plan for each, of the kind that the mechanism follows.
         pools: With whom each branch shares, as a shared plan has it; None: with all.
         max_steps: How many steps to keep; the run goes on without.

@@ -1,4 +1,4 @@
-"""What a run is about: a query, or several by their names, as one text with its clauses."""
+"""The patterns of a run, one or several by name, as one text with its clauses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ class Subject:
     """A query, or several by their names.
 
     Attributes:
-        queries: The queries.
         names: What each is called; empty where there is only one.
         clauses: The clauses of each, with their places in `text`.
         text: All of them, printed.

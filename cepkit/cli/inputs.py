@@ -1,4 +1,4 @@
-"""What a command line names: a pattern, a stream, statistics."""
+"""The inputs that a command line names: patterns, events, statistics."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from cepkit.plan.nodes import Plan
 from cepkit.planners import PLANNERS
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.saved import LARGEST_FILE
-from cepkit.stream import readers
 from cepkit.stream.paths import decoded, path_of, read_text
+from cepkit.stream.reading import readers
 from cepkit.stream.stream import Stream
 
 # Some bytes for each of the characters that a pattern may have.
@@ -150,7 +150,6 @@ def read_statistics(path: str, query: Query) -> Statistics:
 
     Args:
         path: The file.
-        query: The pattern that they must be about.
     """
     saved = saved_statistics(path)
     with telling(f"the statistics of '{path}'"):

@@ -12,7 +12,6 @@ def pattern_options(
     """Add --pattern and --pattern-text.
 
     Args:
-        command: The parser.
         several: Whether each may be given more than once.
         required: Whether one of them must be given.
     """
@@ -115,7 +114,7 @@ def count(text: str) -> int:
     try:
         number = int(text.replace("_", ""))
     except ValueError:  # also of thousands of digits
-        raise argparse.ArgumentTypeError(f"'{quoted}' is no whole number below 2^63") from None
+        raise argparse.ArgumentTypeError(f"'{quoted}' is not a whole number below 2^63") from None
     if number < 0:
         raise argparse.ArgumentTypeError(f"{quoted} is negative")
     if number >= 2**63:

@@ -1,4 +1,4 @@
-"""What a command writes: checked before anything is computed, and there when it is whole."""
+"""Files that commands write: checked before anything is computed, and written whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parser of the command line: the verbs of the table, and what `--help` says."""
+"""The parser of the command line, with its verbs and help."""
 
 from __future__ import annotations
 

@@ -39,7 +39,6 @@ def match_table(rows: Sequence[dict[str, Any]], query: Query, schema: Schema) ->
 
     Args:
         rows: From `first_rows`.
-        query: The pattern.
         schema: Which column of an event is its time and which its type.
     """
     head = [f"{variable}.{name}" for variable, name in _shown(query, schema)]

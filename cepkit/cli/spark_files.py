@@ -13,7 +13,7 @@ import pyarrow.dataset as pa_dataset
 
 import cepkit as ck
 from cepkit.stream.paths import path_of
-from cepkit.stream.readers import data_at
+from cepkit.stream.reading.readers import data_at
 
 _GLOB = re.compile(r"[\\\[\]{}*?,]")
 

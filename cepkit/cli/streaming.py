@@ -15,7 +15,7 @@ from cepkit.pattern.query import Query
 from cepkit.spark.session.failures import error_of
 from cepkit.statistics.tables import count_text
 from cepkit.stream.paths import path_of
-from cepkit.stream.readers import data_at
+from cepkit.stream.reading.readers import data_at
 from cepkit.stream.stream import Stream
 
 _LOOK_SECONDS = 0.5
@@ -86,7 +86,7 @@ def detect_in_folder(
 
 
 class _Seen:
-    """The micro-batches that were told of."""
+    """The micro-batches that were reported."""
 
     def __init__(self) -> None:
         self.last = -1
@@ -133,7 +133,7 @@ def _open(arguments: argparse.Namespace) -> Stream:
     folder = path_of(arguments.events)
     if not folder.is_dir():
         raise StreamError(
-            f"'{folder}' is no folder", expected="a folder into which files come, with --stream"
+            f"'{folder}' is not a folder", expected="a folder into which files come, with --stream"
         )
     kind = data_at(folder).format
     session = quiet_session()

@@ -1,4 +1,4 @@
-"""What a terminal shows: results on stdout; warnings, progress and errors on stderr."""
+"""Output to a terminal: results on stdout; warnings, progress and errors on stderr."""
 
 from __future__ import annotations
 
@@ -45,7 +45,6 @@ def error_text(error: CepkitError, pattern: str) -> str:
     """Return what is said of an error.
 
     Args:
-        error: The error.
         pattern: What the pattern is called, if the error does not know.
     """
     if not isinstance(error, PatternError) or error.span is None:

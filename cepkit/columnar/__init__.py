@@ -1,4 +1,4 @@
-"""The engine that data goes through: partial matches as columns of row numbers.
+"""The columnar engine: partial matches are columns of row numbers.
 
 `compile/` makes a program of a branch and a plan, `slices/` binds it to the events of a slice,
 `join/` and `kleene/` run its steps with the loops of `kernels/`, `detector.py` goes from slice to

@@ -1,4 +1,4 @@
-"""Detection: a compiled query run over a stream in memory, over a slice of it, or as events come.
+"""The detector: runs a compiled query over a stream in memory, a slice, or events as they come.
 
 A stream in memory is cut into slices, so that the memory that detection needs is bounded and
 nothing is found twice. A slice that somebody else has cut says which matches are its own. A
@@ -174,7 +174,7 @@ class Detector:
         if before is not None and len(columns) and columns.ts[0] < before:
             late = np.datetime64(int(columns.ts[0]), "us")
             raise StreamError(
-                f"an event of {late}",
+                f"an event at {late}",
                 expected=f"none before {np.datetime64(before, 'us')}, as the stream was said to be"
                 " complete up to there",
                 hint="leave late events out, or allow for more lateness",
@@ -334,7 +334,6 @@ class Detector:
         """Yield the slices of a stream, or of a slice of it, one after the other.
 
         Args:
-            columns: The events.
             owned: The matches that are the slice's own.
             rows: The least events of a slice, where nobody has said how many.
         """

@@ -1,4 +1,4 @@
-"""Several programs on one slice: what they begin with in common is run once.
+"""Runs several programs on one slice, and their common beginnings once.
 
 The branches of a query, and all branches of several queries, are run depth first through the tree
 of their common steps (`compile/forest.py`). Some rows of a node go to each of its children in turn,
@@ -99,7 +99,7 @@ def _those(
 
 @dataclass(frozen=True, slots=True)
 class _Onward:
-    """What goes on with the rows of a node.
+    """The rows of a node, and the children that continue with them.
 
     Attributes:
         handover: How they become rows of it.
@@ -276,7 +276,6 @@ def _handover(
 
     Args:
         node: Whose rows they are.
-        child: The program.
         variables: Those of both in one order; None: as they are bound.
     """
     own, others = variables or (node.program.bound, child.program.bound)

@@ -1,4 +1,4 @@
-"""Several queries as few: those whose slices are cut alike are run as one.
+"""Groups queries whose slices are cut alike, so that each group is run as one.
 
 Queries that are run together share what their programs begin with (`compile/forest.py`), and what
 they look up in a slice. Under skip-till-next-match an event is taken by one query without regard to

@@ -1,4 +1,4 @@
-"""What sampled joins say beyond rates and selectivities: bursts, and dependent conditions.
+"""Corrections of expected numbers by sampled joins: bursts and dependent conditions.
 
 Of each set S that was sampled two quotients are known: of the combinations in scope, and of those
 of these that satisfy the conditions, each against what is expected of even arrivals and independent

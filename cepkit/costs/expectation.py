@@ -1,4 +1,4 @@
-"""What to expect of a branch: partial matches in a window, combinations over a stream.
+"""Expected numbers of a branch: partial matches in a window, combinations over a stream.
 
 Events are taken to arrive independently at constant rates r, conditions to hold independently of
 each other. Then a window of W seconds holds
@@ -50,7 +50,6 @@ class Expectation:
     """The numbers of one branch, made ready by `Expectation.of`.
 
     Attributes:
-        branch: The branch.
         window_seconds: W; for a count window the time in which so many events are expected, for
             no window the span of the stream.
         span_seconds: The length of the stream that the statistics are about.

@@ -1,4 +1,4 @@
-"""Variables whose keys must all agree, and what that says of pairs with no equality of their own.
+"""Classes of variables whose keys must all agree.
 
 `a.k = b.k AND b.k = c.k` makes a class of three: a and c agree too, and the engine looks them up by
 that. The statistics know the pairs that the pattern names; two others of a class are taken to agree
@@ -31,7 +31,6 @@ class KeyClass:
     """Three or more variables whose keys agree.
 
     Attributes:
-        variables: The variables.
         pairs: Those pairs of them that the pattern equates.
         log_share: ln(share of pairs of events that agree).
     """

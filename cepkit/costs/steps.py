@@ -1,4 +1,4 @@
-"""What is expected of a stream: matches, and for each step of an order candidates and survivors.
+"""Expected matches of a stream, and the candidates and survivors of each step of a plan.
 
 The numbers that *explain* puts beside the counted ones. For uniform arrivals the candidates of a
 step that binds v after S are the combinations of S and v in one window, in order and in one
@@ -39,7 +39,6 @@ def expected_steps(
     all is taken, which is somewhat too small.
 
     Args:
-        branch: The branch.
         statistics: The rates and selectivities.
         plan: A plan for it, or the positive variables in an order.
         duration: The length of the stream in seconds; None for that of the statistics.
@@ -54,7 +53,7 @@ def expected_steps(
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """What is expected of the steps of units.
+    """The expected numbers of the steps of units.
 
     Not a closure: one that calls itself leaves a reference cycle, and planning makes thousands.
     """

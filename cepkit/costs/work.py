@@ -55,9 +55,7 @@ def work_of_order(branch: Branch, statistics: Statistics, order: OrderPlan) -> f
     """Return ln(work) of an order, where FIRST ends a step early: costs of sets cannot tell.
 
     Args:
-        branch: The branch.
         statistics: The rates and selectivities.
-        order: A plan for it.
     """
     cost, expected = WORK.on(branch, statistics), Expectation.of(branch, statistics)
     assert cost.alive is not None

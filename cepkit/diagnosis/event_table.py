@@ -1,4 +1,4 @@
-"""The events that a question is about, as a table: times, partitions, and values to be read.
+"""The events that a question is about, as a table of times, partitions and values.
 
 An event is its number in stream order. A combination is one event for each variable; many of them
 are a mapping of variables to arrays of one length, a row for each combination.
@@ -172,9 +172,7 @@ def scope(
     inside a partition count, all events must be in one.
 
     Args:
-        table: The events.
         rows: The combinations, with at least one variable.
-        size: How many.
         after: Bound variables that the new event is strictly later than.
         before: Those that it is strictly earlier than.
         windows: How far it may be from any bound event, for each clock.
@@ -251,9 +249,7 @@ def _of_single(function: str, column: Column | None, size: int) -> Column:
     """Return the function of sets of one event each.
 
     Args:
-        function: Which.
         column: The attribute of the events; None for `count(b)`.
-        size: How many.
     """
     if function in ("first", "last"):
         assert column is not None
@@ -267,9 +263,7 @@ def _of_members(function: str, column: Column | None, size: int) -> Column:
     Missing values are left out, but by `first` and `last`.
 
     Args:
-        function: Which.
         column: The attribute of the members in stream order; None for `count(b)`.
-        size: How many.
     """
     if function in ("first", "last"):
         assert column is not None

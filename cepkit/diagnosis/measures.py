@@ -74,12 +74,7 @@ class Limit:
 
 
 class Measures:
-    """The violations of one branch's requirements, and the scales that they are relative to.
-
-    Args:
-        table: The events.
-        branch: The branch.
-    """
+    """The violations of one branch's requirements, and the scales that they are relative to."""
 
     def __init__(self, table: EventTable, branch: Branch) -> None:
         self.table = table
@@ -93,8 +88,6 @@ class Measures:
 
         Args:
             requirement: One about the events themselves: not a type, a size, a NOT, consumption.
-            rows: The combinations.
-            size: How many.
         """
         table = self.table
         match requirement:
@@ -126,7 +119,6 @@ class Measures:
         """Return what a window or contiguity allows.
 
         Args:
-            requirement: Which.
             events: How many events the match has.
         """
         match requirement:
@@ -274,7 +266,6 @@ def forbidden_events(
         measures: Of the branch.
         event: What must be absent.
         rows: Combinations of all positive variables.
-        size: How many.
         sets: The events of all variables, where `rows` are the members of one match.
         spend: Called with the number of pairs before they are looked at.
     """

@@ -40,7 +40,6 @@ def nearest(
 
     Args:
         search: The search that finds them.
-        most: How many.
         least_violations: Those that violate fewer are left out.
         prune: Whether what is worse than the best so far is dropped early. It is not counted then.
 

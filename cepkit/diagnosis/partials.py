@@ -1,4 +1,4 @@
-"""Partial matches that may violate something, and where the events that extend them are looked for.
+"""Partial matches that may violate requirements, and the lookups that extend them.
 
 A partial match is a row, with what it violates and how much. The events of a further variable are
 found in its scope, and beyond it while violations are left; where a key must agree, by that key.
@@ -108,7 +108,6 @@ class Partials:
         Args:
             key: Of the requirement.
             broken: Which rows violate it.
-            relative: By how much.
             touched: The variables that it is about, as bits.
         """
         return Partials(
@@ -171,7 +170,6 @@ def join_key(
     An equality of two attributes of one name is one; of different names their codes would differ.
 
     Args:
-        requirements: The requirements that are looked at.
         variable: The new variable.
         bound: The variables that are bound.
     """
@@ -195,7 +193,7 @@ STRETCH = 2.0
 
 
 class Scopes:
-    """The scopes of a search: between which events a further variable is looked for.
+    """The scopes of a search: the range of events for each further variable.
 
     Attributes:
         one_partition: Whether PARTITION BY is never given up: places inside of a partition, which
@@ -203,7 +201,6 @@ class Scopes:
 
     Args:
         measures: Of the branch.
-        active: The requirements that are looked at.
         tolerance: How many of them may be violated.
         stretch: How many times as long as allowed a window may be.
     """

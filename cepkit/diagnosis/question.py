@@ -1,4 +1,4 @@
-"""A question put to a stream: the pattern, the events, and what they are called."""
+"""The question: a pattern, the events it is asked about, and their names."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ class Naming:
     """The names of events: by name an event is found.
 
     Attributes:
-        columns: The stream.
         column: The column of ids; None for row numbers.
         ids: What it holds.
     """
@@ -79,7 +78,7 @@ class Naming:
         rows = len(self.columns.source)
         if isinstance(reference, int | np.integer) and 0 <= reference < rows:
             raise StreamError(
-                f"{what} is no event: it has no time or no type", expected="a row with both"
+                f"{what} is not an event: it has no time or no type", expected="a row with both"
             )
         raise StreamError(
             f"{what} is not in the stream",
@@ -132,7 +131,7 @@ def check_names(query: Query, bindings: Mapping[str, object]) -> None:
     for variable, reference in bindings.items():
         if variable not in known:
             raise PatternError.unknown(
-                f"'{variable}' is no variable of the pattern", variable, known
+                f"'{variable}' is not a variable of the pattern", variable, known
             )
         if several(reference) and variable not in repeated:
             raise PatternError(
@@ -153,11 +152,9 @@ def ids(value: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class Question:
-    """A question: the pattern, the events, and what both answers need of them.
+    """A pattern and a stream, prepared for both answers.
 
     Attributes:
-        query: The pattern.
-        table: The events.
         naming: What they are called.
         plan: The order of the funnel's steps.
         violations: How many requirements a near miss may violate.

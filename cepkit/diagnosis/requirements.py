@@ -1,4 +1,4 @@
-"""What a match must fulfil, as a list: each requirement can be measured and violated by itself."""
+"""Requirements: the conditions of a match as a list, each measured by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answer to "why not?" and its tables: in a terminal, in a notebook, in pandas."""
+"""The answer to "why not?" and its tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ class AnswerEvent:
         event: Its number in stream order.
         id: Its row in the source, or its value in the column of ids.
         name: What it is called: ``row 17``.
-        type: Its type.
         time: Its time in microseconds since 1970 UTC.
         values: What the pattern reads of it, as texts.
         given: Whether it was named in the question.
@@ -66,7 +65,7 @@ class NearMiss:
 
 
 class Table(Printed, ABC):
-    """Rows that can be shown as a text, as HTML, and as a DataFrame."""
+    """A table with a text, an HTML and a pandas form."""
 
     __slots__ = ()
     rows: tuple[Any, ...]
@@ -213,7 +212,6 @@ class WhyNot(Printed):
     """Why some events, or any at all, are no match; prints as a text, has an HTML repr.
 
     Attributes:
-        query: The pattern.
         found: Whether it is a match (of events that were named: whether they are one, or part of
             one); None where that could not be decided.
         reason: The answer in a sentence.

@@ -195,8 +195,6 @@ class Search:
         """Return the partial matches that may stay, now that a variable is bound.
 
         Args:
-            variable: Which.
-            partials: With it.
             counted: A requirement that was counted already.
         """
         partials = self._measured(variable, partials, counted)

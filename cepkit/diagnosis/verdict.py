@@ -1,4 +1,4 @@
-"""The verdict on given events: what of them holds, and what would complete them best.
+"""The verdict on named events: which requirements hold, and the nearest completion.
 
 Variables that are not given are searched, nearest first; whatever the search cannot see of Kleene
 variables (their sizes, functions of their sets) is looked at on the combinations it finds.

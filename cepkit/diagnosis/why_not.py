@@ -1,4 +1,4 @@
-"""The question "why not?", put to a local stream: about named events, or about any at all."""
+"""Answers "why not?" for a local stream, about named events or about any."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from cepkit.plan.nodes import Plan
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.statistics.tables import count_text
 from cepkit.stream.columns import Column, EventColumns
-from cepkit.stream.ingest import attribute
+from cepkit.stream.reading.ingest import attribute
 from cepkit.stream.schema import Schema
 from cepkit.stream.stream import Stream
 
@@ -54,7 +54,6 @@ def why_not(
 
     Args:
         stream: A local stream.
-        query: The pattern.
         events: For variables the row number or the id of their event; for those under KL one or
             a list.
         plan: The order of the funnel's steps.

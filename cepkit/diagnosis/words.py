@@ -1,4 +1,4 @@
-"""An answer in words: durations, values, lists, and conditions with the values of a combination."""
+"""Findings in words: durations, values, lists, and conditions with their values."""
 
 from __future__ import annotations
 

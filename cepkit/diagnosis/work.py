@@ -1,4 +1,4 @@
-"""The bounds on a search, and its counts."""
+"""The work budget of a search, and its counts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cepkit.diagnosis.requirements import Requirement
 
 
 class WorkBoundError(Exception):
-    """The budget is spent."""
+    """A search has used up its budget."""
 
 
 @dataclass(slots=True)

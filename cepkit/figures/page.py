@@ -53,7 +53,6 @@ def page(title: str, facts: Mapping[str, str], sections: Iterable[str]) -> str:
     """Return the whole page.
 
     Args:
-        title: What it is about.
         facts: Numbers for its head, by their names.
         sections: HTML, from `section`.
     """

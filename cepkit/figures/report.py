@@ -1,4 +1,4 @@
-"""The report of a run: one HTML file with all that was asked, planned, counted and found.
+"""The report of a run as one HTML file: pattern, statistics, plan, counts and matches.
 
 No scripts and no network: pictures are inline SVG, so the file is small (some 100 kB) and can be
 mailed, printed and read on a phone.
@@ -62,11 +62,8 @@ def write_report(
 
     Args:
         path: The HTML file.
-        query: What was asked.
-        plan: How it was evaluated.
         matches_frame: Some of the matches, as `matches.head(20)` gives them, flat or nested.
         statistics: What the plan was made with.
-        comparison: The plans that there were.
         explanation: What the steps did.
         facts: What to show first, as {"events": "200,000", "matches": "1,234"}.
         title: Of the page.

@@ -25,7 +25,7 @@ from cepkit.errors import PatternError, shown
 from cepkit.pattern.checks import check
 from cepkit.pattern.conditions import Aggregate, AllOf, Expression
 from cepkit.pattern.nodes import And, Event, First, Kleene, Not, Opt, Or, Seq, Structure
-from cepkit.pattern.parser import parse, parse_aggregates, parse_condition, parse_window
+from cepkit.pattern.parsing.parser import parse, parse_aggregates, parse_condition, parse_window
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.printer import to_text
 from cepkit.pattern.query import Query
@@ -149,7 +149,7 @@ class Pattern:
         try:
             return Pattern(replace(self.parts, strategy=Strategy(name)))
         except ValueError:
-            raise PatternError.unknown(f"'{name}' is no strategy", name, Strategy) from None
+            raise PatternError.unknown(f"'{name}' is not a strategy", name, Strategy) from None
 
     @typed
     def partition_by(self, *attributes: str) -> Pattern:
@@ -171,7 +171,7 @@ class Pattern:
             expression = expression_of(item)
             if not isinstance(expression, Aggregate):
                 raise PatternError(
-                    f"{shown(item)} is no aggregate",
+                    f"{shown(item)} is not an aggregate",
                     expected="count(), or sum_(c.price) and the like",
                 )
             items.append(expression)

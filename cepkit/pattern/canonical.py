@@ -1,4 +1,4 @@
-"""Events and sub-patterns without the names of variables: the same in all patterns that say so.
+"""The canonical form of events and sub-patterns: equal where renaming variables makes them equal.
 
 Conditions are written over placeholders and in one form, so that `3 < a.x` is `b.x > 3` and the
 order of what AND, OR and IN join does not matter. What is implied, as `a.k = c.k` by `a.k = b.k AND
@@ -95,7 +95,6 @@ def canonical(
     """Return a sub-pattern of a branch, and the variables at its positions.
 
     Args:
-        branch: The branch.
         variables: Some of its variables, those under NOT included where they are wanted (what a
             NOT depends on, `plan.negation` knows); None: all.
     """

@@ -1,4 +1,4 @@
-"""What a query must satisfy to mean anything, each refusal pointing at its place in the text."""
+"""Checks of queries; each error points at its place in the text."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _check_structure(structure: Structure) -> None:
                 if not variable:
                     raise PatternError("an event without a variable", span=node.span)
                 if types is not None and not types:
-                    raise PatternError(f"'{variable}' may have none of no types", span=node.span)
+                    raise PatternError(f"'{variable}' has an empty list of types", span=node.span)
     _check_firsts(structure, follows=False)
     refuse_too_large(structure)
 
@@ -162,7 +162,7 @@ def _check_firsts(structure: Structure, *, follows: bool) -> bool:
         case First(Event(variable)):
             if not follows:
                 raise PatternError(
-                    f"FIRST '{variable}', and no event is always before it",
+                    f"no event is always before FIRST '{variable}'",
                     expected=f"an event before it, as in SEQ(A a, {structure_text(structure)})",
                     hint='a type that is called FIRST stands in double quotes: "FIRST" a',
                     span=structure.span,
@@ -263,7 +263,7 @@ def _check_aggregates(query: Query, names: list[str]) -> None:
                 span=aggregate.span,
             )
         if variable is not None and variable not in names:
-            problem = f"'{variable}' is no variable of the pattern"
+            problem = f"'{variable}' is not a variable of the pattern"
             raise PatternError.unknown(problem, variable, names, span=aggregate.span)
         if variable is not None and variable in absent:
             raise PatternError(

@@ -1,4 +1,4 @@
-"""What a condition must satisfy to mean anything: its names, its forms, and what it is about."""
+"""Checks of conditions: names, forms, and which events they may be about."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def check_forms(where: c.Expression) -> None:
                     span=node.span,
                 )
             case c.InList(_, choices) if not choices:
-                raise PatternError("IN a list of nothing", span=node.span)
+                raise PatternError("IN with an empty list", span=node.span)
             case c.Literal(value) if type(value) not in get_args(c.Constant):
                 raise PatternError(
                     f"a constant of the type {type(value).__name__}",
@@ -109,7 +109,7 @@ def check_condition(condition: c.Expression, events: Events) -> None:
         if not isinstance(node, _CONNECTIVES):
             for part in c.children(node):
                 if isinstance(part, _TRUTHS):
-                    raise PatternError("a condition stands where a value belongs", span=part.span)
+                    raise PatternError("a condition instead of a value", span=part.span)
         match node:
             case c.Attribute(variable) | c.Aggregate(variable=str(variable)):
                 _check_variable(node, variable, events)
@@ -123,7 +123,7 @@ def check_condition(condition: c.Expression, events: Events) -> None:
 
 def _check_variable(node: c.Attribute | c.Aggregate, variable: str, events: Events) -> None:
     if variable not in events.names:
-        problem = f"'{variable}' is no variable of the pattern"
+        problem = f"'{variable}' is not a variable of the pattern"
         raise PatternError.unknown(problem, variable, events.names, span=node.span)
     if isinstance(node, c.Attribute):
         return
@@ -148,7 +148,7 @@ def _check_call(node: c.Call, count: int) -> None:
     name = node.function
     if name not in known_functions():
         raise PatternError(
-            f"'{name}' is no known function",
+            f"'{name}' is not a known function",
             expected=f"one of {', '.join(known_functions())}",
             hint=nearest(name, known_functions())
             or f"register it: cepkit.register_function('{name}', ...)",
@@ -183,7 +183,7 @@ def _check_is_truth(condition: c.Expression) -> None:
 
 def _not_a_condition(node: c.Expression) -> PatternError:
     return PatternError(
-        "a value stands where a condition belongs",
+        "a value instead of a condition",
         expected="something that is true or false, as in a.price < b.price",
         span=node.span,
     )

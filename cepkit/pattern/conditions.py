@@ -29,7 +29,7 @@ Constant: TypeAlias = int | float | str | bool | timedelta | datetime | None
 
 
 class _Node:
-    """The base of all expressions: what is asked of them again and again, computed once."""
+    """The base of all expressions; keeps what is asked of it often."""
 
     __slots__ = ("_has_set_functions", "_variables")
 
@@ -260,6 +260,21 @@ def attributes_of(expression: Expression) -> frozenset[tuple[str, str]]:
         and node.variable is not None
         and (name := node.name if isinstance(node, Attribute) else node.attribute) is not None
     )
+
+
+def ordered_attributes(expression: Expression | None) -> tuple[str, ...]:
+    """Return the attributes whose order decides in a condition, as in `a.price < b.price`."""
+    names = []
+    for node in () if expression is None else walk(expression):
+        match node:
+            case Comparison("<" | "<=" | ">" | ">=", left, right):
+                sides: tuple[Expression, ...] = (left, right)
+            case Between(operand, low, high):
+                sides = (operand, low, high)
+            case _:
+                continue
+        names += [side.name for side in sides if isinstance(side, Attribute)]
+    return tuple(dict.fromkeys(names))
 
 
 def conjuncts(expression: Expression | None) -> tuple[Expression, ...]:

@@ -1,4 +1,4 @@
-"""How something should be written where numbers or texts stand in the place of durations."""
+"""Hints for numbers and texts that are written in place of durations."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def read_window(
         return CountWindow(events, exclusive, number_span)
     if word not in UNITS:
         raise PatternSyntaxError(
-            f"'{unit}' is no unit of time",
+            f"'{unit}' is not a unit of time",
             expected=_EXPECTED,
             hint=NOT_UNITS.get(word) or nearest(unit, [*UNITS, "events"]),
             span=unit_span,
@@ -48,13 +48,13 @@ def read_microseconds(number: str, unit: str, number_span: Span) -> int:
     """Return the duration that a number and a unit of `UNITS` write.
 
     Raises:
-        PatternSyntaxError: It is no whole number of microseconds.
+        PatternSyntaxError: It is not a whole number of microseconds.
     """
     # casefold: the grammar finds units in any case, and re.IGNORECASE knows more than lower().
     microseconds = whole(number, UNITS[unit.casefold()])
     if microseconds is None:
         raise PatternSyntaxError(
-            f"{number} {unit} is no whole number of microseconds",
+            f"{number} {unit} is not a whole number of microseconds",
             expected="a duration that an event's time, in microseconds, can have",
             span=number_span,
         )
@@ -65,7 +65,7 @@ def read_duration(number: str, unit: str, number_span: Span) -> timedelta:
     """Return the duration that a number and a unit of `UNITS` write in a condition.
 
     Raises:
-        PatternSyntaxError: It is no whole number of microseconds, or longer than 64 bits hold.
+        PatternSyntaxError: It is not a whole number of microseconds, or longer than 64 bits hold.
     """
     microseconds = read_microseconds(number, unit, number_span)
     if microseconds >= 2**63:

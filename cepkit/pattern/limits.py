@@ -1,4 +1,4 @@
-"""How large a pattern may be, so that nothing that is done with it overflows or takes for ever."""
+"""Limits on the size of patterns."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def refuse_too_much_text(text: str) -> None:
     """
     if len(text) > MAX_CHARACTERS:
         raise PatternError(
-            f"a text of {len(text):,} characters where a pattern belongs",
+            f"a text of {len(text):,} characters instead of a pattern",
             expected=f"at most {MAX_CHARACTERS:,}",
             hint="data are read by events(...); many constants are better looked up in a column",
         )
@@ -83,7 +83,7 @@ def refuse_too_large(structure: Structure) -> None:
         # Python refuses to write out an integer of thousands of digits.
         number = f"{branches:,}" if branches < 10**12 else f"about 10^{log10(branches):.0f}"
         raise PatternError(
-            f"the choices at OR and OPT multiply to {number} patterns",
+            f"OR and OPT expand to {number} patterns",
             expected=f"at most {MAX_BRANCHES:,}",
             hint="where the choice is only one of types, write a IN (A, B)",
             span=next(node.span for node in walk(structure) if isinstance(node, Or | Opt)),

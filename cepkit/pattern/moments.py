@@ -1,4 +1,4 @@
-"""Times that texts in conditions say, read as those of streams; in UTC where they name no zone."""
+"""Times written as texts in conditions; UTC where they name no zone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 from cepkit.errors import PatternError, PatternSyntaxError, Span, StreamError
 from cepkit.pattern.conditions import Expression
 from cepkit.stream.columns import MISSING_INTEGER
-from cepkit.stream.time_texts import parse_times
+from cepkit.stream.reading.time_texts import parse_times
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - all are in UTC
 

@@ -1,4 +1,4 @@
-"""Names in a pattern's text: which words are reserved, and when a name needs double quotes."""
+"""Names in patterns: reserved words, and when a name needs double quotes."""
 
 from __future__ import annotations
 

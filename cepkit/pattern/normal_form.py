@@ -133,7 +133,6 @@ def _choices(structure: Structure, earlier: Mapping[str, str]) -> tuple[_Choice,
     """Return the choices at the ORs of a structure.
 
     Args:
-        structure: The structure.
         earlier: For each variable under FIRST the name of what must not be there before it.
     """
     match structure:

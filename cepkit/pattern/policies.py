@@ -1,4 +1,4 @@
-"""What a pattern demands beside its structure: the window and the selection strategy."""
+"""The window and the selection strategy of a pattern."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def to_text(query: Query) -> str:
         PatternError: It did not, and is nested too deeply.
 
     Example:
-        >>> from cepkit.pattern.parser import parse
+        >>> from cepkit.pattern.parsing.parser import parse
         >>> print(to_text(parse("pattern seq(A a, B b) within 90 min where a.x=b.x")))
         PATTERN SEQ(A a, B b)
         WHERE a.x = b.x

@@ -1,4 +1,4 @@
-"""A query: the structure of a pattern and all that is demanded of its matches."""
+"""A query: the structure, conditions, window, strategy and partition of a pattern."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several patterns at once, for detection and for aggregation: their names, and what has a name.
+"""Several named patterns, and results by their names.
 
 Patterns come as a list or as a dict by name; those of a list are "pattern 1", "pattern 2" and so
 on. Errors begin with the name of the pattern that they are about.
@@ -50,7 +50,6 @@ def queries_of(patterns: Any, read: Callable[[Any], Query] = as_query) -> dict[s
     """Return several patterns as queries by name; an error says which one it is about.
 
     Args:
-        patterns: The patterns.
         read: Makes a query of one, and checks it.
     """
     queries = {}
@@ -83,10 +82,6 @@ _ELSEWHERE = {
 
 def check_share(share: object, names: Sequence[str]) -> None:
     """Check that what several patterns share is among what such patterns can.
-
-    Args:
-        share: What was given.
-        names: What can be.
 
     Raises:
         PlanError: It is not.
@@ -127,7 +122,7 @@ def number_of(name: str, names: Sequence[str]) -> int:
 
 
 class ByName(Sequence[_T]):
-    """What several patterns gave, in their order: each under its name or number."""
+    """The results of several patterns in order, each under its name or number."""
 
     @property
     @abstractmethod

@@ -239,14 +239,14 @@ def expression_of(value: Operand) -> c.Expression:
     """Return the node of a term, or of a constant of Python, NumPy or pandas.
 
     Raises:
-        PatternError: It is neither, or a duration that is no whole number of microseconds.
+        PatternError: It is neither, or a duration that is not a whole number of microseconds.
     """
     if isinstance(value, Term):
         return value.expression
     node: Any = value
     if isinstance(node, Variable):
         raise PatternError(
-            f"'{node}' alone is no value", expected=f"an attribute, as in {node}.price"
+            f"'{node}' alone is not a value", expected=f"an attribute, as in {node}.price"
         )
     if isinstance(node, timedelta | np.timedelta64):
         return c.Literal(_duration(node))

@@ -1,4 +1,4 @@
-"""Whether a plan belongs to a query, and plans from what a user writes instead of one."""
+"""Checks that a plan fits a query, and plans from lists of names."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from cepkit.errors import PlanError, nearest, shown
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, Plan, Tree, TreePlan
+from cepkit.printing import cut
+
+_PATTERN_LENGTH = 100
 
 PlanLike: TypeAlias = Plan | OrderPlan | TreePlan | Sequence[Any] | None
 
@@ -25,14 +28,13 @@ def check_plan(plan: Plan, query: Query) -> Plan:
             f"a plan of the type {type(plan).__name__}",
             expected="a Plan, from choose_plan or the rows of a comparison",
         )
-    branches = normal_form(query)
-    if len(plan.branches) != len(branches):
-        raise PlanError(
-            f"the plan has {_count(len(plan.branches))}, the pattern {_count(len(branches))}",
-            expected="an order for each choice at the ORs of the pattern",
-        )
-    for order, branch in zip(plan.branches, branches, strict=True):
-        _check_order(order.variables, branch)
+    try:
+        _check_orders(plan, normal_form(query))
+    except PlanError as error:
+        other = None if plan.statistics is None else plan.statistics.query
+        if other is not None and other != query:
+            error.hint = f"the plan was made for another pattern: {cut(other, _PATTERN_LENGTH)}"
+        raise
     return plan
 
 
@@ -92,6 +94,16 @@ def _tree(value: object) -> Tree:
             )
 
 
+def _check_orders(plan: Plan, branches: Sequence[Branch]) -> None:
+    if len(plan.branches) != len(branches):
+        raise PlanError(
+            f"the plan has {_count(len(plan.branches))}, the pattern {_count(len(branches))}",
+            expected="an order for each choice at the ORs of the pattern",
+        )
+    for order, branch in zip(plan.branches, branches, strict=True):
+        _check_order(order.variables, branch)
+
+
 def _check_order(order: tuple[str, ...], branch: Branch) -> None:
     expected = f"each of {', '.join(branch.variables)} once"
     negated = {event.variable for event in branch.negated}
@@ -105,7 +117,7 @@ def _check_order(order: tuple[str, ...], branch: Branch) -> None:
         if variable not in branch.variables:
             hint = nearest(str(variable), branch.variables)
             raise PlanError(
-                f"the plan names '{variable}', which is no variable of the pattern",
+                f"the plan names '{variable}', which is not a variable of the pattern",
                 expected=expected,
                 hint=hint,
             )

@@ -1,4 +1,4 @@
-"""When a NOT can be checked: as soon as all that it depends on is bound.
+"""The step at which a NOT is checked: as soon as all that it depends on is bound.
 
 Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
 (VLDB 2018), section 5.3; windows and events that could be the same are ours.
@@ -20,7 +20,6 @@ def depends_on(branch: Branch, variable: str) -> frozenset[str]:
     window counts events, because numbers of arrival need not follow the time.
 
     Args:
-        branch: The branch.
         variable: One of its negated variables.
     """
     positive = set(branch.variables)

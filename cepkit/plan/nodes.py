@@ -1,4 +1,4 @@
-"""Plans as frozen values: what a planner gives and what every engine follows."""
+"""Plans as frozen values: orders and trees with their expected numbers."""
 
 from __future__ import annotations
 
@@ -200,7 +200,6 @@ class Plan(WithPrinter):
 
     Attributes:
         branches: A plan for each branch of the query's normal form, in its order.
-        planner: The name of its planner.
         log_cost: The natural logarithm of its cost, -infinity for 0; None where none was computed.
         statistics: Those that it was planned by, if any.
         expected: For each branch what is expected of its steps on the stream of `statistics`;
@@ -231,7 +230,7 @@ class Plan(WithPrinter):
         """
         if self.decided is None or self.statistics is None:
             raise PlanError(
-                f"nobody planned the plan '{self.planner}': nothing decided it",
+                f"no planner made the plan '{self.planner}': nothing decided it",
                 hint="cepkit.choose_plan(pattern, statistics, 'greedy').validity()",
             )
         known = self.statistics if statistics is None else statistics

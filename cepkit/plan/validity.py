@@ -1,4 +1,4 @@
-"""The region in which a plan is the right one: its deciding conditions, and how far each is off.
+"""The validity of a plan: its deciding conditions, and their slack.
 
 A planner puts a building block - the next variable of an order, a node of a tree - into its plan
 because it costs less than others. When such a comparison no longer holds, the planner would answer
@@ -90,7 +90,7 @@ class Validity(WithPrinter):
 
 
 class Decided(Protocol):
-    """What decided a plan; planners know, plans carry it."""
+    """The deciding conditions that a planner records in its plan."""
 
     def validity(self, plan: str, planner: str, statistics: Statistics) -> Validity:
         """Return the deciding conditions under some statistics.

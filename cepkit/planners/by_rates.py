@@ -1,4 +1,4 @@
-"""The best plans of a branch for many rates: what rates do not change is computed once.
+"""The best plans of a branch under changing rates; all else is computed once.
 
 What a set of variables costs is a number that selectivities, order and window decide, times the
 counts of its variables in a window. So the tables over all sets are made once, and for other rates
@@ -118,7 +118,7 @@ class RatePlanner:
 
 
 class RatedCosts:
-    """What the plans of a branch cost under some rates.
+    """The costs of the plans of a branch under some rates.
 
     Args:
         planner: Of the branch.
@@ -145,11 +145,7 @@ class RatedCosts:
         return self.of(plan) + doubled
 
     def best(self, known: BranchPlan) -> BranchPlan:
-        """Return the plan of least work; a tree only where it promises to halve that.
-
-        Args:
-            known: Any plan.
-        """
+        """Return the plan of least work; a tree only where it promises to halve that."""
         order = self._planner.order(self._divided(known))
         variables = len(self._planner.branch.variables)
         if not 4 <= variables <= MOST_FOR_TREES:

@@ -17,8 +17,8 @@ from cepkit.planners import PLANNERS
 from cepkit.planners.contract import Observer, Planner
 from cepkit.planners.deciding import Decisions
 from cepkit.planners.iterative_improvement import MAX_VARIABLES
+from cepkit.statistics.measuring.slices import SIZE, estimate_by_slices
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.slices import SIZE, estimate_by_slices
 from cepkit.stream.columns import EventColumns
 
 
@@ -32,10 +32,8 @@ def choose_plan(
     """Return the plan that `planner` finds for `query`, with its cost and expected numbers.
 
     Args:
-        query: The query.
         statistics: What is known of the stream.
         planner: A name of the shelf, or a planner with settings of its own.
-        cost: The cost model.
         observe: Called with where the search stands; for each branch anew.
 
     Raises:
@@ -61,6 +59,8 @@ _SHARE = 0.1
 """Of the time of a search that measuring may take."""
 _PER_CANDIDATE, _MEASURING = 1e-9, 0.01
 """Seconds that the engine takes for a candidate, and that measuring `SIZE` events takes."""
+_SOON = 3.0
+"""Seconds of a search that is not worth Spark's workers."""
 _LARGER, _LARGEST = 4, 32
 """As many times as many events are measured again, where that is worth its time."""
 
@@ -113,19 +113,30 @@ def plan_in_memory(query: Query, columns: EventColumns, seed: int = 0) -> Plan:
     Measuring may take a tenth of the time that the plan is expected to take, and 20 ms anyway.
 
     Args:
-        query: The query.
         columns: The stream, with the attributes of `attributes_read`.
         seed: Of the choice of slices.
     """
     plan = plan_to_run(query, estimate_by_slices(columns, query, seed=seed))
-    forecast, statistics = plan.forecast, plan.statistics
-    if forecast is None or statistics is None or statistics.measured_events is None:
+    seconds, statistics = seconds_expected(plan), plan.statistics
+    if seconds is None or statistics is None or statistics.measured_events is None:
         return plan
-    seconds = _PER_CANDIDATE * (forecast.candidates + PER_PARTIAL_MATCH * forecast.partial_matches)
     larger = int(min(_SHARE * seconds / _MEASURING, _LARGEST))
     if larger < _LARGER:
         return plan
     return plan_to_run(query, estimate_by_slices(columns, query, seed=seed, size=larger * SIZE))
+
+
+def seconds_expected(plan: Plan) -> float | None:
+    """Return how long one core will search by a plan, about; None where nothing is expected."""
+    if (forecast := plan.forecast) is None:
+        return None
+    return _PER_CANDIDATE * (forecast.candidates + PER_PARTIAL_MATCH * forecast.partial_matches)
+
+
+def is_quick(plan: Plan) -> bool:
+    """Return whether one core searches by a plan in less time than sharing it out may take."""
+    seconds = seconds_expected(plan)
+    return seconds is None or seconds < _SOON
 
 
 def cost_plan(

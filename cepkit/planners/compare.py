@@ -228,10 +228,8 @@ def compare_plans(
     The user may interrupt a long search: then the comparison has the plans until then.
 
     Args:
-        query: The query.
         statistics: What is known of the stream.
         planners: Names of the shelf, or planners with settings of their own; None for all.
-        cost: The cost model.
         progress: Whether to show a bar: see `cepkit.progress`.
 
     Raises:

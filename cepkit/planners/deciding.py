@@ -1,4 +1,4 @@
-"""What decided a plan: the comparisons of costs that put each of its building blocks there.
+"""Deciding conditions: the cost comparisons that put each block into a plan.
 
 A condition is two blocks, of which the one chosen cost less, or as much and stood first. It can be
 evaluated under any statistics, by costs of now: subtrees are costed anew with the node above them.
@@ -153,14 +153,11 @@ def knows_why(planner: object) -> TypeGuard[DecidingPlanner]:
 
 @dataclass(frozen=True)
 class Decisions:
-    """What decided the plan of a query.
+    """The deciding conditions of the plan of a query.
 
     Attributes:
         branches: The normal form of the query.
-        plans: The plan of each.
         planner: Who made them.
-        cost: By which costs.
-        statistics: By which statistics.
     """
 
     branches: tuple[Branch, ...]
@@ -306,9 +303,7 @@ def because(
     Args:
         branch: What they are plans of.
         before: The one that is given up.
-        now: The one that is taken.
         statistics: Those of now.
-        cost: By which costs.
     """
     ready = cost.on(branch, statistics)
     conditions = [DecidingCondition(0, as_tree(before), as_tree(now))]

@@ -37,7 +37,6 @@ def _tables(cost: BranchCost, shift: float) -> Tables:
     """Return the tables of a branch's costs.
 
     Args:
-        cost: Of the branch.
         shift: The logarithm of what to divide by: of the cost of a known plan, without what the
             set of all variables costs to keep.
     """

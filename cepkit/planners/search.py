@@ -1,4 +1,4 @@
-"""What planners have in common: the best plan so far, its observer, and the clock."""
+"""The state that planners share: the best plan so far, the observer and the clock."""
 
 from __future__ import annotations
 

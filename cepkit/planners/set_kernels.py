@@ -46,7 +46,6 @@ def best_orders(
     Args:
         begin: The first set, at least 1.
         end: The one after the last.
-        variables: How many there are.
         tables: What sets cost.
         best: The least costs; those of smaller sets are known, that of the empty set is 0.
         choice: The last variable of the best order, -1 where it costs more than 1.
@@ -78,7 +77,6 @@ def best_split(subset: int, variables: int, tables: Tables, best: Floats) -> int
 
     Args:
         subset: The set, of two variables at least.
-        variables: How many there are.
         tables: What sets cost.
         best: The least costs, leaves not counted, as `least_trees` fills them in.
     """
@@ -137,7 +135,6 @@ def least_trees(
         begin: The first low part.
         end: The one after the last; those before `begin` are known.
         low_bits: How many variables a low part has.
-        variables: How many there are.
         tables: What sets cost.
         best: The least costs, filled in; 0 for single variables.
         rows: Room for as many numbers as there are sets.
@@ -201,7 +198,6 @@ def _least_sum(rows: Floats, left: int, right: int, width: int) -> float:
     """Return the least sum of an element of one row and that of the other that complements it.
 
     Args:
-        rows: All rows.
         left: Where one begins.
         right: Where the other begins.
         width: Of a row; a power of two.

@@ -43,7 +43,6 @@ class Weighed:
     Attributes:
         planner: Its name.
         alpha: What a unit of latency is worth in partial matches.
-        plan: The plan.
         log_partial_matches: The logarithm of its cost by partial matches.
         log_latency: The logarithm of its cost by latency, -infinity for 0.
         best: Whether no other plan is as good in both and better in one.
@@ -115,7 +114,6 @@ def weigh(
     Where one of them is a tree, all are costed as trees: an order is a tree that leans left.
 
     Args:
-        query: The query.
         statistics: What is known of the stream.
         planners: Names of the shelf, or planners with settings of their own.
         alphas: What a unit of latency is worth in partial matches.
@@ -126,7 +124,9 @@ def weigh(
     """
     planners, alphas = tuple(planners), tuple(alphas)
     if not planners or not alphas:
-        raise PlanError("nothing to weigh", expected="at least one planner and one alpha")
+        raise PlanError(
+            "no planner or no alpha to compare", expected="at least one planner and one alpha"
+        )
     plans = [
         (alpha, choose_plan(query, statistics, planner, Blend(alpha, output)))
         for planner in planners

@@ -1,4 +1,4 @@
-"""What if a rate were another: what each plan would cost, and where another one becomes the best.
+"""The cost of plans as one rate changes, and the cross-overs.
 
 The plans stay as they are and are costed anew for each rate of one variable. Where two of them
 cross over, an engine that runs the one should have changed to the other.
@@ -35,7 +35,6 @@ class Curve:
     """The cost of one plan at each rate.
 
     Attributes:
-        plan: The plan.
         log_costs: The logarithm of its cost at each of the rates.
     """
 
@@ -114,24 +113,22 @@ def what_if(
     Plans that are the same are taken once.
 
     Args:
-        query: The query.
         statistics: What is known of the stream; all but one rate stays.
         plans: Plans for the query.
         variable: Whose rate changes.
         rates: In events per second; None for a hundredth to the hundredfold of the present one.
-        cost: The cost model.
 
     Raises:
         PlanError: No plan is given.
         StatisticsError: The variable has no rate, or one of the rates cannot be.
     """
     if not plans:
-        raise PlanError("no plan to cost", expected="one or more")
+        raise PlanError("no plans to compare", expected="one or more")
     statistics.rate(variable)  # refuses a variable that it does not know
     now = statistics.rates[variable]
     points = _around(now) if rates is None else tuple(sorted(rates))
     if not points:
-        raise StatisticsError("no rate to ask about", expected="one or more")
+        raise StatisticsError("no rates to evaluate", expected="one or more")
     distinct = list({plan.branches: plan for plan in reversed(plans)}.values())[::-1]
     branches = normal_form(query)
     curves = []

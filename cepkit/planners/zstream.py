@@ -87,7 +87,6 @@ def _best_trees(
     """Return the best tree of each stretch of leaves, and what it costs without its leaves.
 
     Args:
-        cost: Of the branch.
         order: The leaves.
         splits: For the leaves of each stretch the best tree of each split, filled in.
     """

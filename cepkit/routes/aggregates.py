@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +28,7 @@ from cepkit.stream.columns import EventColumns
 from cepkit.stream.schema import Schema
 from cepkit.stream.stream import Stream
 
-METHODS: tuple[str, ...] = ("auto", "a-seq", *running.STATES, "detect")
+METHODS: tuple[str, ...] = ("auto", "a-seq", *get_args(Method), "detect")
 EMITS: tuple[Emit, ...] = ("trigger", "changes", "new", "total")
 
 
@@ -60,7 +61,7 @@ def way_of(query: Query, method: str) -> Way:
         if method != "auto":
             raise
         return Way(None, None, error.found.partition(": ")[2])
-    known = next((name for name in running.STATES if name == method), None)
+    known = next((name for name in get_args(Method) if name == method), None)
     return Way(sequence, known, "as asked")
 
 
@@ -70,18 +71,12 @@ def aggregate(
     functions: Mapping[str, Function],
     method: str,
     emit: Emit,
-    *,
-    interpreted: bool = False,
 ) -> Aggregates:
     """Aggregate a local stream.
 
     Args:
-        stream: The stream.
-        query: What is asked.
-        functions: The columns of aggregates, by name.
         method: One of `METHODS`.
         emit: Which rows; see `cepkit.aggregate`.
-        interpreted: Whether to go without compiled loops.
 
     Raises:
         PatternError: An aggregate cannot take the column that it is of.
@@ -91,13 +86,11 @@ def aggregate(
     way = way_of(query, method)
     stream = carrying(stream, query, functions)
     if way.sequence is None:
-        table = aggregate_detected(stream, query, functions, emit, interpreted=interpreted)
+        table = aggregate_detected(stream, query, functions, emit)
         return Aggregates(query, emit, "detect", way.reason, table)
     columns = stream.columns(sorted(way.sequence.attributes | attributes_of(functions)))
     report(columns, query)
-    return aggregate_columns(
-        columns, stream.schema, query, way, functions, emit, interpreted=interpreted
-    )
+    return aggregate_columns(columns, stream.schema, query, way, functions, emit)
 
 
 def aggregate_columns(
@@ -107,19 +100,14 @@ def aggregate_columns(
     way: Way,
     functions: Mapping[str, Function],
     emit: Emit,
-    *,
-    interpreted: bool = False,
 ) -> Aggregates:
     """Aggregate columns of events by A-Seq.
 
     Args:
         columns: The events, with the attributes of the query and of the aggregates.
         schema: How their source is read.
-        query: What is asked.
         way: How; it has a sequence.
-        functions: The columns of aggregates, by name.
         emit: Which rows; see `cepkit.aggregate`.
-        interpreted: Whether to go without compiled loops.
 
     Raises:
         PatternError: An aggregate cannot take the column that it is of.
@@ -127,7 +115,7 @@ def aggregate_columns(
     assert way.sequence is not None
     check_kinds(query, columns.kinds)
     moments, group_rows, method_name, reason = aggregate_sequence(
-        columns, way.sequence, way.method, functions, emit, interpreted=interpreted
+        columns, way.sequence, way.method, functions, emit
     )
     table = columns_of(moments, functions, columns, schema, query.group_by, group_rows, emit)
     return Aggregates(query, emit, method_name, reason or way.reason, table)
@@ -139,18 +127,11 @@ def aggregate_sequence(
     method: Method | None,
     functions: Mapping[str, Function],
     emit: Emit,
-    *,
-    interpreted: bool = False,
 ) -> tuple[Moments, npt.NDArray[np.int32], Method, str | None]:
     """Return the rows that A-Seq gives.
 
     Args:
-        columns: The events.
-        sequence: What is asked.
         method: The method; None: chosen.
-        functions: The columns of aggregates, by name.
-        emit: Which rows.
-        interpreted: Whether to go without compiled loops.
 
     Returns:
         The rows, an event of each group, the method, and why it was chosen if it was.
@@ -166,6 +147,7 @@ def aggregate_sequence(
         columns,
         method,
         emit,
-        interpreted=interpreted,
     )
+    if moments.lanes is None and len(operations.ts):
+        method, reason = "window-product", "in Python: there is no loop for such aggregates"
     return moments, operations.group_rows, method, reason

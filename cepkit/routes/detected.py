@@ -39,7 +39,7 @@ from cepkit.plan.nodes import Plan
 from cepkit.planners.compare import compare_plans
 from cepkit.routes.functions import attributes_of
 from cepkit.routes.lifetimes import Lifetimes
-from cepkit.statistics.estimate import estimate
+from cepkit.statistics.measuring.estimate import estimate
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
@@ -59,17 +59,11 @@ def aggregate_detected(
     query: Query,
     functions: Mapping[str, Function],
     emit: Emit,
-    *,
-    interpreted: bool = False,
 ) -> dict[str, Values]:
     """Return the columns of the output.
 
     Args:
         stream: A local stream.
-        query: What is asked.
-        functions: The columns of aggregates, by name.
-        emit: Which rows.
-        interpreted: Whether to go without compiled loops.
 
     Raises:
         LimitError: There are too many sets of Kleene variables.
@@ -84,9 +78,7 @@ def aggregate_detected(
     if emit == "total" and not query.group_by and only_counts(functions.values()):
         total = matches.count()  # exact, and sets are counted without being made
         return {name: [total] for name in functions}
-    moments, group_rows = aggregate_blocks(
-        matches.columns, matches.blocks, query, functions, emit, interpreted=interpreted
-    )
+    moments, group_rows = aggregate_blocks(matches.columns, matches.blocks, query, functions, emit)
     return columns_of(
         moments, functions, matches.columns, stream.schema, query.group_by, group_rows, emit
     )
@@ -98,23 +90,17 @@ def aggregate_blocks(
     query: Query,
     functions: Mapping[str, Function],
     emit: Emit,
-    *,
-    interpreted: bool = False,
 ) -> tuple[Moments, Groups]:
     """Return the rows that matches give, and an event of each group.
 
     Args:
-        columns: The events.
         blocks: Finds the matches among them, with their programs; it may be asked twice.
-        query: What is asked.
-        functions: The columns of aggregates, by name.
-        emit: Which rows.
-        interpreted: Whether to go without compiled loops.
     """
     bare = without_aggregates(query)
     groups, group_rows = groups_of(columns, query.group_by)
     arguments = (columns, blocks, bare, functions, groups, emit, len(group_rows))
-    moments = None if interpreted else _moments(*arguments, by_lanes=True)
+    # Of no events nothing need be compiled.
+    moments = _moments(*arguments, by_lanes=True) if len(columns) else None
     if moments is None:
         moments = _moments(*arguments, by_lanes=False)
     assert moments is not None

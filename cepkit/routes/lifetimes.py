@@ -1,4 +1,4 @@
-"""Until when matches are live: what their window says, as a time.
+"""The lifetimes of matches: until when their window keeps them live.
 
 A window in time leaves a match behind once more than it has passed since the first event. A window
 in events does when an event arrives with which the match would not fit into it any more; it is gone
@@ -29,7 +29,7 @@ Rows = npt.NDArray[np.integer]
 
 
 class Lifetimes:
-    """Says of matches from which moment on they are live no more.
+    """Computes when matches are no longer live.
 
     Args:
         window: Of the query.

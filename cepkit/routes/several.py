@@ -1,4 +1,4 @@
-"""Aggregates of several queries over one stream, with what they have in common counted once.
+"""Aggregates of several queries over one stream, with shared counters.
 
 Sequences that have something in common are put into clusters: the same partitions, groups and keys,
 all with a window or all without. For each cluster a planner chooses what is shared; whatever
@@ -67,7 +67,6 @@ class Cluster:
 
     Attributes:
         queries: Their numbers, from 0.
-        positions: Their positions.
         cuts: The lengths of their pieces.
         forest: What is counted.
         cost: Nanoseconds of work expected for a second of the stream; NaN where nobody asked
@@ -99,7 +98,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class SharingPlan:
-    """What the aggregates of several queries share.
+    """How the aggregates of several queries share counters.
 
     Attributes:
         names: Of the queries.
@@ -198,11 +197,8 @@ def aggregate_several(
     """Aggregate a local stream for several queries.
 
     Args:
-        stream: The stream.
-        patterns: What is asked, by name.
         functions: For each query the columns of aggregates, by name.
         method: One of `aggregates.METHODS`; only "auto" and "a-seq" share.
-        emit: Which rows.
         share: One of `SHARES`, or a plan.
 
     Raises:
@@ -258,7 +254,6 @@ def shareable(
     """Return the sequences that may share, by number, and why the other queries do not.
 
     Args:
-        queries: What is asked.
         functions: For each query the columns of aggregates, by name.
         method: One of `aggregates.METHODS`.
     """
@@ -299,9 +294,7 @@ def aggregate_cluster(
     Args:
         cluster: What is shared.
         sequences: The queries as A-Seq takes them, by number.
-        functions: For each of them the columns of aggregates, by name.
         columns: The events, with `attributes_read`.
-        emit: Which rows.
 
     Returns:
         None where a number might be beyond 64 bits.

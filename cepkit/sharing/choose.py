@@ -70,7 +70,6 @@ def plans_to_run(
     It is not searched for where that takes longer than all the work: each has its best plan then.
 
     Args:
-        queries: The queries, by name.
         statistics: What is known of the stream, of all of them.
         share: As for `share_plans`, whose errors are raised too.
     """

@@ -177,7 +177,6 @@ def compare_shared_plans(
         statistics: What is known of the stream, of all of them.
         searches: Names of the shelf, or searches with settings of their own; None for all.
         share: "prefix" for orders, "tree" for trees, "auto" for both.
-        cost: The cost model.
         progress: Whether to show a bar: see `cepkit.progress`.
 
     Raises:

@@ -57,7 +57,6 @@ class PatternGraph(Printed):
 
     Attributes:
         names: Of the patterns.
-        queries: The patterns.
         edges: For two patterns that have something in common, by their names in order, all maximal
             sub-patterns that they have.
     """

@@ -27,7 +27,6 @@ class Local:
 
     Args:
         size: The number of its variables.
-        prices: Its prices.
     """
 
     def __init__(self, size: int, prices: Prices) -> None:

@@ -23,7 +23,6 @@ def merges(graph: PlanGraph, form: Form, *, all_ways: bool = False) -> Iterator[
     """Yield the changes that give a sub-pattern to those who have it: of each window, and all.
 
     Args:
-        graph: The plans of all.
         form: The sub-pattern.
         all_ways: Whether to give it to them in all plans that it has, not just in its best one.
     """
@@ -71,7 +70,6 @@ def with_part(
     """Return the best plan of a branch that has the plan of a sub-pattern as prefix or subtree.
 
     Args:
-        graph: The plans of all.
         sharer: The branch.
         occurrences: Where it has the sub-pattern.
         part: The plan of that, over places of its form.

@@ -110,7 +110,6 @@ class Prepared:
 
     Args:
         workload: The branches.
-        cost: The cost model.
         mode: Orders or trees.
 
     Attributes:

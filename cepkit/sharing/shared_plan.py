@@ -94,7 +94,6 @@ class SharedPlan(WithPrinter):
 
     Attributes:
         names: Of the patterns.
-        queries: The patterns.
         plans: A plan for each, as `choose_plan` gives them: an engine can run each by itself.
         pools: For each branch of each plan a number. Equal nodes are one where these are equal too:
             a node whose users have different windows takes the largest, which may cost those with a
@@ -103,7 +102,6 @@ class SharedPlan(WithPrinter):
             what is alive.
         alone: The same with each pattern's best plan by itself.
         share: What was asked to be shared: "auto", "none", "prefix" or "tree".
-        search: The name of the search that found it.
         cost_model: The name of what it was planned by.
         statistics: What is known of the stream, of all patterns.
     """
@@ -191,7 +189,7 @@ class SharedPlan(WithPrinter):
         """
         number = pattern_number(name, self.names)
         if len(self.names) == 1:
-            raise PatternError(f"'{name}' is the only pattern", expected="one that stays")
+            raise PatternError(f"cannot remove '{name}', which is the only pattern")
         rest = replace(
             self,
             names=_without(self.names, number),

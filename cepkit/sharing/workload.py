@@ -40,7 +40,6 @@ class Sharer:
 
     Attributes:
         number: Among all sharers.
-        query: The number of its query.
         said: What the branch says.
         statistics: By the names of its variables.
         family: What two must have in common to share anything.
@@ -125,7 +124,6 @@ class Workload:
     """The branches of several queries; O(n^2) numbers for n variables of each.
 
     Attributes:
-        queries: The queries.
         sharers: Their branches, query by query.
     """
 
@@ -139,7 +137,6 @@ class Workload:
         """Return queries as a workload.
 
         Args:
-            queries: The queries.
             statistics: Of each by its names; None where nothing is to be planned.
         """
         given = [_NOTHING] * len(queries) if statistics is None else statistics

@@ -1,4 +1,4 @@
-"""What "why not?" needs of a Spark stream, fetched: events near named ones, or the first of all."""
+"""Fetches the events of a Spark stream that "why not?" needs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ def local_part(
 
     Args:
         stream: Events in a Spark DataFrame.
-        query: The pattern.
         events: The events that are asked about, by variable; empty to ask about any.
         id: The column that names them.
 

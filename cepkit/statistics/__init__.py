@@ -1,4 +1,4 @@
-"""What is known of a stream in the light of a pattern: rates, filters, selectivities, keys."""
+"""Statistics of a stream for a pattern: rates, filters, selectivities, keys."""
 
 from cepkit.statistics import printer as printer  # registers how statistics print
 from cepkit.statistics.forecast import Forecast

@@ -1,4 +1,4 @@
-"""Statistics of one pattern for another: what both say of an event or a pair, whatever its name.
+"""Statistics of one pattern bound to the names of another.
 
 The rate of an event goes by its types, the share of a filter by the canonical event, and the
 selectivity of a set of variables by its canonical sub-pattern: types, filters, order, window,

@@ -1,4 +1,4 @@
-"""The keys of a stream - what PARTITION BY and equalities compare - and how unevenly they occur."""
+"""The keys of a stream, which PARTITION BY and equalities compare, and their skew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far events come out of order: how long one would have to wait for the late ones.
+"""Measured lateness: how far the events of a stream come out of order.
 
 An event is late where one that arrived before it has a later time; it is late by the difference to
 the latest time that had arrived. Lateness is counted in a histogram whose bins grow by 2^(1/64),

@@ -58,7 +58,6 @@ def links_of(branch: Branch, kinds: Mapping[str, Kind]) -> dict[frozenset[str], 
     """Return the links between the variables of a branch, those under NOT included.
 
     Args:
-        branch: The branch.
         kinds: Of the attributes that its conditions read. Values that are compared only after a
             conversion, as a time with a text, are no key.
     """

@@ -126,7 +126,7 @@ class Statistics(WithPrinter):
         for event in () if self.query is None else events_of(self.query.structure):
             _check_known(event.variable, rates)
         if any(other.query is None or self.query is None for other in self.others):
-            raise StatisticsError("statistics of several patterns, and not all of these are known")
+            raise StatisticsError("others= with statistics that do not know their pattern")
         if any(len(names) < 2 for names in shares):
             raise StatisticsError(
                 "a selectivity of fewer than two variables",
@@ -237,7 +237,6 @@ class Statistics(WithPrinter):
         Planning asks for the same some ten times.
 
         Args:
-            branch: The branch.
             make: What makes it; always the same.
         """
         asked = id(branch), make

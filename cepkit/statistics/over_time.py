@@ -1,4 +1,4 @@
-"""How many events came when: counts of each variable's types in equal stretches of time."""
+"""Counts of each variable's events in equal buckets of time."""
 
 from __future__ import annotations
 
@@ -139,7 +139,6 @@ class Buckets:
         Args:
             first: The time of its first event.
             last: The time of its last one.
-            events: How many it has.
         """
         if first == last:
             return cls(first, _SECOND, 1)  # one moment has no rate: as if it were a second

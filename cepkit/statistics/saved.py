@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from cepkit.errors import PatternError, StatisticsError
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.printer import to_text
 from cepkit.pattern.query import Query
 from cepkit.statistics.forecast import Forecast

@@ -1,4 +1,4 @@
-"""A share of combinations of events, and how sure it is."""
+"""Selectivities with their standard errors."""
 
 from __future__ import annotations
 

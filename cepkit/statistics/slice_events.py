@@ -1,4 +1,4 @@
-"""The events of a slice, with what many conditions ask of them made once.
+"""The events of a slice, with sorted and derived arrays made once.
 
 The rows of a type that pass some conditions, rows sorted by partition and time, and keys that must
 be equal: O(n log n) for n events each, kept up to `MOST_KEPT` numbers an event.
@@ -28,7 +28,7 @@ _DIGIT = 16
 
 
 class Kept:
-    """Arrays that were made of a slice, for whoever asks again; what was used last stays.
+    """A cache of arrays made of a slice; the least recently used go.
 
     Args:
         most: The most numbers that they hold together.
@@ -44,8 +44,6 @@ class Kept:
         """Return the arrays of a key, made where they are not at hand.
 
         Args:
-            key: What they are made of.
-            make: Makes them.
             named: What the key names by its identity, which nothing else may get meanwhile.
         """
         known = self._arrays.pop(key, None)
@@ -60,7 +58,7 @@ class Kept:
 
 
 class Sorted:
-    """The events of a slice by partition and time: what many sets of variables ask for, once."""
+    """The events of a slice sorted by partition and time."""
 
     def __init__(self, columns: EventColumns) -> None:
         self.ts = columns.ts
@@ -133,7 +131,7 @@ def has_type(columns: EventColumns, types: frozenset[str] | None) -> Held:
 
 
 class Events:
-    """The events of a slice with what all branches ask of them, each made once.
+    """The events of a slice, with arrays that branches share.
 
     Args:
         columns: The events of the slice and those that complete their combinations.

@@ -1,4 +1,4 @@
-"""Stream counts, from one pass: events by type, times, keys, what is missing, what is late.
+"""Stream counts from one pass: events by type, times, keys, missing values, lateness.
 
 Plans need no more than the counts of types; the rest is for people to look at. Everything here is
 exact. O(n log n) for n events.
@@ -100,7 +100,6 @@ def count_stream(columns: EventColumns, query: Query, *, details: bool = True) -
 
     Args:
         columns: The events, with the attributes of `attributes_read`.
-        query: The pattern.
         details: Whether to count what plans do not need as well.
     """
     counts = count_types(columns)

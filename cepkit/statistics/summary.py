@@ -1,4 +1,4 @@
-"""What a stream holds, whatever is looked for in it: its types, its times and its columns."""
+"""The summary of a stream: its types, times and columns."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from cepkit.files import JSON, write_text
 from cepkit.printing import WithPrinter, html_of, html_output, html_text, text_of, time_text
 from cepkit.statistics.tables import count_text, first_rows, html_table, number, whole
-from cepkit.stream.arrow import described, is_list
 from cepkit.stream.columns import Dropped, EventColumns
+from cepkit.stream.reading.arrow import described, is_list
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +74,7 @@ class ColumnSummary:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StreamSummary(WithPrinter):
-    """What a stream holds; made by `profile` without a pattern.
+    """The summary of a stream; made by `profile` without a pattern.
 
     Attributes:
         events: How many events there are.

@@ -1,4 +1,4 @@
-"""Plain and HTML tables for what is shown in a terminal and in a notebook."""
+"""Plain and HTML tables for terminals and notebooks."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ def count_text(number: int, noun: str, plural: str | None = None) -> str:
     """Return a number with its noun: `1 event`, `1,200 events`.
 
     Args:
-        number: How many.
-        noun: What one is called.
         plural: What several are called; None to add an s.
     """
     return f"{whole(number)} {noun if number == 1 else plural or noun + 's'}"

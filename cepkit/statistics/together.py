@@ -1,4 +1,4 @@
-"""Several patterns as one, whose branches are all of theirs: so they are measured in one pass."""
+"""Several patterns combined into one, so that they are measured in one pass."""
 
 from __future__ import annotations
 

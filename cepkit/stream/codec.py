@@ -1,4 +1,4 @@
-"""Frozen values as JSON and back, by the types of their fields, with the check of what is read.
+"""Encodes frozen values as JSON, and decodes and checks them by the types of their fields.
 
 | type | JSON |
 |---|---|

@@ -1,4 +1,4 @@
-"""A stream as time-sorted NumPy columns: what the profile and the engine read.
+"""Events as time-sorted NumPy columns.
 
 Every value has one representation of "missing" (null and NaN are the same thing here):
 NaN in floats, `MISSING_INTEGER` in integers, times and durations, -1 in codes of texts and in
@@ -91,11 +91,7 @@ class Dropped:
 
 @dataclass(eq=False, slots=True)
 class Later:
-    """Rows that are read when somebody asks for them.
-
-    Attributes:
-        read: Reads them.
-    """
+    """Rows that are read when somebody asks for them."""
 
     read: Callable[[], pa.Table]
     _table: pa.Table | None = None

@@ -1,4 +1,4 @@
-"""Streams made to measure: the benchmark stream and a day at a stock exchange; clicks beside them.
+"""Generators of sample events: benchmark streams and stock trades.
 
 All are functions of their arguments and a seed, and give the same table for the same NumPy.
 From a terminal: ``python -m cepkit.stream.generators stocks --events 2000 --out stocks.csv``.
@@ -44,12 +44,10 @@ def zipf_events(
     """Return the benchmark stream: many types, from very frequent to rare, without drift.
 
     Args:
-        n: How many events.
         types: How many types; they are called T01, T02, ... in order of falling rate.
         exponent: The rate of the type of rank r is proportional to 1 / r ** exponent.
         mean_gap_ms: Milliseconds from an event to the next, on average.
         tie_share: The share of the events that have the time of the one before.
-        keys: How many keys.
         seed: Of the random generator.
 
     Returns:
@@ -89,7 +87,6 @@ def drifting_events(
     """Return a stream whose types change their rates: who was rare need not stay so.
 
     Args:
-        n: How many events.
         weights: Of the types T1, T2, ..., dealt out anew in each segment.
         others: Of the types O1, O2, ..., which keep theirs.
         segment: Events after which the weights are dealt out.
@@ -179,7 +176,6 @@ def stock_events(n: int = 200_000, *, seed: int = 7, events_per_day: int | None 
     MSFT, GOOG and AAPL cost about the same.
 
     Args:
-        n: How many events.
         seed: Of the random generator.
         events_per_day: How many of them fall on one day; None for 200,000. A longer stream
             has more days, weekends left out, with the same rates.

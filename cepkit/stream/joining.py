@@ -1,4 +1,4 @@
-"""Two parts of a stream as one: what a detector holds, and the events that have come since."""
+"""Concatenates two parts of a stream: the events that a detector holds, and new ones."""
 
 from __future__ import annotations
 

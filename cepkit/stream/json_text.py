@@ -1,4 +1,4 @@
-"""Traces of all kinds as JSON texts and files: written, and read again with what may be wrong."""
+"""Reads and writes JSON texts and files, with errors that say what is wrong."""
 
 from __future__ import annotations
 
@@ -55,14 +55,13 @@ def read_json(
         data = parse_object(text, "schema", *decoders)
         return decoders[data["schema"]](data)
     except ShapeError as error:
-        raise TraceError(f"this is no trace: {error}", expected=error.expected) from None
+        raise TraceError(f"this is not a trace: {error}", expected=error.expected) from None
 
 
 def parse_object(text: str, tag: str, *known: str) -> dict[str, Any]:
     """Return the object that a JSON text holds.
 
     Args:
-        text: The text.
         tag: The key under which the object says what it is.
         known: What it may be.
 

@@ -1,4 +1,4 @@
-"""How late, and how far ahead, the events of a streaming DataFrame may come."""
+"""The allowed lateness of a streaming DataFrame's events."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from datetime import timedelta
 import pyarrow as pa
 
 from cepkit.errors import StreamError, nearest, shown
-from cepkit.stream.arrow import described
 from cepkit.stream.durations import NOT_UNITS, UNITS, duration_text, whole
+from cepkit.stream.reading.arrow import described
 
 _WRITTEN = re.compile(r"\s*([0-9_]*\.?[0-9]+)\s*([^\W\d_]+)\s*")
 _MOST = 10 * 365 * UNITS["days"]
@@ -18,7 +18,7 @@ _MOST = 10 * 365 * UNITS["days"]
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """What is known of the order in which the events of a stream come, in microseconds.
+    """How late, and how far ahead, events may come, in microseconds.
 
     Attributes:
         late: By how much an event may be earlier than the latest that came before it.
@@ -45,7 +45,7 @@ def check_lateness(
         for name, value in (("lateness", lateness), ("max_ahead", max_ahead)):
             if value is not None:
                 raise StreamError(
-                    f"{name}={shown(value)} for events that are all there",
+                    f"{name}={shown(value)} with events that are not a streaming DataFrame",
                     hint=f"leave {name} out: it is for streaming DataFrames (spark.readStream)",
                 )
         return None

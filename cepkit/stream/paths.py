@@ -1,4 +1,4 @@
-"""Paths that users give, and what may be wrong with them: told, not found out by waiting."""
+"""Paths that users give, checked before they are opened."""
 
 from __future__ import annotations
 
@@ -104,7 +104,6 @@ def decoded(content: bytes, most: int, name: str, kind: type[CepkitError] = Cepk
     Args:
         content: The first `most` + 1 bytes, or all of fewer.
         most: How many there may be.
-        name: What they were read from.
         kind: The error to raise.
 
     Raises:
@@ -115,7 +114,7 @@ def decoded(content: bytes, most: int, name: str, kind: type[CepkitError] = Cepk
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise kind(f"{name} is no text in UTF-8") from None
+        raise kind(f"{name} is not a text in UTF-8") from None
 
 
 def cannot_read(path: Path, error: OSError, kind: type[Error]) -> Error:

@@ -1,4 +1,4 @@
-"""How a stream looks in a notebook and in a terminal: its schema and its first rows."""
+"""The preview of a stream: its schema and its first rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ class Preview:
 
     Attributes:
         title: What the source is and how many rows it has.
-        schema: Which column is what.
         names: All columns of the source.
         rows: The first rows of some columns as they came, None where looking would cost a job.
     """

@@ -1,4 +1,4 @@
-"""What makes rows events: which column is the time, which the type, and how a time is read."""
+"""The schema of a stream: its time and type columns, and how times are read."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Schema:
             )
         if self.unit is not None and self.unit not in UNIT_NAMES:
             raise StreamError(
-                f"'{self.unit}' is no unit of time",
+                f"'{self.unit}' is not a unit of time",
                 expected=f"one of {', '.join(UNIT_NAMES)}",
                 hint=nearest(str(self.unit), UNIT_NAMES),
             )
@@ -141,7 +141,7 @@ def _check_zone(name: str) -> None:
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError, TypeError):
         known = zoneinfo.available_timezones()
         raise StreamError(
-            f"'{name}' is no known time zone",
+            f"'{name}' is not a known time zone",
             expected="an IANA name such as Europe/Copenhagen, or an offset such as +02:00",
             hint=nearest(str(name), known) if known else None,
         ) from None

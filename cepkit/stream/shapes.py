@@ -1,4 +1,4 @@
-"""The shape of data from outside, declared by types, and the check that data have it.
+"""Checks that data from outside have the shape that types declare.
 
     check({"time": [3, -4]}, dict[str, list[Annotated[int, Within(0)]]])
     # ShapeError: time[1] is -4, expected a whole number of 0 or more
@@ -21,7 +21,7 @@ from cepkit import errors
 
 
 class ShapeError(ValueError):
-    """Data that have not the shape that they should have.
+    """Data of another shape than expected.
 
     Attributes:
         place: Where, as ``steps[3].events``; empty for the whole.
@@ -82,7 +82,6 @@ def check_below(number: int | None, size: int, what: str, place: str) -> None:
 
     Args:
         number: The number, None for nothing.
-        size: How many there are.
         what: What they are: ``"events"``.
         place: Where the number stands.
 

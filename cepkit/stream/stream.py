@@ -13,18 +13,18 @@ import pyarrow as pa
 
 from cepkit.arguments import typed
 from cepkit.errors import StreamError, UnsupportedError
-from cepkit.stream import readers, sources
-from cepkit.stream.arrival import check_arrival
 from cepkit.stream.columns import EventColumns
-from cepkit.stream.ingest import is_readable
-from cepkit.stream.kept import Kept, load
 from cepkit.stream.lateness import Lateness, check_event_time, check_lateness
 from cepkit.stream.preview import Preview, shown_columns
+from cepkit.stream.reading import readers, sources
+from cepkit.stream.reading.arrival import check_arrival
+from cepkit.stream.reading.ingest import is_readable
+from cepkit.stream.reading.kept import Kept, load
+from cepkit.stream.reading.sources import from_pandas, is_pandas, is_spark
+from cepkit.stream.reading.texts import check_type
+from cepkit.stream.reading.times import microseconds
 from cepkit.stream.schema import Schema
 from cepkit.stream.sessions import check_session
-from cepkit.stream.sources import from_pandas, is_pandas, is_spark
-from cepkit.stream.texts import check_type
-from cepkit.stream.times import microseconds
 
 Place = Literal["local", "spark"]
 
@@ -38,8 +38,8 @@ class Stream:
     Attributes:
         source: A pandas DataFrame, an Arrow table, a path, or a Spark DataFrame. It is read
             when the events are needed, so it should not be changed. What was read of files and
-            Arrow tables is kept (see `forget`); files that change are read anew.
-        schema: Which column is what.
+            Arrow tables, and fetched of small Spark DataFrames, is kept (see `forget`); files that
+            change are read anew.
         column_names: The columns of the source.
         lateness: Of a streaming DataFrame, how late events may come; None: all are there.
         kept: What has been read.
@@ -83,7 +83,8 @@ class Stream:
         """Drop the columns that are kept in memory since they were read; they are read again.
 
         A stream of a file or an Arrow table keeps them, up to 1 GiB and a quarter of the free
-        memory; its repr says how much.
+        memory; its repr says how much. A small Spark DataFrame is fetched once and kept, too: this
+        makes it read anew.
         """
         self.kept.forget()
 
@@ -93,9 +94,6 @@ class Stream:
 
         From Spark, `n` rows are sorted out and fetched (a Spark job); which of several rows with
         the same time come first is then not determined, unless there is an arrival column.
-
-        Args:
-            n: How many events.
         """
         if n < 0:
             raise StreamError(f"the first {n} events", expected="a number that is not negative")
@@ -136,6 +134,7 @@ class Stream:
             title = "a Spark DataFrame"
             if self.lateness is not None:
                 title = f"a streaming Spark DataFrame, {self.lateness}"
+            title += self._kept_text()
             return Preview(title, self.schema, self.column_names, None)
         columns = shown_columns(self.column_names, self.schema)
         rows = sources.first_rows(self.source, columns, self.column_names, 5)
@@ -148,9 +147,10 @@ class Stream:
             title = "an Arrow table" if arrow else "a pandas DataFrame"
         if count is not None:
             title += f", {count:,} row{'' if count == 1 else 's'}"
-        if self.kept.size:
-            title += f", {self.kept.size / 1e6:,.1f} MB kept in memory"
-        return Preview(title, self.schema, self.column_names, rows)
+        return Preview(title + self._kept_text(), self.schema, self.column_names, rows)
+
+    def _kept_text(self) -> str:
+        return f", {self.kept.size / 1e6:,.1f} MB kept in memory" if self.kept.size else ""
 
     def _table(self, columns: tuple[str, ...]) -> pa.Table:
         self._check_local()
@@ -188,7 +188,8 @@ def events(
 
     Args:
         source: A pandas or Spark DataFrame, an Arrow table (or what exports one, such as a
-            Polars frame), or the path of a CSV or Parquet file or of a folder of them.
+            Polars frame), a list of dictionaries, or the path of a CSV or Parquet file or of a
+            folder of them.
         time: The column of the time: timestamps, dates, numbers with a `unit`, ISO 8601 texts.
         type: The column of the event type; numbers and truth values are read as texts.
         unit: What a numeric time counts since 1970: "s", "ms", "us", "ns", "min", "h" or "d".

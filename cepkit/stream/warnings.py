@@ -1,27 +1,28 @@
-"""Warnings about a stream that is not as its user may think."""
+"""Warnings about streams: dropped rows, types that never occur, no events."""
 
 from __future__ import annotations
 
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
+from itertools import islice, pairwise
 
 from cepkit.errors import nearest
 from cepkit.printing import cut
 from cepkit.stream.columns import Dropped
 
 _PATTERN_LENGTH = 100
+_TEXTS = 1_000
 
 
 class StreamWarning(UserWarning):
-    """Something about a stream that is allowed but seldom meant."""
+    """A warning about a stream that is valid but probably not intended."""
 
 
 def warn_of_dropped(dropped: Dropped, *patterns: object) -> None:
     """Warn of rows that are no events, if there are any.
 
     Args:
-        dropped: How many there are.
         patterns: Those that the stream was read for; one alone is named.
     """
     if dropped:
@@ -56,6 +57,39 @@ def warn_of_no_events(*patterns: object) -> None:
         patterns: The patterns; the first is named.
     """
     _warn(f"the stream has no events{_about(*patterns)}")
+
+
+def warn_of_number_texts(name: str, texts: Iterable[str], *patterns: object) -> None:
+    """Warn of texts that are numbers and are not in the order of these, if they are such.
+
+    Args:
+        name: The attribute that holds them.
+        texts: The distinct ones in ascending order; of many the first are looked at.
+        patterns: The patterns; the first is named.
+    """
+    try:
+        numbers = [(float(text), text) for text in islice(texts, _TEXTS)]
+    except ValueError:
+        return
+    for one, other in pairwise(numbers):
+        if one[0] > other[0]:
+            _warn(
+                f"the column '{name}' holds numbers as texts, which are compared as texts:"
+                f" '{one[1]}' < '{other[1]}'; convert it{_about(*patterns)}"
+            )
+            return
+
+
+def warn_of_no_window(expected: str, *patterns: object) -> None:
+    """Warn of a pattern without WITHIN over a stream with very many matches.
+
+    Args:
+        expected: How many, in words.
+        patterns: The patterns; the first is named.
+    """
+    _warn(
+        f"a pattern without WITHIN matches events however far apart: {expected}{_about(*patterns)}"
+    )
 
 
 def _about(pattern: object, *others: object) -> str:

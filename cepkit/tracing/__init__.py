@@ -1,4 +1,4 @@
-"""Traces: what each event of a stream made a mechanism, or prefix counters, do.
+"""Traces of mechanisms and of prefix counters, event by event.
 
 A trace is a value: what it is a trace of records it. `docs/trace.md` has its JSON.
 """

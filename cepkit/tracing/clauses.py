@@ -1,4 +1,4 @@
-"""The clauses of a pattern and where they stand in its printed text, so that one can be shown.
+"""The clauses of a pattern, with their places in its printed text.
 
 The text is read again, and the nodes that come of it know their places.
 """
@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from cepkit.errors import Span
 from cepkit.pattern import nodes
 from cepkit.pattern.conditions import Expression, conjuncts
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.query import Query
 
 ClauseKind: TypeAlias = Literal["event", "absence", "condition", "window", "partition"]

@@ -1,4 +1,4 @@
-"""Two runs over the same events: what each cost, where they part, whether they found the same."""
+"""Compares two traces over the same events: counters, first difference, matches."""
 
 from __future__ import annotations
 

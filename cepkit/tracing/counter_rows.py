@@ -1,4 +1,4 @@
-"""The counters of all live STARTs, and what a step can change of them.
+"""The counters of all live STARTs, and the changes that a step can make.
 
 A row belongs to a START and has a number; a change names it by that. Doing the changes of a trace
 again, one after the other, gives its counters after each step.

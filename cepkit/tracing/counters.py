@@ -1,4 +1,4 @@
-"""Traces of prefix counters: what each event did with them, as data and as tables.
+"""Traces of prefix counters: the changes of each event, as data and as tables.
 
 A *counter* belongs to a START event, the first of a piece of the sequence, and holds for each
 prefix of that piece how many matches of it begin there. A sequence in one piece is plain prefix
@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 from cepkit.lazy import pd
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.stream.codec import keyed
 from cepkit.stream.shapes import ShapeError, Time, check_below, shown
 from cepkit.tracing.clauses import Clause, Clauses

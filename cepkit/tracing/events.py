@@ -1,4 +1,4 @@
-"""The events of a trace, with what the pattern reads of each as it is shown."""
+"""The events of a trace, with the attributes that the pattern reads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ class EventTable:
     Attributes:
         id: For each its arrival number: how many events of the stream came before it.
         time: Its time in microseconds since 1970 UTC.
-        type: Its type.
         attributes: What the pattern reads; None where a value is missing. Times are texts.
         name: What it is called: ``B 7``, its type and arrival number.
     """

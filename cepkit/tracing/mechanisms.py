@@ -1,4 +1,4 @@
-"""Traces of mechanisms: what each event made one do, and what it has found.
+"""Traces of mechanisms: operations, counters and matches, step by step.
 
 One step is one event that arrives, so mechanisms over the same stream go in step. Of long streams
 the first steps are kept, and the totals are those of the whole run.
@@ -51,7 +51,6 @@ class MechanismTrace(Trace):
     Attributes:
         clauses: The parts of the pattern's text that operations speak of.
         variables: What a match can bind, in pattern order.
-        mechanism: The name of the mechanism.
         plan: What it followed, printed; empty where it follows nothing.
         diagram: Its nodes and edges.
         matches: The matches of the steps that are kept.
@@ -184,9 +183,7 @@ class MechanismTrace(Trace):
 
         Args:
             name: What is done: "evaluate", "create", "discard", "match" ...
-            instance: About this instance.
             event: About this event, by its number in the trace.
-            variable: For this variable.
             node: At this node of the diagram.
             clause: In which this clause was checked.
             held: With this outcome.
@@ -207,7 +204,7 @@ class MechanismTrace(Trace):
         """
         if not isinstance(other, MechanismTrace):
             hint = "simulate returns one, by another mechanism or plan"
-            raise TraceError(f"a {type(other).__name__} where a trace belongs", hint=hint)
+            raise TraceError(f"a {type(other).__name__} instead of a trace", hint=hint)
         if different := self.difference(other):
             expected = f"two runs of one {different.removesuffix('s')}"
             raise TraceError(f"these are traces of two {different}", expected=expected)

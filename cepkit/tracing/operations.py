@@ -1,4 +1,4 @@
-"""What a mechanism does, one operation at a time: the vocabulary of a trace.
+"""The operations of mechanisms, of which traces consist.
 
 A closed family of frozen values. Events are numbers in stream order, instances are numbered from
 0 as they are created, nodes and edges are those of the mechanism's diagram.

@@ -1,4 +1,4 @@
-"""Traces to be looked at where nothing plays them: totals, tables, steps in sentences."""
+"""Prints traces: totals, tables, and steps in sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trace of a mechanism consists of: counters, steps, matches, totals."""
+"""The records of a mechanism's trace: counters, steps, matches, totals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ class Counts(NamedTuple):
         created: Instances created.
         expired: Instances dropped because their window closed.
         forgotten: Events dropped from the buffers because the window had passed them.
-        matches: Matches.
     """
 
     evaluations: int

@@ -1,4 +1,4 @@
-"""Questions to a trace: what an instance went through, and where something happened."""
+"""Searches in a trace: the history of an instance, and operations by kind."""
 
 from __future__ import annotations
 
@@ -82,7 +82,6 @@ def fate(
         words: What makes sentences of them.
         births: Where each instance came to be.
         variables: What a match can bind, in pattern order.
-        instance: Which.
 
     Raises:
         TraceError: The trace has no such instance.
@@ -136,7 +135,6 @@ def find(
         steps: Those of the trace.
         words: What makes sentences of them.
         name: As all below but `after`: None where it does not matter.
-        instance: One that they are about.
         clause: One that was checked in them.
         after: The step after which to begin.
         **parts: Fields of operations that are to have these values.

@@ -1,4 +1,4 @@
-"""A trace: what each event of a stream caused, as data. `docs/trace.md` has the JSON."""
+"""The base of traces: the steps of a run as data. `docs/trace.md` has the JSON."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ class Trace(WithPrinter, ABC):
 
     Attributes:
         pattern: The query, printed.
-        events: The events.
         operations: For each step what happened, in order.
         counters: The counters after each step.
     """

@@ -1,4 +1,4 @@
-"""Operations of mechanisms in sentences, as a player or a print-out says them."""
+"""Operations of mechanisms as sentences."""
 
 from __future__ import annotations
 
@@ -15,12 +15,10 @@ from cepkit.tracing.records import Step, TracedMatch
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """How a trace speaks of its steps.
+    """Writes the operations of a trace as sentences.
 
     Attributes:
-        events: Its events.
         diagram: Its nodes and edges.
-        matches: Its matches.
     """
 
     events: EventTable

@@ -13,7 +13,7 @@ import cepkit as ck
 from cepkit.errors import CepkitError
 from cepkit.pattern.checks import check
 from cepkit.pattern.normal_form import normal_form
-from cepkit.pattern.parser import _lark
+from cepkit.pattern.parsing.parser import _lark
 from cepkit.pattern.printer import to_text
 from tests.fuzz.case import Case, look_at, streams
 

@@ -18,7 +18,7 @@ from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.slices.plans import SlicePlan, SlicePlans
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
-from cepkit.statistics.estimate import estimate
+from cepkit.statistics.measuring.estimate import estimate
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream, events

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, get_args
 from unittest import mock
 
 import pytest
@@ -14,8 +16,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cepkit.aggregation.methods import running, subtraction
-from cepkit.aggregation.methods.running import STATES
 from cepkit.aggregation.sequence.definition import sequence_of
+from cepkit.aggregation.sequence.elements import Method
 from cepkit.errors import UnsupportedError
 from cepkit.pattern import conditions as c
 from cepkit.pattern.aggregates import AGGREGATES
@@ -123,14 +125,22 @@ COUNTED = cases(
 )
 
 
-def found(case: Case, method: str, emit: Any, **options: Any) -> Counter[Row]:
+@contextmanager
+def without_lanes() -> Iterator[None]:
+    """Aggregate as if no aggregate had lanes, as with functions of a user's."""
+    with (
+        mock.patch.object(running, "lanes_of", return_value=None),
+        mock.patch.object(detected, "lanes_of", return_value=None),
+    ):
+        yield
+
+
+def found(case: Case, method: str, emit: Any) -> Counter[Row]:
     """Return the rows of an aggregation, as the judge would write them."""
     stream = events(as_table(case.events), time="ts", type="kind")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of types that never occur
-        result = aggregate(
-            stream, case.query, functions_of(case.query, {}), method, emit, **options
-        )
+        result = aggregate(stream, case.query, functions_of(case.query, {}), method, emit)
     table = result.to_arrow()
     if emit != "total":
         times = table.column("ts").cast("int64").to_pylist()
@@ -149,14 +159,23 @@ def expected(case: Case, emit: str) -> Counter[Row]:
     )
 
 
-@pytest.mark.parametrize("interpreted", [False, True], ids=["compiled", "interpreted"])
-@pytest.mark.parametrize("method", [*STATES, "detect"])
+@pytest.mark.parametrize("method", [*get_args(Method), "detect"])
 @given(case=SEQUENCES, data=st.data())
 def test_every_method_gives_the_aggregates_of_the_judges_matches(
-    method: str, interpreted: bool, case: Case, data: st.DataObject
+    method: str, case: Case, data: st.DataObject
 ) -> None:
     emit = data.draw(st.sampled_from(EMITS))
-    assert found(case, method, emit, interpreted=interpreted) == expected(case, emit)
+    assert found(case, method, emit) == expected(case, emit)
+
+
+@pytest.mark.parametrize("method", ["a-seq", "detect"])
+@given(case=SEQUENCES, data=st.data())
+def test_aggregates_without_lanes_are_computed_in_python(
+    method: str, case: Case, data: st.DataObject
+) -> None:
+    emit = data.draw(st.sampled_from(EMITS))
+    with without_lanes():
+        assert found(case, method, emit) == expected(case, emit)
 
 
 @pytest.mark.slow
@@ -178,13 +197,14 @@ def test_more_keys_than_matrices_are_kept_for_are_counted_one_after_the_other(
         assert found(case, "window-product", emit) == expected(case, emit)
 
 
-@pytest.mark.parametrize("interpreted", [False, True], ids=["compiled", "interpreted"])
+@pytest.mark.parametrize("way", [nullcontext, without_lanes], ids=["lanes", "elements"])
 @given(case=ANYTHING, data=st.data())
 def test_what_is_no_sequence_is_detected_and_aggregated(
-    interpreted: bool, case: Case, data: st.DataObject
+    way: Any, case: Case, data: st.DataObject
 ) -> None:
     emit = data.draw(st.sampled_from(EMITS))
-    assert found(case, "auto", emit, interpreted=interpreted) == expected(case, emit)
+    with way():
+        assert found(case, "auto", emit) == expected(case, emit)
 
 
 @given(case=COUNTED, emit=st.sampled_from(("trigger", "changes")))
@@ -192,12 +212,12 @@ def test_a_window_in_events_leaves_matches_behind_as_events_arrive(case: Case, e
     assert found(case, "auto", emit) == expected(case, emit)
 
 
-@pytest.mark.parametrize("interpreted", [False, True], ids=["compiled", "interpreted"])
+@pytest.mark.parametrize("way", [nullcontext, without_lanes], ids=["lanes", "elements"])
 @given(case=ANYTHING | COUNTED, data=st.data())
 def test_matches_that_no_row_can_tell_apart_are_added_up(
-    interpreted: bool, case: Case, data: st.DataObject
+    way: Any, case: Case, data: st.DataObject
 ) -> None:
     emits = ("trigger", "changes") if isinstance(case.query.window, CountWindow) else EMITS
     emit = data.draw(st.sampled_from(emits))
-    with mock.patch.object(detected, "_MERGED", 1):
-        assert found(case, "detect", emit, interpreted=interpreted) == expected(case, emit)
+    with way(), mock.patch.object(detected, "_MERGED", 1):
+        assert found(case, "detect", emit) == expected(case, emit)

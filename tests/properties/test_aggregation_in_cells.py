@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.query import Query
 from cepkit.routes.aggregates import EMITS, aggregate
 from cepkit.routes.functions import functions_of

@@ -16,7 +16,7 @@ from cepkit.columnar.detector import Detector
 from cepkit.columnar.results.output import Writer
 from cepkit.errors import StreamError
 from cepkit.pattern.nodes import repeated_in
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.stream.stream import events
 from tests.properties.test_engine import plans
@@ -134,7 +134,7 @@ def test_every_plan_has_its_counters() -> None:
 def test_an_event_that_is_late_is_refused() -> None:
     detector = Detector(compile_query(PAIRS, BY_A))
     [*_] = detector.feed(part((9, "A", "x")), 9 * UNIT)
-    with pytest.raises(StreamError, match="an event of 1970-01-01T00:00:08") as error:
+    with pytest.raises(StreamError, match="an event at 1970-01-01T00:00:08") as error:
         detector.feed(part((8, "B", "x")), 10 * UNIT)
     assert "none before 1970-01-01T00:00:09" in str(error.value)
 

@@ -20,7 +20,7 @@ from cepkit.pattern.limits import count_branches
 from cepkit.pattern.policies import Strategy, TimeWindow
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
-from cepkit.statistics.estimate import estimate
+from cepkit.statistics.measuring.estimate import estimate
 from cepkit.statistics.stream_counts import attributes_read as measured_by
 from cepkit.stream.stream import events
 from cepkit.tracing import MechanismTrace

@@ -12,7 +12,7 @@ from cepkit.errors import PatternError
 from cepkit.pattern.checks import check
 from cepkit.pattern.evaluation.functions import registered as functions
 from cepkit.pattern.names import RESERVED
-from cepkit.pattern.parser import parse, parse_condition
+from cepkit.pattern.parsing.parser import parse, parse_condition
 from cepkit.pattern.printer import to_text
 from tests.properties.query_values import names, queries
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepkit.pattern.aggregates import AGGREGATES
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import named
 from cepkit.routes.aggregates import EMITS, aggregate

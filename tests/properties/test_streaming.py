@@ -18,7 +18,7 @@ from cepkit.errors import LimitError, UnsupportedError
 from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes
 from cepkit.pattern.nodes import bound_events_of, events_of
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.policies import Strategy, TimeWindow
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from cepkit.columnar.results.matches import Matches
 from cepkit.pattern.conditions import attributes_of
 from cepkit.pattern.normal_form import normal_form
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.policies import Strategy
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.spark.matches.detect import SparkMatches, detect

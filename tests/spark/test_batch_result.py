@@ -15,10 +15,10 @@ from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.matches import Matches
 from cepkit.errors import LimitError, PatternError, StreamError, UnsupportedError
 from cepkit.pattern.evaluation.functions.registered import register_function
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.spark.matches.detect import detect
-from cepkit.statistics.estimate import estimate
+from cepkit.statistics.measuring.estimate import estimate
 from cepkit.stream.columns import Dropped
 from cepkit.stream.generators import zipf_events
 from cepkit.stream.stream import events

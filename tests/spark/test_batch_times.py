@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cepkit.columnar.results.matches import Matches
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.spark.matches.detect import detect
 from cepkit.stream.stream import events
 from tests.spark.test_batch_matches import plan_of

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 import cepkit as ck
 from cepkit.errors import CepkitError, UnsupportedError
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.checks import as_plan
 from tests import faulty_data as faulty
 

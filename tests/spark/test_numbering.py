@@ -11,7 +11,7 @@ import pytest
 
 from cepkit.columnar.results.matches import Matches
 from cepkit.errors import StreamError, UnsupportedError
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.spark.cells.layout import Cut
 from cepkit.spark.cells.sending import sending_for
 from cepkit.spark.passes.numbering import numbered

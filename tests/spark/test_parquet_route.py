@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cepkit.errors import UnsupportedError
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.spark.matches.detect import detect
 from cepkit.spark.passes.parquet import scanned_files
 from cepkit.stream.columns import Dropped

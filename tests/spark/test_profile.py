@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 import cepkit as ck
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.spark.profile.statistics import profile
-from cepkit.statistics.estimate import estimate
+from cepkit.statistics.measuring.estimate import estimate
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.columns import Dropped
 from cepkit.stream.generators import zipf_events

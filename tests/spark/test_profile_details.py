@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.spark.profile.statistics import profile
 from cepkit.statistics.model import Statistics
 from cepkit.stream.generators import zipf_events

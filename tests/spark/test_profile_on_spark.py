@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import cepkit as ck
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.spark.profile.statistics import profile
 from cepkit.statistics.lateness import Lateness
 from cepkit.statistics.model import Statistics

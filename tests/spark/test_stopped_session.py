@@ -21,13 +21,16 @@ sums = ck.parse("PATTERN SEQ(MSFT a, GOOG b) WITHIN 5 minutes AGG count(*)")
 
 
 def stream():
-    in_spark = ck.get_session(cores=1, memory="1g").createDataFrame(frame)
+    session = ck.get_session(cores=1, memory="1g")
+    session.conf.set("spark.cepkit.fetch.maxBytes", "0")
+    in_spark = session.createDataFrame(frame)
     return in_spark, ck.events(in_spark, time="ts", type="ticker")
 
 
 in_spark, old = stream()
 matches, known = ck.detect(old, query, plan), ck.detect(old, query, plan)
 expected = known.count()
+fetched = ck.detect(stream()[1], query, plan, route="driver")
 aggregates, several = ck.aggregate(old, sums), ck.aggregate(old, [sums, sums])
 questions = {
     "events": lambda: ck.events(in_spark, time="ts", type="ticker"),
@@ -61,6 +64,7 @@ def ask_all():
 ck.get_session().stop()
 ask_all()
 assert known.count() == expected, "what is known needs no session"
+assert fetched.count() == len(fetched.to_pandas()) == expected, "nor does what is here"
 repr(old), repr(matches)
 _, new = stream()
 ask_all()

@@ -280,7 +280,7 @@ def test_lateness_and_a_timestamp_are_asked_for(live, spark):
     with pytest.raises(StreamError, match="holds int64"):
         live.events(time="id", lateness="1 second")
     frame = spark.createDataFrame([(1, "A")], "ts long, type string")
-    with pytest.raises(StreamError, match="events that are all there"):
+    with pytest.raises(StreamError, match="events that are not a streaming"):
         ck.events(frame, time="ts", type="type", unit="s", lateness="1 second")
 
 

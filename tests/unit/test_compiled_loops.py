@@ -256,7 +256,7 @@ from numba.core.dispatcher import Dispatcher
 from cepkit.columnar.join import step
 from cepkit.columnar.results.matches import Matches
 from cepkit.compiled_loops import LoopCache
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.checks import as_plan
 from cepkit.stream.stream import events
 

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 import cepkit as ck
-from cepkit.pattern.parser import _lark
+from cepkit.pattern.parsing.parser import _lark
 from tests.fuzz import patterns, run, values
 from tests.fuzz.case import Case, refused
 

@@ -45,19 +45,19 @@ class Invariants:
 
     def __post_init__(self) -> None:
         if self.K is not None and self.K < 1:
-            raise PlanError(f"{self.K} conditions of each block", expected="1 or more, or None")
+            raise PlanError(f"K={self.K}", expected="1 or more, or None")
         if isinstance(self.d, str):
             if self.d not in ("median", "mean"):
-                raise PlanError(f"a distance of '{self.d}'", expected="a number, median or mean")
+                raise PlanError(f"d='{self.d}'", expected="a number, median or mean")
         elif not self.d >= 0:
-            raise PlanError(f"a distance of {self.d}", expected="0 or more")
+            raise PlanError(f"d={self.d}", expected="0 or more")
 
     def fires(self, plan: Plan, statistics: Statistics) -> str | None:
         """Return the first condition that is violated (see `contract.Decision`)."""
         decided = plan.decided
         if not isinstance(decided, Decisions):
             raise PlanError(
-                f"nobody planned the plan '{plan.planner}': nothing decided it",
+                f"no planner made the plan '{plan.planner}': nothing decided it",
                 hint="leave plan= out, or plan with 'greedy' or 'zstream'",
             )
         distance = self.distance(decided)

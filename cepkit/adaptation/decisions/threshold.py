@@ -33,7 +33,7 @@ class Threshold:
 
     def __post_init__(self) -> None:
         if not self.t >= 0:
-            raise PlanError(f"a threshold of {self.t}", expected="0 or more")
+            raise PlanError(f"t={self.t}", expected="0 or more")
 
     def fires(self, plan: Plan, statistics: Statistics) -> str | None:
         """Return the first number that has moved too far (see `contract.Decision`)."""

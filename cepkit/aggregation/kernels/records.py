@@ -1,4 +1,4 @@
-"""What loops are given: arrays of stated shapes. Numba takes a NamedTuple of arrays at no cost."""
+"""Arguments of the aggregation loops: named tuples of arrays, which cost Numba nothing."""
 
 from __future__ import annotations
 

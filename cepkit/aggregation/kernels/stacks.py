@@ -1,9 +1,22 @@
-"""Lanes of a window as a product of matrices on two stacks (`window_product`).
+"""Lanes of a window as a product of matrices: an event costs the same however many STARTs live.
+
+An event at position p is the matrix I + E(p-1, p) over prefix lengths, one that must be absent
+after p the matrix I - E(p, p), and what all events of a window make of the empty match is the
+first row of their product. A new event is a column operation, O(length). Expiry is done in one of
+two ways. *Two stacks*: the older part of the window is kept as products of its suffixes, of which
+only first rows are needed, the newer part as one product; when the older part is used up the newer
+one becomes the older, so that each event is turned over once - for any aggregate. *Subtraction*
+(`subtraction.py`): I + E can be inverted, and an expiring event is a row operation - for whole
+numbers only, and without absences. Floats must not be subtracted: the operations amplify rounding
+without bound.
 
 Lanes lie one behind the other in three arrays: whole numbers (the number of matches, then the
 integer lanes), floats (the number again, since whole numbers may wrap around in between, then the
 float lanes), and least lanes. Whole numbers are counted modulo a prime if one is given: those of
 any size are known when their remainders modulo enough primes are (`remainders`).
+
+Source: the matrices are ours; two stacks are a folklore queue, described for sliding windows by
+K. Tangwongsan, M. Hirzel, S. Schneider: Low-Latency Sliding-Window Aggregation, DEBS 2017.
 """
 
 from __future__ import annotations
@@ -60,9 +73,7 @@ def run(steps: Steps, most: int, carried: Carried, prime: int, to: Output) -> in
     Args:
         steps: The operations, by key.
         most: The most STARTs of a key that live at once.
-        carried: The lanes.
         prime: Modulo which whole numbers are counted, of at most 31 bits; 0 for none.
-        to: What is written.
 
     Returns:
         How many moments of expiry were written.
@@ -171,7 +182,6 @@ def _turn(
         begin: The first operation of the newer part that counts.
         end: The one after the last.
         n: The positions of the sequence.
-        carried: The lanes.
         prime: As of `run`.
         t: A matrix to work in, here (j, m) in row j.
         older: The older part.

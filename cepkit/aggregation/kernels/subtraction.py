@@ -1,6 +1,6 @@
 """Whole numbers of a window as a product of matrices from which expiring events are divided.
 
-Numbers of matches and integer lanes, without absences; `window_product` tells the idea. Keys need
+Numbers of matches and integer lanes, without absences; `stacks.py` tells the idea. Keys need
 not be apart: each has its matrices, and what its group holds changes by what theirs do. Numbers are
 right modulo 2 to the 64, whatever happens in between.
 """
@@ -104,7 +104,6 @@ def run(stream: Stream, carried: Carried, to: Output) -> int:
     Args:
         stream: The operations.
         carried: The lanes; of integers alone.
-        to: What is written.
 
     Returns:
         How many moments of expiry were written.
@@ -269,7 +268,6 @@ def _announce(
         now: Whether there are triggers at this moment: their groups need no row.
         sums: What the groups hold.
         expiring: Which groups shrink.
-        to: What is written.
         written: How many rows were written before.
 
     Returns:

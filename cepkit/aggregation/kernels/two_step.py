@@ -1,4 +1,11 @@
-"""The matches of sequences constructed one by one, and added to lanes (`two_step`)."""
+"""The baseline `two-step`: constructs all matches, then aggregates them. O(matches).
+
+Each position has a stack of its events; an event points at the top of the stack before it. A
+trigger searches depth first along the pointers for the matches that it completes. Each match is
+added to what its START has.
+
+Source: ASEQ, section 2.2 (stack-based evaluation as in SASE).
+"""
 
 from __future__ import annotations
 
@@ -48,8 +55,6 @@ def run(steps: Steps, carried: Carried, to: Output) -> int:
 
     Args:
         steps: The operations, by key.
-        carried: The lanes.
-        to: What is written.
     """
     ts, codes, _, starts, n, window = steps
     only_new, expiries, new, tracks, e_op, left = to
@@ -151,10 +156,8 @@ def _search(
 
     Args:
         steps: The operations.
-        stacks: The stacks.
         place: The place of the event.
         at: int64[n + 2], to work in: the event of each position.
-        carried: The lanes.
         sums: What the matches of each START add up to.
         only_new: Whether they are added to what is written of the trigger, too.
         tracks: What is written of triggers.

@@ -1,4 +1,4 @@
-"""Compiled loops over operations sorted by key, and what they found as rows of the output.
+"""Runs the compiled loops over operations sorted by key, and makes rows of their results.
 
 Prefix counters of lanes are those of a forest with one sequence in it. Whole numbers beyond 64 bits
 are counted modulo primes and put together at the end.
@@ -34,10 +34,7 @@ def run(operations: Operations, lanes: Lanes, method: Method, emit: Emit) -> Mom
     """Return the rows that a method gives.
 
     Args:
-        operations: What the events do.
         lanes: What is carried; 64 bits hold all numbers in the result.
-        method: How.
-        emit: Which rows.
     """
     by_stacks = method == "window-product"
     if method == "prefix-counters" and not lanes.empty:
@@ -58,10 +55,7 @@ def run_remainders(operations: Operations, lanes: Lanes, most: float, emit: Emit
     those that change nothing are left out at the end.
 
     Args:
-        operations: What the events do.
-        lanes: What is carried.
         most: An upper bound on whole numbers in the result.
-        emit: Which rows.
     """
     primes = primes_for(most)
     only_whole = replace(

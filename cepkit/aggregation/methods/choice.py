@@ -45,8 +45,6 @@ def choose_method(
     """Return the method for some operations and functions, and why.
 
     Args:
-        operations: What the events do.
-        functions: What is asked.
         columns: The stream, with the attributes that the functions read.
     """
     if operations.window is None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cepkit.aggregation.methods import by_loops, prefix_counters, two_step, window_product
+from cepkit.aggregation.methods import by_elements, by_loops
 from cepkit.aggregation.methods.subtraction import can_subtract, subtract
 from cepkit.aggregation.rows.emission import groups_at
 from cepkit.aggregation.rows.joining import join_elements
@@ -24,12 +24,6 @@ from cepkit.aggregation.sequence.elements import Emit, Method, Together
 from cepkit.aggregation.sequence.operations import Interleaved, Operations, in_stream_order
 from cepkit.stream.columns import EventColumns
 
-STATES: dict[Method, elements.NewState] = {
-    "prefix-counters": prefix_counters.PrefixCounters,
-    "window-product": window_product.WindowProduct,
-    "two-step": two_step.TwoStep,
-}
-
 
 def aggregate(
     operations: Interleaved,
@@ -38,19 +32,13 @@ def aggregate(
     columns: EventColumns,
     method: Method,
     emit: Emit,
-    *,
-    interpreted: bool = False,
 ) -> Moments:
-    """Return the rows that a method gives.
+    """Return the rows that a method gives; those of elements do not depend on it.
 
     Args:
-        operations: What the events do.
         variables: The variable of each position.
-        functions: What is asked.
         columns: The stream, with the attributes that the functions read.
-        method: How.
         emit: Which rows; see `cepkit.aggregate`.
-        interpreted: Whether to go without loops, as for aggregates that they do not know.
 
     Raises:
         PatternError: A column holds what its function cannot take.
@@ -59,14 +47,14 @@ def aggregate(
     variables = [variables[0]] * (operations.length - len(variables)) + list(variables)
     positions = {variable: p for p, variable in enumerate(variables, 1)}
     lanes = lanes_of(functions, positions, columns)
-    if lanes is not None and not interpreted:
+    if lanes is not None and len(operations.ts):  # of no events nothing need be compiled
         moments = _by_loops(operations, lanes, method, emit)
         if moments is not None:
             return moments
     together = Together(functions)
     read = elements.reader(together, variables, columns)
     by_key = operations.by_key()
-    records = elements.run(by_key, read, together, STATES[method])
+    records = by_elements.run(by_key, read, together)
     return _of_elements(by_key, together, records, emit)
 
 

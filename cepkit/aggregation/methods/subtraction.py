@@ -34,7 +34,6 @@ def subtract(operations: Interleaved, lanes: Lanes, emit: Emit) -> Moments:
     Args:
         operations: What the events do; without absences.
         lanes: What is carried; whole numbers alone.
-        emit: Which rows.
     """
     triggers = np.flatnonzero(operations.codes == 0)
     size = len(triggers)

@@ -1,4 +1,4 @@
-"""Rows of the output from what was found for each key.
+"""Output rows made from the results for each key.
 
 Groups of several keys are joined by a tree over their keys, in O(log keys) for a moment.
 """
@@ -47,14 +47,11 @@ def finished(
     """Return the rows of the output from what was found for each key.
 
     Args:
-        operations: What the events do.
-        lanes: What is carried.
         triggers: The operations that are triggers.
         new: How many matches each completes.
         tracks: What its key holds then; for "new" and "total", what it completes.
         expired: The START operations of moments of expiry.
         left: What their keys hold then.
-        emit: Which rows.
         whole: Whether totals of nothing stay in.
     """
     groups = groups_at(operations, triggers)

@@ -1,4 +1,4 @@
-"""Groups of several keys: what all keys of a group hold together, at every moment.
+"""Aggregates of groups that consist of several keys, at every moment.
 
 A key says what it holds after each trigger and after each expiry. A binary tree over the keys of a
 group adds that up: nothing is ever subtracted, so that any aggregate will do, in O(log keys) for
@@ -123,8 +123,6 @@ def join_tracks(
     """Return the rows of all groups.
 
     Args:
-        operations: What the events do.
-        lanes: What is carried.
         triggers: The operations that are triggers.
         new: How many matches each completes.
         live: What its key holds then.
@@ -174,8 +172,6 @@ def _join(
     """Write what groups hold at each row, and which change each row is; return their number.
 
     Args:
-        updates: The changes.
-        trees: The trees.
         changes: Whether expiries make rows.
         live: What its key holds at each trigger.
         left: What it holds after each expiry.

@@ -1,4 +1,4 @@
-"""Aggregates of matches that are there: of those live at each moment, or of all.
+"""Aggregates of constructed matches: of those live at each moment, or of all.
 
 Where matches had to be detected after all, each is given by when it is complete and when it ends.
 Live matches of a moment are those complete by then whose end lies ahead: a tree over ends
@@ -38,7 +38,6 @@ class Matched:
     Attributes:
         ends: The first moment at which each is live no more, `NEVER` if it always is.
         last: The row of the last event of each.
-        groups: The group of each.
         values: What the lanes hold of each row alone; or its element (of `Together`).
     """
 
@@ -75,7 +74,6 @@ class Triggers:
     Attributes:
         rows: The events, in stream order.
         ts: Their times.
-        groups: Their groups.
     """
 
     rows: Wide
@@ -101,7 +99,6 @@ def aggregate(
 
     Args:
         matched: The matches.
-        triggers: The triggers.
         ts: The time of each event.
         function: What elements are of (`Together`), where values are elements.
         lanes: Where values are tracks.

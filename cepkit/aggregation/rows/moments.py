@@ -1,4 +1,4 @@
-"""The rows of an output before they have types: when, of which group, why, and what there is."""
+"""Output rows before their columns have types: time, group, cause and aggregates."""
 
 from __future__ import annotations
 

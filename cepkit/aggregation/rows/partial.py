@@ -1,4 +1,4 @@
-"""Aggregates of parts of a stream, to be joined: what each part's matches are, as elements.
+"""Partial aggregates: those of parts of a stream, to be combined later.
 
 Compiled loops say what they found as lanes of numbers. An element says the same in a form that
 two parts can be joined in by `Together.plus`, whatever their dictionaries of texts.

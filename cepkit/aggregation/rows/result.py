@@ -1,4 +1,4 @@
-"""What an aggregation gives: a table of rows, how it was computed, and why in that way."""
+"""The result of an aggregation: its rows, the method, and why that method."""
 
 from __future__ import annotations
 

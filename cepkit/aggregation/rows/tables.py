@@ -1,4 +1,4 @@
-"""Moments as columns with names and types: what a user sees.
+"""Output rows as a table with named and typed columns.
 
 Integers that 64 bits cannot hold stay integers: such a column is a list of Python's.
 """
@@ -56,11 +56,9 @@ def columns_of(
     Args:
         moments: Its rows.
         functions: What the columns of aggregates hold, by name.
-        columns: The stream.
         schema: How its source is read.
         group_by: The columns that groups agree on.
         group_rows: An event of each group.
-        emit: Which rows there are.
     """
     result: dict[str, Values] = {}
     if emit != "total":
@@ -135,7 +133,6 @@ def typed(results: list[Any], function: Function, columns: EventColumns, schema:
 
     Args:
         results: Python's values, None for missing ones.
-        function: The function.
         columns: The stream, which may be empty.
         schema: How its source is read.
     """

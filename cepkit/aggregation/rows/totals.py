@@ -1,4 +1,4 @@
-"""What all triggers complete together, for each group."""
+"""Totals of each group: the aggregates of all its matches."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ def totals(
     """Return a row for each group that has a match.
 
     Args:
-        lanes: What is carried.
         groups: The group of each trigger.
         new: What each completes.
         size: How many groups there are.

@@ -1,1 +1,1 @@
-"""What is added up over matches and multiplied along one."""
+"""Aggregates as semirings: added up over matches, multiplied along one."""

@@ -80,10 +80,9 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a function's result is read off.
+    """How the result of an aggregate is computed from lanes.
 
     Attributes:
-        function: The function.
         lanes: ("int" | "float" | "least", which) of each of its accumulators.
         present: The integer lane that counts values; None: each match has one.
         column: The attribute, None where it does not matter.
@@ -153,7 +152,6 @@ def lanes_of(
     """Return the lanes that some functions need; None where loops cannot carry one of them.
 
     Args:
-        functions: What is asked.
         positions: The position of each variable, counted from 1.
         columns: The stream, with the attributes that are read.
         partial: Variables of which a match may have no event, or several.

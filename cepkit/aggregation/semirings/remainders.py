@@ -50,7 +50,6 @@ def joined(remainders: Sequence[npt.NDArray[Any]], primes: Sequence[int]) -> Big
 
     Args:
         remainders: For each prime an array, all of one shape.
-        primes: The primes.
     """
     product = math.prod(primes)
     result = np.zeros(remainders[0].shape, dtype=object)

@@ -1,4 +1,4 @@
-"""How great whole numbers may get, said before they are counted: 64 bits must hold them.
+"""Upper bounds of counts and sums, to know beforehand whether 64 bits hold them.
 
 Prefixes are counted as floats, over windows somewhat longer than that of the query: so a bound is
 never too low. Cost: O(1) for an operation.

@@ -1,4 +1,4 @@
-"""What A-Seq can aggregate: sequences, and why a query is none.
+"""Queries that A-Seq can aggregate, and the reason where one is not.
 
 A sequence has positions, each with its filter, perhaps events that must not come between two of
 them, keys on which all its events agree, and a window in time. Anything more needs the matches
@@ -137,7 +137,7 @@ def _check_sequence(structure: Structure) -> None:
                 last = last or event
             case And() | Or():
                 name = "AND" if isinstance(item, And) else "OR"
-                _refuse(f"{name} is no sequence", item.span)
+                _refuse(f"{name} is not a sequence", item.span)
             case Opt():
                 _refuse("OPT leaves events out", item.span)
             case _:

@@ -1,4 +1,4 @@
-"""Which events are operations of a sequence: found in one pass, in the order of the stream.
+"""Operations of a sequence gathered from a stream in one pass.
 
 An event may be several operations, and events of one time are operations in the order that they
 are asked for in, whatever the order of the events. Cost: O(events).

@@ -1,1 +1,1 @@
-"""Several sequences: what they share, planned, laid out and run."""
+"""Aggregation of several sequences that share counters: planned, laid out and run."""

@@ -1,4 +1,4 @@
-"""Which lanes of a forest are carried where: each once, whatever the sequences call it.
+"""The lanes that the nodes of a forest carry, each once whatever the sequences call it.
 
 A *leg* is a lane at one of the nodes that carry it, from the one whose events have its values to
 the end of the piece. Where a piece follows others, a *slot* of the snapshots of its STARTs holds a
@@ -46,7 +46,6 @@ class PieceLane:
     """A lane in one of the pieces of a chain: the same tree may be two pieces of one sequence.
 
     Attributes:
-        lane: The lane.
         chain: The chain that ends with the piece.
     """
 

@@ -1,4 +1,4 @@
-"""What several sequences share: pieces cut out of them, and the trees that pieces make.
+"""The sharing of several sequences: they are cut into pieces, and pieces form trees.
 
 A sequence is cut into pieces, most often one. Pieces that begin alike share their nodes (prefix
 tree); a piece that is not the first is connected to those before by snapshots (chop-connect). An

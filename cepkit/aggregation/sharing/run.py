@@ -1,4 +1,4 @@
-"""Runs the loop over a forest of sequences, and makes rows of what it found."""
+"""Runs the loop over a forest of sequences, and makes rows of its results."""
 
 from __future__ import annotations
 
@@ -50,12 +50,10 @@ def run(
 
     Args:
         forest: What is shared.
-        windows: The window of each sequence.
         lanes: What each carries.
         operations: What the events do; their codes say which of `events` they are.
         lost: For each key whether its events have none.
         events: The node of each event of the forest, and whether it must be absent after it.
-        emit: Which rows.
     """
     nodes = np.array([-1 if absent else node for node, absent in events], dtype=np.int64)
     at_node = nodes[operations.codes]
@@ -108,7 +106,6 @@ class _Found:
 
     Args:
         moments: How many there may be of each.
-        lanes: The lanes of each.
 
     Attributes:
         rows: What the loop writes.

@@ -96,7 +96,6 @@ def aggregate(
         sequences: Sequences of one cluster.
         functions: Of each what it asks for; `can_share` says of what kind.
         columns: The stream, with the attributes that they read.
-        emit: Which rows.
 
     Returns:
         None where a whole number might be beyond 64 bits.

@@ -1,4 +1,4 @@
-"""How a forest is laid out for its loop: tables of its nodes, and of its lanes (`shared_lanes`).
+"""Tables of the nodes and lanes of a forest, as the loop reads them.
 
 A leg is a row of numbers, one for each live START of its tree. What a sequence asks for has its
 *source* in a leg where its variable is in the last piece, in a slot of snapshots elsewhere.
@@ -31,9 +31,7 @@ def wiring_of(
     Args:
         forest: What is shared.
         lanes: Of each sequence what it carries, by its own positions.
-        windows: Of each sequence the window.
         events: Of each event of the forest its node, and whether it must be absent after it.
-        triggers: How many triggers each sequence has.
         expiries: For how many moments of expiry it needs room.
     """
     tables = _Tables(forest, carried(forest, lanes))

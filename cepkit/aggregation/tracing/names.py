@@ -1,4 +1,4 @@
-"""What pieces, events and keys are called in a trace of prefix counters."""
+"""Names of pieces, events and keys in a trace of prefix counters."""
 
 from __future__ import annotations
 

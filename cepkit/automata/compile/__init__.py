@@ -1,1 +1,1 @@
-"""A branch compiled for events that come one at a time: what it demands, and when."""
+"""Branches compiled for evaluation event by event."""

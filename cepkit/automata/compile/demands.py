@@ -1,4 +1,4 @@
-"""What is demanded when a variable is taken: conditions, absences, a scope in time."""
+"""Tests that are due when a variable is bound: conditions, absences, a scope in time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ class Test:
 
     Attributes:
         text: As it stands in the pattern.
-        clause: The number of its clause.
         holds: Whether it is true of a binding.
         shown: The text with values in place of attributes, for a binding.
         mask: The positive variables that it is about.
@@ -36,7 +35,6 @@ class Absence:
     Attributes:
         variable: Its name.
         index: Its number among the absent ones.
-        clause: The number of its clause.
         after: The places of the variables that it would come after, the nearest ones.
         before: The places of the variables that it would come before, the nearest ones.
         needs: The variables that must be bound before it can be decided.

@@ -1,4 +1,4 @@
-"""A branch compiled for events that come one at a time: who may be what, and what is due when.
+"""A branch compiled for evaluation event by event.
 
 Everything that depends on the pattern and on which variables are bound, and not on the events,
 is found out once and kept: scopes, conditions that become due, absences that can be decided.
@@ -39,7 +39,6 @@ class Rules:
     """The demands of a branch on its events.
 
     Args:
-        branch: The branch.
         clauses: The clauses of its query.
         names: The attributes that events carry, in the order of their values.
         kinds: What the values of each attribute are.

@@ -1,1 +1,1 @@
-"""What all mechanisms have in common: a branch in a partition, its buffers, instances, counters."""
+"""Lanes: the evaluation of one branch in one partition, with buffers, instances and counters."""

@@ -1,4 +1,4 @@
-"""Events kept for later, and the clock that says when nothing can need them any more.
+"""Input buffers, and the clock that says when their events have expired.
 
 Every event is stored and dropped once, so a window costs O(1) for each event in it; instances
 leave by a heap. What is dropped can be in no later match: the window has passed it.

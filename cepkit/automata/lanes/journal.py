@@ -1,4 +1,4 @@
-"""What a run did: counters always, operations while somebody listens."""
+"""The journal of a run: counters, and operations while they are traced."""
 
 from __future__ import annotations
 

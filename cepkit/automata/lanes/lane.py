@@ -1,4 +1,4 @@
-"""One branch in one partition: what all mechanisms have in common.
+"""The base of all lanes: one branch in one partition.
 
 A lane gets the events of its partition. It keeps instances and buffers, decides absences, and
 holds matches back until nothing can come any more that must not be there. How events are taken is

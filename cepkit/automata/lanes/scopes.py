@@ -1,4 +1,4 @@
-"""Which events are in scope for an instance: in order, in its window, and not its own already.
+"""Scopes: which events an instance can take, by order and window.
 
 Events of a buffer are found by bisection on their times: O(log buffer) and what is found.
 """

@@ -1,4 +1,4 @@
-"""Lanes that follow others: what one finds, another may go on from.
+"""Lanes of several patterns, of which one continues instances of another.
 
 A node that several branches have belongs to the one with the largest window; its lane has the
 buffers and the instances of the node. The others get a *view* of each of its instances: the same

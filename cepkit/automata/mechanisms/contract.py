@@ -1,4 +1,4 @@
-"""What a mechanism must be.
+"""The contract of mechanisms.
 
 CONTRIBUTING.md says how to add one. What it does with an event is a `Lane`; partitions, branches,
 expiry and counting are done for it.

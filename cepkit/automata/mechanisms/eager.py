@@ -50,7 +50,6 @@ class Move:
         absences: What must not be there and is decided by it.
         ends: The sets that end before it, which must have members enough.
         node: The state that it leads to.
-        edge: The edge.
     """
 
     stage: Stage

@@ -1,4 +1,4 @@
-"""What several programs begin with: the steps that are the same, whatever variables are called.
+"""Common beginnings of several programs: equal steps, whatever their variables are called.
 
 Programs that begin with the same steps are one path of a tree as far as they do. Such a path is a
 program of its own, of the longest window of those that share it; what each of them makes of its
@@ -93,7 +93,6 @@ def trees_of(
     """Return the subtrees that several programs have in common.
 
     Args:
-        programs: The programs.
         pools: As for `forest_of`.
     """
     users: dict[Hashable, list[tuple[int, GroupStep]]] = {}
@@ -132,7 +131,6 @@ def forest_of(
     """Return what programs begin with in common.
 
     Args:
-        programs: The programs.
         pools: For each program what tells it from those that it is not to share with; None: those
             share whose windows are not too different.
         whole: Whether a program may be nothing but what others begin with; the counters of its last

@@ -1,4 +1,4 @@
-"""Kleene variables taken apart: single events at their ends, and free choice between.
+"""Compiles Kleene variables: single events at their ends, free choice between.
 
 A set matters to the rest of a match in few ways. Where it is enough that each member fits the
 single events, all candidates together stand for all sets, and nothing is enumerated. Where the
@@ -95,7 +95,6 @@ def repeated_of(
     """Return the Kleene variables of a branch with the ends that must be bound.
 
     Args:
-        branch: The branch.
         same: Earlier branches over the same positive variables: their absences count as well.
         parts: The conditions on the positive variables, as `rewrite.without_not` gives them.
     """

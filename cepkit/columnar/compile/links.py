@@ -1,4 +1,4 @@
-"""The parts of conditions: equalities, which are closed to classes, and bands."""
+"""Equalities, closed to classes, and bands that are taken from conditions."""
 
 from __future__ import annotations
 

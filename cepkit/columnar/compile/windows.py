@@ -1,4 +1,4 @@
-"""How far apart events of a match may lie, and what that makes of a step: bounds in time."""
+"""Bounds in time of each step, from the window and the order of a pattern."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ def windows_of(branch: Branch, *, absent: bool = False) -> Windows:
     first and the last are that near. It says nothing of what must be absent.
 
     Args:
-        branch: The branch.
         absent: Whether one of the events is a negated one.
     """
     windows: list[tuple[int, Clock]] = []

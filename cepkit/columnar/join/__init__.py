@@ -1,1 +1,1 @@
-"""Steps over chunks of partial matches."""
+"""Joins of partial matches with further events, chunk by chunk."""

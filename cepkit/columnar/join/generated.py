@@ -1,4 +1,4 @@
-"""Loops and predicates written as source: joins of any number of bands, residual predicates.
+"""Generated source of join loops and residual predicates.
 
 A join checks how many bands there are: one loop for each number. `a.price + b.price < 2 * c.price
 OR a.k != c.k` compares what cannot be put on two sides. For a step with such a residual predicate a
@@ -74,7 +74,6 @@ class GeneratedJoin:
     """A join with a residual predicate, and the operands of it.
 
     Attributes:
-        join: The loop.
         bound: About bound variables, to be looked up for each chunk of partial matches: the
             numbers of the candidates of one of them, or an operand about several.
         others: What is the same for all chunks.
@@ -171,8 +170,6 @@ def _join(bands: int, bound: int = 0, new: int = 0, constants: int = 0, predicat
     Args:
         bands: How many bands it checks.
         bound: How many operands are about bound variables.
-        new: How many are about the new one.
-        constants: How many are constants.
         predicate: The source of the residual predicate.
     """
     names, fixed, moving, checks = _bands(bands)

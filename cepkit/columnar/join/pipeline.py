@@ -41,7 +41,6 @@ class Pipeline:
         absences: For each of them what must not be there after it.
         candidates: Of all variables.
         join: Joins chunks with candidates.
-        counters: One for each step.
         final: What else rows must fulfil when they are complete: checks in their order, each
             with whether it is about what must not be there.
     """

@@ -1,4 +1,4 @@
-"""Generated source as modules, so that what Numba compiles of it can be kept on disk.
+"""Generated source as modules, so that Numba can cache what it compiles of it.
 
 A module is named by its content: the next process finds the loops of the same module. The source
 itself is never on disk, where somebody could write another one.

@@ -1,4 +1,4 @@
-"""A step over a chunk of partial matches: its ranges, its inner loop, and what the loop leaves.
+"""One join step over a chunk of partial matches: ranges, inner loop, remaining conditions.
 
 The same look-up serves a step that binds a variable (`pairs`) and one that only asks whether
 there is such an event (`exists`).
@@ -77,10 +77,8 @@ class Join:
         They lie in buffers that are filled again: use them before asking for more.
 
         Args:
-            bound: The step.
             counters: What is looked at is added to them.
             partials: A chunk of partial matches.
-            size: How many there are.
         """
         for _, _, parents, candidates in self.groups(bound, counters, partials, size):
             yield parents, candidates

@@ -1,1 +1,1 @@
-"""Loops that know nothing of a query."""
+"""Compiled loops that do not depend on a query."""

@@ -1,4 +1,4 @@
-"""What can be said of sets only when they are chosen: the conditions on them, checked on many.
+"""Conditions that can be checked only on chosen sets.
 
 - conditions with set functions, and those between members of two sets: true for every member;
 - that two sets have no event in common;
@@ -62,7 +62,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """Something to check, and the Kleene variables that must be chosen before."""
+    """A check, and the Kleene variables that must be chosen before it."""
 
     variables: frozenset[str]
     holds: Callable[[Chosen], Mask]

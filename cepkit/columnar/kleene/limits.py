@@ -1,4 +1,4 @@
-"""How many sets are too many: refused before they are written, or when trying takes too long."""
+"""Limits on the number of sets that are written or tried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sets can be chosen from: a list of candidates for each row, and how many ways there are.
+"""Lists of candidates that sets are chosen from, and the number of possible sets.
 
 A list of n stands for 2^n - 1 sets. Their number follows from its length and from what must and
 may be chosen; no set is made for it. Cost: the candidates of the lists, or O(rows) where a list is

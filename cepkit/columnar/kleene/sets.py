@@ -55,7 +55,6 @@ class Sets:
         bound: The program and the slice.
         join: Joins rows with candidates.
         counters: One for each Kleene variable; the work is added to them.
-        choice: Which sets are wanted.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Sets chosen from lists, one after the other; what only grows heavier is cut off early.
+"""Enumerates sets chosen from lists, and prunes by sums and counts that only grow.
 
 A sum or a count that a condition bounds from above is a cap: where no member lightens the sum,
 what weighs more than its cap is not gone on with. Cost: the sets, and those that were cut off.
@@ -113,7 +113,6 @@ def caps_of(
         candidates: Of all variables.
         step: Lists its members.
         chosen: The rows.
-        lists: Their lists.
     """
     weights = np.zeros((len(step.caps), len(lists.members)))
     limits = np.full((len(step.caps), len(lists.begins)), np.inf)

@@ -1,1 +1,1 @@
-"""What a user gets: matches as rows, frames and texts, and what each step did."""
+"""Results of detection: matches as rows, frames and texts, and explanations."""

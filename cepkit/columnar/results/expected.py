@@ -1,4 +1,4 @@
-"""How many matches there will be, as far as that is known before they are made; what if too many.
+"""The expected number of matches, by which results that do not fit in memory are refused.
 
 A run that has counted them knows best, then the choice of sets (`set_limits`), then the forecast of
 the plan.
@@ -34,7 +34,6 @@ def by_sets(matches: int, choice: SetChoice) -> Expected:
     """Return what the choice of sets comes to, before they are chosen.
 
     Args:
-        matches: How many.
         choice: How they were counted; "bound": conditions on sets may leave fewer.
     """
     if choice == "count":

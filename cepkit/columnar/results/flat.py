@@ -1,4 +1,4 @@
-"""Flat matches: a column `a.price` for each attribute of each variable, and what was nested again.
+"""Flat matches, with a column `a.price` for each attribute, and back to nested ones.
 
 A variable with a dot or a double quote in its name is quoted as in a pattern: `"a.b".price`. So two
 columns never have one name, and each name says which variable it is of.

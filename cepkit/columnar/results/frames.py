@@ -31,7 +31,6 @@ def table_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema, room: Room) -
 
     Args:
         batches: The matches.
-        schema: Their columns.
         room: The memory that they may take.
 
     Raises:
@@ -61,7 +60,6 @@ def frame_of(
 
     Args:
         batches: The matches, with a struct for each variable.
-        schema: Their columns.
         room: The memory that they may take.
         nested: Whether each variable is a column of events, or each attribute one.
         may_lack: Of attributes, the columns in which values may be missing (see `flat_frame`).

@@ -23,13 +23,19 @@ from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.plans import SlicePlans, SliceWork
 from cepkit.lazy import pd
 from cepkit.memory import Expected, Room
+from cepkit.pattern.conditions import ordered_attributes
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.nodes import bound_events_of, events_of, repeated_in
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
-from cepkit.stream.warnings import warn_of_absent, warn_of_dropped, warn_of_no_events
+from cepkit.stream.warnings import (
+    warn_of_absent,
+    warn_of_dropped,
+    warn_of_no_events,
+    warn_of_number_texts,
+)
 
 _SHOWN = 10
 
@@ -42,8 +48,6 @@ class Matches(Rows):
     `count()`.
 
     Attributes:
-        query: The query.
-        plan: How it is evaluated.
         limit: The most matches wanted, None for all.
         sets: Which sets of Kleene variables make matches: "every" non-empty one, or "maximal":
             for each choice of the other events the largest, of its earliest events where several
@@ -286,13 +290,12 @@ class Matches(Rows):
 
 
 def report(columns: EventColumns, *queries: Query) -> None:
-    """Warn of what a user would want to know of the stream: dropped rows, types that never occur.
-
-    Args:
-        columns: The stream.
-        queries: The queries that it is read for.
-    """
+    """Warn of dropped rows, of types that never occur, and of numbers compared as texts."""
     warn_of_dropped(columns.dropped, *queries)
+    for query in queries:
+        for name in ordered_attributes(query.where):
+            if (column := columns.attributes.get(name)) is not None:
+                warn_of_number_texts(name, column.dictionary, query)
     if not len(columns):
         warn_of_no_events(*queries)
         return

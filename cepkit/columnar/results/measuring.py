@@ -1,4 +1,4 @@
-"""What running a query tells: the cost of plans beside what was expected, and the last events.
+"""Measurements from running a query: the cost of plans, and which event comes last.
 
 Each plan counts all matches of a part of a stream, which visits every partial match and writes no
 row. What would take far too long by its expected work is not begun, and says so.
@@ -40,7 +40,6 @@ def run_plans(
     """Return the comparison with what each of its plans did.
 
     Args:
-        comparison: The plans.
         part: A local stream: as many events as all plans are to be run over.
         most_work: Expected candidates and partial matches above which a plan is not run.
     """

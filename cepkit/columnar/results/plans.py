@@ -1,4 +1,4 @@
-"""Which plan was in force when, why, and what it did, where slices have plans of their own."""
+"""The plans of an adaptive run: which was in force when, why, and its work."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ class PlanInForce:
 
     Attributes:
         first: The time of its first event, in microseconds since 1970.
-        last: That of its last one.
         slices: How many slices it is.
         events: How many events.
         plan: The plan, as a text.
@@ -151,10 +150,9 @@ def _why(query: Query, plan: Plan, before: Branches, run: SliceRun) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AdaptedExplanation(Printed):
-    """What the steps of several plans did, each on the slices that it ran.
+    """The steps of several plans, each on the slices that it ran.
 
     Attributes:
-        plans: Which plan was in force when.
         parts: The steps of each plan, in the order in which they came into force.
     """
 

@@ -128,6 +128,10 @@ class Rows(ABC):
         check_range("n", n, 0)
         return self._frame(n, nested=nested)
 
+    def first(self, n: int) -> pa.Table:
+        """Return some `n` matches as an Arrow table, a struct for each variable."""
+        return table_of(self._batches(n), self.schema, self._room("an Arrow table", n))
+
     def _frame(self, most: int | None, *, nested: bool) -> pd.DataFrame:
         room = self._room("a DataFrame", most)
         return frame_of(

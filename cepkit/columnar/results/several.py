@@ -51,9 +51,7 @@ class SeveralResults(ByName[Result]):
 
     Attributes:
         stream: Where they are found.
-        queries: The queries.
         plan: What they share; None where each was given a plan of its own.
-        plans: How each is evaluated.
         limit: The most matches of each, None for all.
         groups: The queries that are run as one.
 
@@ -129,7 +127,7 @@ class SeveralResults(ByName[Result]):
         check_asks_for_matches(query)
         if self.plan is None:
             raise PlanError(
-                "a query added where each has a plan of its own",
+                "cannot add a query: each query has a plan of its own",
                 hint="detect(stream, [...]) without `plan` plans them together",
             )
         known = self.plan.statistics
@@ -149,7 +147,7 @@ class SeveralResults(ByName[Result]):
             return self._with(self.plan.remove(name))
         number_of(name, self.names)
         if len(self) == 1:
-            raise PatternError(f"'{name}' is the only pattern", expected="one that stays")
+            raise PatternError(f"cannot remove '{name}', which is the only pattern")
         rest = [plan for own, plan in zip(self.names, self.plans, strict=True) if own != name]
         queries = zip(self.names, self.queries, strict=True)
         return self._of({own: query for own, query in queries if own != name}, rest)

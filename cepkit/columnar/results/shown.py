@@ -1,4 +1,4 @@
-"""Matches made fit to be looked at: one row for each event, or flat columns of a few attributes.
+"""Matches as text and HTML: one row for each event, or flat columns of a few attributes.
 
 They work on any DataFrame of matches, whoever found them: an event is a mapping of its columns
 (or a Spark row), a repeated variable holds several, one of another branch of an OR none.
@@ -35,7 +35,6 @@ def timeline(
         frame: The matches: a column of events for each variable.
         variables: In the pattern's order.
         time: The name of the events' time.
-        type_name: The name of their type.
 
     Returns:
         Columns match (from 1), variable, ts (a timestamp, or a number where times are numbers),
@@ -77,7 +76,7 @@ def events_in(bound: object) -> list[Mapping[str, Any]]:
     if isinstance(bound, list | tuple | np.ndarray):
         return [event for item in bound for event in events_in(item)]
     raise StreamError(
-        f"a {type(bound).__name__} where the event of a match belongs",
+        f"a {type(bound).__name__} instead of the event of a match",
         expected="a DataFrame as to_pandas() of detect(...) gives it, or the rows of Spark",
     )
 

@@ -1,4 +1,4 @@
-"""skip-till-next-match for everything that the engine can detect: batches of last events.
+"""skip-till-next-match over batches of last events, for every query that the engine can detect.
 
 All matches that end in a batch of events, and have none that is consumed, are found as under
 skip-till-any-match, put into the order of (last event, arrival numbers, branch), and taken one
@@ -57,7 +57,6 @@ def taken_blocks(
     Args:
         programs: Of the branches.
         rows: For each match the rows of its variables in pattern order, then -1.
-        branches: The branch of each.
     """
     for number, program in enumerate(programs):
         own = rows[branches == number]
@@ -71,7 +70,6 @@ class Batches:
 
     Args:
         programs: Of all branches.
-        columns: The stream.
         consumed: For each event whether a match has it; what is taken is added.
         counters: For each branch those of its steps.
         most_rows: The most events of a batch; None: any number.
@@ -190,7 +188,7 @@ class Batches:
 
 
 class _Held(Protocol):
-    """What ends in a batch, until it is taken."""
+    """The matches that end in a batch, before they are taken."""
 
     size: int
 

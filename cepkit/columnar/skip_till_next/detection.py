@@ -66,7 +66,6 @@ def next_matches(
     Args:
         branches: The normal form of the query.
         programs: Their programs; they are followed in batches only.
-        columns: The stream.
         counters: For each branch those of its steps; the work is added to them.
         taken: bool[events], whether an earlier match has an event; what is taken is added. None:
             all events are free.
@@ -140,7 +139,6 @@ class _Searcher:
     Args:
         branches: The normal form of the query.
         programs: Their programs, for the variables and their place in the counters.
-        columns: The stream.
         consumed: For each event whether a match has it; what is taken is added.
         counters: For each branch those of its steps.
     """
@@ -279,7 +277,6 @@ def _lasts(tables: Tables, bound: Sequence[BoundProgram], begin: int, first: int
 
     Args:
         tables: The searches.
-        bound: Their programs, bound.
         begin: The row of the stream at which the slice begins.
         first: The first row of the stream that is wanted.
     """

@@ -1,4 +1,4 @@
-"""What the loop of first-match search is given: records and arrays of stated shapes.
+"""Arguments of the first-match search loop: records and arrays.
 
 Rows, tables and key codes lie in `ints`, times in `times`, columns and limits in `floats`, each
 array end to end with others; records say where. Numba takes a NamedTuple of arrays at no cost.

@@ -248,7 +248,6 @@ def _key(
     """Write what an offer is compared by.
 
     Args:
-        offers: All offers.
         begin: The first slot of the offer.
         end: The end of its slots.
         consumed: bool[events], whether a match has an event.
@@ -292,7 +291,6 @@ def take_offers(
     """Take at each event the first of its offers, one event after the other.
 
     Args:
-        offers: All offers.
         consumed: bool[events], whether a match has an event; what is taken is added.
         taken: int64[last events], the output: the numbers of the offers that are taken.
         starts: int64[variables of these + 1], the output: where the events of each variable of

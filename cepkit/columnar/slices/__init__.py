@@ -1,1 +1,1 @@
-"""The events of one slice as steps see them: candidates, bounds, blocks of matches."""
+"""The events of one slice, prepared for the steps of a program."""

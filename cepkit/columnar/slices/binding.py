@@ -1,4 +1,4 @@
-"""A program bound to the events of one slice: what each inner loop needs, as arrays.
+"""Binds a program to the events of one slice: makes the arrays that inner loops need.
 
 Bounds become tables: for each candidate of a bound variable the first candidate of the new one
 in scope, made by merging, so that a partial match finds its range by look-ups. Bands become
@@ -64,7 +64,6 @@ class BoundProgram:
     """A program bound to the events of one slice.
 
     Attributes:
-        program: The program.
         steps: In the order of the plan.
         candidates: Of each variable.
         sets: The steps that list the members of sets.
@@ -183,7 +182,6 @@ class Binder:
         """Return steps bound, those that join subtrees as far as can be.
 
         Args:
-            steps: The steps.
             absences: What is looked for after them.
         """
         bound: list[BoundStep | Subtree] = []
@@ -222,7 +220,6 @@ class Binder:
         become bands.
 
         Args:
-            subtree: The subtree.
             members: For each of its variables the candidate in each of its partial matches.
         """
         step, outside = subtree.step, subtree.outside

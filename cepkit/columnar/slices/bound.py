@@ -1,4 +1,4 @@
-"""The steps of a program bound to the events of one slice: what the inner loops are given."""
+"""Bound steps: the arrays of one slice that inner loops take."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ class Search:
 
     Attributes:
         partner: The bound variable that has the key; None where there is no key.
-        key_class: The class of the key.
         limit: The variable that has the time.
     """
 

@@ -52,7 +52,6 @@ class Ordered:
     """Things that are looked up by time, or by a key and time.
 
     Attributes:
-        ts: The time of each.
         numbers: Its arrival numbers, in the stream and in its partition, where a window counts in
             them.
         keys: For each equality class the code of each.

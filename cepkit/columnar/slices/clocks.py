@@ -1,4 +1,4 @@
-"""What windows count in: times, and the numbers of events in the stream and in their partition."""
+"""Clocks of windows: time, and event numbers in the stream or the partition."""
 
 from __future__ import annotations
 

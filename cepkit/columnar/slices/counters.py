@@ -1,4 +1,4 @@
-"""What each step of a run did: the actual side of "expected against actual"."""
+"""Counters of the work of each step, for `explain`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a stream in memory is cut into slices, and by which clock.
+"""Cuts a stream in memory into slices.
 
 A slice owns the matches whose last event lies in it and sees the events up to a window before it
 (and after it, where an event there could break a match). What is a slice of time for a window in

@@ -1,4 +1,4 @@
-"""A plan for each slice: what says under which plan a slice is run, and what is kept of that.
+"""Plans of slices: the protocol that chooses one for each, and the record of what they did.
 
 A slice finds its matches from events alone, so it may run under any plan, whatever ran before it.
 """
@@ -36,7 +36,7 @@ class SlicePlan:
 
 
 class SlicePlans(Protocol):
-    """What says under which plan each slice of a stream is run."""
+    """Chooses the plan of each slice of a stream."""
 
     def least_rows(self, columns: EventColumns) -> int:
         """Return how many events slices of this stream, or of this part of it, have at least."""
@@ -49,11 +49,10 @@ class SlicePlans(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SliceRun:
-    """What one slice did.
+    """The work of one slice.
 
     Attributes:
         first: The time of its first event, in microseconds.
-        last: That of its last one.
         events: How many it owns.
         branches: The plan that it ran.
         rates: The rates by which that was chosen.

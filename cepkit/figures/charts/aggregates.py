@@ -1,4 +1,4 @@
-"""The figure of aggregates: over time, a panel for each aggregate and a line for each group."""
+"""The figure of aggregates over time: a panel for each aggregate and a line for each group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prefix counters at one moment, as the tables of their source: a picture that does not move.
+"""The figure of prefix counters at one moment, as tables.
 
 A table for each piece, a row for each live START; what the step changed stands out, with what was
 added.

@@ -1,4 +1,4 @@
-"""Counters of traces over the steps of a stream, one panel for each counter."""
+"""The figure of a trace's counters over its steps, one panel for each."""
 
 from __future__ import annotations
 
@@ -31,8 +31,6 @@ class Series:
     """A counter of one trace.
 
     Attributes:
-        trace: The name of the trace.
-        counter: Which counter.
         steps: After how many steps.
         values: The counter then; of long traces the least and the most of each stretch.
     """

@@ -1,4 +1,4 @@
-"""The player of a mechanism that changed its plan: the old and the new automaton side by side."""
+"""The player of a mechanism that changed its plan, old and new automaton side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matches of any kind, made ready for the timeline: local ones, a DataFrame, one from Spark.
+"""The timeline of matches: of a local result, a DataFrame, or one from Spark.
 
 Nothing here knows Spark: whatever has columns and gives its first rows will do.
 """

@@ -1,4 +1,4 @@
-"""The figure of what plans were expected to cost against what they did when they were run."""
+"""The figure of the expected against the measured cost of plans."""
 
 from __future__ import annotations
 

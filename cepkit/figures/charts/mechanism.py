@@ -1,4 +1,4 @@
-"""The figure of a mechanism at work: its states or nodes, and what a trace did with them.
+"""The figure of a mechanism: its states or nodes, with the counts of a trace.
 
 Chains and evaluation trees are drawn as plans are, and each node of a tree says how much it stored.
 Of a tree NFA the states that were visited stand out. What several patterns are is drawn as their

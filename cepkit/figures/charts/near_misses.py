@@ -1,4 +1,4 @@
-"""The figure of near misses: what each violates, and by how much."""
+"""The figure of near misses: which requirements each violates, and by how much."""
 
 from __future__ import annotations
 

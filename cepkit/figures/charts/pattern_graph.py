@@ -24,7 +24,6 @@ def draw_pattern_graph(
     """Return the figure of what patterns have in common; it is returned, not shown.
 
     Args:
-        graph: The graph.
         vertices: How many are drawn by themselves; where there are more, those of a row with the
             fewest lines are drawn as one.
         width: The width to keep to, in pixels.

@@ -34,7 +34,6 @@ def draw_plan(
     """Return a plan as a figure: orders as automata, trees as trees; it is returned, not shown.
 
     Args:
-        plan: The plan.
         pattern: The query that it evaluates: without it types and conditions are not known.
         per_row: How many steps of an order stand side by side.
 
@@ -54,7 +53,6 @@ def draw_plans(
     Where they do not fit beside each other they stand one below the other.
 
     Args:
-        plans: The plans.
         pattern: The query that they evaluate: without it types and conditions are not known.
         width: The width to keep to, in pixels.
 

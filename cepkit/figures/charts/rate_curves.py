@@ -1,4 +1,4 @@
-"""The figure of what plans would cost if a rate were another, and where they cross over."""
+"""The figure of the cost of plans as a rate changes, with cross-overs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,6 @@ class CrossOver:
         rate: In events per second, between two of the rates that were asked about.
         log_cost: The logarithm to base ten of what both cost there.
         below: The number of the curve that is the cheapest below that rate.
-        above: That above it.
     """
 
     rate: float

@@ -64,7 +64,6 @@ def traces(
     """Return the searches of a comparison, in its order.
 
     Args:
-        comparison: The comparison.
         over: What they are followed over: "plans" looked at, or "seconds".
         branch: Of a pattern with OR, which branch, counted from 1; None for the largest.
 

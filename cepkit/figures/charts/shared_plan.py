@@ -33,7 +33,6 @@ def draw_shared_plans(
     """Return the figure of shared plans, one below the other; it is returned, not shown.
 
     Args:
-        plans: The plans.
         nodes: How many nodes of a plan are drawn by themselves; the others of a row, those with
             the fewest patterns, are drawn as one.
         width: The width to keep to, in pixels.

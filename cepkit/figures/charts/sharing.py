@@ -1,4 +1,4 @@
-"""The figure of what several queries share: the trees of their pieces, and who counts where.
+"""The figure of aggregates that share counters: the trees of their pieces.
 
 A node is a counter; queries stand below the node at which their matches are complete. A dashed
 arrow into a tree stands for the snapshots that each of its STARTs takes of what comes before.

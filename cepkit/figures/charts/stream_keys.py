@@ -1,4 +1,4 @@
-"""The figure of a stream's keys: the most frequent ones, and how far they stand out."""
+"""The figure of a stream's most frequent keys."""
 
 from __future__ import annotations
 

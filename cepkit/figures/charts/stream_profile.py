@@ -1,4 +1,4 @@
-"""The figures of a stream's statistics: what arrives, what of it fits, when, by key."""
+"""The figures of a stream's statistics: rates, selectivities, times and keys."""
 
 from __future__ import annotations
 

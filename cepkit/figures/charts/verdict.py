@@ -1,4 +1,4 @@
-"""The figure of a verdict: the events on a line of time, and below what holds and what fails."""
+"""The figure of a verdict: events on a time line, and the requirements that hold and fail."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ class Placed:
     """An event on the line of time.
 
     Attributes:
-        event: The event.
         letter: What stands on its mark.
         number: Of its variable; -1 for one that must not be there.
         role: "given", "found" (chosen for a variable that was not given), "other" (a further

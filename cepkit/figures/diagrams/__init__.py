@@ -1,1 +1,1 @@
-"""Automata, trees, plans and time lines as shapes on a canvas."""
+"""Diagrams of automata, trees, plans and time lines, drawn on a canvas."""

@@ -1,4 +1,4 @@
-"""An order plan as the chain NFA that follows it: what is taken, checked, stored and ignored.
+"""The chain NFA of an order plan: its states, and what each edge takes and checks.
 
 Source: *Lazy Evaluation Methods for Detecting Complex Events* (DEBS 2015), section 4.
 """
@@ -88,7 +88,6 @@ def chain_of(
         branch: What is evaluated. Without it types and conditions are not known; the statistics,
             if any, still say between which variables there are conditions.
         statistics: Those that the plan was made with.
-        expected: What is expected of the steps.
     """
     takes = _takes_by_statistics(order, statistics) if branch is None else _takes(order, branch)
     steps = {step.variable: step for step in expected}

@@ -67,7 +67,6 @@ def layout(
     """Return the picture.
 
     Args:
-        vertices: The vertices.
         edges: From a vertex to one that stands higher, by their numbers.
         notes: What is said above, a line each or more.
         rows: What stands left of each row, from the lowest.

@@ -1,4 +1,4 @@
-"""What is drawn of a plan: for each branch a chain where it is an order, or else a tree."""
+"""The parts of a plan's picture: a chain for each order, a tree for each tree."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ def pictures(plan: Plan, query: Query | None = None) -> tuple[Picture, ...]:
     """Return what is drawn of each branch of a plan.
 
     Args:
-        plan: The plan.
         query: What it evaluates. Without it types and conditions are not known; the statistics
             of the plan, if any, still say between which variables there are conditions.
 
@@ -33,7 +32,7 @@ def pictures(plan: Plan, query: Query | None = None) -> tuple[Picture, ...]:
         (None,) * len(plan.branches) if query is None else normal_form(query)
     )
     if plan.expected and len(plan.expected) != len(plan.branches):
-        raise PlanError("the plan expects something of other branches than its own")
+        raise PlanError("the plan has expected numbers of branches that it does not have")
     result: list[Picture] = []
     for number, (part, branch) in enumerate(zip(plan.branches, branches, strict=True)):
         name = f"branch {number + 1} of {len(branches)}" if len(branches) > 1 else ""

@@ -1,4 +1,4 @@
-"""The picture of a plan, its branches one below the other; and of several plans, side by side."""
+"""The picture of a plan with its branches below each other, and of plans side by side."""
 
 from __future__ import annotations
 

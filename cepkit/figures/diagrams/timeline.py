@@ -31,7 +31,6 @@ class Mark:
 
     Attributes:
         match: The row, from 0.
-        variable: The number of its variable.
         at: Where on the axis: seconds since the first event of the match, or of all; where times
             are numbers, in their unit.
         lane: Events close to each other have lanes of their own, from 0.

@@ -1,4 +1,4 @@
-"""A tree plan as it is drawn: what is joined where, checked where, and how much of it is expected.
+"""A tree plan prepared for drawing: joins, their conditions and expected numbers.
 
 Leaves are the variables; a condition stands at the lowest node below which all its variables are,
 and so does a NOT with all that it depends on.
@@ -52,7 +52,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A node that joins what two others hold.
+    """A node that joins two others.
 
     Attributes:
         left: One of them.
@@ -130,7 +130,6 @@ def tree_of(
 
     Args:
         name: Which branch it is.
-        plan: The tree.
         branch: What is evaluated. Without it types and conditions are not known; the statistics,
             if any, still say between which variables there are conditions.
         statistics: Those that the plan was made with.

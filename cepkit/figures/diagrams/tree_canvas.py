@@ -1,4 +1,4 @@
-"""The picture of a tree plan: cards for its nodes, edges as wide as what they carry is much.
+"""The picture of a tree plan: cards for its nodes, edge widths by expected numbers.
 
 The matches are at the top and the variables at the ends, left and right as the plan has them.
 Cards are as wide as there is room for: where the tree would be too wide, nodes stand straight over

@@ -1,4 +1,4 @@
-"""What a branch demands, in words short enough to stand in a figure."""
+"""Short texts of a branch's conditions for figures."""
 
 from __future__ import annotations
 

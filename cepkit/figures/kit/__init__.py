@@ -1,1 +1,1 @@
-"""What figures are drawn with: canvases, colours, scales, texts."""
+"""Tools that figures are drawn with: canvases, colours, scales, texts."""

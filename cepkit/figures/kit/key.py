@@ -1,4 +1,4 @@
-"""The key below a figure: a mark, a letter, and what they stand for, line by line.
+"""The key below a figure: marks, letters and their meaning.
 
 Plotly's own legend cuts long names and lets many of them run over the plot; here each has lines of
 its own, broken so that they fit the narrowest page (500 pixels).

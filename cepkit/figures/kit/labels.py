@@ -40,7 +40,6 @@ def shifts(points: Sequence[Point], height: float) -> list[float]:
     """Return for each point how far above (below zero) or below it its label stands, in pixels.
 
     Args:
-        points: The points.
         height: Of the plot: labels stay within.
     """
     placed: list[tuple[Point, float]] = []
@@ -109,7 +108,6 @@ def add_labels(
     """Put labels beside points, with a thin line to those that stand off.
 
     Args:
-        chart: The figure.
         points: Where on the axes each point is, and its label, not yet escaped: a letter, which
             becomes bold, and what may follow it after a space.
         axes: The one from left to right and the one upwards.
@@ -137,7 +135,6 @@ def add_ends(
     """Put letters beside the right ends of lines.
 
     Args:
-        chart: The figure.
         ends: Where on the axis each line ends, its letter, and what is said when the pointer is
             on it, escaped.
         upwards: The axis.

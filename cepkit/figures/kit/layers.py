@@ -1,4 +1,4 @@
-"""Graphs in rows: where their vertices stand, so that few edges cross and none runs under a vertex.
+"""Layout of graphs in rows, with few crossings and no edge under a vertex.
 
 An edge that skips rows bends there, in a lane of its own; all edges of a vertex share its lanes.
 Rows are ordered by the mean place of the neighbours, upwards and downwards in turn; of all orders

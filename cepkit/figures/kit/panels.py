@@ -1,4 +1,4 @@
-"""Panels one below the other in one figure: where each lies, and the heading above it."""
+"""Layout of panels below each other in one figure, with headings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ def add_heading(chart: go.Figure, name: str, text: str, top: float) -> None:
     """Write what a panel is about above it.
 
     Args:
-        chart: The figure.
         name: Whose panel it is; not yet escaped.
         text: What is said of it, in a second line.
         top: The panel's upper edge, as a share of the figure.

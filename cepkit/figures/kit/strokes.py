@@ -1,4 +1,4 @@
-"""What edges carry, and how wide they are: by its logarithm, on one scale for a whole figure."""
+"""Widths of edges by the logarithm of a number, on one scale for a whole figure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts from data, made fit to be drawn: escaped, cut, wrapped, and their width foreseen.
+"""Texts from data for figures: escaped, cut, wrapped and measured.
 
 Plotly reads a small subset of HTML in every text, and TeX between dollars where MathJax is on
 the page: what comes from data must not be read so.

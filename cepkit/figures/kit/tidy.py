@@ -1,4 +1,4 @@
-"""Where the nodes of a tree stand, so that none lies on another and subtrees keep their shape.
+"""Layout of trees without overlap, in which equal subtrees look equal.
 
 Subtrees are arranged by themselves and pushed together until they nearly touch on some level, as
 in *Tidier Drawings of Trees* (Reingold and Tilford, 1981). A node stands over the middle of its
@@ -29,7 +29,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a node stands.
+    """The place of a node.
 
     Attributes:
         x: Of the line on which its edges end; nothing of the tree is left of 0.

@@ -1,4 +1,4 @@
-"""What the player shows, as one JSON document: several traces of one stream, `cepkit.player/1`.
+"""The JSON document of the player, `cepkit.player/1`: several traces of one stream.
 
 Pattern, clauses, events and moments are said once; each trace keeps the rest of its JSON, with a
 step for each moment (docs/player.md). Long traces are cut, and the document says so in words.
@@ -184,9 +184,7 @@ def cut_in_words(length: int, total: int, recorded: int, limit: int) -> str | No
 
     Args:
         length: How many steps are shown.
-        total: How many there are.
         recorded: How many of them the traces hold.
-        limit: How many were asked for.
     """
     if length >= total:
         return None

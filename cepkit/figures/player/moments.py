@@ -1,4 +1,4 @@
-"""Traces side by side: one row of moments that all of them have in common.
+"""Lines up several traces in common moments.
 
 Mechanisms take a step for each event, and go in step as they are. Prefix counters do the same at
 the same events, however a sequence is cut; but a cut adds STARTs, and with them expiries. A
@@ -80,7 +80,6 @@ def counts_at(trace: AnyTrace, number: int, moments: Sequence[Moment]) -> tuple[
 
     Args:
         trace: One of those that the moments are of.
-        number: Which.
         moments: From `moments_of`.
     """
     counts: list[Any] = []

@@ -1,4 +1,4 @@
-"""The player as an object: what `draw(trace)` returns, with its HTML and as a file."""
+"""The player that `draw(trace)` returns: shown as HTML, saved as a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What accumulators add up, for columns of values."""
+"""Accumulators computed from columns of values."""
 
 from __future__ import annotations
 

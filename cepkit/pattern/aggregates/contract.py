@@ -1,4 +1,4 @@
-"""What an aggregate of the language is: what is kept of the values, and what is made of that.
+"""The contract of aggregates: accumulators of values, and the result made of them.
 
 Values are those of one attribute, each as often as matches have it; of KL sets those of all
 members. Missing ones are left out, as in SQL. An aggregate says which *accumulators* it needs, and
@@ -36,7 +36,6 @@ class AggregateFunction:
         name: As patterns have it, in lower case.
         takes: A key of `TAKES`. "anything" includes events themselves, as COUNT(b); "amounts" in
             conditions on sets also durations.
-        state: The accumulators.
         finish: Gives the result, of the number of values and the accumulators: numbers, or arrays
             of them. Whole numbers come as integers, which arrays of objects hold where they are
             beyond 64 bits.

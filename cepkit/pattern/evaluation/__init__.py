@@ -1,4 +1,4 @@
-"""What conditions mean: the functions and operators, and all the ways to evaluate them.
+"""The meaning of conditions: functions, operators, and all ways to evaluate them.
 
 One table (`functions/`) says of each function and operator what it takes, what it gives, and how it
 is computed. Type checks (`kind_checks.py`), columns (`columns.py`), closures over one binding

@@ -105,7 +105,7 @@ def value(expression: c.Expression, read: Read) -> Column:
             | c.Between()
             | c.IsNull()
         ):
-            raise PatternError("a condition stands where a value belongs", span=expression.span)
+            raise PatternError("a condition instead of a value", span=expression.span)
         case _:
             assert_never(expression)
 

@@ -1,4 +1,4 @@
-"""When a float can stand for an integer: inner loops compute in floats alone.
+"""Whether floats hold the integers of a condition exactly, as compiled loops need.
 
 A float holds every integer below 2^53. Where a condition could see a greater one it is left to
 `evaluation`, which computes in 64-bit integers; so no result depends on the inner loop taken. So

@@ -1,4 +1,4 @@
-"""Whether a query compares and computes what can be: what its expressions are, node by node.
+"""Type checks of conditions against the columns of a stream.
 
 A text alone does not say what attributes hold, so this is asked where a query meets a stream,
 before any event is looked at. Cost: O(nodes of the conditions).
@@ -86,7 +86,7 @@ def check_condition(condition: c.Expression, read: ReadKind) -> None:
             kind = kind_of(condition, read)
             if kind not in ("boolean", "null", "any"):
                 raise PatternError(
-                    f"{word(kind)} stands where a condition belongs",
+                    f"{word(kind)} instead of a condition",
                     expected="something that is true or false, as in a.price < b.price",
                     span=condition.span,
                 )
@@ -124,7 +124,7 @@ def kind_of(expression: c.Expression, read: ReadKind) -> ValueKind:
             | c.Between()
             | c.IsNull()
         ):
-            raise PatternError("a condition stands where a value belongs", span=expression.span)
+            raise PatternError("a condition instead of a value", span=expression.span)
         case _:
             assert_never(expression)
 

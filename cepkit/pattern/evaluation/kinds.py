@@ -1,4 +1,4 @@
-"""Which kinds of values there are and which are comparable: a time is no number, nor a duration.
+"""Kinds of values, and which can be compared with each other.
 
 A comparison is of two values of one kind, or of a time with a text that says one. So `b.ts - a.ts`
 means the same whatever the time column holds and counts. NULL goes with everything, and so does

@@ -1,4 +1,4 @@
-"""What operators, functions and comparisons do to whole columns.
+"""Operators, functions and comparisons over whole columns.
 
 Missing values stay missing (conditions.py says what else is), in every kind of column.
 """
@@ -54,7 +54,7 @@ def as_floats(column: Column) -> npt.NDArray[np.float64]:
                 floats[column.missing()] = np.nan
             return floats
         case _:
-            raise PatternError(f"{word(column.kind)} stands where a number belongs")
+            raise PatternError(f"{word(column.kind)} instead of a number")
 
 
 def computed(node: c.Negative | c.Arithmetic | c.Call, operands: Sequence[Column]) -> Column:

@@ -1,4 +1,4 @@
-"""Residual predicates as Python source: only the shape of a condition is written.
+"""Residual predicates as Python source, with constants as parameters.
 
 Whatever is about one side alone is an operand, computed beforehand by `evaluation`; names and
 constants of the pattern never reach the source. So what is written is shared by all queries of one
@@ -33,7 +33,7 @@ Numbers = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A part of a condition that what is written is given as a number.
+    """A part of a condition that generated source takes as a number.
 
     Attributes:
         node: The part.
@@ -70,7 +70,6 @@ def can_be_written(condition: Expression, read: Read) -> bool:
     """Whether loops can evaluate a condition, and floats hold all its integers.
 
     Args:
-        condition: The condition.
         read: Gives the columns with all values that the evaluation may see.
     """
     return has_source(condition) and stays_exact(condition, read)
@@ -80,7 +79,6 @@ def has_source(condition: Expression, *, arrays: bool = True) -> bool:
     """Whether a condition calls only what loops can compute.
 
     Args:
-        condition: The condition.
         arrays: Whether they have arrays of several events.
     """
     for node in walk(condition):
@@ -216,7 +214,7 @@ class ConditionWriter:
                 | c.InList()
                 | c.IsNull()
             ):
-                raise AssertionError("a condition stands where a value belongs")
+                raise AssertionError("a condition instead of a value")
             case _:
                 assert_never(node)
 

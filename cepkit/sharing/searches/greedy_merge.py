@@ -88,7 +88,6 @@ def _try(graph: PlanGraph, changes: Changes, others: Iterable[int]) -> None:
     """Change plans; let each branch go back to its old one, and all if nothing is gained.
 
     Args:
-        graph: The plans of all.
         changes: The new ones.
         others: Branches that may answer before it is known whether anything is gained.
     """

@@ -5,7 +5,7 @@ Source: ASEQ; how a stream may be cut for that, `query.py` says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from cepkit.aggregation.semirings.functions import Function
 from cepkit.aggregation.sequence.elements import Emit
@@ -13,6 +13,7 @@ from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.routes.aggregates import way_of
 from cepkit.routes.several import Shared, SharingPlan, plan_sharing, shareable
+from cepkit.spark.aggregates.fetched import FetchedAggregates
 from cepkit.spark.aggregates.one_pass import AggregationPass, start
 from cepkit.spark.aggregates.query import AggregateQuery, prepare
 from cepkit.spark.aggregates.result import SeveralSparkAggregates, SparkAggregates
@@ -40,10 +41,7 @@ def aggregate(
 
     Args:
         stream: Events in a Spark DataFrame; it is read anew for each action.
-        query: What is asked.
-        functions: The columns of aggregates, by name.
         method: As for `cepkit.aggregate`; the choice between A-Seq's is made in each cell.
-        emit: Which rows.
         plan: How the matches are detected where they have to be; None: in pattern order.
         slice_seconds: The length of a time slice; None: chosen.
         route: How the events reach the workers; None: chosen.
@@ -60,6 +58,37 @@ def aggregate(
         stream, {0: prepared}, statistics=statistics, slice_seconds=slice_seconds, route=route
     )
     return SparkAggregates(aggregates, 0)
+
+
+def aggregate_fetched(
+    stream: Stream,
+    part: Stream,
+    query: Query,
+    functions: Mapping[str, Function],
+    method: str,
+    emit: Emit,
+    workers: Callable[[], SparkAggregates],
+    plan: Plan | None = None,
+) -> FetchedAggregates:
+    """Return the aggregates of a Spark stream that has been fetched, computed in this process.
+
+    Args:
+        stream: Events in a Spark DataFrame.
+        part: Those that the query needs, fetched.
+        query: What is asked.
+        functions: The columns of aggregates, by name.
+        method: As for `aggregate`.
+        emit: Which rows.
+        workers: Makes the same aggregates, computed by workers.
+        plan: How the matches are detected where they have to be.
+
+    Raises:
+        PatternError: An aggregate cannot take the column that it is of.
+        UnsupportedError: As for `aggregate`.
+    """
+    batch_frame(stream)
+    prepared = prepare(stream, query, functions, way_of(query, method), emit, plan)
+    return FetchedAggregates(stream, part, prepared, method, workers)
 
 
 def aggregate_several(
@@ -85,10 +114,8 @@ def aggregate_several(
 
     Args:
         stream: Events in a Spark DataFrame.
-        patterns: What is asked, by name.
         functions: For each query the columns of aggregates, by name.
         method: As for `cepkit.aggregate`.
-        emit: Which rows.
         share: One of `routes.several.SHARES`, or a plan.
         plans: How the matches of some queries, by number, are detected.
         slice_seconds: The length of a time slice; None: chosen.

@@ -35,7 +35,6 @@ class AggregationPass:
     """Aggregates of some queries that an action will compute.
 
     Attributes:
-        queries: The queries, by number.
         aggregation: What workers know of them.
         pass_: The pass over the stream.
         frame: The rows of all queries.

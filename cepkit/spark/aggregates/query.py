@@ -1,4 +1,4 @@
-"""What must be known of a query before a Spark stream is cut for its aggregates.
+"""A query prepared for aggregation on Spark, before the stream is cut.
 
 A live match has all its events within a window, so that a time slice with a halo of one window
 knows what is live at any moment of its own. Two things look back further: an expiry is told a
@@ -83,11 +83,7 @@ def prepare(
     """Return what must be known of a query, refusing what cannot be computed.
 
     Args:
-        stream: The stream.
-        query: The query.
-        functions: The columns of aggregates, by name.
         way: How it is aggregated.
-        emit: Which rows.
         plan: How the matches are detected where they have to be; None: in pattern order.
 
     Raises:
@@ -176,7 +172,7 @@ def _ties_matter(compiled: CompiledQuery) -> bool:
 def _output(request: Request, frame: DataFrame) -> tuple[pa.Schema, t.StructType]:
     """Return the columns of the output, which Spark must be promised, in Arrow and in Spark."""
     nothing = request.sending.nothing
-    moments, group_rows = request.moments(nothing, lambda: iter(()), interpreted=True)
+    moments, group_rows = request.moments(nothing, lambda: iter(()))
     table = request.table(nothing, moments.take(np.zeros(0, np.int64)), group_rows)
     kinds = {name: values.type for name, values in table.items() if isinstance(values, pa.Array)}
     for name, function in request.functions.items():

@@ -1,4 +1,4 @@
-"""What workers must know of an aggregation."""
+"""The request that workers get with the cells of an aggregation."""
 
 from __future__ import annotations
 
@@ -24,13 +24,10 @@ from cepkit.stream.columns import EventColumns
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What workers must know of an aggregation.
+    """An aggregation as workers need it.
 
     Attributes:
-        query: The query.
-        functions: The columns of aggregates, by name.
         way: How it is aggregated.
-        emit: Which rows.
         sending: What of the stream is read for it alone.
         compiled: What detects its matches.
     """
@@ -51,21 +48,16 @@ class Request:
         self,
         columns: EventColumns,
         blocks: Callable[[], Iterator[tuple[Program, Block]]],
-        *,
-        interpreted: bool = False,
     ) -> tuple[Moments, npt.NDArray[np.int32]]:
         """Return the rows that the events of a cell give, and an event of each group."""
         if self.way.sequence is None:
-            return aggregate_blocks(
-                columns, blocks, self.query, self.functions, self.emit, interpreted=interpreted
-            )
+            return aggregate_blocks(columns, blocks, self.query, self.functions, self.emit)
         moments, group_rows, _, _ = aggregate_sequence(
             columns,
             self.way.sequence,
             self.way.method,
             self.functions,
             self.rows_of_cells,
-            interpreted=interpreted,
         )
         return moments, group_rows
 

@@ -1,4 +1,4 @@
-"""The aggregates of queries in a Spark stream: Spark DataFrames that say how they are made."""
+"""The aggregates of queries in a Spark stream, as Spark DataFrames with an explanation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ class SparkAggregates(ResultFrame):
 
     Attributes:
         query: What was asked.
-        emit: Which rows there are.
         method: How they are computed: "a-seq", one of its methods, "shared-counters" or "detect".
         reason: Why in this way.
         route: How the events reach the workers, and how they are cut, as a sentence.

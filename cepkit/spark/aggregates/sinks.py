@@ -1,4 +1,4 @@
-"""What tasks make of cells when queries are aggregated: rows of their moments, or sums.
+"""Sinks of aggregation: tasks yield rows, or add up totals.
 
 Several queries over the same cells are aggregated in one go, and what they share is counted once.
 The sums of a group, few and small, are joined in a second round.

@@ -1,4 +1,4 @@
-"""Totals on Spark: the matches of each group as sums that tasks pack, and that are joined later.
+"""Totals on Spark: tasks yield partial aggregates of each group, which are combined later.
 
 Source: ASEQ's aggregates as semirings (`aggregation/rows/partial.py`).
 """
@@ -29,7 +29,7 @@ ELEMENT = pa.field("element", pa.binary())
 
 
 class Totals:
-    """What all cells of a task hold together, for each group of a query."""
+    """The partial totals of a task, for each group of a query."""
 
     def __init__(self, request: Request, promised: pa.Schema) -> None:
         self._request = request
@@ -109,7 +109,9 @@ def as_promised(values: Values, field: pa.Field) -> pa.Array:
         LimitError: An integer is beyond 64 bits.
     """
     if isinstance(values, list):
-        longest = max(abs(value) for value in values if value is not None)
+        longest = max((abs(value) for value in values if value is not None), default=0)
+        if longest < 2**63:
+            return pa.array(values, field.type)
         raise LimitError(
             f"the column '{field.name}' has an integer of {len(str(longest))} digits",
             expected="on Spark at most 64 bits",

@@ -1,1 +1,1 @@
-"""Cells of a Spark stream: how it is cut, what is sent, and what workers make cells of."""
+"""Cells of a Spark stream: how it is cut, and what is sent to workers."""

@@ -1,4 +1,4 @@
-"""Events dealt out to cells: rows cut by clock and key, packed, and brought together by Spark.
+"""Deals events out to cells by clock and key, packed for Spark's shuffle.
 
 Rows travel from the JVM to Python once. There they are cut into cells and packed, many at a
 time, as Arrow messages; the shuffle then moves a few large binary values in place of many small
@@ -22,7 +22,7 @@ from cepkit.spark.cells.keys import Key, key_hashes
 from cepkit.spark.cells.layout import Layout
 from cepkit.spark.cells.sending import Integers, Sending, numbers_of
 from cepkit.stream.columns import Column, Dropped
-from cepkit.stream.ingest import attribute
+from cepkit.stream.reading.ingest import attribute
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 Tables: TypeAlias = Iterator[tuple[int, pa.Table] | Dropped]

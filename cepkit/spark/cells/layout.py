@@ -1,4 +1,4 @@
-"""How a stream is cut into cells, each of which one worker can hold: by a clock, by key, by both.
+"""The layout of cells: a stream cut by clock, by key or by both, so that workers can hold each.
 
 A slice of time owns the matches whose last event lies in it and sees the events up to a window
 before it (the halo), which are copied to it. Events of one time are never parted. A window in
@@ -42,7 +42,7 @@ _FAR = 2**60
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much there is to cut.
+    """The size of a stream: what is known of its time span, events and keys.
 
     Attributes:
         events: Those of types that the query names.

@@ -1,4 +1,4 @@
-"""What tasks read of Parquet files by themselves: the row groups that a slice needs."""
+"""Parquet row groups that tasks read by themselves for a slice."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 from cepkit.spark.cells.dealing import Tables
 from cepkit.spark.cells.layout import Layout
 from cepkit.spark.cells.sending import Sending
-from cepkit.stream.arrow import is_text
 from cepkit.stream.columns import Dropped
+from cepkit.stream.reading.arrow import is_text
 
 _BATCH = 1 << 17
 

@@ -1,4 +1,4 @@
-"""Spark's column types as Arrow's: what workers are given, and what matches look like."""
+"""Spark's column types as Arrow's, for events sent to workers and for matches."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ def arrow_columns(frame: DataFrame, names: Sequence[str], selected: Sequence[str
     """Return what some columns of a Spark DataFrame are in Arrow, timestamps in UTC.
 
     Args:
-        frame: The DataFrame.
         names: Its columns.
         selected: Those to take.
 
@@ -76,7 +75,6 @@ def match_columns(
 
     Args:
         columns: Those of the source.
-        names: Their names.
         variables: All variables of the query in pattern order.
         schema: Says which columns are carried and which is the time.
         repeated: The Kleene variables among them.

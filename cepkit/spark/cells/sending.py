@@ -1,4 +1,4 @@
-"""What workers are sent of a stream: columns, numbers of its events, and what is read in them.
+"""The columns and arrival numbers that workers are sent of a stream.
 
 Numbers, where windows count events, come with the rows: only Spark sees the whole stream.
 """
@@ -25,13 +25,13 @@ from cepkit.pattern.evaluation.functions.registered import (
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
 from cepkit.spark.cells.schemas import arrow_columns
-from cepkit.stream.arrow import is_text, nulls, raw, single
 from cepkit.stream.columns import MISSING_INTEGER, Dropped, EventColumns
-from cepkit.stream.ingest import event_columns
+from cepkit.stream.reading.arrow import is_text, nulls, raw, single
+from cepkit.stream.reading.ingest import event_columns
+from cepkit.stream.reading.texts import type_codes
+from cepkit.stream.reading.times import microseconds
 from cepkit.stream.schema import Schema
 from cepkit.stream.stream import Stream
-from cepkit.stream.texts import type_codes
-from cepkit.stream.times import microseconds
 
 Integers = npt.NDArray[np.int64]
 
@@ -41,10 +41,9 @@ NUMBERS: dict[Clock, str] = {"arrival": "\0arrival", "place": "\0place"}
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """What workers are sent of a stream.
+    """The columns of a stream that workers are sent.
 
     Attributes:
-        schema: Which column is what.
         columns: The columns that are sent, in Arrow.
         attributes: Those that conditions, keys and aggregates read.
         types: The types of the events that are sent, None for any.
@@ -170,7 +169,6 @@ def sending_for(
 
     Args:
         stream: The stream; its schema says which columns go to the output.
-        queries: The patterns.
         attributes: The columns that are read.
         numbers: The clocks beside time whose numbers workers need.
         every_type: Whether workers need the events of all types, as they arrive.

@@ -8,9 +8,11 @@ Workers need cepkit installed, as they need pyarrow.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
+from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead
 from cepkit.columnar.slices.plans import SlicePlans
 from cepkit.pattern.evaluation.kind_checks import check_kinds
@@ -21,6 +23,7 @@ from cepkit.spark.cells.keys import common_key
 from cepkit.spark.cells.layout import IN_TURN, Cut
 from cepkit.spark.cells.schemas import match_columns
 from cepkit.spark.cells.sending import numbers_for, sending_for
+from cepkit.spark.matches.fetched import FetchedMatches
 from cepkit.spark.matches.result import SparkMatches
 from cepkit.spark.matches.sinks import CountsSink, MatchesSink
 from cepkit.spark.passes.delivery import Route
@@ -43,6 +46,7 @@ def detect(
     sets: Literal["every", "maximal"] = "every",
     route: Route | None = None,
     plans: SlicePlans | None = None,
+    reported: bool = False,
 ) -> SparkMatches:
     """Return the matches of a query in a Spark stream, as a Spark DataFrame.
 
@@ -54,7 +58,6 @@ def detect(
 
     Args:
         stream: Events in a Spark DataFrame; it is read anew for each action.
-        query: The pattern.
         plan: An order for each of its branches.
         slice_seconds: The length of a time slice; None: chosen.
         slice_events: The length of a slice where there is no window in time, but one in events,
@@ -63,6 +66,7 @@ def detect(
         sets: Which sets of Kleene variables make matches.
         route: How the events reach the workers; None: chosen.
         plans: What says, inside of each task, under which plan each slice is run.
+        reported: Whether the user has been warned of what is odd in the stream.
 
     Raises:
         PatternError: A condition compares what cannot be compared.
@@ -75,8 +79,10 @@ def detect(
     compiled, known = compile_query(query, plan, sets), plan.statistics
     scan = scan_for(stream, (query,), compiled, known, slice_seconds, slice_events)
     check_kinds(query, scan.sending.nothing.kinds)
-    pass_ = start_pass(scan, route, dropped=None if known is None else known.dropped)
-    if known is not None:
+    pass_ = start_pass(
+        scan, route, dropped=None if known is None else known.dropped, reported=reported
+    )
+    if known is not None and not reported:
         warn_of_absent(known.never_occurring, (), query)
     variables = tuple(event.variable for event in bound_events_of(query.structure))
     schema, repeated = scan.sending.schema, repeated_in(query.structure)
@@ -93,6 +99,44 @@ def detect(
         variables=variables,
         limit=limit,
     )
+
+
+def detect_fetched(
+    stream: Stream,
+    part: Stream,
+    query: Query,
+    plan: Plan,
+    *,
+    limit: int | None = None,
+    sets: Literal["every", "maximal"] = "every",
+    plans: SlicePlans | None = None,
+) -> FetchedMatches:
+    """Return the matches in a Spark stream that has been fetched, found in this process.
+
+    Args:
+        stream: Events in a Spark DataFrame.
+        part: Those that the query needs, fetched.
+        query: The pattern.
+        plan: An order for each of its branches.
+        limit: The most matches wanted, None for all.
+        sets: Which sets of Kleene variables make matches.
+        plans: What says under which plan each slice is run.
+
+    Raises:
+        PatternError: A condition compares what cannot be compared.
+    """
+    matches = Matches(part, query, plan, limit=limit, sets=sets, plans=plans)
+    columns = match_columns(
+        stream.source.schema,
+        stream.column_names,
+        matches.variables,
+        stream.schema.without_arrival(),
+        repeated_in(query.structure),
+    )
+    workers = partial(
+        detect, stream, query, plan, limit=limit, sets=sets, plans=plans, reported=True
+    )
+    return FetchedMatches(stream, matches, columns, workers)
 
 
 def scan_for(

@@ -1,4 +1,4 @@
-"""The matches of a query in a Spark stream: a Spark DataFrame that can also explain itself."""
+"""The matches of a query in a Spark stream, as a Spark DataFrame with an explanation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ class SparkMatches(ResultFrame):
 
     Attributes:
         query: What was asked.
-        plan: How it is evaluated.
         most: The limit of `detect`, None for all (`limit()` is Spark's own).
         route: How the events reach the workers, and how they are cut, as a sentence.
         variables: The variables of a match in pattern order.

@@ -126,7 +126,6 @@ class _GroupPass:
 
     Attributes:
         group: The queries.
-        pass_: The pass.
         table: The columns of its rows.
         rows: The matches.
         sizes: Their numbers.

@@ -1,4 +1,4 @@
-"""What tasks make of cells when a query is detected: its matches, or their number alone."""
+"""Sinks of detection: tasks yield matches, or their number."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ class MatchesSink:
     """Yields the matches of a query.
 
     Attributes:
-        query: The query.
         variables: All its variables in pattern order.
         time: The column of the event time.
         limited: Whether only some of the matches are wanted.
@@ -48,7 +47,6 @@ class CountsSink:
     """Counts the matches of a query and makes no rows of them.
 
     Attributes:
-        query: The query.
         plans: As for `MatchesSink`.
     """
 

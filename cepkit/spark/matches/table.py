@@ -1,4 +1,4 @@
-"""Matches of several queries as one table: how workers make its rows, and what users see of it."""
+"""The matches of several queries as one table, as workers write and users see it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,6 @@ def table_rows(
         blocks: The matches, with the number of their program.
         group: The queries.
         table: The columns.
-        events: The events.
         time: The column of the event time.
     """
     writers: dict[int, Writer] = {}

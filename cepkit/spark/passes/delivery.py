@@ -1,4 +1,4 @@
-"""How the events of a Spark stream reach the workers: cut into cells, on one of two routes.
+"""Delivery of events to workers: shuffled by Spark, or read from Parquet by the tasks.
 
 - rows: a first round of workers cuts the rows into cells (time slices with a halo of one window,
   or buckets of keys) and packs them, Spark's shuffle brings the pieces of a cell together, and a
@@ -34,7 +34,7 @@ Route: TypeAlias = Literal["rows", "files"]
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What the tasks of a pass are given, and how they make cells of it.
+    """The input of a pass's tasks, and how they make cells of it.
 
     Attributes:
         source: A DataFrame with one partition for each task.

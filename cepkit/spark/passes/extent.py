@@ -1,4 +1,4 @@
-"""How much of a stream a query is about: from the statistics, or by one cheap pass over Spark."""
+"""The size of a stream for a query, from statistics or by one cheap pass over Spark."""
 
 from __future__ import annotations
 
@@ -58,7 +58,6 @@ def measured_extent(
     """Count a Spark stream by one job over its time, type and key columns.
 
     Args:
-        stream: The stream.
         types: Those that the query names, None for any.
         key: What all events of a match agree on.
 

@@ -1,4 +1,4 @@
-"""A result as a Spark DataFrame: actions raise plain errors and tell of rows that are no events."""
+"""Results as Spark DataFrames: actions raise plain errors, and warn of dropped rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _INSTEAD = ".limit(1000) gives some of them, .count() their number; .write.parqu
 
 
 class ResultFrame(DataFrame):
-    """What workers find, as a Spark DataFrame that says how it is made.
+    """A result of workers as a Spark DataFrame that can explain its plan.
 
     What is derived from it (`select`, `limit`) is a plain DataFrame of Spark's.
 

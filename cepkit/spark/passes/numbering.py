@@ -1,4 +1,4 @@
-"""Arrival numbers of a Spark DataFrame: how many events of the whole stream came before each.
+"""Arrival numbers of a Spark DataFrame's events.
 
 All types count, though only those of the query travel on. Nothing is sorted in one place:
 
@@ -32,8 +32,8 @@ from cepkit.spark.cells.layout import Extent
 from cepkit.spark.passes.extent import KEY_BUCKETS
 from cepkit.spark.passes.rows import StreamRows, key_value
 from cepkit.spark.passes.scan import Scan
-from cepkit.stream.arrival import refuse_missing
 from cepkit.stream.columns import Dropped
+from cepkit.stream.reading.arrival import refuse_missing
 
 _RANGE_EVENTS = 500_000
 _MOST_RANGES = 1000

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What a task works on at a time.
+    """A cell as a task receives it.
 
     Attributes:
         events: Its events, and those around it that it sees.
@@ -45,7 +45,7 @@ class Cell:
 
 
 class Sink(Protocol):
-    """What a task makes of its cells."""
+    """Turns the cells of a task into output."""
 
     def __call__(self, cells: Iterator[Cell]) -> Generator[pa.RecordBatch, None, Work]:
         """Yield rows, and return what the steps of detection did, if there are any."""
@@ -58,7 +58,6 @@ class Pass:
     Attributes:
         scan: What is read of the stream.
         delivery: What tasks are given.
-        reports: What they report.
     """
 
     scan: Scan

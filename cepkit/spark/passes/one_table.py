@@ -1,4 +1,4 @@
-"""Rows of several queries as one table: whose they are, and what columns they have in common once.
+"""The rows of several queries as one table, with common columns once.
 
 Spark takes one schema from its workers. Columns of the same name and type are one column; a query
 that does not have it has null there.

@@ -1,4 +1,4 @@
-"""Parquet files read by the tasks themselves: what Spark would carry from the JVM never was there.
+"""Parquet files read by the tasks themselves, past the JVM.
 
 Taken only where it is beyond doubt that the DataFrame is the files' rows and nothing else: a
 scan of local Parquet files, without filters, partition columns, or a schema of its own. The
@@ -22,11 +22,11 @@ from cepkit.errors import StreamError
 from cepkit.spark.cells.layout import Extent, Layout
 from cepkit.spark.cells.row_groups import Read, RowGroup
 from cepkit.spark.passes.scan import Scan
-from cepkit.stream.arrow import is_text
 from cepkit.stream.columns import MISSING_INTEGER
+from cepkit.stream.reading.arrow import is_text
+from cepkit.stream.reading.time_zones import is_utc
+from cepkit.stream.reading.times import microseconds
 from cepkit.stream.schema import Schema
-from cepkit.stream.time_zones import is_utc
-from cepkit.stream.times import microseconds
 
 MOST_FILES = 5000
 MOST_READS = 4.0

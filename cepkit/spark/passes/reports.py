@@ -1,4 +1,4 @@
-"""What tasks report as they finish, gathered on the way: no second pass, and nothing twice.
+"""Reports that tasks send as they finish, each counted once.
 
 Each task reports once, when all that it makes has left it, under its number. A task that runs
 again (a retry, a second action) reports under the same number, and the newer report replaces the
@@ -58,7 +58,6 @@ class Reports:
     Args:
         context: Spark's.
         tasks: How many there are.
-        queries: The patterns.
         reported: Whether the user knows of rows that are no events.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""What Spark can say of the rows of a stream before workers see them: its expressions.
+"""Spark expressions over the rows of a stream: times, types, keys.
 
 Workers look again, as they know how times and types are written.
 """
@@ -18,21 +18,17 @@ from pyspark.sql.pandas.functions import pandas_udf
 
 from cepkit.errors import UnsupportedError
 from cepkit.stream.columns import MISSING_INTEGER
+from cepkit.stream.reading.time_zones import instants, is_utc
 from cepkit.stream.schema import UNITS, Schema
 from cepkit.stream.sessions import check_session
 from cepkit.stream.stream import Stream, check_all_there
-from cepkit.stream.time_zones import instants, is_utc
 
 _NO_TIMES = ("", "NAT", "NAN", "NULL", "NONE", "NA", "N/A")
 
 
 @dataclass(frozen=True, slots=True)
 class StreamRows:
-    """The rows of a Spark stream, their columns called by position: c0, c1, ...
-
-    Attributes:
-        stream: The stream.
-    """
+    """The rows of a Spark stream, their columns called by position: c0, c1, ..."""
 
     stream: Stream
 
@@ -128,8 +124,6 @@ def key_value(column: Column, name: str, kind: t.DataType, schema: Schema) -> Co
 
     Args:
         column: The attribute.
-        name: What it is called.
-        kind: Its type.
         schema: Knows the time column and the time zone.
     """
     if name == schema.time and isinstance(kind, t.NumericType):

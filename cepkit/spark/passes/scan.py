@@ -1,4 +1,4 @@
-"""What is read of a Spark stream for one or several queries, and how it may be cut for them."""
+"""The scan of a Spark stream for one or several queries."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from cepkit.stream.stream import Stream
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What is read of a Spark stream in one pass.
+    """The columns that one pass reads of a Spark stream, and how it may cut it.
 
     Attributes:
-        stream: The stream.
-        queries: The patterns.
         sending: What workers are sent.
         cut: How the stream may be cut.
         statistics: What is known of the stream.

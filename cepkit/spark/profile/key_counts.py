@@ -1,4 +1,4 @@
-"""Keys of a Spark stream and the equalities that compare them, all of them in one job.
+"""Counts of keys and equal keys of a Spark stream, in one job.
 
 Each event is unpivoted into one row for each list of attributes of which the pattern makes keys;
 rows are counted by key, for each variable those of its types. The workers then multiply the counts
@@ -28,7 +28,7 @@ from cepkit.statistics.links import KeySource, Link, key_sources, links_in
 from cepkit.statistics.stream_counts import share_of_pairs, types_of_variables
 from cepkit.stream.columns import Column as Values
 from cepkit.stream.columns import Kind
-from cepkit.stream.ingest import attribute
+from cepkit.stream.reading.ingest import attribute
 from cepkit.stream.schema import Schema
 
 Counts = npt.NDArray[np.int64]
@@ -52,7 +52,6 @@ def count_keys(
     """Return how often keys occur, and for each link the share of pairs with equal keys.
 
     Args:
-        source: The stream.
         written: For each type the values that the type column has for it.
         kinds: What the attributes are.
     """
@@ -100,7 +99,7 @@ _OF_LINKS = ("first", "second", "both", "equal", "itself")
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Which of the counted columns say what; all that a worker must know.
+    """The positions of the counted columns, as workers need them.
 
     Attributes:
         kinds: Of the attributes of each key, as they are compared.

@@ -24,8 +24,8 @@ from cepkit.spark.passes.numbering import fixed, is_shuffled
 from cepkit.spark.profile.source import Source
 from cepkit.statistics.lateness import LateCounts, Lateness
 from cepkit.stream.columns import MISSING_INTEGER
+from cepkit.stream.reading.times import microseconds
 from cepkit.stream.schema import Schema
-from cepkit.stream.times import microseconds
 
 _COUNTED = (
     "partition int, earliest long, latest long, events long, longest long, "
@@ -36,12 +36,7 @@ _MOST_PARTITIONS = 1000
 
 
 def lateness(source: Source, events: int) -> Lateness | None:
-    """Return how far events come out of order; None where it is not known when they came.
-
-    Args:
-        source: The stream.
-        events: How many events it has.
-    """
+    """Return how far events come out of order; None where it is not known when they came."""
     schema, time = source.schema, source.place(source.schema.time)
     times = source.rows.where(source.is_event)
     if schema.arrival is not None:
@@ -61,7 +56,7 @@ def lateness(source: Source, events: int) -> Lateness | None:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What one of Spark's partitions holds, if any event."""
+    """The events of one of Spark's partitions, if it has any."""
 
     number: int
     earliest: int

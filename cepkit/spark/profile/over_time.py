@@ -1,4 +1,4 @@
-"""When the events of a Spark stream came: counts of each type in buckets of time, in one job."""
+"""Counts of a Spark stream's event types in buckets of time, in one job."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from cepkit.spark.profile.source import Source
 from cepkit.statistics.over_time import Buckets, OverTime
 from cepkit.statistics.stream_counts import StreamCounts
 from cepkit.stream.columns import MISSING_INTEGER
-from cepkit.stream.texts import type_codes
-from cepkit.stream.times import microseconds
+from cepkit.stream.reading.texts import type_codes
+from cepkit.stream.reading.times import microseconds
 
 _COUNTED = "type int, bucket int, events long"
 

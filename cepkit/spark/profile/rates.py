@@ -1,4 +1,4 @@
-"""How often the events of a Spark stream come that several queries may share: from a sample.
+"""Rates of a Spark stream's events from a sample, to plan shared counters.
 
 One job counts the rows, unless the footers of files say how many there are; a second one fetches
 some, drawn from all of them. What the filters of the queries let through of those, and how many
@@ -35,12 +35,7 @@ def unknown_rates(sequences: Sequence[EventSequence]) -> Rates:
 
 
 def sampled_rates(stream: Stream, frame: DataFrame) -> RatesOf:
-    """Return what tells how often events come.
-
-    Args:
-        stream: The stream.
-        frame: Its DataFrame.
-    """
+    """Return what tells how often events come."""
 
     def rates_of(sequences: Sequence[EventSequence]) -> Rates:
         kinds, names = shared.kinds_of(sequences), stream.column_names

@@ -1,4 +1,4 @@
-"""What a Spark stream is to those who count it: which rows have a type, and which a value."""
+"""A Spark stream prepared for counting: which rows have a type, and which a value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pyspark.sql import types as t
 from cepkit.pattern.query import Query
 from cepkit.spark.passes.rows import StreamRows
 from cepkit.stream.columns import MISSING_INTEGER
-from cepkit.stream.times import microseconds
+from cepkit.stream.reading.times import microseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,6 @@ class Source(StreamRows):
     """A stream in Spark, and what a query reads of it.
 
     Attributes:
-        query: The pattern.
         columns: Time, type and the attributes that the query reads, in Arrow.
     """
 
@@ -36,7 +35,6 @@ class Source(StreamRows):
         """Return whether a row has one of the types, None for any, exactly.
 
         Args:
-            types: The types.
             written: For each type that occurs the values that the type column has for it.
         """
         if types is None:

@@ -35,15 +35,15 @@ from cepkit.spark.passes.rows import batch_frame
 from cepkit.spark.profile.source import Source
 from cepkit.spark.profile.stream_counts import count, detailed
 from cepkit.spark.session.progress import run_with_progress
-from cepkit.statistics.estimate import SAMPLE, combine, joins_of, tally_slice
+from cepkit.statistics.measuring.estimate import SAMPLE, combine, joins_of, tally_slice
+from cepkit.statistics.measuring.sampling import Tally
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.sampling import Tally
 from cepkit.statistics.selectivity import Joined
 from cepkit.statistics.stream_counts import StreamCounts, attributes_read
 from cepkit.stream.columns import Dropped
-from cepkit.stream.ingest import event_columns
+from cepkit.stream.reading.ingest import event_columns
+from cepkit.stream.reading.time_zones import is_utc
 from cepkit.stream.stream import Stream
-from cepkit.stream.time_zones import is_utc
 
 SAMPLE_EVENTS = 400_000
 """Relevant events to measure; a stream with fewer is measured whole."""
@@ -75,7 +75,6 @@ def profile(
 
     Args:
         stream: Events in a Spark DataFrame.
-        query: The pattern.
         seed: Of the sample.
         sample_events: About how many events of the pattern's types to measure.
         details: Whether to count what plans do not need as well: keys, events over time, what is

@@ -1,4 +1,4 @@
-"""What is counted over a whole Spark stream, in a number of jobs that no pattern changes.
+"""Counts over a whole Spark stream, in a fixed number of jobs.
 
 One job counts the events of each type, what is missing, and finds the first and the last time;
 where times are texts a second one reads them. With PARTITION BY one counts the keys. For people
@@ -26,15 +26,15 @@ from cepkit.spark.profile.over_time import over_time
 from cepkit.spark.profile.source import Source
 from cepkit.statistics.stream_counts import Details, StreamCounts, readers, types_of_variables
 from cepkit.stream.columns import MISSING_INTEGER, Dropped, Kind
-from cepkit.stream.texts import type_codes
-from cepkit.stream.times import microseconds
+from cepkit.stream.reading.texts import type_codes
+from cepkit.stream.reading.times import microseconds
 
 _ENDS = "first long, last long"
 
 
 @dataclass(frozen=True, slots=True)
 class FirstCounts:
-    """What the first job counts.
+    """The counts of the first job.
 
     Attributes:
         counts: Nothing but `missing` is among their details.
@@ -49,7 +49,6 @@ def count(source: Source, *, details: bool) -> FirstCounts:
     """Count the events of each type and find the first and the last.
 
     Args:
-        source: The stream.
         details: Whether to count what is missing as well.
     """
     rows, schema = source.rows, source.schema
@@ -105,7 +104,6 @@ def detailed(source: Source, first: FirstCounts, kinds: Mapping[str, Kind]) -> S
     """Return the counts with all that people want to know of a stream.
 
     Args:
-        source: The stream.
         first: The counts of the first job.
         kinds: What the attributes are.
     """

@@ -1,4 +1,4 @@
-"""The process that forks Spark's Python workers, with two manners that pyspark's own lacks.
+"""The process that forks Spark's Python workers, with two fixes to pyspark's own.
 
 `show()` and `limit()` take what they need and hang up; a worker that was still writing then meets
 a broken pipe, and pyspark's daemon prints a traceback of it among the user's output. That is no

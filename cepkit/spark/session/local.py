@@ -67,7 +67,6 @@ def local_settings(cores: int, memory: str) -> dict[str, str]:
     """Return the settings of a local session.
 
     Args:
-        cores: The number of cores.
         memory: The memory of the JVM's heap, as Spark writes it.
 
     Returns:

@@ -1,4 +1,4 @@
-"""A progress bar for what runs on Spark, and an end to it when the user interrupts.
+"""Progress bars of Spark jobs, which are cancelled on Ctrl-C.
 
 The action runs in a thread of its own under a job group; this thread looks at the group's tasks
 a few times a second. Interrupting an action from Python alone would leave its tasks running:

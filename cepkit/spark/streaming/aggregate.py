@@ -87,7 +87,6 @@ def aggregate(
     Args:
         stream: Events in a streaming DataFrame.
         query: The query, with a window in time.
-        functions: The columns of aggregates, by name.
         way: How it is aggregated.
         emit: Which rows; a total is never known.
         plan: How matches are detected where they have to be; None: in pattern order.
@@ -100,7 +99,7 @@ def aggregate(
     check_live(stream)
     if emit == "total":
         raise UnsupportedError(
-            "a total over a streaming DataFrame, which has no end",
+            "emit='total' over a streaming DataFrame, which has no end",
             hint="emit='new' gives what each trigger completes: sum it up behind",
         )
     prepared = prepare_aggregates(stream, query, functions, way, emit, plan)

@@ -53,7 +53,7 @@ def run_to_end(
     """
     if not isinstance(rows, StreamFrame):
         raise StreamError(
-            f"a {type(rows).__name__} where a streaming DataFrame of matches belongs",
+            f"a {type(rows).__name__} instead of a streaming DataFrame of matches",
             expected="what detect or aggregate gives of a streaming DataFrame",
         )
     out, checkpoint = str(Path(out).resolve()), str(Path(checkpoint).resolve())

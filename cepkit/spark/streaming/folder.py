@@ -20,7 +20,6 @@ def folder_frame(
 
     Args:
         session: The Spark session; its time zone is that of times that name none.
-        folder: The folder.
         kind: "csv" or "parquet".
         batch: The files that are there now, which say what columns there are.
         time: The column of the time.

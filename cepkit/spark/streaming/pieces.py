@@ -19,7 +19,7 @@ from cepkit.spark.cells.dealing import Batches
 from cepkit.spark.cells.keys import Key, key_hashes
 from cepkit.spark.cells.sending import Sending
 from cepkit.spark.streaming.bucket import batch_of
-from cepkit.stream.ingest import attribute
+from cepkit.stream.reading.ingest import attribute
 
 PIECES = "bucket int, task int, number long, kind string, rows long, packed binary"
 _FIELDS = pa.schema(

@@ -114,9 +114,6 @@ def prepare(
     """Return what is to be done in the buckets of a stream for the matches of a query.
 
     Args:
-        stream: The stream.
-        query: The pattern.
-        plan: How it is evaluated.
         sets: Which sets of Kleene variables make matches.
         timeouts: Whether partial matches that time out are looked for too.
         plans: What says under which plan a bucket is searched when the watermark has moved; None:

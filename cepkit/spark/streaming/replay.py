@@ -126,7 +126,7 @@ def replay(
     """
     if not isinstance(stream, Stream):
         raise StreamError(
-            f"a {type(stream).__name__} where a stream belongs",
+            f"a {type(stream).__name__} instead of a stream",
             hint="cepkit.events(data, time='ts', type='type') makes one of a DataFrame or a path",
         )
     check_range("seed", seed, 0)

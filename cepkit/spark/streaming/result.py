@@ -20,7 +20,6 @@ class StreamFrame(DataFrame):
     """A streaming DataFrame of rows that are told once: `writeStream` starts a query.
 
     Args:
-        stream: The stream.
         live: What is done with it.
 
     Attributes:
@@ -92,7 +91,6 @@ class StreamMatches(StreamFrame):
 
     Attributes:
         query: What was asked.
-        plan: How it is evaluated.
     """
 
     title = "Matches"
@@ -111,7 +109,6 @@ class StreamSeveralMatches(StreamFrame):
 
     Attributes:
         queries: What was asked, by names.
-        plans: How each is evaluated.
     """
 
     title = "Matches"

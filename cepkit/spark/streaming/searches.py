@@ -67,7 +67,6 @@ class MatchSearch:
     """The matches of a compiled query.
 
     Attributes:
-        query: The query.
         variables: All its variables in pattern order.
         repeated: The Kleene variables among them.
         time: The column of the event time.

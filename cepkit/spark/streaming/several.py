@@ -110,7 +110,6 @@ def detect_several(
     Args:
         stream: Events in a streaming DataFrame.
         queries: The patterns, with windows in time, by their names.
-        plans: How each is evaluated, or a plan for all.
         sets: Which sets of Kleene variables make matches.
         share: Whether queries share the steps that they begin with.
         buckets: As for one query; the key is what all queries agree on.
@@ -157,7 +156,6 @@ def prepare_several(
     """Return what is to be done in the buckets of a stream, and the columns of the matches.
 
     Args:
-        stream: The stream.
         columns: Its columns in Spark.
         queries: As for `detect_several`.
         plans: As for `detect_several`.

@@ -102,7 +102,7 @@ def watch(query: Any) -> Watched:
     """
     if not hasattr(query, "recentProgress"):
         raise StreamError(
-            f"a {type(query).__name__} where a running query belongs",
+            f"a {type(query).__name__} instead of a running query",
             expected="what .writeStream.start() returns",
         )
     return Watched(query)

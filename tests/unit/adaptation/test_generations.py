@@ -141,9 +141,9 @@ def test_a_switch_says_why():
 
 
 def test_what_cannot_be_adapted_is_refused():
-    with pytest.raises(PlanError, match="follows no plan"):
+    with pytest.raises(PlanError, match="does not follow a plan"):
         ck.simulate(day(), TEXT, "eager-nfa", adapt="invariants")
-    with pytest.raises(PlanError, match="a plan, and adapt="):
+    with pytest.raises(PlanError, match="plan= together with adapt="):
         ck.simulate(day(), TEXT, "chain-nfa", ["a", "b", "c"], adapt="invariants")
     with pytest.raises(PlanError, match="there is no decision function"):
         ck.simulate(day(), TEXT, adapt="invariant")

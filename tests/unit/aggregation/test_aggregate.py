@@ -16,8 +16,8 @@ EVENTS = stream("a b c", x=[1, 2, 3], k=[1, 1, 1])
 @pytest.mark.parametrize(
     ("pattern", "reason", "place"),
     [
-        ("AND(A a, B b)", "AND is no sequence", "AND(A a, B b)"),
-        ("SEQ(A a, OR(B b, C c))", "OR is no sequence", "OR(B b, C c)"),
+        ("AND(A a, B b)", "AND is not a sequence", "AND(A a, B b)"),
+        ("SEQ(A a, OR(B b, C c))", "OR is not a sequence", "OR(B b, C c)"),
         ("SEQ(A a, KL(B b))", "KL takes sets of events", "KL(B b)"),
         ("SEQ(NOT(A a), B b)", "'a' must be absent before the first event", "NOT(A a)"),
         ("SEQ(A a, NOT(B b))", "'b' must be absent after the last event", "B b"),

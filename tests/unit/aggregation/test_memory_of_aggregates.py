@@ -8,7 +8,6 @@ import pytest
 
 import cepkit as ck
 from cepkit import memory
-from cepkit.aggregation.methods.two_step import TwoStep
 from cepkit.aggregation.rows import matched
 from cepkit.errors import LimitError
 from cepkit.routes import detected
@@ -55,18 +54,3 @@ def test_pairs_that_do_not_fit_are_refused_and_not_kept(monkeypatch, emit):
         ck.aggregate(stream(KINDS), f"{TRIPLES} WITHIN 140 s", emit=emit, method="detect")
     assert "matches, which need" in error.value.found
     assert "emit='total'" in error.value.hint
-
-
-def test_the_baseline_keeps_one_sum_for_each_start():
-    class Counting:
-        zero, one = 0, 1
-        plus, times = staticmethod(lambda x, y: x + y), staticmethod(lambda x, y: x * y)
-
-    state = TwoStep(Counting, 3, None)
-    for ts in range(20):
-        state.extend(1, ts, 1)
-    for ts in range(20, 40):
-        state.extend(2, ts, 1)
-    assert [state.complete(ts, 1) for ts in (40, 41)] == [400, 400]
-    assert state.live() == 800
-    assert len(state._sums) == 20

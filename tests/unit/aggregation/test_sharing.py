@@ -258,11 +258,11 @@ def test_an_event_can_complete_one_query_and_spoil_another(share: Shared) -> Non
 @pytest.mark.parametrize(
     ("pattern", "method", "error", "found"),
     [
-        ("PATTERN SEQ(A a, B b) AGG COUT", "auto", PatternError, "'COUT' is no aggregate"),
+        ("PATTERN SEQ(A a, B b) AGG COUT", "auto", PatternError, "'COUT' is not an aggregate"),
         ("PATTERN SEQ(A a, B b) AGG SUM(a.y)", "auto", PatternError, "no column 'y'"),
         ("PATTERN SEQ(A a, B b)", "auto", PatternError, "has no AGG"),
         ("PATTERN SEQ(A a, B b) AGG COUNT GROUP BY ts", "auto", PatternError, "GROUP BY 'ts'"),
-        ("PATTERN AND(A a, B b) AGG COUNT", "a-seq", UnsupportedError, "AND is no sequence"),
+        ("PATTERN AND(A a, B b) AGG COUNT", "a-seq", UnsupportedError, "AND is not a sequence"),
         (3, "auto", PatternError, "a pattern of the type int"),
     ],
 )
@@ -283,7 +283,7 @@ def test_what_is_no_stream_is_no_fault_of_a_query() -> None:
     frame: Any = pd.DataFrame({"ts": [1], "kind": ["A"]})
     with pytest.raises(StreamError) as caught:
         ck.aggregate(frame, asked("SEQ(A a, B b)", "SEQ(A a, B b, C c)"))
-    assert str(caught.value).startswith("a DataFrame where a stream belongs")
+    assert str(caught.value).startswith("a DataFrame instead of a stream")
 
 
 def test_costs_are_explained_where_there_are_any() -> None:

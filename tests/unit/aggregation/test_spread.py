@@ -13,7 +13,7 @@ import pytest
 import cepkit as ck
 from cepkit.aggregation.methods import running
 from cepkit.pattern.builder import event, fn, kl, seq, var
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from tests.cells import Cut, aggregate_in_cells
 from tests.unit.aggregation.cases import METHODS, stream, values
 

@@ -7,7 +7,8 @@ import pytest
 
 import cepkit as ck
 from cepkit.errors import UnsupportedError
-from cepkit.pattern import builder, checks, parser
+from cepkit.pattern import builder, checks
+from cepkit.pattern.parsing import parser
 
 TEXT = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 10 seconds"
 EVENTS = pd.DataFrame(

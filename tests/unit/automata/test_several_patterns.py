@@ -307,7 +307,7 @@ def test_what_one_mechanism_cannot_do_is_refused_by_name() -> None:
         with pytest.raises(UnsupportedError, match=f"'{name}' takes one pattern") as told:
             together(EVENTS, BOTH, None, name)
         assert "chain-nfa, evaluation-tree" in str(told.value)
-    with pytest.raises(UnsupportedError, match="of several patterns"):
+    with pytest.raises(UnsupportedError, match="with several patterns"):
         ck.simulate(stream(EVENTS), BOTH, adapt="static")
     with pytest.raises(PlanError, match="follows an order") as wrong:
         together(EVENTS, BOTH, [ORDERS[0], ("x", ("y", "z"))])

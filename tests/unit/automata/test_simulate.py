@@ -27,8 +27,8 @@ def test_mechanisms_that_follow_no_plan_have_none():
     ("mechanism", "plan", "said"),
     [
         ("chain", None, "did you mean 'chain-nfa'"),
-        ("eager-nfa", ["a", "b", "c"], "'eager-nfa' follows no plan"),
-        ("tree-nfa", ["a", "b", "c"], "'tree-nfa' follows no plan"),
+        ("eager-nfa", ["a", "b", "c"], "'eager-nfa' does not follow a plan"),
+        ("tree-nfa", ["a", "b", "c"], "'tree-nfa' does not follow a plan"),
         ("chain-nfa", (("a", "b"), "c"), "'chain-nfa' follows an order"),
         ("chain-nfa", ["a", "b"], "leaves out 'c'"),
     ],
@@ -88,7 +88,7 @@ def test_arrays_are_no_keys_of_partitions():
 
 
 def test_what_is_no_stream_is_refused():
-    with pytest.raises(StreamError, match="a DataFrame where a stream belongs"):
+    with pytest.raises(StreamError, match="a DataFrame instead of a stream"):
         ck.simulate(pd.DataFrame(), EXAMPLE)
 
 

@@ -49,7 +49,7 @@ def test_the_pattern_where_its_file_belongs(refused):
 
 def test_a_pattern_file_that_is_no_text(refused):
     Path("p.cep").write_bytes(b"\xff\xfe\x00")
-    assert "no text in UTF-8" in refused("detect")
+    assert "not a text in UTF-8" in refused("detect")
 
 
 def test_a_missing_column(on_stocks, cepkit, folder):

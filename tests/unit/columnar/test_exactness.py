@@ -13,7 +13,7 @@ import cepkit as ck
 from cepkit.columnar.join import generated, step
 from cepkit.columnar.results.matches import Matches
 from cepkit.pattern.keys import dense_keys, partition_keys
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.policies import Strategy
 from cepkit.plan.checks import as_plan
 from cepkit.stream.columns import MISSING_INTEGER, Column

@@ -23,7 +23,7 @@ from cepkit.errors import (
     StreamError,
     UnsupportedError,
 )
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.stream.warnings import StreamWarning
 
@@ -274,7 +274,7 @@ def test_what_cannot_be_detected_is_refused_before_anything_runs() -> None:
 
 @pytest.mark.parametrize("thing", [None, "text", 3, frame((1, "A", 1))])
 def test_what_is_no_stream_is_refused(thing: object) -> None:
-    with pytest.raises(StreamError, match=r"where a stream belongs"):
+    with pytest.raises(StreamError, match=r"instead of a stream"):
         ck.detect(thing, TEXT)
 
 

@@ -15,7 +15,7 @@ from cepkit.columnar.skip_till_next import detection
 from cepkit.columnar.skip_till_next.programs import search_programs
 from cepkit.pattern.evaluation.functions import registered as functions
 from cepkit.pattern.normal_form import normal_form
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.checks import as_plan
 
 Row = tuple[float, str, float]

@@ -12,7 +12,7 @@ import cepkit as ck
 from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.skip_till_next import batches as next_match_batches
 from cepkit.errors import LimitError
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.checks import as_plan
 
 Row = tuple[float, str, float]

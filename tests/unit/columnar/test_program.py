@@ -9,7 +9,7 @@ from cepkit.columnar.compile.program import Bound, Program
 from cepkit.columnar.compile.query import compile_query
 from cepkit.columnar.slices.cutting import looks_ahead
 from cepkit.pattern.normal_form import normal_form
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.printer import expression_text
 from cepkit.plan.checks import as_plan
 

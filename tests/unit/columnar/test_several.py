@@ -148,7 +148,7 @@ def test_what_is_no_list_of_patterns_says_which(stream, patterns, kind, text):
 
 
 def test_the_stream_comes_first(stream):
-    with pytest.raises(StreamError, match="DataFrame where a stream belongs"):
+    with pytest.raises(StreamError, match="DataFrame instead of a stream"):
         ck.detect(pd.DataFrame(ROWS), [PREFIX])
     with pytest.raises(StreamError, match="swapped"):
         ck.detect([PREFIX], stream)

@@ -8,7 +8,7 @@ import pytest
 
 from cepkit.costs.expectation import Expectation
 from cepkit.pattern.normal_form import normal_form
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.planners.choose import plan_to_run
 from cepkit.statistics.model import Statistics
 

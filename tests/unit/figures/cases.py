@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from cepkit.columnar.results.matches import Matches
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.checks import as_plan
 from cepkit.stream.stream import events
 

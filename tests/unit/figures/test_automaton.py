@@ -8,7 +8,7 @@ from cepkit.figures.diagrams import plan_canvas
 from cepkit.figures.diagrams.pictures import pictures
 from cepkit.figures.kit.canvas import Circle
 from cepkit.figures.kit.svg import to_svg
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.checks import as_plan
 from cepkit.planners.choose import choose_plan
 from cepkit.statistics.model import Statistics

@@ -93,5 +93,5 @@ def test_a_wrong_type_is_told_with_its_place():
     with pytest.raises(CepkitError) as error:
         MechanismTrace.from_json(json.dumps(whole))
     assert str(error.value) == (
-        "this is no trace: counters.stored[2] is '3'\nExpected: a whole number"
+        "this is not a trace: counters.stored[2] is '3'\nExpected: a whole number"
     )

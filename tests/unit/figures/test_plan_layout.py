@@ -11,7 +11,7 @@ from cepkit.figures.diagrams.pictures import pictures
 from cepkit.figures.kit.canvas import Card
 from cepkit.figures.kit.tidy import Node, arranged, width_of_tree
 from cepkit.pattern.normal_form import normal_form
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.nodes import OrderPlan, Pair, Plan, TreePlan
 from cepkit.planners.choose import cost_plan
 from cepkit.statistics.model import Statistics

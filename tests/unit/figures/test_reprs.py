@@ -7,7 +7,7 @@ from cepkit.columnar.results import shown
 from cepkit.columnar.results.frames import to_frame
 from cepkit.figures.kit.texts import cut, fitted, plain, width_of, wrapped
 from cepkit.figures.kit.texts import shown as as_shown
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.planners.choose import choose_plan
 from cepkit.planners.compare import compare_plans
 from cepkit.statistics import Selectivity, Statistics

@@ -46,7 +46,7 @@ def test_odd_names_and_queries_by_themselves():
     found = shared(queries, [(3,), (3, 1), (1, 3), None])
     canvas = layout(found.plan)
     assert_nothing_overlaps(canvas)
-    assert "pattern 4 by itself: AND is no sequence" in texts(canvas)
+    assert "pattern 4 by itself: AND is not a sequence" in texts(canvas)
     figure = ck.draw(found)
     assert "<b>x</b>" not in figure.to_json()
     assert figure.to_json() == draw_several(found).to_json()

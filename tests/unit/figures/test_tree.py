@@ -13,7 +13,7 @@ from cepkit.figures.diagrams.tree import Leaf, nodes_of
 from cepkit.figures.kit.canvas import Card, Line, Text
 from cepkit.figures.kit.strokes import Strokes
 from cepkit.figures.kit.svg import to_svg
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import OrderPlan, Pair, Plan, TreePlan
 from cepkit.planners.choose import choose_plan, cost_plan

@@ -27,7 +27,7 @@ from cepkit.pattern.builder import (
     sum_,
     var,
 )
-from cepkit.pattern.parser import parse, parse_condition
+from cepkit.pattern.parsing.parser import parse, parse_condition
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.terms import expression_of
 
@@ -128,7 +128,7 @@ def test_nothing_is_changed_by_a_further_step():
         (lambda: list(a), None),
         (lambda: a.x < 3 & b.x, "bracket each comparison"),
         (lambda: a.x == None, "is_null"),  # noqa: E711
-        (lambda: a.x < b, "'b' alone is no value"),
+        (lambda: a.x < b, "'b' alone is not a value"),
         (lambda: a.ts < date(2024, 5, 1), "a time is written as a text"),
         (lambda: a.ts < np.datetime64("2024-05-01", "ns") + 1, "a time of whole microseconds"),
         (lambda: a.ts < pd.NaT, "a time of whole microseconds"),
@@ -143,13 +143,13 @@ def test_nothing_is_changed_by_a_further_step():
         (PAIR.within, "window of nothing"),
         (lambda: PAIR.within("4 h", events=3), "both"),
         (lambda: PAIR.strategy("skip-till-next"), "did you mean"),
-        (lambda: PAIR.agg(a.x), "no aggregate"),
+        (lambda: PAIR.agg(a.x), "not an aggregate"),
         (lambda: seq(PAIR.within("1 s"), event("c", "C")), "of its own"),
         (lambda: seq("A a"), "part of a pattern"),
         (lambda: PAIR.where(a.x < NAN).query, "finite"),
-        (lambda: PAIR.where(a.x.is_in([])).query, "list of nothing"),
+        (lambda: PAIR.where(a.x.is_in([])).query, "IN with an empty list"),
         (lambda: seq().query, "SEQ of nothing"),
-        (lambda: PAIR.where(c.x < 3).query, "no variable of the pattern"),
+        (lambda: PAIR.where(c.x < 3).query, "not a variable of the pattern"),
         (lambda: as_query(3), "type int"),
     ],
 )

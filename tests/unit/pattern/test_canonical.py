@@ -8,7 +8,7 @@ import pytest
 
 from cepkit.pattern.canonical import CanonicalEvent, SubPattern, canonical, canonical_event
 from cepkit.pattern.normal_form import normal_form
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 
 
 def form(text: str, *variables: str) -> SubPattern:

@@ -21,7 +21,7 @@ from cepkit.pattern.conditions import (
 )
 from cepkit.pattern.limits import LONGEST_WINDOW
 from cepkit.pattern.nodes import Event, Kleene, Seq
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.policies import CountWindow, TimeWindow
 from cepkit.pattern.query import Query
 
@@ -43,7 +43,7 @@ def _long_sum(terms: int) -> Arithmetic:
         (Query(A, AllOf(())), "AND of 0 conditions"),
         (Query(A, AnyOf((LOW,))), "OR of 1 condition"),
         (Query(A, AllOf((LOW, AllOf((LOW,))))), "AND of 1 condition"),
-        (Query(A, InList(Attribute("a", "x"), ())), "list of nothing"),
+        (Query(A, InList(Attribute("a", "x"), ())), "IN with an empty list"),
         (Query(A, Comparison("<", Attribute("a", "x"), Literal(float("nan")))), "constant nan"),
         (Query(A, Comparison("<", Attribute("a", "x"), Literal(float("inf")))), "constant inf"),
         (Query(A, Comparison("<", Attribute("a", "x"), Literal(2**63))), "64 bits"),
@@ -58,7 +58,7 @@ def _long_sum(terms: int) -> Arithmetic:
         (Query(A, window=CountWindow(0)), "window of 0 events"),
         (Query(A, window=CountWindow(10**16)), "1,000,000,000,000,000 events"),
         (Query(Event("", None)), "without a variable"),
-        (Query(Event("a", frozenset())), "no types"),
+        (Query(Event("a", frozenset())), "empty list of types"),
         (Query(Kleene(A, 0)), "bounds"),
     ],
 )
@@ -79,13 +79,13 @@ def test_a_leading_absence_needs_one_event_beside_it():
 
 def test_ors_that_multiply_are_refused_before_they_are_multiplied():
     ors = ", ".join(f"OR(A a{i}, B b{i})" for i in range(200))
-    with pytest.raises(PatternError, match="choices at OR and OPT multiply"):
+    with pytest.raises(PatternError, match="OR and OPT expand"):
         parse(f"PATTERN AND({ors})")
 
 
 def test_a_number_of_choices_too_long_to_write_out_is_told_by_its_digits():
     ors = ", ".join(f"OR(A a{i}, B b{i})" for i in range(3_000))
-    with pytest.raises(PatternError, match=r"multiply to about 10\^903 patterns"):
+    with pytest.raises(PatternError, match=r"expand to about 10\^903 patterns"):
         parse(f"PATTERN AND({ors})")
 
 

@@ -16,7 +16,7 @@ import pytest
 from cepkit.errors import PatternError
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.evaluation.kinds import ValueKind
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 FILES = ("pattern_errors.txt", "kind_errors.txt")

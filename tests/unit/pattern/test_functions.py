@@ -8,7 +8,7 @@ import pytest
 from cepkit.errors import ArgumentError, PatternError
 from cepkit.pattern.evaluation import closures, columns
 from cepkit.pattern.evaluation.functions import registered as functions
-from cepkit.pattern.parser import parse, parse_condition
+from cepkit.pattern.parsing.parser import parse, parse_condition
 from cepkit.pattern.rewrite import without_not
 
 
@@ -18,7 +18,7 @@ def _clean_registry(monkeypatch):
 
 
 def test_a_registered_function_can_be_called():
-    with pytest.raises(PatternError, match="'spread' is no known function"):
+    with pytest.raises(PatternError, match="'spread' is not a known function"):
         parse("PATTERN SEQ(A a, B b) WHERE spread(a.x, b.x) < 3")
     functions.register_function("spread", np.subtract)
     parse("PATTERN SEQ(A a, B b) WHERE spread(a.x, b.x) < 3")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cepkit.pattern.evaluation.kind_checks import kind_of
 from cepkit.pattern.names import RESERVED
-from cepkit.pattern.parser import parse, parse_condition
+from cepkit.pattern.parsing.parser import parse, parse_condition
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "pattern-language.md").read_text("utf-8")

@@ -10,7 +10,7 @@ import pytest
 from cepkit.pattern.conditions import variables_of
 from cepkit.pattern.limits import count_branches
 from cepkit.pattern.normal_form import normal_form
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.printer import expression_text
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cepkit.pattern.conditions import Arithmetic, Attribute, Literal, Negative
-from cepkit.pattern.parser import parse, parse_condition, parse_window
+from cepkit.pattern.parsing.parser import parse, parse_condition, parse_window
 from cepkit.pattern.printer import expression_text, structure_text, to_text
 
 

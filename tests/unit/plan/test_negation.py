@@ -1,7 +1,7 @@
 import pytest
 
 from cepkit.pattern.normal_form import normal_form
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.negation import depends_on
 
 

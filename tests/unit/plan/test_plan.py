@@ -3,6 +3,7 @@ import pickle
 
 import pytest
 
+import cepkit as ck
 from cepkit.errors import PlanError
 from cepkit.plan import ExpectedStep, OrderPlan, Pair, Plan, TreePlan, as_plan, check_plan
 from cepkit.plan.logarithms import from_log, log, log_sum, log_text
@@ -31,7 +32,7 @@ def test_a_plan_of_the_query_is_returned():
         ("ab", "leaves out 'c'"),
         ("", "leaves out 'a'"),
         ("abcc", "names 'c' twice"),
-        ("abd", "'d', which is no variable"),
+        ("abd", "'d', which is not a variable"),
         ("abC", "did you mean 'c'"),
         ("anbc", "'n', which stands under NOT"),
     ],
@@ -157,3 +158,12 @@ def test_what_is_left_out_of_a_tree_leaves_no_hole():
     assert [unit.name for unit in work_of(tree, {"c", "d"})] == ["a", "b"]
     assert [unit.name for unit in work_of(tree, {"a", "c"})] == ["b", "d"]
     assert work_of(tree, {"a", "b", "c", "d"}) == ()
+
+
+def test_a_plan_of_another_pattern_says_of_which():
+    stream = ck.events(ck.sample_stocks(500), time="ts", type="ticker")
+    other = "PATTERN SEQ(MSFT x, GOOG y) WITHIN 5 minutes"
+    known = ck.choose_plan(other, ck.profile(stream, other))
+    with pytest.raises(PlanError, match="not a variable") as caught:
+        ck.detect(stream, "PATTERN SEQ(MSFT a, GOOG b) WITHIN 5 minutes", known)
+    assert caught.value.hint.startswith("the plan was made for another pattern: PATTERN SEQ(MSFT x")

@@ -42,7 +42,7 @@ def test_an_output_profile_changes_what_is_best():
 
 
 def test_nothing_to_weigh_is_refused():
-    with pytest.raises(PlanError, match="nothing to weigh"):
+    with pytest.raises(PlanError, match="no planner or no alpha to compare"):
         weigh(QUERY, RARE_LAST, [], [0])
 
 

@@ -314,7 +314,7 @@ def test_errors_say_which_pattern_and_what_is_expected():
         ck.share_plans([TEXTS["p"], "PATTERN SEQ(A a,"], STATISTICS)
     with pytest.raises(StatisticsError, match=r"pattern 2(.|\n)*the rate of Z"):
         ck.share_plans([TEXTS["p"], "PATTERN SEQ(A a, Z z)"], STATISTICS)
-    with pytest.raises(StatisticsError, match="where statistics belong"):
+    with pytest.raises(StatisticsError, match="instead of statistics"):
         ck.share_plans([TEXTS["p"]], "statistics")
     with pytest.raises(PlanError, match="there is no search 'greedy'"):
         ck.share_plans([TEXTS["p"]], STATISTICS, search="greedy")

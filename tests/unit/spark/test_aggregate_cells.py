@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pytest
 
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.routes.aggregates import EMITS
 from cepkit.stream.schema import Schema
 from tests.cells import Cut, aggregate_in_cells

@@ -10,7 +10,7 @@ from cepkit.columnar.slices.candidates import Owned
 from cepkit.columnar.slices.cutting import cutting_clock
 from cepkit.errors import StreamError
 from cepkit.pattern.normal_form import normal_form
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.spark.cells.keys import Key, common_key, key_hashes

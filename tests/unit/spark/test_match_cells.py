@@ -13,12 +13,12 @@ from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.results.plans import PlansInForce
 from cepkit.columnar.slices.plans import SliceWork
 from cepkit.costs import WORK
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.checks import as_plan
 from cepkit.planners.choose import choose_plan
 from cepkit.spark.matches.detect import scan_for
 from cepkit.spark.matches.sinks import CountsSink, MatchesSink
-from cepkit.statistics.estimate import estimate
+from cepkit.statistics.measuring.estimate import estimate
 from cepkit.stream.schema import Schema
 from cepkit.stream.stream import events
 from tests.cells import Cut, in_cells, stream_of

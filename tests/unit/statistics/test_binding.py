@@ -16,7 +16,8 @@ import cepkit as ck
 from cepkit.errors import PatternError, StatisticsError
 from cepkit.pattern.builder import event, seq
 from cepkit.pattern.normal_form import normal_form
-from cepkit.statistics import Statistics, estimate
+from cepkit.statistics import Statistics
+from cepkit.statistics.measuring import estimate
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.stream import Stream
 from tests.disguise import disguised
@@ -183,7 +184,7 @@ def test_files_without_patterns_are_by_name(stream: Stream) -> None:
         ({"pattern": "PATTERN SEQ(A z)"}, "no rate of a variable 'z'"),
         ({"pattern": "PATTERN SEQ(A a) WHERE gone(a.x) > 1"}, "register"),
         ({"pattern": 3}, "pattern"),
-        ({"pattern": None}, "not all of these are known"),
+        ({"pattern": None}, "do not know their pattern"),
         ({"others": {}}, "others"),
     ],
 )

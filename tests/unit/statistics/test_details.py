@@ -161,7 +161,7 @@ def test_a_forecast_that_no_float_holds() -> None:
 
 
 def test_without_statistics_nothing_is_foretold() -> None:
-    from cepkit.pattern.parser import parse
+    from cepkit.pattern.parsing.parser import parse
     from cepkit.plan.checks import as_plan
 
     assert as_plan(None, parse(TEXT)).forecast is None

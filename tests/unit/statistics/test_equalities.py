@@ -14,10 +14,10 @@ from cepkit.costs.contract import query_cost
 from cepkit.costs.steps import expected_steps
 from cepkit.costs.work import WORK
 from cepkit.pattern.normal_form import normal_form
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.nodes import OrderPlan
 from cepkit.statistics import Equality, Selectivity
-from cepkit.statistics.estimate import combine, estimate, tally_slice
+from cepkit.statistics.measuring.estimate import combine, estimate, tally_slice
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.stream_counts import attributes_read, count_stream
 from cepkit.stream.columns import EventColumns

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.statistics import slice_events
-from cepkit.statistics.estimate import combine, estimate, tally_slice
+from cepkit.statistics.measuring.estimate import combine, estimate, tally_slice
 from cepkit.statistics.stream_counts import attributes_read, count_stream
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import events

@@ -17,8 +17,8 @@ from cepkit.columnar.results.matches import Matches
 from cepkit.pattern.canonical import canonical_event
 from cepkit.pattern.normal_form import normal_form
 from cepkit.plan.nodes import OrderPlan, Plan
-from cepkit.statistics.estimate import estimate
-from cepkit.statistics.joins import JoinSampling, joined_variables
+from cepkit.statistics.measuring.estimate import estimate
+from cepkit.statistics.measuring.joins import JoinSampling, joined_variables
 from cepkit.statistics.slice_events import Events
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.stream import Stream

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import cepkit as ck
 from cepkit.errors import StatisticsError
-from cepkit.statistics.online import OnlineStatistics, SlidingCount
+from cepkit.statistics.measuring.online import OnlineStatistics, SlidingCount
 
 SECOND = 1_000_000
 

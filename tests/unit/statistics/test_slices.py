@@ -11,9 +11,9 @@ import pytest
 
 import cepkit as ck
 from cepkit.planners import choose
-from cepkit.statistics.estimate import estimate
+from cepkit.statistics.measuring.estimate import estimate
+from cepkit.statistics.measuring.slices import estimate_by_slices
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.slices import estimate_by_slices
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.generators import zipf_events
 from cepkit.stream.stream import Stream

@@ -12,10 +12,10 @@ import pytest
 
 from cepkit.columnar.results.matches import Matches
 from cepkit.errors import ArgumentError, StreamError
-from cepkit.pattern.parser import parse
+from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.nodes import OrderPlan, Plan
-from cepkit.stream.arrival import arrival_numbers
 from cepkit.stream.columns import Dropped
+from cepkit.stream.reading.arrival import arrival_numbers
 from cepkit.stream.stream import events
 
 DAY = dt.date(2024, 2, 28)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cepkit.errors import LimitError, StreamError
 from cepkit.stream import MISSING_INTEGER, Dropped, Schema, event_columns
-from cepkit.stream.ingest import attribute
+from cepkit.stream.reading.ingest import attribute
 
 SCHEMA = Schema("ts", "kind", unit="us")
 
@@ -204,7 +204,7 @@ def test_times_as_attributes_know_the_zone():
     [
         ([1, 2], "s"),
         ([1000.0, 2000.0], "ms"),
-        (["1970-01-01T00:00:01", "1970-01-01 00:00:02Z"], None),
+        (["1970-01-01T00:00:01Z", "1970-01-01 00:00:02+00:00"], None),
     ],
 )
 def test_the_time_column_is_a_time_in_conditions_whatever_it_holds(times, unit):

@@ -36,7 +36,7 @@ def test_both_are_for_streaming_frames():
     assert check_lateness(True, "1 s", "1 day") == Lateness(1_000_000, 86_400_000_000)
     assert check_lateness(False, None, None) is None
     for lateness, ahead in (("1 s", None), (None, "1 s")):
-        with pytest.raises(StreamError, match="events that are all there"):
+        with pytest.raises(StreamError, match="events that are not a streaming"):
             check_lateness(False, lateness, ahead)
 
 

@@ -10,7 +10,8 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 from cepkit.errors import StreamError
-from cepkit.stream import events, readers
+from cepkit.stream import events
+from cepkit.stream.reading import readers
 
 TEXT = "ts,kind,x\n2024-01-01T00:00:00,B,1\n2024-01-01T00:00:02,A,\n2024-01-01T00:00:01,,3\n"
 

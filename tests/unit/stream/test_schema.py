@@ -38,7 +38,7 @@ def test_known_zones_are_taken(zone):
 
 @pytest.mark.parametrize("zone", ["Europe/Kopenhagen", "", "../etc/passwd", "+2", "+25:00", 5])
 def test_unknown_zones_are_refused(zone):
-    with pytest.raises(StreamError, match="no known time zone"):
+    with pytest.raises(StreamError, match="not a known time zone"):
         Schema("ts", "kind", timezone=zone)
 
 

@@ -264,3 +264,14 @@ def test_categories_of_intervals_are_carried():
     stream = events(frame, time="t", type="k", unit="s")
     kept = stream.columns(()).source.to_pandas()["x"]
     assert kept.tolist() == [pd.Interval(0, 5), pd.Interval(5, 10)]
+
+
+def test_a_list_of_dictionaries_has_the_columns_of_all_rows():
+    rows = [{"ts": 1, "kind": "A"}, {"ts": 2, "kind": "B", "x": 4.5}, {"kind": "A", "ts": 3}]
+    columns = events(rows, time="ts", type="kind", unit="s").columns()
+    assert columns.type_names == ("A", "B")
+    assert columns.attributes["x"].has_missing
+    with pytest.raises(StreamError, match="the values of 'ts' cannot be read"):
+        events([{"ts": 1, "kind": "A"}, {"ts": "now", "kind": "B"}], time="ts", type="kind")
+    with pytest.raises(StreamError, match="a list of dictionaries"):
+        events([], time="ts", type="kind")

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from cepkit.errors import StreamError
 from cepkit.stream import MISSING_INTEGER
-from cepkit.stream.time_zones import instants
-from cepkit.stream.times import microseconds
+from cepkit.stream.reading.time_zones import instants
+from cepkit.stream.reading.times import microseconds
 
 EPOCH = dt.datetime(1970, 1, 1)
 EPOCH_UTC = EPOCH.replace(tzinfo=dt.UTC)
@@ -297,3 +297,12 @@ def test_a_text_that_is_no_time_is_shown_with_its_row(text):
         one(pa.array(texts))
     assert f"{text!r} in row 3" in str(error.value)
     assert "to_datetime" in str(error.value)
+
+
+def test_texts_with_and_without_a_zone_need_to_know_which():
+    mixed = pa.array(["2024-03-01T10:00Z", None, "2024-03-01 09:00", "NaT"])
+    with pytest.raises(StreamError, match="'2024-03-01 09:00' in row 2, which names no") as caught:
+        microseconds(mixed, "t")
+    assert "timezone=" in str(caught.value.hint)
+    read = microseconds(mixed, "t", timezone="+01:00")
+    assert read[0] - read[2] == 2 * 3600 * 10**6

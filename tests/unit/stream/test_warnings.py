@@ -68,3 +68,32 @@ def test_a_long_pattern_is_one_short_line() -> None:
     assert told.startswith(f"{DROPPED} (PATTERN SEQ(A a0, A a1, ")
     assert told.endswith("…)")
     assert len(told) < 160
+
+
+def test_numbers_that_are_compared_as_texts():
+    frame = pd.DataFrame(
+        {"ts": [0, 1, 2], "type": ["A", "B", "C"], "price": ["9", "10", "11"], "code": list("9ab")}
+    )
+    stream = ck.events(frame, time="ts", type="type", unit="s")
+    with pytest.warns(StreamWarning, match="'price' holds numbers as texts.*'11' < '9'"):
+        ck.detect(stream, "PATTERN SEQ(A a, B b) WHERE a.price < b.price WITHIN 9 seconds")
+    for silent in ("a.price = b.price", "a.code < b.code", "length(a.price) < 3"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            ck.detect(stream, f"PATTERN SEQ(A a, B b) WHERE {silent} WITHIN 9 seconds")
+    padded = ck.events(
+        frame.assign(price=["09", "10", "11"]), time="ts", type="type", unit="s"
+    )  # in the order of the numbers
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ck.detect(padded, "PATTERN SEQ(A a, B b) WHERE a.price < b.price WITHIN 9 seconds")
+
+
+def test_a_pattern_without_a_window_over_a_large_stream():
+    stream = ck.events(ck.sample_stocks(20_000), time="ts", type="ticker")
+    with pytest.warns(StreamWarning, match="without WITHIN matches events however far apart: some"):
+        ck.detect(stream, "PATTERN SEQ(MSFT a, GOOG b, MSFT c)")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ck.detect(stream, "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 second")
+        ck.detect(stream.head(100), "PATTERN SEQ(MSFT a, GOOG b)")

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
-from cepkit.pattern.parser import read_so_far
+from cepkit.pattern.parsing.parser import read_so_far
 from cepkit_widgets import PatternEditor
 from cepkit_widgets.kit.parts import Suggestions, editor, progress_bar
 from cepkit_widgets.kit.work import Work

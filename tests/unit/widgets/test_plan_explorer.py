@@ -219,7 +219,7 @@ def test_both_plans_run_on_the_sample(stream):
     [
         ({"set": "rate:zz", "value": "3"}, "there is no"),
         ({"do": "choose", "value": "no-planner"}, "no plan of"),
-        ({"do": "run"}, "no stream is given"),
+        ({"do": "run"}, "run=True without a stream"),
         ({"set": "cost", "value": "<i>"}, "there is no cost model"),
         ({"set": "rate:a", "value": "much"}, "could not convert"),
         ({"set": "rate:a", "value": "nan"}, "rate of A a is nan"),
@@ -240,7 +240,7 @@ def test_a_wrong_input_becomes_the_text_of_its_error(message, words):
     ("arguments", "words"),
     [
         (("PATTERN SEQ(A a,", KNOWN), "Hint"),
-        ((TEXT, "statistics"), "where statistics belong"),
+        ((TEXT, "statistics"), "instead of statistics"),
         ((TEXT.replace("C c", "D d").replace("c.x", "d.x"), KNOWN), "d"),
     ],
 )

@@ -86,9 +86,7 @@ def button(
     """Return a button.
 
     Args:
-        action: What it does.
         text: What stands on it.
-        value: What with.
         label: Its whole name, where the text on it does not say it.
         pressed: Whether it is down, of one that stays down.
         disabled: Whether it does nothing now.

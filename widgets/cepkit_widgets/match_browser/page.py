@@ -42,8 +42,6 @@ def browser_html(
     """Return the browser as HTML.
 
     Args:
-        state: What is looked at.
-        known: The matches.
         order: The numbers of those that are seen, in the order of the table.
         looker: Looks at a match closely.
         width: The room, in pixels.

@@ -12,7 +12,7 @@ from cepkit.pattern import conditions as c
 from cepkit.pattern.checks import check, check_attributes
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.evaluation.kind_checks import check_condition
-from cepkit.pattern.parser import parse_condition
+from cepkit.pattern.parsing.parser import parse_condition
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
 from cepkit.stream.columns import Column
@@ -105,7 +105,6 @@ def order_of(state: BrowserState, known: KnownMatches) -> Ints:
     """Return the numbers of the matches that are seen, in the order of the table.
 
     Args:
-        state: What is wanted.
         known: The matches; as many are found as the state wants.
 
     Raises:

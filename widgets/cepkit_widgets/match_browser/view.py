@@ -157,7 +157,7 @@ class MatchBrowser(App):
                 number = int(name.removeprefix("mark:"))
                 self.state = state.toggled(number)
             case _:
-                raise ArgumentError(f"there is nothing to do called '{name}'")
+                raise ArgumentError(f"unknown action '{name}'")
 
     def _there(self) -> KnownMatches:
         if self._known is None:

@@ -13,12 +13,7 @@ from cepkit_widgets.matches.known import KnownMatches
 
 
 def frame_of(known: KnownMatches, numbers: Sequence[int]) -> pd.DataFrame:
-    """Return matches as a table; an attribute of a repeated variable is a list.
-
-    Args:
-        known: The matches.
-        numbers: Which of them.
-    """
+    """Return matches as a table; an attribute of a repeated variable is a list."""
     return frame_of_bindings(known, numbers, [known.binding(number) for number in numbers])
 
 

@@ -15,7 +15,7 @@ from cepkit.columnar.slices.blocks import Members
 from cepkit.errors import StreamError
 from cepkit.pattern.nodes import repeated_in
 from cepkit.stream.columns import Column, EventColumns
-from cepkit.stream.ingest import attribute
+from cepkit.stream.reading.ingest import attribute
 from cepkit.stream.schema import Schema
 
 Ints = npt.NDArray[np.int64]
@@ -65,7 +65,6 @@ class KnownMatches:
 
     Attributes:
         matches: What finds them.
-        columns: The events.
         variables: In the pattern's order.
         repeated: Those of them that bind several events.
         size: How many are known.

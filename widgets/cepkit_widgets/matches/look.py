@@ -54,7 +54,6 @@ class Seen:
     Attributes:
         event: Its number.
         at: Seconds since the first event of the match.
-        lane: The number of its lane.
         variable: What binds it; None where it takes no part in the match.
         text: What it is, in lines.
     """
@@ -88,11 +87,7 @@ class Around:
 
 
 class Looker:
-    """What looks at matches closely; what it needs of the stream it computes once.
-
-    Args:
-        known: The matches.
-    """
+    """What looks at matches closely; what it needs of the stream it computes once."""
 
     def __init__(self, known: KnownMatches) -> None:
         self._known = known

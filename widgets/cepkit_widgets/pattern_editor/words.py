@@ -11,7 +11,7 @@ from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.evaluation.functions import USAGE
 from cepkit.pattern.limits import MAX_CHARACTERS
 from cepkit.pattern.names import RESERVED, attribute_text, name_text, type_text, unquoted
-from cepkit.pattern.parser import read_so_far
+from cepkit.pattern.parsing.parser import read_so_far
 from cepkit.pattern.policies import Strategy
 from cepkit.stream.durations import MICROSECONDS
 from cepkit_widgets.kit.parts import Suggestion, Suggestions

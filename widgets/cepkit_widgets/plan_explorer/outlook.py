@@ -86,7 +86,6 @@ class Outlook:
         """Return the outlook with a plan that stays on a side.
 
         Args:
-            side: Which.
             planner: Whose plan of now; None for what is seen there.
         """
         if side not in SIDES:

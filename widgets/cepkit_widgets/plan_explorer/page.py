@@ -39,7 +39,6 @@ def explorer_html(outlook: Outlook, width: int, *, sample: int, running: bool) -
     """Return the explorer as HTML.
 
     Args:
-        outlook: What is looked at.
         width: The room, in pixels.
         sample: How many events *run both* takes; 0 where there is no stream.
         running: Whether it runs at the moment.

@@ -60,7 +60,6 @@ class ExplorerState:
 
     Attributes:
         query: The query, with the window that it was written with.
-        measured: Its statistics.
         moved: The numbers that are not as measured, by the names of their parameters.
         cost: The name of the cost model; `BLEND` for the one with an alpha.
     """
@@ -181,7 +180,6 @@ class ExplorerState:
         """Return the logarithm of what a plan costs now.
 
         Args:
-            branches: Its branches.
             as_trees: Whether an order is costed as the tree that leans left.
         """
         plans = [as_tree(plan) for plan in branches] if as_trees else list(branches)

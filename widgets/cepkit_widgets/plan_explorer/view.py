@@ -241,7 +241,7 @@ class PlanExplorer(App):
     def _given(self) -> Stream:
         if self._stream is None:
             raise PlanError(
-                "plans are to be run, and no stream is given",
+                "run=True without a stream",
                 hint="PlanExplorer(pattern, statistics, stream=stream)",
             )
         return self._stream

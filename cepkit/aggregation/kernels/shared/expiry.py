@@ -1,4 +1,4 @@
-"""What expires: STARTs that windows have left behind."""
+"""Expiry of STARTs that the window has left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the loop over several sequences is given, and what it keeps of a key."""
+"""Arguments of the loop over several sequences, and its state for one key."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DONE, MORE_STARTS, MORE_SNAPSHOTS = 0, 1, 2
 
 
 class ForestSteps(NamedTuple):
-    """What the events do, by key and time; of one time the deepest node comes first.
+    """Operations by key and time; at equal times the deepest node comes first.
 
     Attributes:
         ts: int64[operations], the time of each.

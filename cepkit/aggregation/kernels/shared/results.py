@@ -1,4 +1,4 @@
-"""What sequences hold of their live matches, or of those that an event completes."""
+"""The aggregates of a sequence's live matches, or of those that an event completes."""
 
 from __future__ import annotations
 
@@ -127,11 +127,9 @@ def write_lanes(
     Args:
         w: The forest.
         s: What is kept of the key.
-        to: What is written.
         q: The sequence.
         node: How far the matches' last piece has come; -1: to its next START.
         event: The event that completes them; -1: they are complete.
-        matches: How many there are.
         moment: Which moment of the sequence it is.
         expiry: Whether it is a moment of expiry.
     """

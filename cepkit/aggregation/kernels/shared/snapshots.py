@@ -1,4 +1,4 @@
-"""Snapshots: what comes before a piece, as it is at each of its STARTs."""
+"""Snapshots: the counts of the pieces before, taken at each START of a piece."""
 
 from __future__ import annotations
 
@@ -56,7 +56,6 @@ def _save(w: Wiring, s: State, link: int, mine: np.uintp, top: int, live: int) -
     Args:
         w: The forest.
         s: What is kept of the key.
-        link: The link.
         mine: Where it is noted.
         top: Where the snapshot begins.
         live: How many live STARTs of the whole there are.

@@ -1,4 +1,4 @@
-"""What a function or an operator of conditions is: what it takes and gives, and how it is computed.
+"""The contract of functions and operators: what they take, give and compute.
 
 Its form says what there is to compute with; each evaluator makes its own of it. What is computed of
 a missing value is missing: no form of texts or integers is given one, and floats give NaN of NaN.
@@ -20,7 +20,7 @@ there is a form of whole numbers."""
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """How 64-bit integers are computed with: integers, times and durations, so that they are exact.
+    """Exact arithmetic on 64-bit integers: integers, times and durations.
 
     Attributes:
         column: Of int64 columns.

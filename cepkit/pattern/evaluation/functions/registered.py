@@ -1,4 +1,4 @@
-"""The functions that users register, and what a node of a condition computes with."""
+"""Functions that users register, and the look-up of a node's function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clock readings to instants, as Spark and java.time do it.
+"""Local times to instants, as Spark and java.time convert them.
 
 A reading that the clocks showed twice (autumn) is the earlier of the two instants. One that they
 never showed (spring) is moved forward by the length of the gap: 02:30 becomes 03:30.

@@ -1,4 +1,4 @@
-"""What streams are made of: pandas and Spark DataFrames, Arrow tables, files.
+"""Sources of streams: pandas and Spark DataFrames, Arrow tables, files.
 
 Whatever holds the rows, a column is an Arrow column to all who judge or read it. Of Spark only the
 types of the columns are asked here; the rows stay there.
@@ -7,16 +7,16 @@ types of the columns are asked here; the rows stay there.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from cepkit.errors import StreamError
-from cepkit.stream import readers
 from cepkit.stream.paths import path_of
-from cepkit.stream.plain import plain
+from cepkit.stream.reading import readers
+from cepkit.stream.reading.plain import plain
 
 _SPARK_TYPES: Mapping[str, pa.DataType] = {
     "tinyint": pa.int8(),
@@ -65,7 +65,7 @@ def is_pandas(source: object) -> bool:
 
 
 def accepted(source: Any) -> Any:
-    """Return what a stream reads: the DataFrame, Arrow table or path that is given.
+    """Return what a stream reads: a DataFrame, an Arrow table or a path.
 
     Raises:
         StreamError: It is none of these.
@@ -76,12 +76,37 @@ def accepted(source: Any) -> Any:
         return path_of(source, StreamError)
     if isinstance(source, pa.RecordBatch) or hasattr(source, "__arrow_c_stream__"):
         return pa.table(source)
-    pandas_on_spark = type(source).__module__.startswith("pyspark.pandas")
+    if isinstance(source, list | tuple) and source and all(isinstance(r, dict) for r in source):
+        return _of_rows(source)
+    module = type(source).__module__
+    hints = {
+        "pyspark.pandas": "call .to_spark() on it",
+        "polars.lazyframe": "call .collect() on it",
+    }
     raise StreamError(
-        f"a stream from {type(source).__module__}.{type(source).__name__}",
-        expected="a pandas or Spark DataFrame, an Arrow table, or a path",
-        hint="call .to_spark() on it" if pandas_on_spark else None,
+        f"a stream from {module}.{type(source).__name__}",
+        expected="a pandas, Polars or Spark DataFrame, an Arrow table, a list of dictionaries, or a"
+        " path",
+        hint=next((hint for name, hint in hints.items() if module.startswith(name)), None),
     )
+
+
+def _of_rows(rows: Sequence[dict[Any, Any]]) -> pa.Table:
+    """Return rows as a table with the columns of all of them.
+
+    Raises:
+        StreamError: Arrow has no type for the values of a column.
+    """
+    columns = {}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        try:
+            columns[str(name)] = pa.array([row.get(name) for row in rows])
+        except _UNREADABLE as error:
+            raise StreamError(
+                f"the values of '{name}' cannot be read: {error}",
+                expected="values of one type under each name",
+            ) from error
+    return pa.table(columns)
 
 
 def column_names(source: Any) -> tuple[str, ...]:

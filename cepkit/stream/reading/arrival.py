@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepkit.errors import StreamError
-from cepkit.stream.arrow import ArrowColumn, described, single
+from cepkit.stream.reading.arrow import ArrowColumn, described, single
 
 Integers = npt.NDArray[np.int64]
 
@@ -77,7 +77,6 @@ def refuse_missing(name: str, missing: int, events: int) -> None:
     Args:
         name: The column's name.
         missing: How many events have no value there.
-        events: How many there are.
 
     Raises:
         StreamError: `missing` is not 0.

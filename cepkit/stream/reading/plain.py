@@ -1,4 +1,4 @@
-"""Arrow columns in the types that all else reads and Arrow's functions know.
+"""Arrow columns converted to a few plain types.
 
 | Arrow | becomes |
 |---|---|
@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepkit.errors import StreamError
-from cepkit.stream.arrow import described, is_text
+from cepkit.stream.reading.arrow import described, is_text
 
 _MOST_DIGITS = 76
 
@@ -116,7 +116,7 @@ def _check_zone(zone: str, name: str) -> None:
         zoneinfo.ZoneInfo(zone)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         raise StreamError(
-            f"the column '{name}' holds times in the zone '{zone}', which is no known time zone",
+            f"the column '{name}' holds times in the zone '{zone}', which is not a known time zone",
             expected="an IANA name such as Europe/Copenhagen, or an offset such as +02:00",
             hint="convert the column, or leave it out by columns=",
         ) from None

@@ -26,10 +26,10 @@ from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch, written_branches
 from cepkit.pattern.query import Query
 from cepkit.statistics.binding import measured_form
-from cepkit.statistics.joins import Part, joined_variables, sampled_joins
 from cepkit.statistics.links import links_of
+from cepkit.statistics.measuring.joins import Part, joined_variables, sampled_joins
+from cepkit.statistics.measuring.sampling import Slice, Tally, linked, sampled
 from cepkit.statistics.model import Statistics
-from cepkit.statistics.sampling import Slice, Tally, linked, sampled
 from cepkit.statistics.selectivity import Equality, Joined, Selectivity
 from cepkit.statistics.slice_events import Events, Rows
 from cepkit.statistics.stream_counts import StreamCounts, count_stream
@@ -51,7 +51,6 @@ def tally_slice(
 
     Args:
         columns: The events, with the attributes of `attributes_read`.
-        query: The pattern.
         seed: Of the draws; the same seed on the same events gives the same numbers.
         sample: Combinations to draw for each set of variables.
         owned: The first and the last microsecond of the slice; None: of the events. Events up to
@@ -96,7 +95,6 @@ def combine(
     zero would make every plan free.
 
     Args:
-        query: The pattern.
         counts: The whole stream.
         slices: The tallies of each measured slice; each weighs as much as it has combinations.
         partial: Whether there are other slices, which were not measured.
@@ -153,7 +151,6 @@ def estimate(
 
     Args:
         columns: The events, with the attributes of `attributes_read`.
-        query: The pattern.
         seed: Of the sample.
         details: Whether to count what plans do not need as well: keys, times, what is missing
             and what is late.
@@ -181,7 +178,6 @@ def joins_of(
 
     Args:
         columns: The whole stream, or part of it, with the attributes of `attributes_read`.
-        query: The pattern.
         statistics: Its selectivities.
         seed: Of the draws.
         part: What part; None: the whole stream.

@@ -1,4 +1,4 @@
-"""What a reader of a wrong pattern text is told: the place, what it found, what would be right."""
+"""Syntax errors of patterns: the place, the word there, and what could follow."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ class _Report:
         elif "'" not in name:
             expected += ", or a text"
         return PatternSyntaxError(
-            f"{word[0]} alone is no value",
+            f"{word[0]} alone is not a value",
             expected=expected,
             hint=f"texts stand in single quotes: '{name}'" if word[0][0] == '"' else None,
             span=Span(self.text, *word.span()),
@@ -299,7 +299,7 @@ class _Report:
             yield f"a pattern begins with PATTERN, as in {_EXAMPLE}"
 
     def _durations(self) -> Iterator[str]:
-        """A number with what is no unit of time, or a second number behind the unit."""
+        """A number with what is not a unit of time, or a second number behind the unit."""
         word = self.word.lower()
         if "DURATION_UNIT" in self.accepts and is_word(word) and word not in UNITS:
             counted = "only WITHIN counts events" if word in ("event", "events") else None

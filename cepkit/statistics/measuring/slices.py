@@ -1,4 +1,4 @@
-"""Statistics by a few random slices of a stream: planning that costs less than it saves.
+"""Statistics from a few random slices of a stream.
 
 The slices are put one after another as a stream of their own, too far apart for a window to hold
 events of two of them, with nothing but the events that the pattern can take, and measured
@@ -21,8 +21,8 @@ from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import written_branches
 from cepkit.pattern.policies import TimeWindow
 from cepkit.pattern.query import Query
-from cepkit.statistics.estimate import combine, estimate, joins_of, tally_slice
-from cepkit.statistics.joins import Part
+from cepkit.statistics.measuring.estimate import combine, estimate, joins_of, tally_slice
+from cepkit.statistics.measuring.joins import Part
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.slice_events import Events, Held, Rows, has_type, partition_of
 from cepkit.statistics.stream_counts import count_types, types_of_variables
@@ -90,8 +90,6 @@ class _Slices:
         """Return slices of about so many events; None where all may as well be measured.
 
         Args:
-            columns: The stream.
-            query: The pattern.
             seed: Of where they begin.
             size: How many events they have together; more where windows are long.
         """

@@ -1,4 +1,4 @@
-"""Partial matches counted by sampling their joins: of every set of variables, in the whole stream.
+"""Estimates of partial matches by sampling the joins of each set of variables.
 
 A sample of the partial matches of a set is extended by another variable: an index counts the events
 in scope of each, some of the pairs are drawn, and those that satisfy the conditions are the sample
@@ -27,7 +27,7 @@ from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.pattern.rewrite import without_not
-from cepkit.statistics.lookups import Bound, Lookups, Scope
+from cepkit.statistics.measuring.lookups import Bound, Lookups, Scope
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.selectivity import Joined
 from cepkit.statistics.slice_events import Held, Rows, reader
@@ -48,7 +48,7 @@ _LEAST = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What part of a stream is sampled, where it is not all of it.
+    """The part of a stream that is sampled.
 
     Attributes:
         owned: Which events belong to it; partial matches count where their first event does.
@@ -130,7 +130,6 @@ class JoinSampling:
 
     Args:
         columns: The whole stream, or part of it.
-        branch: The branch.
         members: For each of the variables the rows that pass its own conditions, at least one.
         statistics: The rates and selectivities.
         seed: Of the draws.

@@ -18,10 +18,10 @@ from cepkit.errors import PatternError
 from cepkit.pattern.checks import check
 from cepkit.pattern.conditions import Aggregate, Expression
 from cepkit.pattern.limits import refuse_too_deep, refuse_too_much_text
+from cepkit.pattern.parsing.syntax_errors import syntax_error
+from cepkit.pattern.parsing.transformer import NodeBuilder
 from cepkit.pattern.policies import Window
 from cepkit.pattern.query import Query
-from cepkit.pattern.syntax_errors import syntax_error
-from cepkit.pattern.transformer import NodeBuilder
 
 
 def parse(text: str) -> Query:
@@ -94,7 +94,7 @@ def read_so_far(text: str) -> tuple[list[Token], frozenset[str]]:
 
 @lru_cache(maxsize=1)
 def _lark() -> Lark:
-    grammar = resources.files("cepkit.pattern").joinpath("grammar.lark").read_text("utf-8")
+    grammar = resources.files("cepkit.pattern.parsing").joinpath("grammar.lark").read_text("utf-8")
     return Lark(
         grammar,
         parser="lalr",

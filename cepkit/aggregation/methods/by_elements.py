@@ -1,25 +1,70 @@
-"""The window as a product of matrices: cost per event does not depend on how many STARTs live.
+"""Aggregation in plain Python, for aggregates that have no lanes and numbers that have no loop.
 
-An event at position p is the matrix I + E(p-1, p) over prefix lengths, one that must be absent
-after p the matrix I - E(p, p), and what all events of a window make of the empty match is the
-first row of their product. A new event is a column operation, O(length). Expiry is done in one of
-two ways. *Two stacks*: the older part of the window is kept as products of its suffixes, of which
-only first rows are needed, the newer part as one product; when the older part is used up the newer
-one becomes the older, so that each event is turned over once - for any aggregate. *Subtraction*:
-I + E can be inverted, and an expiring event is a row operation - for whole numbers only, and
-without absences. Floats must not be subtracted: the operations amplify rounding without bound.
-
-Source: the matrices are ours; two stacks are a folklore queue, described for sliding windows by
-K. Tangwongsan, M. Hirzel, S. Schneider: Low-Latency Sliding-Window Aggregation, DEBS 2017.
+The window as a product of matrices, as in `kernels/stacks.py`, over the elements of any aggregate.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from cepkit.aggregation.semirings.functions import Element, Semiring
+from cepkit.aggregation.sequence.elements import Records
+from cepkit.aggregation.sequence.operations import Operations
 
 
-class WindowProduct:
-    """Two stacks of one key over elements of any function."""
+def run(
+    operations: Operations,
+    events: Callable[[int, int], Element],
+    function: Semiring,
+) -> Records:
+    """Run over all operations.
+
+    Args:
+        events: Gives the element of an event (its row) at a position.
+        function: The aggregate, the number of matches first (`Together`).
+    """
+    records = Records([], [], [])
+    n = operations.length
+    ts, codes, rows = (a.tolist() for a in (operations.ts, operations.codes, operations.rows))
+    for begin, end in zip(operations.starts[:-1], operations.starts[1:], strict=True):
+        state = _Product(function, n, operations.window)
+        last_start: dict[int, int] = {}
+        for i in range(begin, end):
+            _expire(state, ts[i], last_start, records)
+            code = codes[i]
+            if code % 2:
+                state.end(n - (code + 1) // 2, ts[i])
+                continue
+            position = n - code // 2
+            if position == 1:
+                last_start[ts[i]] = i
+            element = events(position, rows[i])
+            if position < n:
+                state.extend(position, ts[i], element)
+                continue
+            records.new.append(state.complete(ts[i], element))
+            if i + 1 == end or codes[i + 1] != 0 or ts[i + 1] != ts[i]:
+                live = state.live()
+                while len(records.live) < len(records.new):
+                    records.live.append(live)
+        _expire(state, None, last_start, records)
+    return records
+
+
+def _expire(state: _Product, now: int | None, last_start: dict[int, int], records: Records) -> None:
+    """Let expire what does up to a time, one moment after the other; None: all that ever will."""
+    while (moment := state.next_expiry()) is not None and (now is None or moment <= now):
+        before = state.live()
+        oldest = next(iter(last_start))
+        start = last_start.pop(oldest)
+        state.expire(moment)
+        after = state.live()
+        if after[0] != before[0]:
+            records.expired.append((start, after))
+
+
+class _Product:
+    """The window of one key as a product of matrices, on two stacks."""
 
     def __init__(self, function: Semiring, length: int, window: int | None) -> None:
         self._f = function
@@ -65,7 +110,8 @@ class WindowProduct:
 
     def extend(self, position: int, ts: int, element: Element) -> None:
         """Take an event at a position."""
-        self._back.append((ts, position, element))
+        if self._window is not None:
+            self._back.append((ts, position, element))
         for row in self._product:
             longer = self._f.times(row[position - 1], element)
             row[position] = self._f.plus(row[position], longer)
@@ -78,7 +124,8 @@ class WindowProduct:
 
     def end(self, position: int, ts: int) -> None:
         """Take an event that must be absent after a position."""
-        self._back.append((ts, -position, self._f.zero))
+        if self._window is not None:
+            self._back.append((ts, -position, self._f.zero))
         for row in self._product:
             row[position] = self._f.zero
 

@@ -89,7 +89,6 @@ class OnlineStatistics:
     What nobody tries stays as it was known before.
 
     Args:
-        query: The pattern.
         known: What was known before.
         window: The length of the stretch, in microseconds.
         error: How far a count may be off, relatively.
@@ -110,7 +109,6 @@ class OnlineStatistics:
 
         Args:
             ts: Its time in microseconds, not before that of the last one.
-            kind: Its type.
         """
         self._first = ts if self._first is None else self._first
         self._all.add(ts)

@@ -149,7 +149,7 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
             value = Strategy(token.lower())
         except ValueError:
             raise PatternSyntaxError.unknown(
-                f"'{token}' is no strategy", token, Strategy, span=self._span(token)
+                f"'{token}' is not a strategy", token, Strategy, span=self._span(token)
             ) from None
         return ("STRATEGY", "strategy"), value, self._span(meta)
 
@@ -192,7 +192,7 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
     ) -> c.Aggregate:
         if function.lower() not in SET_FUNCTIONS:
             raise PatternSyntaxError(
-                f"'{function}' is no aggregate",
+                f"'{function}' is not an aggregate",
                 expected=NAMES,
                 hint=nearest(function, map(str.upper, AGGREGATES)),
                 span=self._span(function),
@@ -295,7 +295,7 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         for argument in arguments:
             if isinstance(argument, _LoneName):
                 raise PatternSyntaxError(
-                    f"'{argument}' alone is no value",
+                    f"'{argument}' alone is not a value",
                     expected=f"an attribute, as in {name_text(argument)}.price",
                     span=argument.span,
                 )
@@ -312,7 +312,7 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
                 return c.Aggregate(function, variable, name, span)
         other = {"min": "least", "max": "greatest"}.get(function)
         raise PatternSyntaxError(
-            f"{function} of something that is no set of events",
+            f"{function} of something that is not a set of events",
             expected=f"{function}(b{'' if function == 'count' else '.price'}), "
             "where b is a variable under KL",
             hint=f"of several values: {other}(...)" if other and len(arguments) > 1 else None,

@@ -1,4 +1,4 @@
-"""Which events lie in scope of others, as ranges of rows that are sorted by partition and time.
+"""Ranges of events in scope of others, over rows sorted by partition and time.
 
 Scope is what window, order and partition leave. O(n log n) to sort an event's scope, O(log n) for
 each look-up.

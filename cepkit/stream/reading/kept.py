@@ -1,4 +1,4 @@
-"""What a stream keeps of what it has read, so that a file is decoded once.
+"""The columns that a stream has read, kept so that a file is decoded once.
 
 Columns stay in memory as the engine reads them, up to `MOST_KEPT` bytes a stream and no more than a
 quarter of the memory that is free. Before they are used again the file is looked at: one whose size
@@ -18,11 +18,11 @@ import pyarrow as pa
 
 from cepkit.errors import StreamError
 from cepkit.memory import free_memory
-from cepkit.stream import readers, sources
 from cepkit.stream.columns import Column, EventColumns, Later
-from cepkit.stream.ingest import attribute, event_columns
 from cepkit.stream.paths import shown
-from cepkit.stream.plain import plain
+from cepkit.stream.reading import readers, sources
+from cepkit.stream.reading.ingest import attribute, event_columns
+from cepkit.stream.reading.plain import plain
 from cepkit.stream.schema import Schema
 
 MOST_KEPT = 1 << 30
@@ -41,24 +41,27 @@ Mark: TypeAlias = tuple[tuple[object, ...], ...]
 
 @dataclass(eq=False, slots=True)
 class Kept:
-    """The columns that a stream has read of a source that stays as it is.
+    """The columns that a stream has read of an unchanged source.
 
     Attributes:
         mark: Of the source when they were read.
         columns: These; None: nothing is kept.
+        fetched: What was fetched of a Spark DataFrame, of which there are no columns here.
     """
 
     mark: Mark | None = None
     columns: EventColumns | None = None
+    fetched: Any = None
 
     @property
     def size(self) -> int:
         """How many bytes are kept."""
-        return 0 if self.columns is None else _size(self.columns)
+        size = 0 if self.columns is None else _size(self.columns)
+        return size if self.fetched is None else size + int(self.fetched.size)
 
     def forget(self) -> None:
         """Drop everything."""
-        self.mark = self.columns = None
+        self.mark = self.columns = self.fetched = None
 
     def of(self, mark: Mark) -> EventColumns | None:
         """Return what was read of the source as it is."""
@@ -82,7 +85,6 @@ def load(
 
     Args:
         source: A pandas DataFrame, an Arrow table or a path.
-        schema: Which column is what.
         names: The columns of the source.
         required: The attributes.
         kept: What was read before; what is read now is kept there.
@@ -132,7 +134,6 @@ def _by_column(
 
     Args:
         path: Of the files.
-        schema: Which column is what.
         names: The columns of the files.
         lacking: The attributes to read.
         known: The events with other attributes; None: they are to be read as well.

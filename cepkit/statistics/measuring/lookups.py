@@ -69,10 +69,9 @@ class Bound:
 
 
 class Lookups:
-    """What looks up the events that extend partial matches of a branch.
+    """Looks up the events that extend the partial matches of a branch.
 
     Args:
-        columns: The stream.
         branch: Of a window in time, or none.
         members: For each variable the rows that pass its own conditions.
     """

@@ -25,8 +25,8 @@ import pyarrow.dataset as pa_dataset
 import pyarrow.parquet as pa_parquet
 
 from cepkit.errors import StreamError
-from cepkit.stream.arrow import is_text
 from cepkit.stream.paths import cannot_read, check_file, shown, status_of
+from cepkit.stream.reading.arrow import is_text
 
 Format = Literal["csv", "parquet"]
 
@@ -116,7 +116,6 @@ class Data:
     """The files that a path stands for.
 
     Attributes:
-        path: The path.
         format: What they are, all of them.
         files: The files, in the order of their names.
     """

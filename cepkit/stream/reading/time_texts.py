@@ -1,4 +1,4 @@
-"""Times written as texts: ISO 8601 and the ways in which logs and CSV files stray from it."""
+"""Times written as texts: ISO 8601 and its variants in logs and CSV files."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepkit.errors import StreamError
-from cepkit.stream.arrow import ArrowColumn, filled, nulls, single
 from cepkit.stream.columns import MISSING_INTEGER
-from cepkit.stream.time_zones import instants, is_utc
+from cepkit.stream.reading.arrow import ArrowColumn, filled, nulls, single
+from cepkit.stream.reading.time_zones import instants, is_utc
 
 Integers = npt.NDArray[np.int64]
 
@@ -33,16 +33,17 @@ def parse_times(column: ArrowColumn, name: str, timezone: str | None) -> Integer
     """Return the instants that texts name.
 
     Args:
-        column: Texts such as "2024-03-01", "2024-03-01T10:00:00.5Z", "2024-03-01 10:00+01:00";
-            with and without a zone may stand in one column.
+        column: Texts such as "2024-03-01", "2024-03-01T10:00:00.5Z", "2024-03-01 10:00+01:00".
         name: The column's name, for error messages.
-        timezone: The zone of texts that name none; None is UTC.
+        timezone: The zone of texts that name none; None is UTC, and then either all texts name a
+            zone or none does.
 
     Returns:
         int64 microseconds, `MISSING_INTEGER` for null and for texts that stand for it.
 
     Raises:
-        StreamError: A text is no time; the error shows the first and its row.
+        StreamError: A text is no time, or some name a zone and others do not; the error shows the
+            first and its row.
     """
     texts = single(column.cast(pa.large_string()))
     naive = _cast(texts, _NAIVE)
@@ -70,7 +71,24 @@ def parse_times(column: ArrowColumn, name: str, timezone: str | None) -> Integer
             expected="a time such as 2024-03-01T10:00:00, with or without a zone",
             hint=f"convert it first, for example by pandas.to_datetime(df['{name}'], format=...)",
         )
+    if timezone is None:
+        _refuse_a_mixture(texts, without_zone, with_zone, name)
     return np.maximum(_located(naive, timezone), _located(zoned, None))
+
+
+def _refuse_a_mixture(
+    texts: pa.Array, without_zone: pa.Array, with_zone: pa.Array, name: str
+) -> None:
+    rows = [pc.index(pc.is_valid(part), True).as_py() for part in (without_zone, with_zone)]
+    if min(rows) < 0:
+        return
+    first, other = (texts[row].as_py() for row in rows)
+    raise StreamError(
+        f"the time column '{name}' holds {first!r} in row {rows[0]}, which names no time zone, and"
+        f" {other!r} in row {rows[1]}, which does (rows count from 0)",
+        expected="times that all name a zone, or none",
+        hint='events(..., timezone="UTC") says which zone the others mean',
+    )
 
 
 def _cast(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:

@@ -17,7 +17,7 @@ from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.rewrite import without_not
 from cepkit.statistics.links import Link
-from cepkit.statistics.ranges import Pairs, Ranges
+from cepkit.statistics.measuring.ranges import Pairs, Ranges
 from cepkit.statistics.slice_events import Events, Held, Rows, reader
 
 
@@ -62,7 +62,6 @@ class Slice:
     """A branch over the events of a slice, made ready for drawing.
 
     Attributes:
-        events: The events.
         branch: Says order, window and conditions.
         members: For each variable the rows that pass its own conditions.
     """
@@ -129,7 +128,6 @@ def linked(link: Link, part: Slice, rng: np.random.Generator, sample: int) -> Ta
 
     Args:
         link: The two, and what must be equal.
-        part: The slice.
         rng: Of the draws.
         sample: How many, at most.
     """

@@ -12,11 +12,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepkit.errors import StreamError
-from cepkit.stream import arrow
 from cepkit.stream.columns import MISSING_INTEGER
+from cepkit.stream.reading import arrow
+from cepkit.stream.reading.time_texts import parse_times
+from cepkit.stream.reading.time_zones import instants, is_utc
 from cepkit.stream.schema import UNIT_NAMES, UNITS
-from cepkit.stream.time_texts import parse_times
-from cepkit.stream.time_zones import instants, is_utc
 
 Integers = npt.NDArray[np.int64]
 

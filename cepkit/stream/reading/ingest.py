@@ -1,4 +1,4 @@
-"""An Arrow table to the columns that the profile and the engine read.
+"""Arrow tables as event columns.
 
 | Arrow | kind | missing |
 |---|---|---|
@@ -30,12 +30,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepkit.errors import LimitError, StreamError
-from cepkit.stream.arrival import arrival_numbers
-from cepkit.stream.arrow import ArrowColumn, described, filled, is_list, is_number, is_text, single
 from cepkit.stream.columns import MISSING_INTEGER, Column, Dropped, EventColumns, Later
+from cepkit.stream.reading.arrival import arrival_numbers
+from cepkit.stream.reading.arrow import (
+    ArrowColumn,
+    described,
+    filled,
+    is_list,
+    is_number,
+    is_text,
+    single,
+)
+from cepkit.stream.reading.texts import compact, encode, type_codes
+from cepkit.stream.reading.times import durations, microseconds
 from cepkit.stream.schema import Schema
-from cepkit.stream.texts import compact, encode, type_codes
-from cepkit.stream.times import durations, microseconds
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -69,7 +77,6 @@ def event_columns(
 
     Args:
         table: Rows in order of arrival, unless the schema or `arrivals` say when they came.
-        schema: Which column is what.
         attributes: The columns that conditions read; others are carried along untouched.
         arrivals: For each row its arrival number, where it is known already: the rows are some
             events of a larger stream.

@@ -1,4 +1,4 @@
-"""Texts as codes into a sorted dictionary, so that comparing codes compares the texts."""
+"""Texts as codes into a sorted dictionary, which compare as the texts do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepkit.errors import StreamError
-from cepkit.stream.arrow import ArrowColumn, described, filled, is_text, single
+from cepkit.stream.reading.arrow import ArrowColumn, described, filled, is_text, single
 
 Codes = npt.NDArray[np.int32]
 Texts = npt.NDArray[np.object_]

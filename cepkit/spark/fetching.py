@@ -1,0 +1,202 @@
+"""A small Spark stream, fetched into this process: what is tried on it then needs no job.
+
+One job counts what a pattern reads of a DataFrame. Where that is small, another fetches it through
+Arrow, and it is profiled, planned and searched as any local stream. A stream keeps what it has
+fetched until `forget()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from cepkit.errors import LimitError, StreamError
+from cepkit.memory import free_memory
+from cepkit.pattern.policies import CountWindow, Strategy
+from cepkit.pattern.query import Query
+from cepkit.spark.cells.schemas import arrow_columns
+from cepkit.spark.cells.sending import types_of
+from cepkit.spark.passes.extent import row_bytes
+from cepkit.spark.passes.rows import StreamRows, batch_frame
+from cepkit.spark.session.progress import run_with_progress
+from cepkit.stream.stream import Stream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Where: TypeAlias = Literal["auto", "driver", "workers"]
+
+LIMIT = "spark.cepkit.fetch.maxBytes"
+"""The setting of a session that says how much is fetched unasked; 0: nothing."""
+
+MOST_BYTES = 64 * 2**20
+"""What is fetched unasked where the session does not say, as Arrow holds it."""
+
+_SHARE_OF_FREE = 4
+
+Types: TypeAlias = frozenset[str] | None
+"""Those of the events, None for any."""
+
+
+@dataclass(eq=False, slots=True)
+class Fetched:
+    """What a stream keeps of its DataFrame.
+
+    Attributes:
+        part: The events, as a stream in this process; None: nothing was small enough.
+        types: Those of its events.
+        refused: What was too large: columns, types, and the limit.
+    """
+
+    part: Stream | None = None
+    types: Types = None
+    refused: set[tuple[tuple[str, ...], Types, int]] = field(default_factory=set)
+
+    @property
+    def size(self) -> int:
+        """How many bytes are kept."""
+        return 0 if self.part is None else self.part.source.nbytes + self.part.kept.size
+
+    def has(self, columns: Collection[str], types: Types) -> bool:
+        """Return whether the part has some columns of all events of some types."""
+        return (
+            self.part is not None
+            and set(columns) <= set(self.part.column_names)
+            and (self.types is None or (types is not None and types <= self.types))
+        )
+
+
+def fetched(
+    stream: Stream,
+    queries: Sequence[Query],
+    attributes: Collection[str],
+    *,
+    where: Where = "auto",
+    output: bool = True,
+) -> Stream | None:
+    """Return what queries need of a Spark stream, as a stream in this process; None: it is large.
+
+    Args:
+        stream: Events in a Spark DataFrame.
+        queries: The patterns; none: all events are needed.
+        attributes: The columns that are read beside time and type.
+        where: Whether the events are wanted in this process ("driver") or not ("workers").
+        output: Whether the columns of the output are needed as well.
+
+    Raises:
+        LimitError: They are wanted here, and are too many for the free memory.
+        StreamError: There is no such column, or Spark cannot hand it to Python.
+        UnsupportedError: The DataFrame is a stream, or one of Spark Connect.
+    """
+    if where == "workers":
+        return None
+    frame = batch_frame(stream)
+    stream.schema.check(stream.column_names, attributes)
+    schema = stream.schema if output else stream.schema.without_output()
+    columns = schema.needed(stream.column_names, {*attributes, *stream.schema.roles})
+    types = _types(queries)
+    kept = stream.kept.fetched = stream.kept.fetched or Fetched()
+    if kept.has(columns, types):
+        return kept.part
+    most = free_memory() // _SHARE_OF_FREE if where == "driver" else _most(frame)
+    if not most or (columns, types, most) in kept.refused:
+        return None
+    if kept.part is not None:  # one that has both, rather than one after the other for ever
+        known = kept.part.column_names
+        columns = tuple(name for name in stream.column_names if name in {*known, *columns})
+    try:
+        fields = arrow_columns(frame, stream.column_names, columns)
+    except StreamError:
+        if where == "driver" or not output:
+            raise
+        return None  # whoever needs the output will say so
+    size, rows, taken = _measured(stream, fields, types, most)
+    if rows is None:
+        if where == "driver":
+            raise LimitError(
+                f"the events that the pattern needs take some {size / 1e6:,.0f} MB in this process",
+                expected=f"at most {most / 1e6:,.0f} MB, a part of the memory that is free",
+                hint='route="workers" leaves them in Spark',
+            )
+        kept.refused.add((columns, types, most))
+        return None
+    table: pa.Table = run_with_progress(rows.toArrow, "fetching")
+    if len(table.schema) == len(fields):
+        table = table.rename_columns(fields.names).cast(fields)
+    carried = stream.schema.columns
+    own = None if carried is None else tuple(name for name in carried if name in columns)
+    kept.part, kept.types = Stream(table, replace(stream.schema, columns=own), columns), taken
+    return kept.part
+
+
+def _types(queries: Sequence[Query]) -> Types:
+    """Return the types of the events that queries need, None for all."""
+    types = [None if _counts_arrivals(query) else types_of(query) for query in queries]
+    named = [each for each in types if each is not None]
+    return frozenset().union(*named) if types and len(named) == len(types) else None
+
+
+def _counts_arrivals(query: Query) -> bool:
+    contiguous = (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
+    return query.strategy in contiguous or isinstance(query.window, CountWindow)
+
+
+def _most(frame: DataFrame) -> int:
+    said = frame.sparkSession.conf.get(LIMIT, None)
+    limit = int(said) if said is not None and said.isdigit() else MOST_BYTES
+    return min(limit, free_memory() // _SHARE_OF_FREE)
+
+
+def _measured(
+    stream: Stream, fields: pa.Schema, types: Types, most: int
+) -> tuple[float, DataFrame | None, Types]:
+    """Return how large the events are, and the rows to fetch with their types if they fit.
+
+    Args:
+        stream: The stream.
+        fields: The columns that are needed, in Arrow.
+        types: The types that are needed.
+        most: The bytes that fit.
+    """
+    source = StreamRows(stream)
+    # Rows without a time or a type come along to be counted.
+    fits = source.may_have(types) | source.no_type | source.no_time
+    columns = [source.column(name) for name in fields.names]
+    total, relevant = _first(source.rows, F.count(F.lit(1)), F.count_if(fits))
+    each, size = row_bytes(fields), 0.0
+    for number, rows, of in (
+        (total, source.rows, None),
+        (relevant, source.rows.where(fits), types),
+    ):
+        size = number * each
+        if size <= most:
+            size += _extra(rows, columns, fields)
+        if size <= most:
+            return size, rows.select(*columns), of
+    return size, None, None
+
+
+def _extra(rows: DataFrame, columns: Sequence[Column], fields: pa.Schema) -> float:
+    """Return by how much values without a fixed width, such as texts, are wider than thought."""
+    wide = [c for c, one in zip(columns, fields, strict=True) if not _has_width(one.type)]
+    if not wide:
+        return 0.0
+    sums = (F.sum(F.octet_length(column.cast("string"))) for column in wide)
+    return float(sum(size or 0 for size in _first(rows, *sums)))
+
+
+def _has_width(kind: pa.DataType) -> bool:
+    try:
+        return bool(kind.bit_width)
+    except ValueError:
+        return False
+
+
+def _first(rows: DataFrame, *columns: Column) -> Any:
+    look: Callable[[], Any] = rows.agg(*columns).collect
+    return run_with_progress(look, "counting")[0]

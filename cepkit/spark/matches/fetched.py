@@ -1,0 +1,83 @@
+"""The matches among fetched events: found in this process, a Spark DataFrame all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from pyspark.sql.types import StructType
+
+from cepkit.columnar.results.explanation import Explanation
+from cepkit.columnar.results.matches import Matches
+from cepkit.columnar.results.plans import AdaptedExplanation, PlansInForce
+from cepkit.spark.matches.result import SparkMatches
+from cepkit.spark.passes.fetched_frame import FetchedFrame
+from cepkit.stream.columns import Dropped
+from cepkit.stream.stream import Stream
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class FetchedMatches(FetchedFrame, SparkMatches):
+    """The matches in a Spark stream that was small enough to be fetched.
+
+    Args:
+        stream: The stream in Spark.
+        matches: The matches among its events, here.
+        columns: What they are in Spark.
+        workers: Makes the same matches, found by workers.
+    """
+
+    def __init__(
+        self,
+        stream: Stream,
+        matches: Matches,
+        columns: StructType,
+        workers: Callable[[], SparkMatches],
+    ) -> None:
+        order = "; ".join(map(str, matches.plan.branches))
+        events = len(matches.columns)
+        FetchedFrame.__init__(
+            self,
+            matches,
+            columns,
+            stream.source.sparkSession,
+            workers,
+            title=f"Matches of {', '.join(matches.variables)} by the plan {order}",
+            route=f"searched in this process, {events:,} event{'' if events == 1 else 's'} fetched",
+        )
+        self._matches = matches
+        self.query = matches.query
+        self.plan = matches.plan
+        self.most = matches.limit
+        self.variables = matches.variables
+
+    def explain(  # type: ignore[override]
+        self, extended: bool | str | None = None, mode: str | None = None
+    ) -> Explanation | AdaptedExplanation | None:
+        """Return what each step of the plan did, beside what was expected.
+
+        Args:
+            extended: As for any Spark DataFrame: with this or `mode`, Spark's own plan is
+                printed instead.
+            mode: The same.
+        """
+        if extended is not None or mode is not None:
+            FetchedFrame.explain(self, extended, mode)
+            return None
+        return self._matches.explain()
+
+    @property
+    def plans(self) -> PlansInForce:
+        """Which plan was in force when, and why."""
+        return self._matches.plans
+
+    @property
+    def dropped(self) -> Dropped:
+        """The rows without a time or a type, which are no events."""
+        return self._matches.columns.dropped
+
+    def timeline(self, n: int = 50) -> pd.DataFrame:
+        """Return the events of some `n` matches, one row for each event; see `SparkMatches`."""
+        return self._matches.timeline(n)

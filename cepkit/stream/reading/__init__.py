@@ -1,0 +1,1 @@
+"""Files, frames and tables read as events: their columns, types and times."""

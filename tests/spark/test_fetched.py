@@ -1,0 +1,184 @@
+"""Small Spark streams are fetched once, and give what workers give without starting one."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import uuid
+
+import pyarrow as pa
+import pytest
+
+import cepkit as ck
+from cepkit.spark.fetching import LIMIT
+from cepkit.spark.matches.fetched import FetchedMatches
+from tests.spark.kills import contents
+
+PATTERNS = {
+    "SEQ": "PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x WITHIN 20 seconds",
+    "key": 'PATTERN SEQ(A a, B b) WHERE a."the key" = b."the key" WITHIN 20 seconds',
+    "OR": "PATTERN OR(SEQ(A a, B b), AND(B c, C d)) WITHIN 3 seconds",
+    "NOT": "PATTERN SEQ(A a, NOT(B b), C c) WITHIN 10 seconds",
+    "set": "PATTERN SEQ(A a, KL(B b){1,2}, C c) WITHIN 10 seconds",
+    "next": "PATTERN SEQ(A a, B b) WITHIN 9 seconds STRATEGY skip-till-next-match",
+    "strict": "PATTERN SEQ(A a, D b) WITHIN 9 seconds STRATEGY strict-contiguity",
+    "events": "PATTERN SEQ(A a, B b) WITHIN 4 EVENTS",
+    "any": "PATTERN SEQ(A a, ANY b) WITHIN 2 seconds",
+}
+
+
+def rows(count: int = 90) -> pa.Table:
+    """Events with columns of many types; some rows have no time or no type."""
+    begin = dt.datetime(2024, 3, 4, 10, tzinfo=dt.UTC)
+    times = [None if i % 40 == 7 else begin + dt.timedelta(seconds=i) for i in range(count)]
+    return pa.table(
+        {
+            "ts": pa.array(times, pa.timestamp("us", tz="UTC")),
+            "kind": pa.array([None if i % 30 == 5 else "ABCD"[i * 7 % 4] for i in range(count)]),
+            "x": pa.array([i * 31 % 17 / 2 for i in range(count)]),
+            "the key": pa.array([i % 3 for i in range(count)], pa.int16()),
+            "price": pa.array([decimal.Decimal(i) / 4 for i in range(count)], pa.decimal128(9, 2)),
+            "tags": pa.array([[str(i), None] for i in range(count)]),
+        }
+    )
+
+
+@pytest.fixture
+def stream(spark):
+    spark.conf.unset(LIMIT)
+    frame = spark.createDataFrame(rows()).coalesce(1)
+    yield ck.events(frame, time="ts", type="kind")
+    spark.conf.set(LIMIT, "0")
+
+
+def jobs_of(spark, action) -> int:
+    """Return how many jobs an action starts."""
+    context, group = spark.sparkContext, str(uuid.uuid4())
+    context.setJobGroup(group, "counted")
+    try:
+        action()
+        return len(context.statusTracker().getJobIdsForGroup(group))
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)
+
+
+@pytest.mark.filterwarnings("ignore:rows left out")
+@pytest.mark.parametrize("name", PATTERNS)
+def test_matches_are_those_of_the_workers(stream, name):
+    here = ck.detect(stream, PATTERNS[name])
+    there = ck.detect(stream, PATTERNS[name], route="workers")
+    assert isinstance(here, FetchedMatches)
+    assert not isinstance(there, FetchedMatches)
+    assert here.schema == there.schema
+    table, other = here.toArrow(), there.toArrow()
+    assert table.schema == other.schema
+    assert table.num_rows
+    assert contents(table) == contents(other)
+    assert here.count() == there.count() == here.select("match_start").count()
+    assert here.dropped == there.dropped
+    assert str(here.explain()).splitlines()[0] == str(there.explain()).splitlines()[0]
+    assert sorted(here.to_pandas().columns) == sorted(there.to_pandas().columns)
+
+
+@pytest.mark.filterwarnings("ignore:rows left out")
+def test_the_stream_is_fetched_once(spark, stream, capsys):
+    query = PATTERNS["SEQ"]
+    assert jobs_of(spark, lambda: ck.detect(stream, query)) > 0
+
+    def edit():
+        matches = ck.detect(stream, query.replace("20", "15"))
+        assert matches.count() == len(matches.to_pandas()) == matches.toArrow().num_rows
+        matches.explain()
+        ck.profile(stream, query)
+        ck.profile(stream)
+        ck.aggregate(stream, query + " AGG COUNT", emit="total").to_pandas()
+
+    assert jobs_of(spark, edit) == 0
+    assert "kept in memory" in repr(stream)
+    stream.forget()
+    assert "kept in memory" not in repr(stream)
+    matches = ck.detect(stream, query, limit=3)
+    assert "fetched" in matches.route
+    assert len(matches.collect()) == matches.count() == len(matches.take(7)) == 3
+    matches.show(2)
+    assert "only showing top 2 rows" in capsys.readouterr().out
+    assert len(matches.toPandas()) == 3
+    assert len(matches.timeline(2)) == 6
+
+
+@pytest.mark.filterwarnings("ignore:rows left out")
+@pytest.mark.parametrize("emit", ["total", "trigger", "changes"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PATTERN SEQ(A a, B b) WITHIN 9 seconds AGG COUNT, SUM(b.x), MAX(b.x)",
+        'PATTERN SEQ(A a, B b) WHERE a."the key" = b."the key" AGG AVG(a.x) GROUP BY "the key"',
+        "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 9 seconds AGG COUNT",
+    ],
+)
+def test_aggregates_are_those_of_the_workers(spark, stream, text, emit):
+    here = ck.aggregate(stream, text, emit=emit)
+    assert "in this process" in here.route
+    spark.conf.set(LIMIT, "0")
+    stream.forget()
+    there = ck.aggregate(stream, text, emit=emit)
+    assert "in this process" not in there.route
+    assert here.schema == there.schema
+    assert contents(here.toArrow()) == contents(there.toArrow())
+    assert here.count() == there.count()
+    assert (here.method, here.reason) == (there.method, there.reason)
+
+
+@pytest.mark.filterwarnings("ignore:rows left out")
+def test_what_is_large_stays_in_spark(spark, stream):
+    query = PATTERNS["SEQ"]
+    spark.conf.set(LIMIT, "4000")
+    assert not isinstance(ck.detect(stream, query), FetchedMatches)
+    assert isinstance(ck.detect(stream, query, route="driver"), FetchedMatches)
+    stream.forget()
+    spark.conf.set(LIMIT, "12000")  # of the types A and B, but not of all
+    few = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 2 seconds"
+    here = ck.detect(stream, few)
+    assert isinstance(here, FetchedMatches)
+    assert len(here._matches.columns) < 60
+    assert not isinstance(ck.detect(stream, PATTERNS["strict"]), FetchedMatches)
+    assert contents(here.toArrow()) == contents(ck.detect(stream, few, route="workers").toArrow())
+
+
+def test_wide_values_count(spark):
+    spark.conf.set(LIMIT, "100000")
+    try:
+        table = rows(20)
+        table = table.append_column("text", pa.array(["x" * 10_000] * 20))
+        stream = ck.events(spark.createDataFrame(table), time="ts", type="kind")
+        with pytest.warns(UserWarning, match="time"):
+            assert not isinstance(ck.detect(stream, PATTERNS["SEQ"]), FetchedMatches)
+    finally:
+        spark.conf.set(LIMIT, "0")
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"route": "moon"}, "route='moon'"),
+        ({"route": "driver"}, "events that are not in a Spark DataFrame"),
+    ],
+)
+def test_a_route_that_is_none(options, text):
+    stream = ck.events(rows(5), time="ts", type="kind")
+    with pytest.raises(ck.CepkitError, match=text):
+        ck.detect(stream, PATTERNS["SEQ"], **options)
+
+
+def test_a_route_for_several_patterns(stream):
+    with pytest.raises(ck.CepkitError, match="route='driver' for several patterns"):
+        ck.detect(stream, [PATTERNS["SEQ"]], route="driver")
+
+
+def test_an_empty_stream(spark, stream):
+    empty = ck.events(stream.source.limit(0), time="ts", type="kind")
+    with pytest.warns(UserWarning, match="no event"):
+        matches = ck.detect(empty, PATTERNS["SEQ"])
+    assert matches.count() == 0
+    assert matches.collect() == []
+    assert list(matches.to_pandas().columns)
