@@ -12,7 +12,7 @@ APP = """
 import cepkit as ck
 from cepkit_widgets import PatternEditor
 stream = ck.events(ck.sample_stocks(20_000), time="ts", type="ticker")
-app = PatternEditor(stream, "PATTERN SEQ(MSFT a, AAPL b)\\nWITHIN 3 seconds", events=2_000)
+app = PatternEditor(stream, "PATTERN SEQ(MSFT a, GOOG b)\\nWITHIN 3 seconds", events=2_000)
 app
 """
 
@@ -48,7 +48,7 @@ def test_a_pattern_is_written_by_keyboard(lab, page):
     page.keyboard.type("a")
     expect(words.get_by_role("option", name="AND keyword")).to_be_visible()
     app.press("Escape", "Backspace", "Backspace")
-    text = "'PATTERN SEQ(MSFT a, AAPL b)\\nWITHIN 3 seconds\\nWHERE a.price < b.price'"
+    text = "'PATTERN SEQ(MSFT a, GOOG b)\\nWITHIN 3 seconds\\nWHERE a.price < b.price'"
     lab.wait_for(page, "app.text", text)
     assert area.evaluate("e => e.getRootNode().activeElement === e")
     assert page.locator(".jp-Notebook .jp-Cell").count() == cells
@@ -67,7 +67,7 @@ def test_a_pattern_is_written_by_keyboard(lab, page):
 
 def _none_and_endless(lab, page, app):
     area = app.host.get_by_role("textbox", name="pattern")
-    area.fill("PATTERN SEQ(MSFT a, AAPL b) WHERE a.price < 0 WITHIN 3 seconds")
+    area.fill("PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < 0 WITHIN 3 seconds")
     expect(app.host.get_by_text("nothing passes")).to_be_visible()
     assert_fits(app, "none")
     events = ", ".join(f"MSFT {name}" for name in "abcde")
@@ -78,7 +78,7 @@ def _none_and_endless(lab, page, app):
     expect(app.host.get_by_text("stopped after")).to_be_visible()
     expect(app.button("Run on everything")).to_be_enabled()
     assert lab.evaluate(page, "type(app._running.error).__name__") == "'KeyboardInterrupt'"
-    area.fill("PATTERN SEQ(MSFT a, AAPL b) WHER")
+    area.fill("PATTERN SEQ(MSFT a, GOOG b) WHER")
     expect(area).to_have_attribute("aria-invalid", "true")
     assert_fits(app, "wrong")
 

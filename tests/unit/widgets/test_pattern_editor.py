@@ -304,7 +304,7 @@ def test_aggregates_say_what_finds_them():
 @pytest.mark.parametrize("stream", [None, FRAME, "file.csv"])
 def test_what_is_no_stream_is_said(stream):
     app = PatternEditor(stream)
-    assert "where a stream belongs" in app.html
+    assert "instead of a stream" in app.html
     told(app, do="run")
     assert "there is nothing to edit" in app.html
     assert "PatternEditor:" in repr(app)

@@ -212,7 +212,7 @@ def test_no_match_at_all():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((FRAME, PAIRS), "where a stream belongs"),
+        ((FRAME, PAIRS), "instead of a stream"),
         ((STREAM, "PATTERN SEQ(A a"), "ends too early"),
         ((STREAM, "PATTERN SEQ(A a, B b) WHERE a.y > 1"), "y"),
         ((STREAM, "AGG count(*) PATTERN SEQ(A a, B b)"), ""),
