@@ -68,7 +68,7 @@ def test_a_pattern_is_written_by_keyboard(lab, page):
 def _none_and_endless(lab, page, app):
     area = app.host.get_by_role("textbox", name="pattern")
     area.fill("PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < 0 WITHIN 3 seconds")
-    expect(app.host.get_by_text("nothing passes")).to_be_visible()
+    expect(app.host.get_by_text("There is no match")).to_be_visible()
     assert_fits(app, "none")
     events = ", ".join(f"MSFT {name}" for name in "abcde")
     area.fill(f"PATTERN SEQ({events}) WHERE a.price + b.price + c.price + d.price + e.price < 0")

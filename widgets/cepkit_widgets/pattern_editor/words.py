@@ -73,7 +73,8 @@ def completion(
     found = [w for w in _words(kinds, tokens, vocabulary) if folded in w.text.casefold()]
     # Those that begin so before those that have it inside; else the order of the kinds.
     found.sort(key=lambda word: not word.text.casefold().lstrip('"').startswith(folded))
-    if [word.insert for word in found] == [text[begin:end]]:
+    # A whole word needs no other, unless one asks.
+    if not asked and text[begin:end] in [word.insert.strip() for word in found]:
         return nothing
     return Suggestions(tuple(found[:MOST]), begin, end, caret, asked)
 
