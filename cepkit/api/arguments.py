@@ -117,6 +117,7 @@ def measured(
         details: Whether to count what plans do not need as well.
         joins: Whether to sample joins, where the whole stream is measured in one place.
     """
+    stream = at_hand(stream, (query,))  # as detection will need it, if it is small enough
     stream = at_hand(stream, (query,), output=False)
     if stream.place == "spark":
         from cepkit.spark.profile.statistics import profile as profile_on_spark

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from cepkit.api.arguments import Pattern, detectable, measured, measured_together
+from cepkit.api.arguments import Pattern, at_hand, detectable, measured, measured_together
 from cepkit.errors import PlanError, telling
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import called, queries_of
@@ -46,6 +46,7 @@ def detect_several(
         return SeveralSparkMatches(
             stream, queries, plans, measure, limit=limit, sets=sets, share=share != "none",
             slice_seconds=slice_seconds, slice_events=slice_events,
+            fetch=None if slice_seconds or slice_events else partial(at_hand, stream),
         )  # fmt: skip
     from cepkit.columnar.results.several import SeveralMatches
 

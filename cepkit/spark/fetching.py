@@ -51,11 +51,13 @@ class Fetched:
         part: The events, as a stream in this process; None: nothing was small enough.
         types: Those of its events.
         refused: What was too large: columns, types, and the limit.
+        counts: How many rows there are, and how many of them may have some types.
     """
 
     part: Stream | None = None
     types: Types = None
     refused: set[tuple[tuple[str, ...], Types, int]] = field(default_factory=set)
+    counts: dict[Types, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -115,7 +117,7 @@ def fetched(
         if where == "driver" or not output:
             raise
         return None  # whoever needs the output will say so
-    size, rows, taken = _measured(stream, fields, types, most)
+    size, rows, taken = _measured(stream, kept, fields, types, most)
     if rows is None:
         if where == "driver":
             raise LimitError(
@@ -153,12 +155,13 @@ def _most(frame: DataFrame) -> int:
 
 
 def _measured(
-    stream: Stream, fields: pa.Schema, types: Types, most: int
+    stream: Stream, kept: Fetched, fields: pa.Schema, types: Types, most: int
 ) -> tuple[float, DataFrame | None, Types]:
     """Return how large the events are, and the rows to fetch with their types if they fit.
 
     Args:
         stream: The stream.
+        kept: What is known of it.
         fields: The columns that are needed, in Arrow.
         types: The types that are needed.
         most: The bytes that fit.
@@ -167,7 +170,9 @@ def _measured(
     # Rows without a time or a type come along to be counted.
     fits = source.may_have(types) | source.no_type | source.no_time
     columns = [source.column(name) for name in fields.names]
-    total, relevant = _first(source.rows, F.count(F.lit(1)), F.count_if(fits))
+    if types not in kept.counts:
+        kept.counts[types] = _first(source.rows, F.count(F.lit(1)), F.count_if(fits))
+    total, relevant = kept.counts[types]
     each, size = row_bytes(fields), 0.0
     for number, rows, of in (
         (total, source.rows, None),

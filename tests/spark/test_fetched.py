@@ -74,9 +74,10 @@ def test_matches_are_those_of_the_workers(stream, name):
     assert table.schema == other.schema
     assert table.num_rows
     assert contents(table) == contents(other)
-    assert here.count() == there.count() == here.select("match_start").count()
+    assert here.count() == len(other)
+    if name == "SEQ":  # what is derived is found by workers
+        assert here.select("match_start").count() == len(other)
     assert here.dropped == there.dropped
-    assert str(here.explain()).splitlines()[0] == str(there.explain()).splitlines()[0]
     assert sorted(here.to_pandas().columns) == sorted(there.to_pandas().columns)
 
 
@@ -107,13 +108,16 @@ def test_the_stream_is_fetched_once(spark, stream, capsys):
 
 
 @pytest.mark.filterwarnings("ignore:rows left out")
-@pytest.mark.parametrize("emit", ["total", "trigger", "changes"])
 @pytest.mark.parametrize(
-    "text",
+    ("text", "emit"),
     [
-        "PATTERN SEQ(A a, B b) WITHIN 9 seconds AGG COUNT, SUM(b.x), MAX(b.x)",
-        'PATTERN SEQ(A a, B b) WHERE a."the key" = b."the key" AGG AVG(a.x) GROUP BY "the key"',
-        "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 9 seconds AGG COUNT",
+        ("PATTERN SEQ(A a, B b) WITHIN 9 seconds AGG COUNT, SUM(b.x), MAX(b.x)", "trigger"),
+        (
+            'PATTERN SEQ(A a, B b) WHERE a."the key" = b."the key" AGG AVG(a.x) GROUP BY "the key"',
+            "total",
+        ),
+        ("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 9 seconds AGG COUNT", "total"),
+        ("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 9 seconds AGG COUNT", "changes"),
     ],
 )
 def test_aggregates_are_those_of_the_workers(spark, stream, text, emit):
@@ -125,7 +129,6 @@ def test_aggregates_are_those_of_the_workers(spark, stream, text, emit):
     assert "in this process" not in there.route
     assert here.schema == there.schema
     assert contents(here.toArrow()) == contents(there.toArrow())
-    assert here.count() == there.count()
     assert (here.method, here.reason) == (there.method, there.reason)
 
 
@@ -168,6 +171,23 @@ def test_a_route_that_is_none(options, text):
     stream = ck.events(rows(5), time="ts", type="kind")
     with pytest.raises(ck.CepkitError, match=text):
         ck.detect(stream, PATTERNS["SEQ"], **options)
+
+
+@pytest.mark.filterwarnings("ignore:rows left out")
+def test_several_patterns(spark, stream):
+    texts = {name: PATTERNS[name] for name in ("SEQ", "NOT", "next", "strict")}
+    here = ck.detect(stream, texts)
+    spark.conf.set(LIMIT, "0")
+    there = ck.detect(ck.events(stream.source, time="ts", type="kind"), texts)
+    spark.conf.unset(LIMIT)
+    assert jobs_of(spark, here.counts) == jobs_of(spark, here.explain) == 0
+    assert here.counts().to_dict() == there.counts().to_dict()
+    assert isinstance(here["NOT"], FetchedMatches)
+    assert contents(here["NOT"].toArrow()) == contents(there["NOT"].toArrow())
+    assert contents(here.together.toArrow()) == contents(there.together.toArrow())
+    # One more needs all types: it is not looked for among those that were fetched.
+    few = ck.detect(stream, [PATTERNS["SEQ"]]).add(PATTERNS["any"], "any")
+    assert few.counts()["any"] == ck.detect(stream, PATTERNS["any"], route="workers").count()
 
 
 def test_a_route_for_several_patterns(stream):

@@ -167,16 +167,20 @@ class SeveralResults(ByName[Result]):
             **self.options,
         )
 
+    def counted(self) -> tuple[Sequence[int], Sequence[Counters]]:
+        """Return the number of matches of each query and the counters of each group."""
+        if self._counted is None:
+            self._counted = self._count()
+        return self._counted
+
     def counts(self) -> pd.Series[int]:
         """Return the number of matches of each query, by its name.
 
         Raises:
             LimitError: There are more sets to be tried for that than can be.
         """
-        if self._counted is None:
-            self._counted = self._count()
         most = self.limit
-        numbers = [n if most is None else min(n, most) for n in self._counted[0]]
+        numbers = [n if most is None else min(n, most) for n in self.counted()[0]]
         return pd.Series(numbers, index=pd.Index(self.names, name=PATTERN), name="matches")
 
     @property

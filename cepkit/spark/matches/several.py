@@ -12,11 +12,12 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
 from cepkit.columnar.detector import Detector
-from cepkit.columnar.results.several import SeveralResults
+from cepkit.columnar.results.several import SeveralMatches, SeveralResults
 from cepkit.columnar.slices.counters import Counters
 from cepkit.columnar.workload import Group
 from cepkit.pattern.evaluation.kind_checks import check_kinds
-from cepkit.spark.matches.detect import detect, scan_for
+from cepkit.planners.choose import is_quick
+from cepkit.spark.matches.detect import detect, detect_fetched, scan_for
 from cepkit.spark.matches.result import SparkMatches
 from cepkit.spark.matches.table import (
     ends_last,
@@ -41,6 +42,20 @@ class SeveralSparkMatches(SeveralResults[SparkMatches]):
     Each is a Spark DataFrame of its own; `together` is one of the matches of all, from one pass for
     the queries that are cut alike.
     """
+
+    @cached_property
+    def _here(self) -> SeveralMatches | None:
+        """The matches, found in this process, where the stream is small; None: it is not."""
+        fetch, plans = self.options["fetch"], self.plan or self.plans
+        if fetch is None or not all(map(is_quick, self.plans)):
+            return None
+        part = fetch(self.queries)
+        if part.place == "spark":
+            return None
+        queries = dict(zip(self.names, self.queries, strict=True))
+        return SeveralMatches(
+            part, queries, plans, self._measure, limit=self.limit, sets=self.sets, share=self._share
+        )
 
     @cached_property
     def _passes(self) -> list[_GroupPass]:
@@ -73,16 +88,16 @@ class SeveralSparkMatches(SeveralResults[SparkMatches]):
         )
 
     def _find(self, number: int) -> SparkMatches:
-        return detect(
-            self.stream,
-            self.queries[number],
-            self.plans[number],
-            limit=self.limit,
-            sets=self.sets,
-            **self.options,
-        )
+        query, plan, limit, sets = self.queries[number], self.plans[number], self.limit, self.sets
+        if self._here is not None:
+            part = self._here.stream
+            return detect_fetched(self.stream, part, query, plan, limit=limit, sets=sets)
+        sliced = {name: self.options[name] for name in ("slice_seconds", "slice_events")}
+        return detect(self.stream, query, plan, limit=limit, sets=sets, **sliced)
 
     def _count(self) -> tuple[Sequence[int], Sequence[Counters]]:
+        if self._here is not None:
+            return self._here.counted()
         sizes = [0] * len(self)
         counters = []
         for one in self._passes:
