@@ -72,6 +72,7 @@ class Detector:
         earlier: The compiled queries that were run before, with their counters.
         size: How many matches choosing sets can make at most, where that was checked; else None.
         work: That of slices with plans of their own, and what each did; None without.
+        reached: Up to which row a stream that is cut into slices has been searched.
 
     Args:
         query: What to run.
@@ -93,6 +94,7 @@ class Detector:
         self.counters = counters_for(query.programs) if counters is None else counters
         self.earlier: list[tuple[CompiledQuery, Counters]] = []
         self.size: int | None = None
+        self.reached = 0
         self.work = SliceWork() if plans is not None and not query.in_turn else None
         self._slice_rows = slice_rows
         self._plans = plans
@@ -294,6 +296,7 @@ class Detector:
                     self.query, part.columns, part.owned, counters, choice
                 ):
                     yield number, part.placed(block)
+                self.reached = part.end
 
     def _adapted(
         self,

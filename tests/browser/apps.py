@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,28 @@ def set_theme(page: Page, theme: str) -> None:
         "theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})",
         f"JupyterLab {theme}",
     )
+
+
+def assert_fits(app: AppPage, name: str = "") -> None:
+    """Look at an app in both themes, at two widths: nothing is wider than there is room."""
+    for width in (800, 1400):
+        app.page.set_viewport_size({"width": width, "height": 1200})
+        for theme in ("Dark", "Light"):
+            set_theme(app.page, theme)
+            app.page.wait_for_function(
+                "([host, theme]) => host.shadowRoot.querySelector('.cepkit-app')"
+                ".dataset.theme === theme",
+                arg=[app.host.element_handle(), theme.lower()],
+            )
+            assert not app.overflowing()
+            _keep(app.page, f"{app.frame.locator('h3').first.inner_text()} {name}-{width}-{theme}")
+
+
+def _keep(page: Page, name: str) -> None:
+    """Keep a picture where somebody asked for pictures of all that is looked at."""
+    folder = os.environ.get("CEPKIT_PICTURES")
+    if folder:
+        page.screenshot(path=Path(folder) / f"{name}.png".replace(" ", "-"), full_page=True)
 
 
 def exported(path: Path) -> Path:

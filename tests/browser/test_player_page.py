@@ -231,3 +231,62 @@ def test_the_numbers_of_events_are_not_cut_off(opened, page, width):
     names = opened(cases.wide_names()).host.locator(".event b")
     assert names.first.inner_text() == "MMMM 0"
     assert names.evaluate_all("all => all.every((one) => one.scrollWidth <= one.clientWidth)")
+
+
+def test_playing_stops_where_it_is_told_to(opened):
+    player = opened(cases.example()[1])
+    stop = player.host.get_by_role("combobox", name="stop at")
+    stop.select_option("a match")
+    player.host.get_by_role("combobox", name="events per second").select_option("30/s")
+    player.focus()
+    player.press("Space")
+    expect(player.host.get_by_role("button", name="Pause")).to_have_count(0)
+    assert player.step == 6
+    assert "MATCH" in player.sentence
+    for what, step in (("more than 1 instance in one state", 2), ("a condition fails", None)):
+        stop.select_option(what)
+        player.focus()
+        player.press("Home", "b")
+        assert step is None or player.step == step
+    states = [text for text in stop.locator("option").all_inner_texts() if "is reached" in text]
+    assert states
+    stop.select_option(states[0])
+    player.focus()
+    player.press("Home", "b")
+    assert player.step == 1
+
+
+def test_one_goes_to_a_step_or_an_event_by_its_name(opened):
+    player = opened(cases.example())
+    player.focus()
+    player.press("g")
+    jump = player.host.get_by_role("textbox", name="go to a step or an event")
+    jump.fill("4")
+    player.press("Enter")
+    assert player.step == 5
+    jump.fill("b 3")
+    player.press("Enter")
+    assert player.step == 4
+    jump.fill("nothing")
+    player.press("Enter")
+    expect(jump).to_have_attribute("aria-invalid", "true")
+    assert player.step == 4
+
+
+def test_players_of_one_link_go_together(page, tmp_path):
+    from cepkit.figures import draw
+    from cepkit.figures.player.page import page as whole_page
+    from tests.browser.reading import Reading
+
+    eager, lazy = cases.example()
+    shown = [draw(one, link="both").to_html() for one in (eager, lazy)]
+    path = tmp_path / "linked.html"
+    path.write_text(whole_page("linked", "".join([*shown, draw(lazy).to_html()])), "utf-8")
+    page.goto(path.as_uri())
+    players = [Reading(page, number).wait() for number in range(3)]
+    players[0].focus()
+    players[0].press("ArrowRight", "ArrowRight")
+    assert [player.step for player in players] == [2, 2, 0]
+    players[1].focus()
+    players[1].press("End")
+    assert [player.step for player in players] == [7, 7, 0]

@@ -19,16 +19,20 @@ if find_spec("anywidget") is None or find_spec("ipywidgets") is None:
 
 if TYPE_CHECKING:
     from cepkit_widgets.match_browser.view import MatchBrowser as MatchBrowser
+    from cepkit_widgets.pattern_editor.view import PatternEditor as PatternEditor
     from cepkit_widgets.plan_explorer.view import PlanExplorer as PlanExplorer
     from cepkit_widgets.player.state import PlayerState as PlayerState
     from cepkit_widgets.player.view import PlayerWidget as PlayerWidget
+    from cepkit_widgets.strategy_comparison.view import StrategyComparison as StrategyComparison
     from cepkit_widgets.watching import WatchWidget as WatchWidget
 
 _HOMES = {
     "MatchBrowser": "cepkit_widgets.match_browser.view",
+    "PatternEditor": "cepkit_widgets.pattern_editor.view",
     "PlanExplorer": "cepkit_widgets.plan_explorer.view",
     "PlayerState": "cepkit_widgets.player.state",
     "PlayerWidget": "cepkit_widgets.player.view",
+    "StrategyComparison": "cepkit_widgets.strategy_comparison.view",
     "WatchWidget": "cepkit_widgets.watching",
 }
 """An app is loaded on first use, with what it shows."""

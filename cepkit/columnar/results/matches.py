@@ -91,6 +91,7 @@ class Matches(Rows):
         self._slice_plans = plans
         self._work: SliceWork | None = None
         self._chosen: Expected | None = None
+        self._last: Detector | None = None
         if columns is None:
             report(self._columns, query)
 
@@ -105,6 +106,15 @@ class Matches(Rows):
     def columns(self) -> EventColumns:
         """The events, in which `blocks` counts rows."""
         return self._columns
+
+    @property
+    def searched(self) -> float:
+        """Which share of the events the last run has searched, of one that goes on as well.
+
+        It moves from slice to slice; under skip-till-next-match, and where slices have plans of
+        their own, it stays at zero.
+        """
+        return self._last.reached / max(1, len(self._columns)) if self._last is not None else 0.0
 
     def blocks(self) -> Iterator[tuple[Program, Block]]:
         """Yield the matches as rows of `columns`, some at a time, whatever the `limit`.
@@ -242,7 +252,8 @@ class Matches(Rows):
         self._work, self._number = self._done(detector), total
 
     def _detector(self) -> Detector:
-        return Detector(self._compiled, slice_rows=self._slice_rows, plans=self._slice_plans)
+        self._last = Detector(self._compiled, slice_rows=self._slice_rows, plans=self._slice_plans)
+        return self._last
 
     def _done(self, detector: Detector) -> SliceWork:
         """Return what a detector did: of each plan that it ran."""

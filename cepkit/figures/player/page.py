@@ -10,6 +10,7 @@ import re
 import secrets
 from functools import cache
 from importlib.resources import files
+from json import dumps
 
 from cepkit.printing import html_text
 
@@ -43,18 +44,22 @@ def script() -> str:
     return source
 
 
-def fragment(document: str, fallback: str, *, step: int = 0, page: bool = False) -> str:
+def fragment(
+    document: str, fallback: str, *, step: int = 0, link: str | None = None, page: bool = False
+) -> str:
     """Return HTML that plays a document wherever scripts run, and shows `fallback` elsewhere.
 
     Args:
         document: JSON, as `player_document` makes it.
         fallback: HTML for where no script runs, as in a notebook that is not trusted.
         step: Where to begin.
+        link: Players of one link go together; None: this one goes alone.
         page: Whether all keys of the page are the player's.
     """
     # A notebook may show an output twice, and a page hold many: each finds its own places.
     name = f"cepkit-{secrets.token_hex(6)}"
-    options = f"{{step: {step}, page: {str(page).lower()}}}"
+    linked = embedded(dumps(link))
+    options = f"{{step: {step}, link: {linked}, page: {str(page).lower()}}}"
     start = (
         f"for (const place of window.document.querySelectorAll('[data-cepkit=\"{name}\"]')) {{\n"
         "  if (place.dataset.playing) continue;\n"

@@ -23,7 +23,14 @@ class Player:
     same with a position that Python can read and set.
     """
 
-    def __init__(self, traces: Traces, *, steps: int = DEFAULT_STEPS, start: int = 0) -> None:
+    def __init__(
+        self,
+        traces: Traces,
+        *,
+        steps: int = DEFAULT_STEPS,
+        start: int = 0,
+        link: str | None = None,
+    ) -> None:
         """Collect what is shown.
 
         Args:
@@ -31,6 +38,7 @@ class Player:
                 `aggregate_trace`.
             steps: How many steps at most, up to 20,000; what is cut is said above the player.
             start: The position where it begins: how many steps have been taken.
+            link: Any name: in a page the step of one player moves all that have the same.
 
         Raises:
             TraceError: The traces do not belong together, or `steps` is out of range.
@@ -38,6 +46,7 @@ class Player:
         self._content = player_document(traces, steps)
         self._titles = traces[0].total_titles
         self._start = start
+        self._link = link
 
     @cached_property
     def document(self) -> str:
@@ -64,7 +73,9 @@ class Player:
             FileError: It cannot, or must not, be written.
         """
         names = ", ".join(trace["name"] for trace in self._content["traces"])
-        body = page.fragment(self.document, self._fallback(), step=self._start, page=True)
+        body = page.fragment(
+            self.document, self._fallback(), step=self._start, link=self._link, page=True
+        )
         html = page.page(f"cepkit: {names}", body)
         return write_text(path, html, HTML, overwrite=overwrite)
 
@@ -73,7 +84,7 @@ class Player:
 
     def to_html(self) -> str:
         """Return HTML that plays inside any page where scripts run, and says so elsewhere."""
-        return page.fragment(self.document, self._fallback(), step=self._start)
+        return page.fragment(self.document, self._fallback(), step=self._start, link=self._link)
 
     def _repr_html_(self) -> str:
         return self.to_html()

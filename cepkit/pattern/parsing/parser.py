@@ -11,7 +11,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from lark import Lark
+from lark import Lark, Token
 from lark.exceptions import UnexpectedInput, VisitError
 
 from cepkit.errors import PatternError
@@ -74,6 +74,22 @@ def parse_aggregates(text: str) -> tuple[Aggregate, ...]:
     """
     aggregates: tuple[Aggregate, ...] = _read(text, "aggregates")
     return aggregates
+
+
+def read_so_far(text: str) -> tuple[list[Token], frozenset[str]]:
+    """Return the tokens of the beginning of a query, and the terminals that may follow it.
+
+    Args:
+        text: A query up to some place; nothing may follow what does not follow the grammar.
+    """
+    refuse_too_much_text(text)
+    parser: Any = _lark().parse_interactive(text, start="query")
+    tokens: list[Token] = []
+    try:
+        tokens.extend(parser.iter_parse())
+    except UnexpectedInput:
+        return tokens, frozenset()
+    return tokens, frozenset(parser.accepts())
 
 
 @lru_cache(maxsize=1)

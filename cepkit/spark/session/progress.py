@@ -32,7 +32,11 @@ _watched = threading.local()
 
 
 def run_with_progress(
-    action: Callable[[], Result], description: str = "", *, progress: Progress = "auto"
+    action: Callable[[], Result],
+    description: str = "",
+    *,
+    progress: Progress = "auto",
+    group: str | None = None,
 ) -> Result:
     """Return what an action on Spark returns, with a bar while it runs.
 
@@ -41,6 +45,7 @@ def run_with_progress(
         description: What the bar says it does.
         progress: True for a bar; "auto" for one in a terminal or a notebook, and only when the
             action takes more than two seconds; False for none (the user may still interrupt).
+        group: What the jobs are called together, for `tasks_of`; None: a name of their own.
 
     Raises:
         KeyboardInterrupt: The user interrupted; the jobs were cancelled.
@@ -51,7 +56,7 @@ def run_with_progress(
     context = SparkContext._active_spark_context  # noqa: SLF001 - there is no public way to ask
     if context is None or getattr(_watched, "action", False):
         return action()
-    group = [f"cepkit-{uuid.uuid4()}"]
+    jobs = [group or f"cepkit-{uuid.uuid4()}"]
     finished = threading.Event()
     outcome: dict[str, Any] = {}
 
@@ -59,9 +64,9 @@ def run_with_progress(
         _watched.action = True
         try:
             if own := context.getLocalProperty("spark.jobGroup.id"):
-                group[0] = own  # the user's, who may cancel it as well
+                jobs[0] = own  # the user's, who may cancel it as well
             else:
-                context.setJobGroup(group[0], description or "cepkit", interruptOnCancel=True)
+                context.setJobGroup(jobs[0], description or "cepkit", interruptOnCancel=True)
             outcome["result"] = action()
         except BaseException as error:  # noqa: BLE001 - it is raised again below, in the user's thread
             outcome["error"] = error
@@ -71,14 +76,12 @@ def run_with_progress(
     InheritableThread(target=work, daemon=True).start()
     with ThreadPoolExecutor(1) as caller:
         try:
-            _watch(
-                lambda: caller.submit(_tasks, context, group[0]), finished, description, progress
-            )
+            _watch(lambda: caller.submit(_tasks, context, jobs[0]), finished, description, progress)
         except KeyboardInterrupt:
             # Again and again, as the action may be about to start its next job.
             stop = time.monotonic() + _STOP_SECONDS
             while not finished.is_set() and time.monotonic() < stop:
-                caller.submit(context.cancelJobGroup, group[0]).result()
+                caller.submit(context.cancelJobGroup, jobs[0]).result()
                 finished.wait(_LOOK_SECONDS)
             raise
     if "error" in outcome:
@@ -116,6 +119,18 @@ def _watch(
     finally:
         if bar is not None:
             bar.close()
+
+
+def tasks_of(group: str) -> tuple[int, int]:
+    """Return how many tasks of a job group are done, and how many are known of.
+
+    Args:
+        group: What `run_with_progress` was given.
+    """
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context  # noqa: SLF001 - there is no public way to ask
+    return (0, 0) if context is None else _tasks(context, group)
 
 
 def _tasks(context: SparkContext, group: str) -> tuple[int, int]:

@@ -11,10 +11,10 @@ import pytest
 
 import cepkit as ck
 from cepkit_widgets import MatchBrowser
-from cepkit_widgets.match_browser import known as known_module
-from cepkit_widgets.match_browser.known import KnownMatches
-from cepkit_widgets.match_browser.look import Looker
 from cepkit_widgets.match_browser.state import BrowserState, order_of
+from cepkit_widgets.matches import known as known_module
+from cepkit_widgets.matches.known import KnownMatches
+from cepkit_widgets.matches.look import Looker
 
 FRAME = pd.DataFrame(
     {

@@ -61,7 +61,9 @@ function render({ model, el }) {
   let last = 0;
   let answered = 0;
   let since = 0;
-  const held = (name) => (sent.get(name) ?? 0) > answered || queue.some((m) => m.set === name);
+  // What is being typed and not yet sent is the reader's as well.
+  let unsent = null;
+  const held = (name) => (sent.get(name) ?? 0) > answered || name === unsent || queue.some((m) => m.set === name);
 
   const flush = () => {
     if (!queue.length) return;
@@ -74,6 +76,7 @@ function render({ model, el }) {
   };
   const say = (message) => {
     // While an answer is awaited only the latest value of a control matters.
+    if (message.set === unsent) unsent = null;
     const same = message.set ? queue.findIndex((m) => m.set === message.set) : -1;
     if (same >= 0) queue.splice(same, 1);
     queue.push(message);
@@ -91,14 +94,18 @@ function render({ model, el }) {
     children(place, given, held);
     host.dataset.morph = (performance.now() - begin).toFixed(1);
     host.dataset.answered = answered;
+    written.shown();
     flush();
   };
 
+  const written = editors(place, say);
   const value = (target) => (target.type === "checkbox" ? target.checked : target.value);
   let typing;
   place.addEventListener("input", (event) => {
     const target = event.target.closest("[data-set]");
     if (!target || target.nodeName === "SELECT" || target.type === "checkbox") return;
+    unsent = target.dataset.set;
+    if (target.nodeName === "TEXTAREA") return;
     clearTimeout(typing);
     const tell = () => say({ set: target.dataset.set, value: value(target) });
     if (target.type === "range") tell();
@@ -106,7 +113,7 @@ function render({ model, el }) {
   });
   place.addEventListener("change", (event) => {
     const target = event.target.closest("[data-set]");
-    if (!target || target.type === "range") return;
+    if (!target || target.type === "range" || target.nodeName === "TEXTAREA") return;
     clearTimeout(typing);
     say({ set: target.dataset.set, value: value(target) });
   });

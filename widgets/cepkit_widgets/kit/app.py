@@ -36,7 +36,7 @@ def style() -> str:
 @cache
 def script() -> str:
     """Return the module that shows apps: no imports, `{ render }` as its default."""
-    return f"const STYLE = {json.dumps(style())};\n{_read('app.js')}"
+    return f"const STYLE = {json.dumps(style())};\n{_read('editor.js')}\n{_read('app.js')}"
 
 
 class App(anywidget.AnyWidget):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from html import escape
 
 from cepkit.errors import CepkitError
 from cepkit.printing import html_text
@@ -153,6 +154,113 @@ def table(
         f'<div class="scroll" role="region" tabindex="0" aria-label="{label}"{moves}><table>'
         f"<caption>{label}</caption><thead><tr>{names}</tr></thead>"
         f"<tbody>{''.join(body)}</tbody></table></div>"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A word to choose from below an editor.
+
+    Attributes:
+        text: As it is listed.
+        detail: What it is.
+        insert: What is written for it.
+    """
+
+    text: str
+    detail: str
+    insert: str
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestions:
+    """The words below an editor; places count characters of its text.
+
+    Attributes:
+        words: The likeliest first.
+        begin: The first character that a word takes the place of.
+        end: The character after the last one.
+        caret: Where the reader was.
+        asked: Whether the reader asked for them.
+    """
+
+    words: Sequence[Suggestion] = ()
+    begin: int = 0
+    end: int = 0
+    caret: int = 0
+    asked: bool = False
+
+
+def editor(
+    name: str,
+    label: str,
+    text: str,
+    *,
+    wrong: tuple[int, int] | None = None,
+    described_by: str = "",
+    suggestions: Suggestions | None = None,
+) -> str:
+    """Return a text of several lines to be edited, with words to choose from.
+
+    Args:
+        name: What the app calls it.
+        label: What the reader calls it.
+        text: What stands in it.
+        wrong: The characters that are underlined.
+        described_by: The id of what says what is wrong.
+        suggestions: The words, and where they belong.
+    """
+    offered = suggestions or Suggestions()
+
+    def units(place: int) -> int:
+        # A browser counts UTF-16 units.
+        return len(text[:place].encode("utf-16-le")) // 2
+
+    begin, end = wrong or (0, 0)
+    # What lacks at the end has a place, too.
+    marked = text[begin : max(end, begin + 1)].rstrip("\n") or "\u00a0"
+    under = f"{escape(text[:begin])}<mark>{escape(marked)}</mark>" if wrong else ""
+    options = "".join(
+        f'<li role="option" id="{html_text(name)}-{i}" aria-selected="false" '
+        f'data-insert="{html_text(word.insert)}">'
+        f"<b>{html_text(word.text)}</b> <span>{html_text(word.detail)}</span></li>"
+        for i, word in enumerate(offered.words)
+    )
+    count = len(offered.words)
+    said = f"{count} completion{'s' * (count != 1)}, arrow keys choose" if count else ""
+    faulty = (
+        f' aria-invalid="true" aria-describedby="{html_text(described_by)}"' if described_by else ""
+    )
+    rows = max(5, text.count("\n") + 2)
+    # The parser of HTML drops a line's end that comes first.
+    return (
+        f'<div class="editor" data-editor><pre aria-hidden="true">{under}</pre>'
+        f'<pre aria-hidden="true">{escape(text[: offered.begin])}<span data-mark></span></pre>'
+        f'<textarea data-set="{html_text(name)}" aria-label="{html_text(label)}" rows="{rows}" '
+        f'spellcheck="false" autocapitalize="off" autocomplete="off" aria-autocomplete="list" '
+        f'aria-controls="{html_text(name)}-words"{faulty}>\n{escape(text)}</textarea>'
+        f'<ul role="listbox" id="{html_text(name)}-words" aria-label="completions" hidden '
+        f'data-length="{units(len(text))}" data-caret="{units(offered.caret)}" '
+        f'data-begin="{units(offered.begin)}" data-end="{units(offered.end)}" '
+        f'data-asked="{str(offered.asked).lower()}">{options}</ul>'
+        f'<p class="only-read" aria-live="polite">{said}</p></div>'
+    )
+
+
+def progress_bar(label: str, share: float | None) -> str:
+    """Return how far something has come; None: nobody can say."""
+    done = "" if share is None else f' value="{max(0.0, min(1.0, share)):.3f}"'
+    return f'<progress max="1" aria-label="{html_text(label)}"{done}></progress>'
+
+
+def code_block(summary: str, code: str) -> str:
+    """Return code that can be opened and copied."""
+    # Unlike in other texts, lines stay lines.
+    lines = [html_text(line) for line in code.splitlines()]
+    return (
+        f"<details><summary>{html_text(summary)}</summary>"
+        f'<button type="button" data-copy="{"&#10;".join(lines)}">Copy</button>'
+        f'<pre class="code">{chr(10).join(lines)}</pre></details>'
     )
 
 

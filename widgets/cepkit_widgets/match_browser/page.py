@@ -13,9 +13,6 @@ from cepkit.pattern import conditions as c
 from cepkit.pattern.names import name_text
 from cepkit.printing import html_text
 from cepkit_widgets.kit.parts import Cell, button, choice, table
-from cepkit_widgets.match_browser.drawing import timeline_svg
-from cepkit_widgets.match_browser.known import MOST, Ints, KnownMatches
-from cepkit_widgets.match_browser.look import Looker
 from cepkit_widgets.match_browser.state import (
     LENGTH,
     NUMBER,
@@ -25,6 +22,9 @@ from cepkit_widgets.match_browser.state import (
     Key,
     values_of,
 )
+from cepkit_widgets.matches.known import MOST, Ints, KnownMatches
+from cepkit_widgets.matches.look import Looker
+from cepkit_widgets.matches.timeline import timeline_svg
 
 _PADDING = 20
 _MOST_COLUMNS = 12

@@ -16,7 +16,7 @@ from cepkit.pattern.parsing.parser import parse_condition
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
 from cepkit.stream.columns import Column
-from cepkit_widgets.match_browser.known import NONE, Ints, KnownMatches
+from cepkit_widgets.matches.known import NONE, Ints, KnownMatches
 
 Key: TypeAlias = tuple[str, str]
 """A variable and an attribute, or ("", "number" | "start" | "length")."""

@@ -14,11 +14,11 @@ from cepkit.columnar.results.matches import Matches
 from cepkit.errors import ArgumentError
 from cepkit.tables import count_text
 from cepkit_widgets.kit.app import App
-from cepkit_widgets.match_browser.frame import frame_of
-from cepkit_widgets.match_browser.known import MOST, Ints, KnownMatches
-from cepkit_widgets.match_browser.look import Looker
 from cepkit_widgets.match_browser.page import browser_html
 from cepkit_widgets.match_browser.state import LENGTH, NUMBER, SIZES, START, BrowserState, order_of
+from cepkit_widgets.matches.frame import frame_of
+from cepkit_widgets.matches.known import MOST, Ints, KnownMatches
+from cepkit_widgets.matches.look import Looker
 
 
 class MatchBrowser(App):
@@ -194,8 +194,11 @@ class MatchBrowser(App):
 def _checked(matches: object) -> Matches:
     if isinstance(matches, Matches):
         return matches
+    kind = type(matches).__name__
+    where = "of a Spark DataFrame, which stay there" if "Spark" in kind else f"of the type {kind}"
     raise ArgumentError(
-        f"matches of the type {type(matches).__name__}",
+        f"matches {where}",
         expected="what cepkit.detect returns of a local stream",
-        hint="of a Spark stream: cepkit.detect(stream.head(100_000), pattern)",
+        hint="of the first events of a Spark DataFrame: "
+        "MatchBrowser(ck.detect(stream.head(100_000), pattern))",
     )

@@ -22,6 +22,7 @@ from cepkit_widgets.kit.parts import (
     bar_of,
     button,
     choice,
+    code_block,
     slider,
     table,
 )
@@ -47,7 +48,7 @@ def explorer_html(outlook: Outlook, width: int, *, sample: int, running: bool) -
         f'<div class="panes two"><div class="pane">{_sliders(outlook)}</div>'
         f'<div class="pane">{_planners(outlook)}</div></div>'
         f"{_pictures(outlook, width - _PADDING)}{_run(outlook, sample, running=running)}"
-        f"{_code(outlook)}"
+        f"{code_block('The cell that makes this plan', outlook.state.as_code(outlook.planner))}"
     )
 
 
@@ -230,16 +231,4 @@ def _measured(
         f"≈ {number(float(f'{partial:.3g}'))}",
         whole(what.matches),
         f"{1000 * what.seconds:.3g}",
-    )
-
-
-def _code(outlook: Outlook) -> str:
-    code = outlook.state.as_code(outlook.planner)
-    lines = "\n".join(map(html_text, code.splitlines()))
-    # Unlike other texts this one keeps its lines.
-    copied = "&#10;".join(map(html_text, code.splitlines()))
-    return (
-        "<details><summary>The cell that makes this plan</summary>"
-        f'<button type="button" data-copy="{copied}">Copy</button>'
-        f'<pre class="code">{lines}</pre></details>'
     )

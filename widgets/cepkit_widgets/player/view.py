@@ -26,6 +26,8 @@ class PlayerWidget(anywidget.AnyWidget):
     """What is played, as JSON (`cepkit.player/1`)."""
     step = traitlets.Int(0).tag(sync=True)
     """How many steps have been taken, from 0 to `steps`."""
+    link = traitlets.Unicode("").tag(sync=True)
+    """In a page the step of one player moves all that have the same link; empty: none."""
 
     def __init__(
         self,
@@ -33,6 +35,7 @@ class PlayerWidget(anywidget.AnyWidget):
         *,
         steps: int = DEFAULT_STEPS,
         step: int = 0,
+        link: str = "",
     ) -> None:
         """Show traces of one pattern over one stream.
 
@@ -40,14 +43,17 @@ class PlayerWidget(anywidget.AnyWidget):
             traces: From `cepkit.simulate` or `cepkit.aggregate_trace`; one card each.
             steps: How many steps at most, up to 20,000; what is cut is said above the player.
             step: Where to begin.
+            link: Any name: the step of one player moves all that have the same.
 
         Raises:
             TraceError: The traces do not belong together, or `steps` is out of range.
         """
-        self._player = Player([traces] if isinstance(traces, Trace) else traces, steps=steps)
+        self._player = Player(
+            [traces] if isinstance(traces, Trace) else traces, steps=steps, link=link or None
+        )
         self._beginning = PlayerState.of(self._player.document)
         self._moving = RLock()
-        super().__init__(document=self._player.document, step=step)
+        super().__init__(document=self._player.document, step=step, link=link)
 
     @property
     def steps(self) -> int:

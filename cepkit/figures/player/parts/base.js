@@ -30,6 +30,8 @@ const KEYS = [
   ["Home, End", "the beginning, the end"],
   ["Space", "play or pause"],
   ["P, N", "previous or next match"],
+  ["B", "the next step to stop at"],
+  ["G", "go to a step or an event"],
   ["−, +", "slower or faster"],
   ["Esc", "close this, forget what was chosen"],
   ["?", "these keys"],
@@ -173,6 +175,11 @@ class Recording {
   /** What happened in the step that leads to a position. */
   ops(p) {
     return p > 0 ? this.trace.steps[p - 1] ?? [] : [];
+  }
+
+  /** What playing can stop at: [text, whether a position is such a one], beside matches. */
+  stops() {
+    return [];
   }
 
   /** A counter at a position; a trace that ends before it stays as it was. */

@@ -2,6 +2,9 @@
 
 const COUNTERS = [["instances", "instances alive"], ["stored", "events stored"], ["evaluations", "evaluations"], ["matches", "matches"]];
 
+/** More instances than so many in one state can be stopped at. */
+const COMPANIONS = [1, 5, 20, 100];
+
 /** A trace, indexed: what lives when, what happens in which step. */
 class Track extends Recording {
   constructor(trace, number, tape, doc) {
@@ -57,6 +60,34 @@ class Track extends Recording {
         }
       }
     }
+  }
+
+  stops() {
+    const reached = this.nodes.filter((node) => node.kind !== "start").map((node) => {
+      const at = new Set(this.instances.filter((one) => one.node === node.id && one.born > 0).map((one) => one.born));
+      return [`${node.label || node.id} is reached`, (p) => at.has(p)];
+    });
+    const fails = (p) => [...this.marks(p)].some(([, kind, outcome]) => kind === "number" && outcome === "failed");
+    const crowded = COMPANIONS.map((n) =>
+      [`more than ${counted(n, "instance")} in one state`, (p) => this.crowds[p] > n && this.crowds[p - 1] <= n]);
+    return [["a condition fails", fails], ...reached, ...crowded];
+  }
+
+  /** For each position how many instances are in the state that has most of them. */
+  get crowds() {
+    if (this.most) return this.most;
+    const size = this.trace.steps.length + 1;
+    this.most = new Int32Array(size);
+    for (const node of this.nodes) {
+      const change = new Int32Array(size + 1);
+      for (const { born, died, node: at } of this.instances) {
+        if (at !== node.id) continue;
+        change[Math.min(born, size)] += 1;
+        change[Math.min(died, size)] -= 1;
+      }
+      for (let p = 0, now = 0; p < size; p++) this.most[p] = Math.max(this.most[p], now += change[p]);
+    }
+    return this.most;
   }
 
   add(instance) {

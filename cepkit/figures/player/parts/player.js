@@ -35,6 +35,9 @@ const KINDS = {
   },
 };
 
+/** What players of one link say to each other, in a page without a kernel as well. */
+const LINKED = "cepkit-step";
+
 class Player {
   constructor(root, doc, options) {
     this.doc = doc;
@@ -48,6 +51,14 @@ class Player {
     this.position = 0;
     this.seek = this.seek.bind(this);
     this.build(root, options);
+    this.link = options.link ?? null;
+    this.follow = ({ detail }) => {
+      if (this.link === null || detail.link !== this.link || detail.from === this) return;
+      this.following = true;
+      this.seek(detail.step);
+      this.following = false;
+    };
+    document.addEventListener(LINKED, this.follow);
     this.seek(options.step ?? 0, true);
   }
 
@@ -73,6 +84,7 @@ class Player {
     this.watch.observe(this.host);
     this.stop = () => {
       this.pause();
+      document.removeEventListener(LINKED, this.follow);
       this.watch.disconnect();
       this.theme();
       target.removeEventListener("keydown", keys);
@@ -90,6 +102,11 @@ class Player {
     this.playButton = button("play", "Play", () => this.toggle());
     this.speed = h("select", { "aria-label": "events per second", title: "events per second" },
       ...SPEEDS.map((speed) => h("option", { value: speed, selected: speed === 4 }, `${speed}/s`)));
+    this.stops = stopsOf(this.tracks, this.matches);
+    this.stopAt = h("select", { "aria-label": "stop at", title: "stop at" },
+      ...[...this.stops.keys()].map((text) => h("option", { value: text }, text)));
+    this.jump = h("input", { type: "text", class: "jump", "aria-label": "go to a step or an event", placeholder: "step, event",
+      title: "the number of a step, or the name of an event; Enter goes there", onchange: () => this.goTo(this.jump.value) });
     this.slider = h("input", { type: "range", min: 0, max: this.total, step: 1, value: 0, "aria-label": "step", oninput: () => this.seek(Number(this.slider.value)) });
     this.count = h("output", { class: "count" });
     const ticks = s("svg", { class: "ticks", viewBox: "0 0 1000 6", preserveAspectRatio: "none", "aria-hidden": "true" },
@@ -99,7 +116,7 @@ class Player {
         button("first", "First", () => this.seek(0)), button("back", "Back", () => this.seek(this.position - 1)), this.playButton,
         button("next", "Step", () => this.seek(this.position + 1)), button("last", "Last", () => this.seek(this.total)),
         button("matchBack", "Previous match", () => this.toMatch(-1)), button("matchNext", "Next match", () => this.toMatch(1)),
-        this.speed, h("button", { type: "button", "aria-label": "Keys", title: "Keys", "data-action": "help", "aria-expanded": "false", onclick: () => this.toggleHelp() }, "?")),
+        this.speed, this.stopAt, this.jump, h("button", { type: "button", "aria-label": "Keys", title: "Keys", "data-action": "help", "aria-expanded": "false", onclick: () => this.toggleHelp() }, "?")),
       h("span", { class: "scrub" }, this.slider, ticks), this.count);
   }
 
@@ -118,7 +135,7 @@ class Player {
     if (pressed.ctrlKey || pressed.metaKey || pressed.altKey) return;
     const on = pressed.composedPath()[0];
     const inside = pressed.composedPath().includes(this.frame);
-    if (on instanceof HTMLSelectElement) return;
+    if (on instanceof HTMLSelectElement || on === this.jump) return;
     // A button that has the focus keeps the space bar, a region that scrolls its keys.
     if (pressed.key === " " && on instanceof HTMLButtonElement && inside) return;
     if (on instanceof HTMLElement && on.matches(".body, .scroll") && /^(Page|Home|End| )/.test(pressed.key)) return;
@@ -126,6 +143,7 @@ class Player {
       ArrowLeft: () => this.seek(this.position - 1), ArrowRight: () => this.seek(this.position + 1),
       PageUp: () => this.seek(this.position - 10), PageDown: () => this.seek(this.position + 10),
       Home: () => this.seek(0), End: () => this.seek(this.total), " ": () => this.toggle(),
+      b: () => this.toStop(), g: () => this.jump.focus(),
       n: () => this.toMatch(1), p: () => this.toMatch(-1),
       "+": () => this.faster(1), "=": () => this.faster(1), "-": () => this.faster(-1), "?": () => this.toggleHelp(), Escape: () => this.forget(),
     };
@@ -152,12 +170,36 @@ class Player {
     if (to !== undefined) this.seek(to);
   }
 
+  /** The next position that playing stops at, the end where there is none. */
+  toStop() {
+    const holds = this.stops.get(this.stopAt.value);
+    let to = this.position + 1;
+    while (holds && to < this.total && !holds(to)) to += 1;
+    if (holds) this.seek(to);
+  }
+
+  /** Go to a step by its number, or to the next step of an event by its name. */
+  goTo(text) {
+    const wanted = text.trim().toLowerCase();
+    if (!wanted) return;
+    const at = /^\d+$/.test(wanted) ? Number(wanted) + 1 : this.ofEvent(wanted);
+    this.jump.setAttribute("aria-invalid", String(at === 0 || at > this.total));
+    if (at > 0 && at <= this.total) this.seek(at);
+  }
+
+  /** The first position after this one, or else of all, whose event is called so; 0: there is none. */
+  ofEvent(name) {
+    const { tape } = this;
+    const called = tape.moments.flatMap(({ event }, i) => (event !== null && tape.name[event].toLowerCase() === name ? [i + 1] : []));
+    return called.find((p) => p > this.position) ?? called[0] ?? 0;
+  }
+
   toggle() {
     if (this.timer !== null) return this.pause();
     if (this.position >= this.total) this.seek(0);
     const tick = () => {
       this.seek(this.position + 1, false, true);
-      if (this.position >= this.total) this.pause();
+      if (this.position >= this.total || this.stops.get(this.stopAt.value)?.(this.position)) this.pause();
       else this.timer = setTimeout(tick, 1000 / Number(this.speed.value));
     };
     this.timer = setTimeout(tick, 0);
@@ -187,6 +229,10 @@ class Player {
     this.position = position;
     this.show();
     if (moved && !quiet && this.listener) this.listener(position);
+    // Those that follow say nothing: a shorter trace would call the others back to its end.
+    if (moved && this.link !== null && !this.following) {
+      document.dispatchEvent(new CustomEvent(LINKED, { detail: { link: this.link, step: position, from: this } }));
+    }
   }
 
   show() {
@@ -224,6 +270,18 @@ class Player {
   }
 }
 
+/** What playing can stop at: by its text, whether a position is such a one. */
+function stopsOf(tracks, matches) {
+  const at = new Set(matches);
+  const stops = new Map([["stop at the end", null], ["a match", (p) => at.has(p)]]);
+  for (const track of tracks) {
+    for (const [text, holds] of track.stops()) {
+      stops.set(tracks.length > 1 ? `${track.trace.name}: ${text}` : text, holds);
+    }
+  }
+  return stops;
+}
+
 /** Light or dark as the page is, not as the system: notebooks have themes of their own. */
 function watchTheme(host, wanted) {
   const system = matchMedia("(prefers-color-scheme: dark)");
@@ -252,7 +310,8 @@ function watchTheme(host, wanted) {
  * Show a player in `root`.
  *
  * options: step (where to begin), onstep (called with each new position), theme ("auto", "light",
- * "dark"), page (whether the whole page's keys are the player's).
+ * "dark"), page (whether the whole page's keys are the player's), link (players of one link go
+ * together).
  * Returns { seek(position), position(), destroy() }.
  */
 export function mount(root, doc, options = {}) {
@@ -279,7 +338,7 @@ function render({ model, el }) {
   let player = null;
   const show = () => {
     player?.destroy();
-    player = mount(el, JSON.parse(model.get("document")), { step: model.get("step"), onstep: send });
+    player = mount(el, JSON.parse(model.get("document")), { step: model.get("step"), onstep: send, link: model.get("link") || null });
   };
   const follow = () => { if (waiting === null) player.seek(model.get("step")); };
   show();

@@ -43,6 +43,8 @@ h3, h4, p, pre, dl, dd, dt, figure, ol { margin: 0; padding: 0; }
 .scrub input { width: 100%; height: 26px; margin: 0; accent-color: var(--cool); cursor: pointer; }
 .ticks { position: absolute; left: 8px; right: 8px; bottom: 1px; width: calc(100% - 16px); height: 6px; pointer-events: none; overflow: visible; }
 .ticks path { stroke: var(--fire); stroke-width: 1.6; vector-effect: non-scaling-stroke; }
+.transport select { max-width: 12em; } .jump { width: 7.5em; height: 32px; padding: 0 6px; font: inherit; color: inherit; background: none; border: 1px solid var(--line); border-radius: 5px; }
+.jump[aria-invalid="true"] { border-color: var(--fire); }
 .count { min-width: 6.5em; text-align: right; }
 .keys { background: var(--shade); border-radius: 6px; padding: 8px 12px; margin-bottom: 8px; }
 .keys dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(250px, 1fr)); gap: 2px 16px; margin-bottom: 4px; }

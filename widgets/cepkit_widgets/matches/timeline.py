@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from cepkit.figures.diagrams.timeline import letters
 from cepkit.figures.kit.style import colour_of, ink
 from cepkit.figures.kit.texts import cut, width_of
 from cepkit.printing import html_text
-from cepkit_widgets.match_browser.look import Around, Seen
+from cepkit_widgets.matches.bars import Band, band_svg
+from cepkit_widgets.matches.look import Around, Seen
 
 _LANE, _TOP, _BOTTOM, _RIGHT = 32, 10, 26, 14
 _MARK, _DOT = 10, 4
@@ -16,17 +18,28 @@ _NAME = 12
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
 
-def timeline_svg(around: Around, variables: tuple[str, ...], width: float) -> str:
+def timeline_svg(
+    around: Around,
+    variables: tuple[str, ...],
+    width: float,
+    *,
+    action: str | None = "with",
+    bands: Sequence[Band] = (),
+) -> str:
     """Return the time line: a lane for each type, what takes part with a letter, the rest as rings.
 
     Args:
         around: What is drawn.
         variables: In the pattern's order; they have colours.
         width: In pixels.
+        action: What choosing an event does; None: nothing.
+        bands: What stands below on the same line of time; choosing a bar does "choose".
     """
     names = [cut(lane, 16) for lane in around.lanes]
-    left = 16 + max(width_of(name, _NAME) for name in names)
-    height = _TOP + _LANE * len(names) + _BOTTOM
+    titles = [*names, *(text for band in bands for text in (band.name, band.note))]
+    left = 16 + max(width_of(name, _NAME) for name in titles)
+    below: float = _TOP + _LANE * len(names)
+    height = below + sum(band.height for band in bands) + _BOTTOM
     span = max(around.end - around.begin, 1e-9)
 
     def x(at: float) -> float:
@@ -42,6 +55,9 @@ def timeline_svg(around: Around, variables: tuple[str, ...], width: float) -> st
             f'fill="currentColor">{html_text(name)}</text>'
             f'<path d="M{left + 8:.1f},{y(lane):.1f} H{width - 4:.1f}" stroke="var(--line)"/>'
         )
+    for band in bands:
+        parts.append(band_svg(band, x, left, below, width))
+        below += band.height
     own = [seen for seen in around.events if seen.variable is not None]
     places = _apart(own, x, y)
     if len(places) > 1:
@@ -51,8 +67,7 @@ def timeline_svg(around: Around, variables: tuple[str, ...], width: float) -> st
         if seen.variable is None:
             text = html_text_of(seen, "takes no part")
             parts.append(
-                f'<g class="dot" data-do="with" data-value="{seen.event}" data-at="{seen.at:.6f}" '
-                f'role="button" tabindex="-1"><title>{text}</title>'
+                f'<g class="dot"{_chosen_by(action, seen, first=False)}><title>{text}</title>'
                 f'<circle cx="{x(seen.at):.1f}" cy="{y(seen.lane):.1f}" r="{_DOT}"/></g>'
             )
     names_of = dict(zip(variables, letters(variables), strict=True))
@@ -61,8 +76,7 @@ def timeline_svg(around: Around, variables: tuple[str, ...], width: float) -> st
         colour = colour_of(variables.index(seen.variable))
         text = html_text_of(seen, seen.variable)
         parts.append(
-            f'<g class="mark" data-do="with" data-value="{seen.event}" data-at="{seen.at:.6f}" '
-            f'role="button" tabindex="{-1 if number else 0}"><title>{text}</title>'
+            f'<g class="mark"{_chosen_by(action, seen, first=not number)}><title>{text}</title>'
             f'<circle cx="{a:.1f}" cy="{b:.1f}" r="{_MARK}" fill="{colour}"/>'
             f'<text x="{a:.1f}" y="{b + 4:.1f}" text-anchor="middle" font-size="11" '
             f'font-weight="600" fill="{ink(colour)}">{html_text(names_of[seen.variable])}</text>'
@@ -74,8 +88,19 @@ def timeline_svg(around: Around, variables: tuple[str, ...], width: float) -> st
     )
     return (
         f'<svg role="group" aria-label="{html_text(summary)}" data-rove '
-        f'viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" height="{height}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" '
         f'fill="none">{"".join(parts)}</svg>'
+    )
+
+
+def _chosen_by(action: str | None, seen: Seen, *, first: bool) -> str:
+    """Return the attributes of an event that can be chosen."""
+    if action is None:
+        # What takes no part, and cannot be chosen, is no news to who listens.
+        return ' aria-hidden="true"' if seen.variable is None else ' role="img"'
+    return (
+        f' data-do="{action}" data-value="{seen.event}" data-at="{seen.at:.6f}" '
+        f'role="button" tabindex="{0 if first else -1}"'
     )
 
 

@@ -8,13 +8,26 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from cepkit_widgets.match_browser.known import KnownMatches
+from cepkit.diagnosis.findings import Binding
+from cepkit_widgets.matches.known import KnownMatches
 
 
 def frame_of(known: KnownMatches, numbers: Sequence[int]) -> pd.DataFrame:
     """Return matches as a table; an attribute of a repeated variable is a list."""
+    return frame_of_bindings(known, numbers, [known.binding(number) for number in numbers])
+
+
+def frame_of_bindings(
+    known: KnownMatches, numbers: Sequence[int], bindings: Sequence[Binding]
+) -> pd.DataFrame:
+    """Return matches of the same events and variables as a table.
+
+    Args:
+        known: What knows the events.
+        numbers: What the matches are called.
+        bindings: Of each match, the events of each variable.
+    """
     data: dict[str, object] = {"match": pd.Series(numbers, dtype="int64")}
-    bindings = [known.binding(number) for number in numbers]
     columns, source = known.columns, known.columns.source
     for variable in known.variables:
         bound = [binding.get(variable, ()) for binding in bindings]

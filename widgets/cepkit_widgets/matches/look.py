@@ -22,7 +22,7 @@ from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import TimeWindow
 from cepkit.tables import count_text, number
-from cepkit_widgets.match_browser.known import Ints, KnownMatches
+from cepkit_widgets.matches.known import Ints, KnownMatches
 
 _AROUND = 0.15
 """Of a match's length: how much more is shown on both sides."""

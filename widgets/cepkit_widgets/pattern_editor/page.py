@@ -1,0 +1,294 @@
+"""What a pattern editor looks like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cepkit.diagnosis.result import WhyNot
+from cepkit.diagnosis.words import duration_text
+from cepkit.errors import CepkitError
+from cepkit.figures.diagrams.pictures import pictures
+from cepkit.figures.diagrams.plan_canvas import side_by_side
+from cepkit.figures.diagrams.timeline import letters
+from cepkit.figures.kit.svg import to_svg
+from cepkit.pattern.query import Query
+from cepkit.plan.checks import as_plan
+from cepkit.printing import html_text
+from cepkit.tables import count_text
+from cepkit_widgets.kit.parts import (
+    Cell,
+    Suggestions,
+    button,
+    code_block,
+    editor,
+    error_note,
+    html_text_lines,
+    progress_bar,
+    table,
+)
+from cepkit_widgets.matches.bars import Band, Bar, lanes_of
+from cepkit_widgets.matches.known import KnownMatches
+from cepkit_widgets.matches.look import Looker
+from cepkit_widgets.matches.timeline import timeline_svg
+from cepkit_widgets.pattern_editor.running import Running
+from cepkit_widgets.pattern_editor.state import Reading
+from cepkit_widgets.pattern_editor.trial import Trial
+
+_PADDING = 20
+_MOST_BRANCHES = 6
+"""Branches that are drawn: each is a picture of its own."""
+_LANES = 6
+_HINT = "pattern-hint"
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """All that is seen.
+
+    Attributes:
+        reading: What the text means.
+        suggestions: Words that may stand at the caret.
+        good: The last query that a text wrote; None where there was none.
+        events: How many events the sample has.
+        trial: What came of the last query that was tried.
+        refused: Why the query cannot be tried.
+        trying: Whether a query is being tried.
+        chosen: The number of the match that is looked at.
+        running: The last run over everything.
+        code: The cell that finds the matches.
+    """
+
+    reading: Reading
+    suggestions: Suggestions
+    good: Query | None
+    events: int
+    trial: Trial | None
+    refused: CepkitError | None
+    trying: bool
+    chosen: int
+    running: Running | None
+    code: str
+
+
+def editor_html(outlook: Outlook, width: int) -> str:
+    """Return the editor as HTML.
+
+    Args:
+        outlook: What is seen.
+        width: The room, in pixels.
+    """
+    room = max(300, width - _PADDING)
+    return (
+        f"<h3>Pattern editor</h3>{_text(outlook)}{_automaton(outlook, room)}"
+        f"{_trial(outlook, room)}{_run(outlook)}"
+        f"{code_block('The cell that finds the matches', outlook.code)}"
+    )
+
+
+def _text(outlook: Outlook) -> str:
+    reading = outlook.reading
+    wrong = (reading.span.start, reading.span.end) if reading.span else None
+    area = editor(
+        "text",
+        "pattern",
+        reading.text,
+        wrong=wrong,
+        described_by=_HINT if reading.error else "",
+        suggestions=outlook.suggestions,
+    )
+    keys = '<p class="soft">Ctrl+Space: words that may stand here</p>'
+    # It stands there always, so that a screen reader says what changes in it.
+    return f'{area}<div id="{_HINT}" aria-live="polite">{_error(reading)}</div>{keys}'
+
+
+def _error(reading: Reading) -> str:
+    error = reading.error
+    if error is None:
+        return ""
+    place = f"Line {reading.span.line}, column {reading.span.column}: " if reading.span else ""
+    lines = [f"{place}{error.found}"]
+    lines += [f"Expected: {error.expected}"] if error.expected else []
+    lines += [f"Hint: {error.hint}"] if error.hint else []
+    return f'<div class="error">{html_text_lines(chr(10).join(lines))}</div>'
+
+
+def _automaton(outlook: Outlook, room: float) -> str:
+    query = outlook.good
+    if query is None:
+        return ""
+    drawn = pictures(as_plan(None, query), query)
+    more = len(drawn) - _MOST_BRANCHES
+    svg = to_svg(side_by_side([("", drawn[:_MOST_BRANCHES])], room))
+    stale = outlook.reading.query is None
+    said = " of the last text without an error" if stale else ""
+    left = f'<p class="soft">and {count_text(more, "more branch", "more branches")}</p>'
+    return (
+        f'<div class="bar apart"><h4>The automaton{said}</h4></div>'
+        f'<div class="scroll{" stale" if stale else ""}" role="region" tabindex="0" '
+        f'aria-label="the automaton">{svg}</div>{left if more > 0 else ""}'
+    )
+
+
+def _trial(outlook: Outlook, room: float) -> str:
+    trial = outlook.trial
+    if outlook.good is None:
+        return ""
+    sample = f"the first {count_text(outlook.events, 'event')}"
+    current = trial is not None and trial.query == outlook.good
+    stale = outlook.trying or not (current or outlook.refused)
+    state = " · trying …" if outlook.trying else ""
+    if outlook.refused is not None:
+        content = error_note(outlook.refused)
+    elif trial is None:
+        content = ""
+    else:
+        content = _count(trial) + (_matches(trial, outlook, room) if trial.size else "")
+        if trial.why is not None:
+            content += _why(trial.why)
+    return (
+        f'<div class="bar apart"><h4>On {sample}</h4><span class="soft">{state}</span></div>'
+        f'<div class="{"stale" if stale else ""}">{content}</div>'
+    )
+
+
+def _count(trial: Trial) -> str:
+    if trial.count is not None:
+        said = count_text(trial.count, "match", "matches")
+    elif trial.known is None:
+        said = "It takes too long here to look for matches: give the editor a smaller sample."
+    else:
+        said = f"{trial.size:,} matches and more; it takes too long here to count them all"
+    return f'<p aria-live="polite"><b>{said}</b></p>'
+
+
+def _matches(trial: Trial, outlook: Outlook, room: float) -> str:
+    known = trial.known
+    assert known is not None
+    number = min(outlook.chosen, trial.size - 1)
+    looker = Looker(known)
+    around = looker.around(known.binding(number))
+    every = {n: _span(known, n) for n in range(trial.size)}
+    start = every[number][0]
+    begin, end = start + around.begin * 1e6, start + around.end * 1e6
+    # The chosen match has its place first.
+    order = sorted(
+        (n for n, (a, b) in every.items() if b >= begin and a <= end), key=lambda n: n != number
+    )
+    spans = [every[n] for n in order]
+    lanes = lanes_of(spans, (around.end - around.begin) * 1e6 / 60, _LANES)
+    bars = [
+        Bar(
+            n,
+            _marks(known, n, start),
+            lane,
+            f"match {n:,}, {duration_text(b - a)} long",
+            n == number,
+        )
+        for n, (a, b), lane in zip(order, spans, lanes, strict=True)
+        if lane is not None
+    ]
+    band = Band("first matches", f"{len(order)} here, {len(bars)} drawn", tuple(bars))
+    names = ", ".join(
+        letter if letter == name else f"{letter}: {name}"
+        for letter, name in zip(letters(known.variables), known.variables, strict=True)
+    )
+    svg = timeline_svg(around, known.variables, room, action=None, bands=[band])
+    return (
+        f'<div class="bar"><span>Match {number:,}, from {html_text(around.start)}</span>'
+        + button("choose", "Previous", str(number - 1), label="previous match", disabled=not number)
+        + button(
+            "choose", "Next", str(number + 1),
+            label="next match", disabled=number + 1 >= trial.size,
+        )
+        + '</div><div class="scroll" role="region" aria-label="the first matches on a time line">'
+        + f'{svg}</div><p class="soft">● {html_text(names)}; ○ takes no part</p>'
+    )  # fmt: skip
+
+
+def _span(known: KnownMatches, number: int) -> tuple[int, int]:
+    ts = known.columns.ts[[e for events in known.binding(number).values() for e in events]]
+    return int(np.min(ts)), int(np.max(ts))
+
+
+def _marks(known: KnownMatches, number: int, start: int) -> tuple[tuple[float, int], ...]:
+    marks = [
+        ((int(known.columns.ts[event]) - start) / 1e6, known.variables.index(variable))
+        for variable, events in known.binding(number).items()
+        for event in events
+    ]
+    return tuple(sorted(marks))
+
+
+def _why(why: WhyNot) -> str:
+    rows: list[list[str | Cell]] = []
+    several = len({row.branch for row in why.funnel}) > 1
+    emptied = []
+    for row in why.funnel:
+        if not row.after and row.removed:
+            emptied.append(len(rows))
+        step = row.variable or "NOT"
+        rows.append(
+            [
+                f"{row.branch}: {step}" if several else step,
+                Cell(html_text(row.text), "wide"),
+                f"{row.before:,}",
+                f"{row.after:,}",
+                "" if row.alone is None else f"{row.alone:,}",
+            ]
+        )
+    misses = "".join(
+        "<li>"
+        + html_text(f"{', '.join(f'{e.variable} = {e.name}' for e in miss.events)}: {miss.detail}")
+        + "</li>"
+        for miss in why.near_misses
+    )
+    nearest = f'<p class="soft">nearest to a match:</p><ul>{misses}</ul>' if misses else ""
+    notes = "".join(f'<p class="soft">{html_text(note)}</p>' for note in why.notes)
+    return (
+        f"<p>{html_text(why.reason)}</p>"
+        + table(
+            "what each requirement lets through; what lets nothing through stands out",
+            ["step", "requirement", "before", "after", "removed by this alone"],
+            rows,
+            numbers=(2, 3, 4),
+            chosen=emptied,
+        )
+        + nearest
+        + notes
+    )
+
+
+def _run(outlook: Outlook) -> str:
+    running = outlook.running
+    goes_on = running is not None and running.running
+    controls = (
+        button("stop", "Stop", disabled=running is None or not goes_on)
+        if goes_on
+        else button("run", "Run on everything", disabled=outlook.reading.query is None)
+    )
+    said, bar = "", ""
+    if running is not None and goes_on:
+        bar = progress_bar("run on everything", running.share)
+        said = f"{running.elapsed:.0f} s"
+    elif running is not None:
+        said = _outcome(running)
+        if running.query != outlook.reading.query:
+            said += " (of an earlier text)"
+    error = running.error if running is not None else None
+    note = error_note(error) if isinstance(error, Exception) else ""
+    # The bar and the text have a place of their own: the button stays where it is.
+    return (
+        f'<div class="bar apart"><h4>On the whole stream</h4>{controls}<span>{bar}</span>'
+        f'<span aria-live="{"off" if goes_on else "polite"}">{html_text(said)}</span></div>'
+        f"<div>{note}</div>"
+    )
+
+
+def _outcome(running: Running) -> str:
+    if isinstance(running.error, KeyboardInterrupt):
+        return f"stopped after {running.seconds:.1f} s"
+    if running.error is not None or running.count is None:
+        return "failed"
+    return f"{count_text(running.count, 'match', 'matches')} in {running.seconds:.2g} s"

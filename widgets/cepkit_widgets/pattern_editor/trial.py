@@ -1,0 +1,66 @@
+"""A pattern tried on a sample: how many matches, the first of them, and why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from cepkit.api import detect
+from cepkit.columnar.results.matches import Matches
+from cepkit.diagnosis.result import WhyNot
+from cepkit.diagnosis.why_not import why_not
+from cepkit.pattern.query import Query
+from cepkit.plan.checks import as_plan
+from cepkit.stream.stream import Stream
+from cepkit_widgets.matches.known import KnownMatches
+
+FIRST = 200
+"""Matches that are looked for first, and can be looked at."""
+_BUDGET = 4_000_000
+"""Events in combinations that the search for a reason looks at: less than a second."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Trial:
+    """What came of a pattern on a sample.
+
+    Attributes:
+        query: The pattern.
+        known: Its first matches; None: they were not found in time.
+        count: How many there are; None: that was not counted in time.
+        why: Why there is none; None where there are some, or that was not found in time.
+    """
+
+    query: Query
+    known: KnownMatches | None = None
+    count: int | None = None
+    why: WhyNot | None = None
+
+    @property
+    def size(self) -> int:
+        """How many matches are known."""
+        return 0 if self.known is None else min(self.known.size, FIRST)
+
+
+def tried(query: Query, sample: Stream) -> Trial:
+    """Return what comes of a pattern on a sample; of what is interrupted as much as was found.
+
+    Raises:
+        CepkitError: The pattern cannot be run.
+    """
+    trial = Trial(query)
+    try:
+        matches = detect(sample, query)
+        assert isinstance(matches, Matches)
+        known = KnownMatches(matches)
+        known.at_least(FIRST)
+        trial = replace(trial, known=known)
+        count = known.size if known.complete else matches.count()
+        trial = replace(trial, count=count)
+        if not count:
+            plan = as_plan(None, query)
+            why = why_not(sample, query, {}, plan=plan, limit=3, budget=_BUDGET)
+            trial = replace(trial, why=why)
+    except KeyboardInterrupt:
+        # It took too long, or another text came.
+        pass
+    return trial

@@ -1,0 +1,336 @@
+"""The pattern editor as a notebook app."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from typing import Any
+
+from cepkit.api import detect
+from cepkit.api.arguments import check_stream
+from cepkit.arguments import check_range
+from cepkit.errors import ArgumentError, CepkitError, PatternError
+from cepkit.pattern.builder import Pattern, as_query
+from cepkit.pattern.names import type_text
+from cepkit.pattern.query import Query
+from cepkit.stream.stream import Stream
+from cepkit.tables import count_text
+from cepkit_widgets.kit.app import App
+from cepkit_widgets.kit.parts import Suggestions
+from cepkit_widgets.kit.work import Work
+from cepkit_widgets.pattern_editor.page import Outlook, editor_html
+from cepkit_widgets.pattern_editor.running import Running
+from cepkit_widgets.pattern_editor.state import Reading, characters_before, plain_text, read
+from cepkit_widgets.pattern_editor.trial import Trial, tried
+from cepkit_widgets.pattern_editor.words import Vocabulary, completion
+
+_REST = 0.3
+"""Seconds without typing after which the pattern is tried on the sample."""
+_PATIENCE = 3.0
+"""Seconds that a trial may take."""
+_FIRST_PATIENCE = 12.0
+"""The same of the first, which may have to compile."""
+_LOOK = 0.5
+"""Seconds between two looks at what runs on everything."""
+
+
+class PatternEditor(App):
+    """A pattern to be written: parsed as one types, tried on a sample, run on everything.
+
+    Attributes:
+        error: What was wrong with the last input beside the text; None where nothing was.
+    """
+
+    def __init__(
+        self,
+        stream: Stream,
+        pattern: Query | Pattern | str | None = None,
+        *,
+        events: int = 5_000,
+    ) -> None:
+        """Show an editor.
+
+        Args:
+            stream: From `cepkit.events`.
+            pattern: What stands in it at first, right or wrong; None: a sequence of two events.
+            events: How many events the sample has: the first of the stream.
+        """
+        self._stream = stream
+        self._sample: Stream | None = None
+        self._reading = Reading("")
+        self._good: Query | None = None
+        self._suggestions = Suggestions()
+        self._trial: Trial | None = None
+        self._refused: CepkitError | None = None
+        self._work: Work | None = None
+        self._running: Running | None = None
+        self._chosen = 0
+        self._edits = 0
+        self._tried = threading.Event()
+        self._tried.set()
+        error: Exception | None = None
+        try:
+            check_range("events", events, 1)
+            check_stream(stream)
+            sample = stream.head(events)
+            columns = sample.columns(())
+            names = columns.type_names
+            counts = Counter(names[code] for code in columns.types.tolist())
+            self._events = len(columns)
+            self._vocabulary = Vocabulary(
+                {name: count_text(n, "event") for name, n in counts.most_common()},
+                {n: str(sample.source.schema.field(n).type) for n in sample.column_names},
+            )
+            if pattern is None:
+                pattern = _beginning(list(self._vocabulary.types))
+            text = pattern if isinstance(pattern, str) else str(as_query(pattern))
+            self._sample = sample
+        except Exception as reason:  # noqa: BLE001 - an app never raises into the notebook
+            error = reason
+        super().__init__()
+        if error is None:
+            self.write(text)
+            # So that an exported page has what came of it.
+            self.wait(_FIRST_PATIENCE + 1.0)
+        else:
+            self.error = error
+            self.refresh()
+
+    def body(self) -> str:
+        """Return what is shown, as HTML."""
+        if self._sample is None:
+            return ""
+        outlook = Outlook(
+            self._reading,
+            self._suggestions,
+            self._good,
+            self._events,
+            self._trial,
+            self._refused,
+            not self._tried.is_set(),
+            self._chosen,
+            self._running,
+            self.as_code(),
+        )
+        return editor_html(outlook, self.width)
+
+    @property
+    def text(self) -> str:
+        """What stands in the editor, right or wrong."""
+        return self._reading.text
+
+    @property
+    def pattern(self) -> Query | None:
+        """The query that the text writes; None while it is wrong."""
+        return self._reading.query
+
+    @property
+    def matches(self) -> Any:
+        """What `cepkit.detect` returns of the whole stream; after a run of this text, that run's.
+
+        Raises:
+            PatternError: The text is wrong.
+        """
+        query = self._query()
+        last = self._running
+        if last is not None and last.query == query and last.matches is not None:
+            return last.matches
+        return detect(self._stream, query)
+
+    @property
+    def trial(self) -> Trial | None:
+        """What came of the pattern on the sample; `wait` for that of the last text."""
+        return self._trial
+
+    def write(self, text: str) -> None:
+        """Put another text in the editor.
+
+        Args:
+            text: The pattern, right or wrong.
+        """
+        with self.moving:
+            self._there()
+            self._write(text, rest=0.0)
+            self.refresh()
+
+    def wait(self, seconds: float = 30.0) -> bool:
+        """Wait until the text has been tried on the sample; return whether it has."""
+        tried = self._tried.wait(seconds)
+        # What came of it is then on the page, too.
+        with self.moving:
+            return tried
+
+    def run(self) -> int:
+        """Count the matches in the whole stream, and wait for it.
+
+        Ctrl-C, and the button, stop it.
+
+        Raises:
+            PatternError: The text is wrong.
+            CepkitError: The pattern cannot be run.
+        """
+        with self.moving:
+            running = self._start()
+        try:
+            while not running.wait(0.1):
+                pass
+        except KeyboardInterrupt:
+            running.stop()
+            raise
+        if running.error is not None:
+            raise running.error
+        assert running.count is not None
+        return running.count
+
+    def stop(self) -> None:
+        """Stop what runs on everything."""
+        if self._running is not None:
+            self._running.stop()
+
+    def as_code(self, stream: str = "stream") -> str:
+        """Return the cell that finds the matches.
+
+        Args:
+            stream: The name of the variable with the stream.
+        """
+        text = self._reading.text.strip("\n")
+        quoted = f'"""\n{text}\n"""'
+        if '"""' in text or "\\" in text or text.endswith('"'):
+            quoted = repr(text)
+        return (
+            f"import cepkit as ck\n\npattern = ck.parse({quoted})\n"
+            f"matches = ck.detect({stream}, pattern)"
+        )
+
+    def act(self, name: str, value: Any) -> None:
+        """Do what the reader asks for."""
+        self._there()
+        match name:
+            case "text":
+                text = plain_text(str(value["text"]))
+                caret = characters_before(text, int(value["caret"]))
+                if text != self._reading.text:
+                    self._write(text)
+                asked = bool(value.get("asked"))
+                self._suggestions = completion(text, caret, self._vocabulary, asked=asked)
+                if not asked and self._suggestions.begin == caret and not _opens(text, caret):
+                    # Unasked only where a word has begun.
+                    self._suggestions = Suggestions()
+            case "choose":
+                size = 0 if self._trial is None else self._trial.size
+                self._chosen = max(0, min(int(value), size - 1))
+            case "run":
+                self._start()
+            case "stop":
+                self.stop()
+            case _:
+                raise ArgumentError(f"there is nothing to do called '{name}'")
+
+    def _there(self) -> Stream:
+        if self._sample is None:
+            raise ArgumentError("there is nothing to edit", hint="the app says what is wrong")
+        return self._sample
+
+    def _query(self) -> Query:
+        self._there()
+        if self._reading.query is None:
+            assert self._reading.error is not None
+            raise self._reading.error
+        return self._reading.query
+
+    def _write(self, text: str, rest: float = _REST) -> None:
+        """Take a text, and try it when the reader rests."""
+        self._reading = read(plain_text(text), self._there())
+        self._suggestions = Suggestions()
+        query = self._reading.query
+        self._edits += 1
+        if self._work is not None:
+            self._work.stop()
+        self._tried.set()
+        if query is None:
+            return
+        known = self._trial is not None and self._trial.query == query
+        self._good = query
+        if known:
+            return
+        self._refused = None
+        self._tried.clear()
+        edit = self._edits
+        self._work = Work(
+            lambda: self._try(query, edit, rest), lambda *ended: self._after(edit, *ended)
+        )
+
+    def _try(self, query: Query, edit: int, rest: float) -> Trial | None:
+        threading.Event().wait(rest)
+        if edit != self._edits:
+            return None
+        patience = _PATIENCE if edit > 1 else _FIRST_PATIENCE
+        impatient = threading.Timer(patience, self._halt, (edit,))
+        impatient.daemon = True
+        impatient.start()
+        try:
+            return tried(query, self._there())
+        finally:
+            impatient.cancel()
+
+    def _halt(self, edit: int) -> None:
+        with self.moving:
+            if edit == self._edits and self._work is not None:
+                self._work.stop()
+
+    def _after(self, edit: int, trial: Trial | None, error: BaseException | None) -> None:
+        with self.moving:
+            if edit != self._edits:
+                return
+            if isinstance(error, CepkitError):
+                self._refused = error
+            elif isinstance(error, Exception):
+                self.error = error
+            elif trial is not None:
+                self._trial, self._chosen = trial, 0
+            self._tried.set()
+            self.refresh()
+
+    def _start(self) -> Running:
+        query = self._query()
+        if self._running is not None and self._running.running:
+            raise PatternError("a pattern is being run", hint="wait for it, or stop it")
+        ended = threading.Event()
+        running = self._running = Running(self._stream, query, ended.set)
+        threading.Thread(target=self._follow, args=(running, ended), daemon=True).start()
+        return running
+
+    def _follow(self, running: Running, ended: threading.Event) -> None:
+        """Show how far it has come until it is done."""
+        # What is done at once shows no bar.
+        while not ended.wait(_LOOK):
+            with self.moving:
+                self.refresh()
+        running.wait()
+        with self.moving:
+            self.refresh()
+
+    def __repr__(self) -> str:
+        if self._sample is None:
+            return f"PatternEditor: {self.error}"
+        if self._reading.error is not None:
+            return f"PatternEditor: {self._reading.error.found}"
+        trial = self._trial
+        if trial is None or trial.query != self._good:
+            return "PatternEditor: not tried yet"
+        if trial.known is None:
+            return "PatternEditor: no match was found in time"
+        count = count_text(trial.size if trial.count is None else trial.count, "match", "matches")
+        more = " and more" if trial.count is None else ""
+        return f"PatternEditor: {count}{more} in the first {self._events:,} events"
+
+
+def _beginning(types: list[str]) -> str:
+    """Return a pattern to begin with: two of the stream's types in sequence."""
+    first, second = (type_text(name) for name in (types + types + ["A", "A"])[:2])
+    return f"PATTERN SEQ({first} a, {second} b)\nWITHIN 1 minute"
+
+
+def _opens(text: str, caret: int) -> bool:
+    """Return whether the caret stands where names alone can follow."""
+    return text[:caret].endswith((".", "(", ", "))

@@ -1,0 +1,148 @@
+"""The words that may stand at a place in a pattern's text: the grammar says which kinds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cepkit.pattern.aggregates import AGGREGATES
+from cepkit.pattern.evaluation.functions import USAGE
+from cepkit.pattern.limits import MAX_CHARACTERS
+from cepkit.pattern.names import RESERVED, attribute_text, name_text, type_text, unquoted
+from cepkit.pattern.parsing.parser import read_so_far
+from cepkit.pattern.policies import Strategy
+from cepkit.stream.durations import MICROSECONDS
+from cepkit_widgets.kit.parts import Suggestion, Suggestions
+
+MOST = 40
+"""Words that are offered at once."""
+
+_WORD = re.compile(r"[\w-]*\Z|\"[^\"\n]*\Z")
+_REST = re.compile(r"\w*")
+_COMMENT = re.compile(r"(--|#)[^\n]*\Z")
+_KEYWORDS = (*RESERVED, "FIRST", "OPT", "TIMESTAMP")
+_OPENING = frozenset({"SEQ", "KL", "OPT"})
+"""Keywords that a bracket always follows."""
+_CLAUSES = frozenset({"WHERE", "WITHIN", "STRATEGY", "PARTITION", "AGG", "GROUP"})
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What a stream has names for.
+
+    Attributes:
+        types: The event types, with what is said of each; the most frequent first.
+        columns: The columns, with what is said of each.
+    """
+
+    types: Mapping[str, str]
+    columns: Mapping[str, str]
+
+
+def completion(
+    text: str, caret: int, vocabulary: Vocabulary, *, asked: bool = False
+) -> Suggestions:
+    """Return the words that may stand at the caret, and what they take the place of.
+
+    Args:
+        text: The whole text; what stands behind the caret does not matter.
+        caret: How many characters stand before it.
+        vocabulary: The names of the stream.
+        asked: Whether the reader asked for them.
+    """
+    before = _WORD.search(text, 0, caret)
+    rest = _REST.match(text, caret)
+    assert before is not None
+    assert rest is not None
+    begin, end = before.start(), rest.end()
+    typed = text[begin:caret]
+    # A minus is a part of the names of strategies alone.
+    if "-" in typed and not typed.startswith('"') and not _names_strategy(text[:begin]):
+        begin += typed.rindex("-") + 1
+        typed = text[begin:caret]
+    nothing = Suggestions((), begin, end, caret)
+    if begin > MAX_CHARACTERS:
+        return nothing
+    tokens, kinds = read_so_far(text[:begin])
+    last = tokens[-1].end_pos if tokens else 0
+    if _COMMENT.search(text[last:begin]):
+        return nothing
+    folded = typed.removeprefix('"').casefold()
+    found = [w for w in _words(kinds, tokens, vocabulary) if folded in w.text.casefold()]
+    # Those that begin so before those that have it inside; else the order of the kinds.
+    found.sort(key=lambda word: not word.text.casefold().lstrip('"').startswith(folded))
+    # A whole word needs no other, unless one asks.
+    if not asked and text[begin:end] in [word.insert.strip() for word in found]:
+        return nothing
+    return Suggestions(tuple(found[:MOST]), begin, end, caret, asked)
+
+
+def _names_strategy(text: str) -> bool:
+    return "STRATEGY_NAME" in read_so_far(text)[1]
+
+
+def _words(
+    kinds: frozenset[str], tokens: list[Any], vocabulary: Vocabulary
+) -> Iterator[Suggestion]:
+    """Yield the words of all kinds that may follow the tokens, the likeliest kind first."""
+    if "TYPE" in kinds:
+        yield from (
+            Suggestion(name, said, type_text(name)) for name, said in vocabulary.types.items()
+        )
+    if "ATTRIBUTE" in kinds:
+        columns = vocabulary.columns.items()
+        yield from (Suggestion(name, said, attribute_text(name)) for name, said in columns)
+    variables = _variables(tokens)
+    if "VARIABLE" in kinds:
+        new = next((c for c in "abcdefghijklmnopqrstuvwxyz" if c not in variables), "")
+        yield from [Suggestion(new, "a new variable", new)] if new else []
+    if "NAME" in kinds:
+        yield from (Suggestion(v, said, f"{name_text(v)}.") for v, said in variables.items())
+        yield from _functions()
+    if "FUNCTION" in kinds:
+        yield from (Suggestion(n.upper(), AGGREGATES.help[n], f"{n.upper()}(") for n in AGGREGATES)
+    if "COLUMN" in kinds:
+        columns = vocabulary.columns.items()
+        yield from (Suggestion(name, said, name_text(name)) for name, said in columns)
+    if "STRATEGY_NAME" in kinds:
+        yield from (Suggestion(name, "a strategy", name) for name in map(str, Strategy))
+    if "UNIT" in kinds:
+        yield from (Suggestion(f"{unit}s", "a unit of time", f"{unit}s") for unit in MICROSECONDS)
+        yield Suggestion("EVENTS", "arrival numbers", "EVENTS")
+    yield from _keywords(kinds, {str(token).upper() for token in tokens})
+    if "DURATION_UNIT" in kinds:
+        yield from (Suggestion(f"{unit}s", "a unit of time", f"{unit}s") for unit in MICROSECONDS)
+
+
+def _functions() -> Iterator[Suggestion]:
+    for name, usage in AGGREGATES.help.items():
+        yield Suggestion(name, f"of a KL variable: {usage}", f"{name}(")
+    for usage, said in USAGE.items():
+        name = usage.partition("(")[0]
+        yield Suggestion(usage, said, f"{name}(")
+
+
+def _keywords(kinds: frozenset[str], used: Iterable[str]) -> Iterator[Suggestion]:
+    of_events = "_SEQ" in kinds
+    for keyword in _KEYWORDS:
+        if not {keyword, f"_{keyword}"} & kinds or (keyword in _CLAUSES and keyword in used):
+            continue
+        opens = keyword in _OPENING or (of_events and keyword in ("AND", "OR", "NOT"))
+        yield Suggestion(keyword, "keyword", f"{keyword}(" if opens else f"{keyword} ")
+
+
+def _variables(tokens: list[Any]) -> dict[str, str]:
+    """Return the variables that the tokens name, with the type of each."""
+    variables: dict[str, str] = {}
+    last = ""
+    for before, token in zip([None, *tokens], tokens, strict=False):
+        quoted = token.type == "QUOTED" and before is not None
+        if token.type == "VARIABLE" or (quoted and before.type in ("TYPE", "STRING", "QUOTED")):
+            variables[unquoted(str(token))] = last
+        elif token.type in ("TYPE", "STRING", "QUOTED"):
+            last = unquoted(str(token))
+        elif token.type == "_WHERE":
+            break
+    return variables

@@ -1,0 +1,230 @@
+"""What the strategies find in one stream: who has which match, and what the reader looks at."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from typing import TypeAlias
+
+import numpy as np
+
+from cepkit.api import detect, why_not
+from cepkit.columnar.results.matches import Matches
+from cepkit.diagnosis.findings import Binding
+from cepkit.errors import ArgumentError, CepkitError
+from cepkit.pattern.policies import Strategy
+from cepkit.pattern.query import Query
+from cepkit.stream.stream import Stream
+from cepkit_widgets.matches.known import Ints, KnownMatches
+
+MOST = 20_000
+"""Matches of each strategy that are held and compared."""
+ANY = Strategy.SKIP_TILL_ANY_MATCH
+
+Owners: TypeAlias = frozenset[Strategy]
+"""The strategies that have a match; no other has it."""
+Key: TypeAlias = tuple[tuple[int, ...], ...]
+"""A match: for each variable its events."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one strategy finds.
+
+    Attributes:
+        query: The pattern under the strategy.
+        count: How many matches it finds; None where it cannot be run.
+        held: How many of them are held.
+        error: Why it cannot be run.
+    """
+
+    query: Query
+    count: int | None = None
+    held: int = 0
+    error: CepkitError | None = None
+
+
+class Comparison:
+    """The matches of a pattern under each strategy, by one numbering.
+
+    Attributes:
+        outcomes: What each strategy finds.
+        known: Matches by which events can be looked up; None where no strategy can be run.
+        keys: The matches that are held, in the order of their events.
+        owners: For each which strategies have it.
+
+    Args:
+        stream: A local stream.
+        query: The pattern; its own strategy does not matter.
+    """
+
+    def __init__(self, stream: Stream, query: Query) -> None:
+        self._stream = stream
+        self._reasons: dict[tuple[int, Strategy], str] = {}
+        self.known: KnownMatches | None = None
+        self.outcomes: dict[Strategy, Outcome] = {}
+        has: dict[Key, set[Strategy]] = {}
+        refusals = []
+        for strategy in Strategy:
+            own = replace(query, strategy=strategy, text=None)
+            try:
+                matches = detect(stream, own)
+                assert isinstance(matches, Matches)
+                known = KnownMatches(matches)
+                # One more says whether there are more.
+                known.at_least(MOST + 1)
+                complete = known.complete and known.size <= MOST
+                count = known.size if complete else matches.count()
+            except CepkitError as error:
+                self.outcomes[strategy] = Outcome(own, error=error)
+                refusals.append(error)
+                continue
+            self.known = self.known or known
+            self.outcomes[strategy] = Outcome(own, count, min(known.size, MOST))
+            for number in range(min(known.size, MOST)):
+                binding = known.binding(number)
+                key = tuple(binding.get(variable, ()) for variable in known.variables)
+                has.setdefault(key, set()).add(strategy)
+        if len(refusals) == len(Strategy):
+            raise refusals[0]
+        if ANY in self.ran:
+            # What any other strategy takes is a match of this one, held or not.
+            for owners in has.values():
+                owners.add(ANY)
+        self.keys = sorted(has, key=lambda key: sorted(chain.from_iterable(key)))
+        self.owners: list[Owners] = [frozenset(has[key]) for key in self.keys]
+
+    @property
+    def ran(self) -> tuple[Strategy, ...]:
+        """The strategies that could be run."""
+        return tuple(s for s, outcome in self.outcomes.items() if outcome.error is None)
+
+    @cached_property
+    def groups(self) -> Mapping[Owners, int]:
+        """How many matches each group of strategies has that no other has, largest first.
+
+        Where not all matches of skip-till-any-match are held, the others are its own.
+        """
+        sizes = Counter(self.owners)
+        every = self.outcomes[ANY]
+        if every.count is not None:
+            sizes[frozenset({ANY})] += every.count - len(self.keys)
+        return {owners: size for owners, size in sizes.most_common() if size}
+
+    @cached_property
+    def times(self) -> tuple[Ints, Ints]:
+        """When each match that is held begins and ends, in microseconds."""
+        assert self.known is not None
+        ts = self.known.columns.ts
+        spans = [ts[[*chain.from_iterable(key)]] for key in self.keys]
+        every = np.array([(span.min(), span.max()) for span in spans], dtype=np.int64)
+        return tuple(every.reshape(-1, 2).T)  # type: ignore[return-value]  # two columns
+
+    def lacks(self, strategy: Strategy) -> int | None:
+        """Return how many matches that others have a strategy lacks; None where it did not run."""
+        count = self.outcomes[strategy].count
+        return None if count is None else sum(self.groups.values()) - count
+
+    def numbers(self, state: StrategyState) -> list[int]:
+        """Return the matches that are listed."""
+        if state.group is not None:
+            return [i for i, owners in enumerate(self.owners) if owners == state.group]
+        return [i for i, owners in enumerate(self.owners) if state.chosen in owners]
+
+    def binding(self, number: int) -> dict[str, tuple[int, ...]]:
+        """Return the events of each variable that a match binds."""
+        assert self.known is not None
+        pairs = zip(self.known.variables, self.keys[number], strict=True)
+        return {variable: events for variable, events in pairs if events}
+
+    def why_lacks(self, number: int, strategy: Strategy) -> str:
+        """Return why a strategy does not have a match."""
+        outcome = self.outcomes[strategy]
+        if outcome.error is not None:
+            return outcome.error.found
+        if (number, strategy) not in self._reasons:
+            self._reasons[number, strategy] = self._reason(self.binding(number), outcome.query)
+        return self._reasons[number, strategy]
+
+    def _reason(self, binding: Binding, query: Query) -> str:
+        assert self.known is not None
+        source = self.known.columns.source_rows
+        rows = {v: source(np.array(events)).tolist() for v, events in binding.items()}
+        rows = {v: at if v in self.known.repeated else at[0] for v, at in rows.items()}
+        answer = why_not(self._stream, query, bindings=rows)
+        failing = [finding.detail for finding in answer.requirements if finding.holds is False]
+        return "; ".join(failing) or answer.reason
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyState:
+    """What the reader looks at.
+
+    Attributes:
+        chosen: The strategy whose matches are listed.
+        group: Of them those alone that these strategies have and no other; None: all.
+        current: The number of the match that is looked at; None where there is none.
+    """
+
+    chosen: Strategy = ANY
+    group: Owners | None = None
+    current: int | None = None
+
+    def of(self, comparison: Comparison) -> StrategyState:
+        """Return the state with a match that is listed, where there is one."""
+        numbers = comparison.numbers(self)
+        if self.current in numbers:
+            return self
+        return replace(self, current=numbers[0] if numbers else None)
+
+    def choose(self, strategy: Strategy, comparison: Comparison) -> StrategyState:
+        """Return the state that lists the matches of a strategy."""
+        return replace(self, chosen=strategy, group=None).of(comparison)
+
+    def grouped(self, group: Owners, comparison: Comparison) -> StrategyState:
+        """Return the state that lists what some strategies have and no other; again: no longer."""
+        if group == self.group:
+            return replace(self, group=None).of(comparison)
+        return _in_group(self, group).of(comparison)
+
+    def at(self, number: int, comparison: Comparison) -> StrategyState:
+        """Return the state that looks at a match.
+
+        Raises:
+            ArgumentError: There is no such match.
+        """
+        if not 0 <= number < len(comparison.keys):
+            raise ArgumentError(
+                f"no match {number}", expected=f"one of {len(comparison.keys):,}, from 0"
+            )
+        there = replace(self, current=number)
+        if number in comparison.numbers(self):
+            return there
+        # A match of another strategy: list where it is.
+        return _in_group(there, comparison.owners[number])
+
+    def stepped(self, move: str, comparison: Comparison) -> StrategyState:
+        """Return the state that looks at another match of the list.
+
+        Args:
+            move: The name of a key: an arrow for the next or the previous one.
+            comparison: The matches.
+        """
+        numbers = comparison.numbers(self)
+        return replace(self, current=moved(move, numbers, self.current)) if numbers else self
+
+
+def _in_group(state: StrategyState, group: Owners) -> StrategyState:
+    chosen = state.chosen if state.chosen in group else min(group, key=list(Strategy).index)
+    return replace(state, group=group, chosen=chosen)
+
+
+def moved(move: str, items: list[int], current: int | None, page: int = 10) -> int:
+    """Return the item that a key leads to: the next or previous one, a page on, or an end."""
+    at = items.index(current) if current in items else -1
+    ends = {"Home": 0, "End": len(items) - 1}
+    by = {"ArrowUp": -1, "ArrowDown": 1, "PageUp": -page, "PageDown": page}
+    return items[max(0, min(len(items) - 1, ends[move] if move in ends else at + by.get(move, 0)))]

@@ -1,0 +1,194 @@
+"""The strategy comparison as a notebook app."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from cepkit.api.arguments import detectable
+from cepkit.arguments import check_range
+from cepkit.errors import ArgumentError
+from cepkit.pattern.builder import Pattern
+from cepkit.pattern.policies import Strategy
+from cepkit.pattern.query import Query
+from cepkit.stream.stream import Stream
+from cepkit_widgets.kit.app import App
+from cepkit_widgets.matches.frame import frame_of_bindings
+from cepkit_widgets.matches.look import Looker
+from cepkit_widgets.strategy_comparison.page import comparison_html, group_text
+from cepkit_widgets.strategy_comparison.state import Comparison, StrategyState, moved
+
+
+class StrategyComparison(App):
+    """The four strategies side by side over one stream.
+
+    How many matches each finds, which of them it has and the others lack, and why, on one time
+    line.
+
+    Attributes:
+        state: What is looked at.
+        error: What was wrong with the last input; None where nothing was.
+    """
+
+    def __init__(
+        self, stream: Stream, pattern: Query | Pattern | str, *, events: int = 10_000
+    ) -> None:
+        """Find the matches of each strategy.
+
+        Args:
+            stream: From `cepkit.events`.
+            pattern: The query, or its text; each strategy takes the place of its own.
+            events: How many events of the stream to take, from its beginning.
+        """
+        self.state = StrategyState()
+        self._comparison: Comparison | None = None
+        self._code = ""
+        error: Exception | None = None
+        try:
+            check_range("events", events, 1)
+            query = detectable(stream, pattern)
+            self._comparison = Comparison(stream.head(events), query)
+            assert self._comparison.known is not None
+            self._looker = Looker(self._comparison.known)
+            chosen = query.strategy
+            if chosen not in self._comparison.ran:
+                chosen = self._comparison.ran[0]
+            self.state = self.state.choose(chosen, self._comparison)
+        except Exception as reason:  # noqa: BLE001 - an app never raises into the notebook
+            self._comparison, error = None, reason
+        super().__init__()
+        if error is not None:
+            self.error = error
+            self.refresh()
+
+    def body(self) -> str:
+        """Return what is shown, as HTML."""
+        if self._comparison is None:
+            return ""
+        return comparison_html(
+            self.state, self._comparison, self._looker, self.width, code=self.as_code()
+        )
+
+    @property
+    def chosen(self) -> Strategy:
+        """The strategy that is chosen."""
+        return self.state.chosen
+
+    @property
+    def query(self) -> Query:
+        """The pattern under the chosen strategy."""
+        return self._there().outcomes[self.state.chosen].query
+
+    @property
+    def counts(self) -> pd.DataFrame:
+        """What each strategy finds: strategy, matches, lacks, error."""
+        there = self._there()
+        rows = [
+            (str(s), o.count, there.lacks(s), None if o.error is None else str(o.error))
+            for s, o in there.outcomes.items()
+        ]
+        frame = pd.DataFrame(rows, columns=["strategy", "matches", "lacks", "error"])
+        return frame.astype({"matches": "Int64", "lacks": "Int64"})
+
+    @property
+    def groups(self) -> pd.DataFrame:
+        """How many matches the same strategies have: a column for each strategy, and matches."""
+        there = self._there()
+        rows = [
+            (*(strategy in owners for strategy in there.ran), size)
+            for owners, size in there.groups.items()
+        ]
+        return pd.DataFrame(rows, columns=[*map(str, there.ran), "matches"])
+
+    @property
+    def matches(self) -> pd.DataFrame:
+        """The matches that are listed, those that are held of them.
+
+        Columns `match`, for each variable `a.price` and so on, lists where a variable is repeated,
+        and for each strategy whether it has the match.
+        """
+        there = self._there()
+        assert there.known is not None
+        numbers = there.numbers(self.state)
+        frame = frame_of_bindings(there.known, numbers, [there.binding(n) for n in numbers])
+        for strategy in there.ran:
+            frame[str(strategy)] = [strategy in there.owners[n] for n in numbers]
+        return frame
+
+    @property
+    def current(self) -> int | None:
+        """The number of the match that is looked at."""
+        return self.state.current
+
+    def choose(self, strategy: str) -> None:
+        """List the matches of a strategy.
+
+        Raises:
+            ArgumentError: It is none.
+        """
+        with self.moving:
+            self.state = self.state.choose(_strategy(strategy), self._there())
+            self.refresh()
+
+    def select(self, number: int) -> None:
+        """Look at a match.
+
+        Raises:
+            ArgumentError: There is no match of this number.
+        """
+        with self.moving:
+            self.state = self.state.at(number, self._there())
+            self.refresh()
+
+    def as_code(self, stream: str = "stream") -> str:
+        """Return the cell that finds the matches of the chosen strategy.
+
+        Args:
+            stream: The name of the variable with the stream.
+        """
+        text = str(self.query)
+        return f'import cepkit as ck\n\nmatches = ck.detect({stream}, """\n{text}\n""")'
+
+    def act(self, name: str, value: Any) -> None:
+        """Do what the reader asks for."""
+        there, state = self._there(), self.state
+        match name:
+            case "strategy":
+                self.state = state.choose(_strategy(value), there)
+            case "step-strategy":
+                order = list(Strategy)
+                to = moved(str(value), [*range(len(order))], order.index(state.chosen))
+                self.state = state.choose(order[to], there)
+            case "group":
+                by_name = {group_text(owners): owners for owners in there.groups}
+                if value not in by_name:
+                    raise ArgumentError(f"no group of strategies '{value}'")
+                self.state = state.grouped(by_name[value], there)
+            case "choose":
+                self.state = state.at(int(value), there)
+            case "step":
+                self.state = state.stepped(str(value), there)
+            case _:
+                raise ArgumentError(f"there is nothing to do called '{name}'")
+
+    def _there(self) -> Comparison:
+        if self._comparison is None:
+            raise ArgumentError("there is nothing to compare", hint="the app says what is wrong")
+        return self._comparison
+
+    def __repr__(self) -> str:
+        if self._comparison is None:
+            return f"StrategyComparison: {self.error}"
+        counts = [
+            f"{strategy} {'-' if outcome.count is None else f'{outcome.count:,}'}"
+            for strategy, outcome in self._comparison.outcomes.items()
+        ]
+        return f"StrategyComparison: {', '.join(counts)}"
+
+
+def _strategy(name: object) -> Strategy:
+    names = [str(strategy) for strategy in Strategy]
+    if name not in names:
+        raise ArgumentError.unknown(f"no strategy '{name}'", name, names)
+    return Strategy(str(name))
