@@ -13,6 +13,8 @@ that overlap, and what NOT needs, are ours.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cepkit.adaptation.loop import Adaptation
@@ -32,6 +34,8 @@ from cepkit.statistics.measuring.online import OnlineStatistics
 from cepkit.statistics.model import Statistics
 from cepkit.stream.columns import EventColumns
 from cepkit.tracing import AdaptedTrace, Generation
+from cepkit.tracing.clauses import Clauses
+from cepkit.tracing.operations import Evaluate, Operation
 
 CHECK_EVENTS = 20
 """Events from one check of the decision function to the next."""
@@ -53,7 +57,8 @@ def simulate_adapted(
     Args:
         mechanism: Which; it follows a plan.
         columns: The stream, with all that the query reads.
-        known: The statistics of the whole stream; of these the selectivities are taken.
+        known: The statistics of the whole stream; of these the selectivities of what is not
+            tried are taken. All others follow what the instances evaluate.
         adaptation: When to plan anew, and how.
         every: Events from one check to the next.
 
@@ -99,6 +104,7 @@ class _Run:
         limit = query.window.microseconds if isinstance(query.window, TimeWindow) else None
         self._window = limit
         _, self.events = machine_for(mechanism, columns, query, as_plan(None, query))
+        self._tries = _Tries(query)
         self.checked = 0
         self._checks = self._fires = 0
         self._lives: list[_Life] = []
@@ -139,7 +145,10 @@ class _Run:
             elif life.finished:
                 life.recording.keep(())
             else:
-                life.recording.keep(life.machine.feed(event))
+                step = life.machine.feed(event)
+                life.recording.keep(step)
+                if life.end is None:
+                    self._tries.count(self._online, event.ts, step)
             life.check_whole()
 
     def finish(self) -> AdaptedTrace:
@@ -188,6 +197,34 @@ class _Run:
             self._mechanism.name, self._mechanism.diagram, self._columns, shown
         )
         return Generation(life.begin, life.end, text, life.why, trace, tuple(own))
+
+
+class _Tries:
+    """Which conditions between variables a mechanism has tried, and which of them held.
+
+    A pair with several conditions has held if all of them have. Those behind one that does not
+    hold are not tried, and say nothing.
+    """
+
+    def __init__(self, query: Query) -> None:
+        self._about = {
+            number: condition.variables
+            for condition, number in Clauses.of(query).conditions.items()
+            if len(condition.variables) > 1 and not condition.has_set_functions
+        }
+        self._sizes = Counter(self._about.values())
+
+    def count(self, online: OnlineStatistics, ts: int, step: Iterable[Operation]) -> None:
+        """Count what a step has tried."""
+        for operation in step:
+            if isinstance(operation, Evaluate):
+                results: dict[frozenset[str], list[bool]] = {}
+                for checked in operation.checked:
+                    if (about := self._about.get(checked.clause)) is not None:
+                        results.setdefault(about, []).append(checked.held)
+                for about, held in results.items():
+                    if not all(held) or len(held) == self._sizes[about]:
+                        online.tried(ts, about, held=all(held))
 
 
 @dataclass(slots=True)

@@ -187,3 +187,22 @@ def test_what_cannot_be_adapted_is_refused():
         ck.simulate(day(), f"{TEXT} STRATEGY skip-till-next-match", adapt="invariants")
     with pytest.raises(LimitError, match="20,000"):
         ck.simulate(day(20_000), TEXT, adapt="invariants")
+
+
+def test_selectivities_are_those_of_what_was_tried():
+    # The rates stay. First no a is before a b of its value, later no b before a c of its value.
+    frame = pd.DataFrame({"ts": range(1_200), "kind": list("ABC") * 400})
+    early = frame.ts < 600
+    frame["x"] = np.where(early & (frame.kind == "A"), 1, 0) + np.where(
+        ~early & (frame.kind == "C"), 1, 0
+    )
+    stream = ck.events(frame, time="ts", type="kind", unit="s")
+    query = ck.parse("PATTERN SEQ(A a, B b, C c) WHERE a.x = b.x AND b.x = c.x WITHIN 9 s")
+    adaptation = Adaptation("unconditional", "greedy", history=1)
+    trace = ck.simulate(stream, query, "chain-nfa", adapt=adaptation)
+    plans = [generation.plan for generation in trace.generations]
+    assert {plans[0], plans[-1]} == {plans[0], "c → b → a"}
+    assert plans[0] != plans[-1]
+    static = ck.simulate(stream, query, "chain-nfa", plan=plans[0].split(" → "))
+    assert trace.evaluations < static.totals.counts.evaluations
+    assert bound(trace) == sorted(tuple(match.events.values()) for match in static.matches)
