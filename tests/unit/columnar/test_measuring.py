@@ -47,7 +47,7 @@ def test_what_would_take_too_long_is_not_begun(stream, statistics):
 
 
 def test_running_needs_a_stream(statistics):
-    with pytest.raises(StreamError, match=r"no stream is given(.|\n)*stream=stream"):
+    with pytest.raises(StreamError, match=r"run=True without a stream(.|\n)*stream=stream"):
         ck.compare_plans(TEXT, statistics, run=True)
     with pytest.raises(PlanError, match=r"no cost model 'wrok'(.|\n)*did you mean 'work'"):
         ck.compare_plans(TEXT, statistics, cost="wrok")

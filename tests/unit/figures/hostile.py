@@ -304,7 +304,7 @@ def _drawn_aggregates() -> Drawn:
 def _drawn_traces() -> Drawn:
     for mechanism in MECHANISMS:
         yield from ((trace(mechanism), {"of": kind}) for kind in TRACES)
-    yield trace(), {"of": "player", "steps": 9, "start": 5}
+    yield trace(), {"of": "player", "steps": 9, "start": 5, "link": EVIL}
     yield from ((adapted_trace(), {}), (adapted_trace(), {"steps": 9, "start": 5}))
     yield trace(), {"of": "counters", "counters": ["created"]}
 
