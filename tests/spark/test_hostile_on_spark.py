@@ -63,7 +63,8 @@ def shown(stream, live):
     )
     yield ck.watch(query)
     yield ck.detect(stream, STRUCTURE, route="driver")
-    yield ck.aggregate(stream, counted)  # of the events that were fetched
+    # Of the events that were fetched.
+    yield ck.aggregate(stream, counted, functions={EVIL: Count()})
 
 
 def test_texts_stay_texts(stream, live, eager):
