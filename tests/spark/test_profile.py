@@ -66,10 +66,9 @@ def test_what_is_no_event_or_never_occurs(spark):
         }
     )
     query = parse("PATTERN SEQ(A a, B b, Z z) WITHIN 1 h")
-    exact = local(table, query, time="t", type="kind")
-    found = profile(
-        events(spark.createDataFrame(table), time="t", type="kind"), query, progress=False
-    )
+    roles = {"time": "t", "type": "kind", "timezone": "UTC"}
+    exact = local(table, query, **roles)
+    found = profile(events(spark.createDataFrame(table), **roles), query, progress=False)
     assert found == exact
     assert found.dropped == Dropped(2, 1)
     assert found.never_occurring == ("Z",)
