@@ -36,7 +36,8 @@ FLAGS = (
 )  # fmt: skip
 LOCAL = re.compile(r"^(https?|wss?)://(127\.0\.0\.1|localhost)(:\d+)?/|^(file|data|blob|about):")
 # Third parties' own, with no effect on what is shown.
-HARMLESS = re.compile(r"ResizeObserver loop|interrupted|favicon")
+# JupyterLab may take its splash screen away twice.
+HARMLESS = re.compile(r"ResizeObserver loop|interrupted|favicon|removeChild[\s\S]*jlab_core")
 SCREENSHOTS = Path(os.environ.get("CEPKIT_SCREENSHOTS", "out/browser"))
 
 
@@ -89,7 +90,7 @@ def page(
             route.abort()
 
     opened.route("**/*", judge)
-    opened.on("pageerror", lambda error: errors.append(str(error)))
+    opened.on("pageerror", lambda error: errors.append(error.stack or str(error)))
     yield opened
     report = getattr(request.node, "report_call", None)
     if report is not None and report.failed:

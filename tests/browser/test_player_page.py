@@ -128,7 +128,7 @@ def test_buttons_slider_events_and_charts_go_to_a_step(opened, page):
 
 def test_it_plays_and_stops_at_the_end(opened):
     player = opened(cases.example())
-    player.host.locator("select").select_option("30")
+    player.host.get_by_label("events per second").select_option("30")
     player.press("Space")
     button = player.host.locator('[data-action="play"]')
     expect(button).to_have_attribute("aria-label", "Pause")
@@ -169,7 +169,7 @@ def test_the_keys_are_listed_and_each_control_has_a_name_and_room(opened):
     player.press("Escape")
     assert not player.host.locator(".keys").is_visible()
     controls = player.host.locator(".transport button, .transport select, .transport input").all()
-    assert len(controls) == 10
+    assert len(controls) == 12
     for control in controls:
         assert control.get_attribute("aria-label")
         box = control.bounding_box()
