@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,7 +70,11 @@ def assert_fits(app: AppPage, name: str = "") -> None:
                 ".dataset.theme === theme",
                 arg=[app.host.element_handle(), theme.lower()],
             )
-            assert not app.overflowing()
+            # What Python draws for another width comes a moment later.
+            deadline = time.monotonic() + 10
+            while app.overflowing() and time.monotonic() < deadline:
+                app.page.wait_for_timeout(100)
+            assert app.overflowing() == [], (width, theme, name, app.frame.inner_text()[-300:])
             _keep(app.page, f"{app.frame.locator('h3').first.inner_text()} {name}-{width}-{theme}")
 
 

@@ -23,7 +23,7 @@ from cepkit.tracing import MechanismTrace
 from cepkit.tracing.operations import Create, Discard, Evaluate, Forget, Store
 from tests.judge import BudgetError, judge
 from tests.properties.test_several import extended, related, right_deep
-from tests.strategies import Case, as_table, cases, orders
+from tests.strategies import FEW, Case, as_table, cases, orders
 
 JOINT = [name for name, one in MECHANISMS.items() if isinstance(one, Joint)]
 ANY = (Strategy.SKIP_TILL_ANY_MATCH,)
@@ -142,6 +142,7 @@ def test_each_pattern_has_the_matches_of_the_judge(
 
 
 @pytest.mark.parametrize("name", JOINT)
+@FEW
 @given(data=st.data())
 def test_patterns_that_share_nothing_do_what_each_does_alone(
     name: str, data: st.DataObject

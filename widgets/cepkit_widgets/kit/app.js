@@ -147,6 +147,7 @@ function render({ model, el }) {
   theme();
   let width = 0;
   const sizes = new ResizeObserver(([entry]) => {
+    written.shown(); // a list of words stands beside the caret, wherever that is now
     const now = Math.floor(entry.contentRect.width / 20) * 20;
     if (now > 0 && now !== width) say({ set: "width", value: (width = now) });
   });

@@ -9,8 +9,11 @@ function editors(place, say) {
     return { list: editor.querySelector("[role=listbox]"), mark: editor.querySelector("[data-mark]"), editor };
   };
   const options = (list) => [...list.querySelectorAll("[role=option]")];
-  const tell = (area, asked = false) =>
+  let typing;
+  const tell = (area, asked = false) => {
+    clearTimeout(typing); // or what was typed before would take the list away that is asked for now
     say({ set: area.dataset.set, value: { text: area.value, caret: area.selectionStart, asked } });
+  };
   let dismissed = false;
   // The chosen word, and the text and caret that it was chosen for: Python knows nothing of it.
   let chosen = { at: -1, of: "" };
@@ -54,7 +57,6 @@ function editors(place, say) {
     tell(area);
   };
 
-  let typing;
   place.addEventListener("input", (event) => {
     const area = event.target.closest("[data-editor] textarea");
     if (!area) return;
