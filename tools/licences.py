@@ -23,6 +23,9 @@ ELSEWHERE = {
 }
 """What packages say that not every system has."""
 
+IN_FILES = {"resvg-py": "MIT"}
+"""What the licence files of packages say whose metadata says nothing."""
+
 _LONGEST = 40
 _ABOVE = """\
 # Licences of what cepkit depends on
@@ -95,6 +98,8 @@ def licence_of(package: str) -> str:
         return first
     classifiers = known.get_all("Classifier") or []
     names = [text.split(" :: ")[-1] for text in classifiers if text.startswith("License ::")]
+    if not names and package in IN_FILES:
+        return IN_FILES[package]
     if not names:
         raise LookupError(f"'{package}' says no licence: look at its files")
     return ", ".join(names)
