@@ -84,7 +84,9 @@ def _bound(
 
 def _plain(value: Any) -> Any:
     """Return a number of NumPy as one of Python, anything else as it is."""
-    number = getattr(getattr(value, "dtype", None), "kind", None) in ("b", "i", "u", "f")
+    # Of its type: to a DataFrame of Spark Connect any name is a column.
+    kind = getattr(value.dtype, "kind", None) if hasattr(type(value), "dtype") else None
+    number = kind in ("b", "i", "u", "f")
     return value.item() if number and getattr(value, "shape", None) == () else value
 
 

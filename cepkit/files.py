@@ -48,6 +48,8 @@ PARQUET = Kind("Parquet", (".parquet", ".pq"))
 CSV = Kind("CSV", (".csv",))
 HTML = Kind("HTML", (".html", ".htm"))
 JSON = Kind("JSON", (".json",))
+SVG = Kind("SVG", (".svg",))
+PNG = Kind("PNG", (".png",))
 
 _SPARK_IS_DONE = "_SUCCESS"
 

@@ -24,10 +24,18 @@ Where the definition of a match leaves room, the judge decides:
   be b as far as what is before b tells: it is after those events, in the partition and window of
   the match, and fulfils the conditions that are about b and variables before it. An absent event is
   none of them, nor is what AND leaves in any order.
+* NEXT B b: the event that came just before b, in the partition, is one of those nearest before b in
+  the pattern; of a set the last member in stream order. NOT(NEXT B b): such an event breaks it.
+* KL(FIRST B b): the set has every event between its first and last member, in stream order, that
+  could be b as for FIRST. KL(NEXT B b): its arrival numbers, in the partition, have no gap.
 * Contiguity: the arrival numbers of all events of a match, Kleene members included, have no gap.
 * skip-till-next-match orders the matches of all OR branches together, by the arrival numbers of the
   bound variables in pattern order; a Kleene set is its arrival numbers ascending, then infinity, so
   that a set comes before its own subsets ("takes all it can"). Equal numbers: the earlier branch.
+* AFTER MATCH SKIP takes matches, inside of each partition, by their first event in stream order,
+  then by their last, then as skip-till-next-match does; each leaves out later ones that start
+  before the event that is named (PAST LAST EVENT: before or at its last event; TO NEXT: with its
+  first).
 """
 
 from __future__ import annotations
@@ -39,7 +47,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes
-from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
+from cepkit.pattern.policies import CountWindow, SkipTo, Strategy, TimeWindow
 from tests.judge_values import known, value
 
 if TYPE_CHECKING:
@@ -89,7 +97,35 @@ def judge(events: Collection[Event], query: Query, *, budget: int | None = None)
         found += [(branch.positive, binding) for binding in branch.matches()]
     if query.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
         found = _one_match_an_event(found, stream)
+    if query.after_match is not None:
+        found = _after_match(found, stream, query)
     return {_identity(leaves, binding) for leaves, binding in found}
+
+
+def returned(events: Collection[Event], query: Query, match: Match) -> tuple[Any, ...]:
+    """Return what RETURN asks for of a match; a set has a list of its members' values.
+
+    What a match does not have is an event, or a set, without any attribute.
+    """
+    at = {event.arrival: event for event in events}
+    one: dict[str, Mapping[str, Any]] = {e.variable: {} for e in nodes.events_of(query.structure)}
+    sets: dict[str, list[Mapping[str, Any]]] = {variable: [] for variable in one}
+    for variable, arrivals in match:
+        if isinstance(arrivals, tuple):
+            members = sorted((at[number] for number in arrivals), key=_stream_order)
+            sets[variable] = [event.attributes for event in members]
+        else:
+            one[variable] = at[arrivals].attributes
+    row: list[Any] = []
+    for result in query.returned:
+        match result.value:
+            case c.Attribute(variable, name) if sets[variable]:
+                row.append([known(member.get(name)) for member in sets[variable]])
+            case c.Aggregate(function, str(variable)) if not sets[variable]:
+                row.append(0 if function == "count" else None)
+            case _:
+                row.append(value(result.value, one, sets))
+    return tuple(row)
 
 
 # --- structure ---------------------------------------------------------------------------------
@@ -104,6 +140,8 @@ class _Leaf(NamedTuple):
     sizes: tuple[int, float]
     path: tuple[tuple[type, int], ...]
     first: bool = False
+    next: bool = False
+    run: Literal["", "first", "next"] = ""
 
 
 def _choices(
@@ -119,12 +157,17 @@ def _choices(
             yield from _choices(item, path)
             yield ()
         case nodes.First(item):
-            for (leaf,) in _choices(item, path):
+            for (leaf,) in _choices(item, path, kind):
                 yield (leaf._replace(first=True),)
+        case nodes.Next(item):
+            for (leaf,) in _choices(item, path, kind):
+                yield (leaf._replace(next=True),)
         case nodes.Kleene(item, minimum, maximum):
             sizes = (minimum, math.inf if maximum is None else maximum)
-            for (leaf,) in _choices(item, path, "set"):
-                yield (leaf._replace(sizes=sizes),)
+            run = {nodes.First: "first", nodes.Next: "next"}.get(type(item), "")
+            inner = item.item if isinstance(item, nodes.First | nodes.Next) else item
+            for (leaf,) in _choices(inner, path, "set"):
+                yield (leaf._replace(sizes=sizes, run=run),)
         case nodes.Or(items):
             for item in items:
                 yield from _choices(item, path)
@@ -187,7 +230,15 @@ class _Branch:
             contiguous = not numbers or max(numbers) - min(numbers) + 1 == len(numbers)
             if not contiguous or any(self._broken(leaf, binding) for leaf in self.absent):
                 continue
-            if all(self._is_first(leaf, binding) for leaf in self.positive if leaf.first):
+            if not all(self._is_first(leaf, binding) for leaf in self.positive if leaf.first):
+                continue
+            if not all(self._is_run(leaf, binding) for leaf in self.positive if leaf.run):
+                continue
+            following = [leaf for leaf in self.positive if leaf.next]
+            if all(
+                self._is_next(leaf, min(binding[leaf.variable], key=_stream_order), binding)
+                for leaf in following
+            ):
                 yield binding
 
     def _extend(self, binding: Binding, todo: list[_Leaf]) -> Iterator[Binding]:
@@ -206,27 +257,54 @@ class _Branch:
                     yield from self._extend({**binding, leaf.variable: members}, rest)
 
     def _is_first(self, leaf: _Leaf, binding: Binding) -> bool:
+        return not any(e.ts < binding[leaf.variable][0].ts for e in self._could_be(leaf, binding))
+
+    def _is_run(self, leaf: _Leaf, binding: Binding) -> bool:
+        members = sorted(binding[leaf.variable], key=_stream_order)
+        if leaf.run == "next":
+            numbers = self.in_partition if self.query.partition_by else self.in_stream
+            own = [numbers[event.arrival] for event in members]
+            return max(own) - min(own) == len(own) - 1
+        first, last = _stream_order(members[0]), _stream_order(members[-1])
+        return not any(first < _stream_order(e) < last for e in self._could_be(leaf, binding))
+
+    def _could_be(self, leaf: _Leaf, binding: Binding) -> Iterator[Event]:
+        """Yield what the match does not have and could be `leaf` as far as what is before tells."""
         name, own = leaf.variable, _all_events(binding)
         others = {v: events for v, events in binding.items() if v != name}
         known = {v: events for v, events in others.items() if _precedes(self.leaf[v], leaf)}
         about = [
             condition
             for condition in self.conditions
-            if name in condition.variables and condition.variables <= {*known, name}
+            if name in condition.variables
+            and condition.variables <= {*known, name}
+            and name not in condition.as_set
         ]
-        return not any(
-            (leaf.types is None or event.type in leaf.types)
+        yield from (
+            event
+            for event in self.stream
+            if (leaf.types is None or event.type in leaf.types)
             and all(event is not other for other in own)
             and all(other.ts < event.ts for other in _all_events(known))
-            and event.ts < binding[name][0].ts
             and _partition(event, self.query) == _partition(own[0], self.query)
             and self._within_window([*own, event])
             and all(condition.holds({**known, name: (event,)}) for condition in about)
-            for event in self.stream
         )
 
     def _broken(self, leaf: _Leaf, binding: Binding) -> bool:
-        return any(self._fits(leaf, (event,), binding) for event in self.stream)
+        return any(
+            self._fits(leaf, (event,), binding)
+            and (not leaf.next or self._is_next(leaf, event, binding))
+            for event in self.stream
+        )
+
+    def _is_next(self, leaf: _Leaf, event: Event, binding: Binding) -> bool:
+        before = [x for x in self.positive if x is not leaf and _precedes(x, leaf)]
+        nearest = [x for x in before if not any(x is not y and _precedes(x, y) for y in before)]
+        numbers = self.in_partition if self.query.partition_by else self.in_stream
+        latest = [max(binding[other.variable], key=_stream_order) for other in nearest]
+        # Of a set it is the first member that came next.
+        return numbers[event.arrival] - 1 in [numbers[other.arrival] for other in latest]
 
     def _fits(
         self, leaf: _Leaf, members: tuple[Event, ...], bound: Binding, *, whole: bool = False
@@ -298,6 +376,36 @@ def _one_match_an_event(
             first = min(free, key=lambda pair: _arrivals(*pair))
             taken.append(first)
             consumed |= set(_all_events(first[1]))
+    return taken
+
+
+def _after_match(
+    found: list[tuple[tuple[_Leaf, ...], Binding]], stream: list[Event], query: Query
+) -> list[tuple[tuple[_Leaf, ...], Binding]]:
+    """Return what AFTER MATCH SKIP leaves of `found`, which has earlier branches first."""
+    place = {event: number for number, event in enumerate(stream)}
+
+    def places(pair: tuple[tuple[_Leaf, ...], Binding]) -> list[int]:
+        return sorted(place[event] for event in _all_events(pair[1]))
+
+    found = sorted(found, key=lambda pair: (places(pair)[0], places(pair)[-1], _arrivals(*pair)))
+    begin: dict[tuple[Any, ...], int] = {}
+    taken = []
+    for pair in found:
+        start, end = places(pair)[0], places(pair)[-1]
+        partition = _partition(stream[start], query)
+        if start < begin.get(partition, 0):
+            continue
+        taken.append(pair)
+        match query.after_match.to:
+            case SkipTo.PAST_LAST_EVENT:
+                begin[partition] = end + 1
+            case SkipTo.NEXT:
+                begin[partition] = start + 1
+            case SkipTo.FIRST:
+                begin[partition] = min(place[e] for e in pair[1][query.after_match.variable])
+            case SkipTo.LAST:
+                begin[partition] = max(place[e] for e in pair[1][query.after_match.variable])
     return taken
 
 

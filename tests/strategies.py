@@ -15,9 +15,10 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, reject, settings
 from hypothesis import strategies as st
 
+from cepkit.errors import PatternError
 from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes
 from cepkit.pattern.checks import check
@@ -43,8 +44,9 @@ FEW = settings(
 UNIT = 1_000_000
 """A time step: one second. Windows are whole units, so that their edges are hit."""
 
-Operator: TypeAlias = Literal["SEQ", "AND", "OR", "NOT", "KL", "FIRST", "OPT"]
-OPERATORS: tuple[Operator, ...] = get_args(Operator)
+Operator: TypeAlias = Literal["SEQ", "AND", "OR", "NOT", "KL", "FIRST", "NEXT", "OPT", "RUN"]
+OPERATORS: tuple[Operator, ...] = tuple(name for name in get_args(Operator) if name != "RUN")
+"""All but KL(FIRST B b), which mechanisms do not know."""
 
 WindowKind: TypeAlias = Literal["none", "time", "time-exclusive", "count", "count-exclusive"]
 WINDOWS: tuple[WindowKind, ...] = get_args(WindowKind)
@@ -157,19 +159,32 @@ def structures(
     if not allowed & {"SEQ", "AND", "OR"}:
         size = 1
     structure = draw(_structure(0, size, allowed, positive=True, type_sets=type_sets))
-    return draw(_with_firsts(structure, False)) if "FIRST" in allowed else structure
+    return draw(_with_firsts(structure, False, allowed))
 
 
 @st.composite
-def _with_firsts(draw: st.DrawFn, node: nodes.Structure, follows: bool) -> nodes.Structure:
-    """Put FIRST before some of the events that others are always before."""
+def _with_firsts(
+    draw: st.DrawFn, node: nodes.Structure, follows: bool, allowed: frozenset[str]
+) -> nodes.Structure:
+    """Put FIRST or NEXT before some of the events that others are always before."""
+    words = [word for word in ("FIRST", "NEXT") if word in allowed]
     match node:
-        case nodes.Event() if follows and draw(st.integers(0, 3)) == 3:
-            return nodes.First(node)
+        case nodes.Event() if follows and words and draw(st.integers(0, 3)) == 3:
+            first = draw(st.sampled_from(words)) == "FIRST"
+            return nodes.First(node) if first else nodes.Next(node)
+        case nodes.Kleene(nodes.Event() as event) if words and draw(st.booleans()):
+            inner = [event, *([nodes.First(event)] if "RUN" in allowed else [])]
+            inner += [nodes.Next(event)] if "NEXT" in words else []
+            run = replace(node, item=draw(st.sampled_from(inner)))
+            before = [nodes.First(run)] if "FIRST" in words else []
+            before += [nodes.Next(run)] if "NEXT" in words else []
+            return draw(st.sampled_from([run, *(before if follows else [])]))
+        case nodes.Not(nodes.Event() as event) if follows and "NEXT" in words:
+            return nodes.Not(nodes.Next(event)) if draw(st.booleans()) else node
         case nodes.Seq(items) | nodes.And(items) | nodes.Or(items):
             parts = []
             for item in items:
-                parts.append(draw(_with_firsts(item, follows)))
+                parts.append(draw(_with_firsts(item, follows, allowed)))
                 follows = follows or (isinstance(node, nodes.Seq) and _binds(item))
             return replace(node, items=tuple(parts))
     return node
@@ -573,7 +588,12 @@ def queries(
         absent = tuple(event.variable for event in branch.negated)
         parts.append(draw(conditions(_Names(single, repeated, absent), condition_kinds)))
     where = None if not parts else parts[0] if len(parts) == 1 else c.AllOf(tuple(parts))
-    return check(Query(structure, where, window, strategy, keys))
+    try:
+        return check(Query(structure, where, window, strategy, keys))
+    except PatternError:
+        if "RUN" not in operators:
+            raise
+        reject()  # not every condition can be about a run
 
 
 _windows = windows

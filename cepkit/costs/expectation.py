@@ -18,7 +18,8 @@ PARTITION BY is a condition between all events: same_key^(k-1). Equalities that 
 count too (key_classes.py). A repeated variable takes sets, as if they were events (`log_sets`).
 What stands under NOT is left out: the numbers are those before it is checked. Of the n events that
 a variable under FIRST could otherwise take, it takes one wherever there is any: 1 - e^-n.
-Equal times and one event for two variables are ignored. O(number of selectivities) for each set.
+Of the events in a window one is the next. Equal times and one event for two variables are ignored.
+O(number of selectivities) for each set.
 Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
 (VLDB 2018), section 4.1; the totals over a stream and ord(S) are ours.
 """
@@ -35,7 +36,9 @@ from cepkit.costs.corrections import Corrections, corrections
 from cepkit.costs.key_classes import KeyClass, key_classes, linked_by_equality
 from cepkit.costs.ordering import Factorial, share_factorials
 from cepkit.costs.set_functions import SetFunction
+from cepkit.pattern.conditions import variables_of
 from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.numbers import next_in, set_of_neighbours
 from cepkit.pattern.policies import CountWindow, TimeWindow
 from cepkit.plan.logarithms import from_log, log, log_sum
 from cepkit.plan.negation import depends_on
@@ -85,10 +88,11 @@ class Expectation:
 
     @classmethod
     def _of(cls, branch: Branch, statistics: Statistics) -> Expectation:
-        every = cls._of_every(branch, statistics)
+        every = cls._of_every(branch, statistics).with_next(statistics)
         firsts = {}
+        repeated = {variable for variable, _, _ in branch.repeated}
         for absent in branch.negated:
-            if absent.earlier_than is not None:
+            if absent.earlier_than is not None and absent.earlier_than not in repeated:
                 known = depends_on(branch, absent.variable) - {absent.earlier_than}
                 names = known | {absent.earlier_than}
                 number = from_log(every.log_alive(names) - every.log_alive(known))
@@ -101,9 +105,13 @@ class Expectation:
     def _of_every(cls, branch: Branch, statistics: Statistics) -> Expectation:
         window = window_seconds(branch, statistics)
         counts = {v: log(window * statistics.rate(v)) for v in branch.variables}
+        firsts = {event.earlier_than for event in branch.negated}
         for variable, minimum, maximum in branch.repeated:
             events = window * statistics.rate(variable)
             counts[variable] = log_sets(events, minimum, maximum)
+            if variable in branch.runs or variable in set_of_neighbours(branch.conditions):
+                # A run is known by its two ends; under FIRST by its last one.
+                counts[variable] = log(events * (1.0 if variable in firsts else (events + 1) / 2))
         positive = frozenset(branch.variables)
         shares = {s: log(f.share) for s, f in statistics.selectivities.items() if s <= positive}
         equal = {s: e.in_window.share for s, e in statistics.equalities.items()}
@@ -118,7 +126,7 @@ class Expectation:
             # Where that is not known, all conditions of the pair together: somewhat too small.
             {
                 names: log(equal[names]) if names in equal else shares[names]
-                for names in linked_by_equality(branch)
+                for names in linked_by_equality(branch.as_written)
                 if names in shares
             },
         )
@@ -137,6 +145,24 @@ class Expectation:
             if names <= positive
         }
         return replace(even, corrections=corrections(found))
+
+    def with_next(self, statistics: Statistics) -> Expectation:
+        """Return the same where of the events in a window, in order, one came next."""
+        if self.branch.as_written is self.branch:
+            return self
+        together = math.log(self.window_seconds) + log(statistics.events / self.span_seconds)
+        if self.branch.partition_by:
+            together += log(statistics.same_key)
+        shares, equal = dict(self.log_shares), dict(self.log_equal)
+        positive = frozenset(self.branch.variables)
+        for condition in self.branch.conditions:
+            names = variables_of(condition)
+            if next_in(condition) is not None and names <= positive and len(names) > 1:
+                left = min(0.0, math.log(2 * (len(names) - 1)) - together)
+                shares[names] = shares.get(names, 0.0) + left
+                if len(names) == 2:  # one event is looked up by its number
+                    equal[names] = equal.get(names, 0.0) + left
+        return replace(self, log_shares=shares, log_equal=equal)
 
     def counting_events(self, variable: str, statistics: Statistics) -> Expectation:
         """Return the same with events in place of sets for a repeated variable."""

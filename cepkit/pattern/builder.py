@@ -24,11 +24,18 @@ from cepkit.arguments import typed
 from cepkit.errors import PatternError, shown
 from cepkit.pattern.checks import check
 from cepkit.pattern.conditions import Aggregate, AllOf, Expression
-from cepkit.pattern.nodes import And, Event, First, Kleene, Not, Opt, Or, Seq, Structure
-from cepkit.pattern.parsing.parser import parse, parse_aggregates, parse_condition, parse_window
+from cepkit.pattern.nodes import And, Event, First, Kleene, Next, Not, Opt, Or, Seq, Structure
+from cepkit.pattern.parsing.parser import (
+    parse,
+    parse_aggregates,
+    parse_condition,
+    parse_results,
+    parse_skip,
+    parse_window,
+)
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.printer import to_text
-from cepkit.pattern.query import Query
+from cepkit.pattern.query import Query, ResultColumn
 from cepkit.pattern.terms import (
     Term,
     Variable,
@@ -182,6 +189,36 @@ class Pattern:
         """Return the pattern with attributes by which its aggregates are grouped."""
         return Pattern(replace(self.parts, group_by=attributes))
 
+    @typed
+    def after_match(self, skip: str) -> Pattern:
+        """Return the pattern with where the next match may start.
+
+        Args:
+            skip: As after AFTER MATCH SKIP: ``"PAST LAST EVENT"``, ``"TO FIRST b"``.
+        """
+        return Pattern(replace(self.parts, after_match=parse_skip(skip)))
+
+    @typed
+    def returns(self, *results: str, **named: Term | str) -> Pattern:
+        """Return the pattern with the columns that its matches have.
+
+        Args:
+            results: Texts as after RETURN: ``"a.price, max(b.price) AS top"``.
+            named: Built from variables (`var`), by the names of their columns; or texts.
+
+        Example:
+            >>> a, b = var("a"), var("b")
+            >>> rising = seq(event("a", "A"), event("b", "B"))
+            >>> print(rising.returns(paid=a.price, gain=b.price - a.price))
+            PATTERN SEQ(A a, B b)
+            RETURN a.price AS paid, b.price - a.price AS gain
+        """
+        columns = [column for text in results for column in parse_results(text)]
+        for name, value in named.items():
+            term = parse_results(value)[0].value if isinstance(value, str) else expression_of(value)
+            columns.append(ResultColumn(name, term))
+        return Pattern(replace(self.parts, returned=tuple(columns)))
+
     def __str__(self) -> str:
         return to_text(self.parts)
 
@@ -236,6 +273,16 @@ def first_of(item: Pattern | Structure) -> Pattern:
     return Pattern(Query(First(_structure(item))))
 
 
+def next_of(item: Pattern | Structure) -> Pattern:
+    """Return the very next event of the partition after what is before it, if it is such an event.
+
+    Example:
+        >>> print(seq(event("a", "A"), next_of(event("b", "B"))))
+        PATTERN SEQ(A a, NEXT B b)
+    """
+    return Pattern(Query(Next(_structure(item))))
+
+
 def opt(item: Pattern | Structure) -> Pattern:
     """Return the item, or nothing: matches are with and without it."""
     return Pattern(Query(Opt(_structure(item))))
@@ -284,7 +331,7 @@ def _structure(item: Pattern | Structure) -> Structure:
                     hint="call .where(), .within() ... after the outermost seq(...) is closed",
                 )
             return parts.structure
-        case Event() | Seq() | And() | Or() | Not() | Kleene() | First() | Opt():
+        case Event() | Seq() | And() | Or() | Not() | Kleene() | First() | Next() | Opt():
             return item
     raise PatternError(
         f"{shown(item)} as a part of a pattern",

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, permutations, product
 from typing import assert_never
 
@@ -23,7 +23,7 @@ from cepkit.pattern.nodes import Event
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow, Window
 from cepkit.pattern.printer import expression_text
-from cepkit.pattern.rewrite import MIRRORED, replaced, without_not
+from cepkit.pattern.rewrite import MIRRORED, about, replaced, without_not
 
 PLACEHOLDER = "_"
 """The variable of the conditions of a canonical event."""
@@ -195,13 +195,13 @@ def canonical_conditions(
     """Return what conditions demand together, over new names, each part once and in one order."""
 
     def renamed(node: c.Attribute | c.Aggregate) -> c.Expression:
-        return node if node.variable is None else replace(node, variable=names[node.variable])
+        return node if node.variable is None else about(node, names[node.variable])
 
     parts: set[c.Expression] = set()
     for condition in conditions:
         whole = without_not(condition)
-        # A part about fewer variables would be another condition: under NOT, and as a filter.
         split = c.conjuncts(whole)
+        # A part about fewer variables would be another condition: under NOT, and as a filter.
         alike = all(c.variables_of(part) == c.variables_of(whole) for part in split)
         parts.update(_in_one_form(replaced(p, renamed)) for p in (split if alike else (whole,)))
     return _sorted(parts)

@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import assert_never
 from weakref import WeakValueDictionary
 
 from cepkit.errors import PatternError, UnsupportedError, nearest
 from cepkit.pattern.aggregates import AGGREGATES, NAMES
-from cepkit.pattern.condition_checks import Events, check_condition, check_forms
+from cepkit.pattern.condition_checks import Events, check_condition, check_forms, check_result
 from cepkit.pattern.conditions import Aggregate, Attribute, conjuncts, walk
 from cepkit.pattern.limits import refuse_too_deep, refuse_too_large, refuse_too_long
-from cepkit.pattern.nodes import And, Event, First, Kleene, Not, Opt, Or, Seq, Structure, events_of
+from cepkit.pattern.nodes import (
+    And,
+    Event,
+    First,
+    Kleene,
+    Next,
+    Not,
+    Opt,
+    Or,
+    Seq,
+    Structure,
+    absent_in,
+    bound_events_of,
+    events_of,
+)
 from cepkit.pattern.nodes import walk as walk_structure
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.printer import structure_text
-from cepkit.pattern.query import Query
+from cepkit.pattern.query import RESULT_ENDS, Query
+from cepkit.pattern.run_checks import check_runs
 
 _sound: WeakValueDictionary[int, Query] = WeakValueDictionary()
 """Queries that have been checked. By identity: as values 1, 1.0 and TRUE are equal."""
@@ -44,6 +60,8 @@ def check(query: Query) -> Query:
         for condition in conjuncts(query.where):
             check_condition(condition, events)
     _check_aggregates(query, names)
+    _check_after_match(query)
+    _check_returned(query)
     alone = _may_be_all(query.structure)
     if alone is not None:
         raise PatternError(
@@ -53,6 +71,7 @@ def check(query: Query) -> Query:
             expected="at least one event that is not under NOT or OPT, in every branch of an OR",
             span=alone.span,
         )
+    check_runs(query)
     _sound[id(query)] = query
     return query
 
@@ -62,7 +81,7 @@ def _may_be_all(structure: Structure) -> Event | Opt | None:
     match structure:
         case Opt():
             return structure
-        case Not(Event() as event):
+        case Not(Event() as event) | Not(Next(Event() as event)):
             return event
         case Or(items):
             return next((optional for item in items if (optional := _may_be_all(item))), None)
@@ -82,7 +101,8 @@ def check_attributes(query: Query, known: Iterable[str]) -> None:
     columns = tuple(known)
     nodes: list[tuple[str, object]] = [(name, None) for name in query.partition_by]
     nodes += [(name, None) for name in query.group_by]
-    expressions = [*conjuncts(query.where), *query.aggregates]
+    results = (result.value for result in query.returned)
+    expressions = [*conjuncts(query.where), *query.aggregates, *results]
     for expression in expressions:
         for node in walk(expression):
             if isinstance(node, Attribute):
@@ -99,21 +119,41 @@ def check_attributes(query: Query, known: Iterable[str]) -> None:
             )
 
 
+def check_carried(query: Query, carried: Iterable[str]) -> None:
+    """Check that what RETURN asks for goes to the output.
+
+    Args:
+        carried: The columns of the stream that go there.
+
+    Raises:
+        PatternError: Some column does not.
+    """
+    known = frozenset(carried)
+    for result in query.returned:
+        if result.source is not None and result.source.name not in known:
+            name = result.source.name
+            raise PatternError(
+                f"RETURN of '{name}', which columns= leaves out of the output",
+                hint=f"events(..., columns=[..., '{name}'])",
+                span=result.value.span,
+            )
+
+
 def _check_structure(structure: Structure) -> None:
     for node in walk_structure(structure):
         match node:
-            case Not(item) if not isinstance(item, Event):
+            case Not(item) if not isinstance(item, Event | Next):
                 raise PatternError(
                     f"NOT stands around {_name(item)}",
                     expected="a single event, as in NOT(B b)",
                     hint=_instead_of_not(item),
                     span=node.span,
                 )
-            case Kleene(item) if not isinstance(item, Event):
+            case Kleene(item, minimum, maximum) if not _is_one_event(item):
                 raise PatternError(
                     f"KL stands around {_name(item)}",
                     expected="a single event, as in KL(B b)",
-                    hint=_one_event_for(item),
+                    hint=_one_event_for(item) or _written_out(item, minimum, maximum),
                     span=node.span,
                 )
             case Opt(item) if isinstance(item, Opt) or _may_be_all(item) is not None:
@@ -122,10 +162,12 @@ def _check_structure(structure: Structure) -> None:
                     expected="what always has an event, as in OPT(B b)",
                     span=node.span,
                 )
-            case First(item) if not isinstance(item, Event):
+            case First(item) | Next(item) if not isinstance(item, Event | Kleene):
+                word = _name(node)
                 raise PatternError(
-                    f"FIRST stands before {_name(item)}",
-                    expected="a single event, as in FIRST B b",
+                    f"{word} stands before {_name(item)}",
+                    expected=f"a single event or a set, as in {word} B b",
+                    hint=_instead_of_next(item) if isinstance(node, Next) else None,
                     span=node.span,
                 )
             case Kleene(_, minimum, maximum):
@@ -142,39 +184,43 @@ def _check_structure(structure: Structure) -> None:
                     raise PatternError("an event without a variable", span=node.span)
                 if types is not None and not types:
                     raise PatternError(f"'{variable}' has an empty list of types", span=node.span)
-    _check_firsts(structure, follows=False)
+    _check_what_follows(structure, follows=False)
     refuse_too_large(structure)
 
 
-def _check_firsts(structure: Structure, *, follows: bool) -> bool:
-    """Refuse FIRST where nothing is before it; return whether a match always has an event here.
+def _check_what_follows(structure: Structure, *, follows: bool) -> bool:
+    """Refuse FIRST and NEXT where nothing is before them.
+
+    Returns:
+        Whether a match always has an event here.
 
     Args:
         structure: A part of the pattern.
         follows: Whether a match always has an event before this part.
     """
     match structure:
-        case Not():
+        case Not(item) | Opt(item):
+            _check_what_follows(item, follows=follows)
             return False
-        case Opt(item):
-            _check_firsts(item, follows=follows)
-            return False
-        case First(Event(variable)):
+        case Kleene():
+            return True
+        case First() | Next():
             if not follows:
+                word, variable = _name(structure), events_of(structure)[0].variable
                 raise PatternError(
-                    f"no event is always before FIRST '{variable}'",
+                    f"no event is always before {word} '{variable}'",
                     expected=f"an event before it, as in SEQ(A a, {structure_text(structure)})",
-                    hint='a type that is called FIRST stands in double quotes: "FIRST" a',
+                    hint=f'a type that is called {word} stands in double quotes: "{word}" a',
                     span=structure.span,
                 )
             return True
         case Seq(items):
             binds = False
             for item in items:
-                binds = _check_firsts(item, follows=follows or binds) or binds
+                binds = _check_what_follows(item, follows=follows or binds) or binds
             return binds
         case And(items) | Or(items):
-            bound = [_check_firsts(item, follows=follows) for item in items]
+            bound = [_check_what_follows(item, follows=follows) for item in items]
             return any(bound) if isinstance(structure, And) else all(bound)
         case _:
             return True
@@ -208,9 +254,13 @@ def _named(structure: Structure) -> dict[str, Structure]:
             choices differ in more than their place.
     """
     match structure:
-        case Event(variable) | Not(Event(variable)) | Kleene(Event(variable)):
+        case (
+            Event(variable)
+            | Not(Event(variable) | Next(Event(variable)))
+            | Kleene(Event(variable) | First(Event(variable)) | Next(Event(variable)))
+        ):
             return {variable: structure}
-        case First(item) | Opt(item) | Not(item) | Kleene(item):
+        case First(item) | Next(item) | Opt(item) | Not(item) | Kleene(item):
             return _named(item)
         case Seq(items) | And(items) | Or(items):
             named: dict[str, Structure] = {}
@@ -249,11 +299,7 @@ def _check_policies(query: Query) -> None:
 
 
 def _check_aggregates(query: Query, names: list[str]) -> None:
-    absent = {
-        node.item.variable
-        for node in walk_structure(query.structure)
-        if isinstance(node, Not) and isinstance(node.item, Event)
-    }
+    absent = absent_in(query.structure)
     for aggregate in query.aggregates:
         variable = aggregate.variable
         if variable is None and aggregate.attribute is not None:
@@ -287,6 +333,60 @@ def _check_aggregates(query: Query, names: list[str]) -> None:
         raise PatternError("GROUP BY without AGG", hint="add AGG COUNT, or drop GROUP BY")
 
 
+def _check_after_match(query: Query) -> None:
+    skip = query.after_match
+    if skip is None:
+        return
+    if query.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
+        raise PatternError(
+            f"AFTER MATCH SKIP with {query.strategy}, which chooses among the matches itself",
+            expected="one of them",
+            span=skip.span,
+        )
+    if skip.variable is None:
+        return
+    name = skip.variable
+    names = tuple(event.variable for event in bound_events_of(query.structure))
+    if name not in names:
+        problem = f"'{name}' is not an event that matches have"
+        raise PatternError.unknown(problem, name, names, span=skip.span)
+    for branch in normal_form(query):
+        if name not in branch.variables:
+            problem = f"a match may be without '{name}', so that it does not say where to go on"
+        elif not branch.before(name) & {*branch.variables}:
+            problem = f"a match may start with '{name}', so that nothing would be left out"
+        else:
+            continue
+        raise PatternError(
+            problem,
+            expected="an event that always has another before it",
+            hint="AFTER MATCH SKIP TO NEXT, or PAST LAST EVENT",
+            span=skip.span,
+        )
+
+
+def _check_returned(query: Query) -> None:
+    if query.returned and (query.aggregates or query.group_by):
+        raise PatternError(
+            "RETURN beside AGG: one says what the rows of matches have, the other asks for none",
+            expected="one of them",
+            span=query.returned[0].span,
+        )
+    events = Events.of(query.structure)
+    taken = {*RESULT_ENDS}
+    for result in query.returned:
+        refuse_too_deep(result.value)
+        check_result(result.value, events)
+        if not result.name or result.name in taken:
+            own = "is a column that all matches have" if result.name in RESULT_ENDS else "is twice"
+            raise PatternError(
+                f"RETURN: '{result.name}' {own}" if result.name else "RETURN: a column of no name",
+                expected="a name of its own for each column, as in a.price AS paid",
+                span=result.span,
+            )
+        taken.add(result.name)
+
+
 def _instead_of_not(item: Structure) -> str | None:
     """Return what says the same as NOT around what it cannot stand around."""
     match item:
@@ -294,8 +394,29 @@ def _instead_of_not(item: Structure) -> str | None:
             return f"write {structure_text(Not(event))}"
         case Or(items) if all(isinstance(one, Event) for one in items):
             return f"write {', '.join(structure_text(Not(one)) for one in items)}"
+        case And(items) if all(isinstance(one, Event) for one in items):
+            absences = structure_text(Or(tuple(map(Not, items))))
+            return f"without conditions between them it is {absences}: one of them is not there"
+        case Seq():
+            return (
+                "a NOT of each forbids far more: detect the pattern with these events in place of"
+                " the NOT as well, and leave out the matches that are found again"
+            )
         case _:
             return None
+
+
+def _instead_of_next(item: Structure) -> str | None:
+    """Return what says the same as NEXT before what it cannot stand before."""
+    match item:
+        case Not(Event() as event):
+            return f"write {structure_text(Not(Next(event)))}"
+        case _:
+            return None
+
+
+def _is_one_event(item: Structure) -> bool:
+    return isinstance(item.item if isinstance(item, First | Next) else item, Event)
 
 
 def _one_event_for(item: Structure) -> str | None:
@@ -309,9 +430,38 @@ def _one_event_for(item: Structure) -> str | None:
     return None
 
 
+_MOST_WRITTEN_OUT = 12
+"""So many events of a group that repeats are written out."""
+
+
+def _written_out(item: Structure, minimum: int, maximum: int | None) -> str | None:
+    """Return a group of events that repeats, each repetition written out."""
+    if not isinstance(item, Seq | And) or not all(isinstance(one, Event) for one in item.items):
+        return None
+    most = max(minimum, 2) if maximum is None else maximum
+    if not 1 <= minimum <= most or most * len(item.items) > _MOST_WRITTEN_OUT:
+        return "a group that repeats has to be written out, each repetition with its own variables"
+    choices = []
+    for number in range(minimum, most + 1):
+        times = [
+            tuple(
+                Event(f"{event.variable}_{time}", event.types)
+                for event in item.items
+                if isinstance(event, Event)
+            )
+            for time in range(1, number + 1)
+        ]
+        groups = chain.from_iterable(times) if isinstance(item, Seq) else map(And, times)
+        choices.append(Seq(tuple(groups)))
+    text = structure_text(choices[0] if len(choices) == 1 else Or(tuple(choices)))
+    up_to = f"up to {most} times it is written out as " if maximum is None else "write it out: "
+    return f"{up_to}{text}"
+
+
 def _name(node: Structure) -> str:
-    names = {Seq: "SEQ", And: "AND", Or: "OR", Not: "NOT", Kleene: "KL", First: "FIRST", Opt: "OPT"}
-    return names[type(node)]
+    if isinstance(node, Kleene):
+        return "KL"
+    return "a single event" if isinstance(node, Event) else type(node).__name__.upper()
 
 
 def check_asks_for_matches(query: Query) -> None:

@@ -12,7 +12,8 @@ from cepkit.pattern import conditions as c
 from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.evaluation.functions.registered import function_of, known_functions
-from cepkit.pattern.nodes import Event, Not, Or, Structure, events_of, repeated_in
+from cepkit.pattern.names import attribute_text, name_text
+from cepkit.pattern.nodes import Or, Structure, absent_in, events_of, repeated_in
 from cepkit.pattern.nodes import walk as walk_structure
 
 MAX_INTEGER = 2**63 - 1
@@ -84,11 +85,10 @@ class Events:
     def of(cls, structure: Structure) -> Events:
         """Return the events of a pattern."""
         nodes = tuple(walk_structure(structure))
-        absent = (node.item for node in nodes if isinstance(node, Not))
         return cls(
             tuple(event.variable for event in events_of(structure)),
             repeated_in(structure),
-            frozenset(item.variable for item in absent if isinstance(item, Event)),
+            absent_in(structure),
             tuple(
                 tuple(frozenset(e.variable for e in events_of(item)) for item in node.items)
                 for node in nodes
@@ -119,6 +119,48 @@ def check_condition(condition: c.Expression, events: Events) -> None:
             case c.Call(_, arguments):
                 _check_call(node, len(arguments))
     _check_together(condition, mentioned, events)
+
+
+def check_result(value: c.Expression, events: Events) -> None:
+    """Check the value of a column that RETURN asks for.
+
+    Raises:
+        PatternError: It means nothing, or has no one value for a match.
+    """
+    check_forms(value)
+    mentioned: set[str] = set()
+    for node in c.walk(value):
+        if isinstance(node, (*_TRUTHS, c.AllOf)):
+            raise PatternError("a condition instead of a value", span=node.span)
+        match node:
+            case c.Attribute(variable) | c.Aggregate(variable=str(variable)):
+                _check_variable(node, variable, events)
+                if variable in events.absent:
+                    raise PatternError(
+                        f"RETURN of '{variable}', which is under NOT",
+                        expected="an event that matches have",
+                        span=node.span,
+                    )
+                if isinstance(node, c.Attribute) and variable in events.repeated:
+                    _check_whole_set(node, value)
+                mentioned.add(variable)
+            case c.Aggregate():
+                raise PatternError(f"{node.function}() of nothing", span=node.span)
+            case c.Call(_, arguments):
+                _check_call(node, len(arguments))
+    _check_together(value, mentioned, events, "value")
+
+
+def _check_whole_set(node: c.Attribute, value: c.Expression) -> None:
+    """Refuse to compute with an attribute that a set has many values of."""
+    if node is not value:
+        written = f"{name_text(node.variable)}.{attribute_text(node.name)}"
+        raise PatternError(
+            f"'{node.variable}' is a set, so {written} has many values",
+            expected=f"a function of the set, as in max({written})",
+            hint=f"{written} alone returns the list of them",
+            span=node.span,
+        )
 
 
 def _check_variable(node: c.Attribute | c.Aggregate, variable: str, events: Events) -> None:
@@ -189,7 +231,9 @@ def _not_a_condition(node: c.Expression) -> PatternError:
     )
 
 
-def _check_together(condition: c.Expression, mentioned: set[str], events: Events) -> None:
+def _check_together(
+    condition: c.Expression, mentioned: set[str], events: Events, what: str = "condition"
+) -> None:
     """Refuse a condition over events that no match has together."""
     absent = sorted(mentioned & events.absent)
     if len(absent) > 1:
@@ -204,9 +248,9 @@ def _check_together(condition: c.Expression, mentioned: set[str], events: Events
             side = next(side for side in sides if side & inside)
             touched = min(side & inside), min(inside - side)
             raise PatternError(
-                f"one condition is about '{touched[0]}' and '{touched[1]}', "
+                f"one {what} is about '{touched[0]}' and '{touched[1]}', "
                 "which stand in two branches of an OR",
                 expected="variables that a match can have together",
-                hint="write one condition for each branch",
+                hint=f"write one {what} for each branch",
                 span=condition.span,
             )

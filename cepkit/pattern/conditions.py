@@ -48,10 +48,11 @@ class _Node:
         """The variables in attributes and in set functions."""
         known: frozenset[str] | None = getattr(self, "_variables", None)
         if known is None:
-            below = (child.variables for child in children(cast("Expression", self)))
-            known = frozenset[str]().union(*below)
-            if isinstance(self, Attribute | Aggregate) and self.variable is not None:
-                known = frozenset((self.variable,))
+            if isinstance(self, Attribute | Aggregate):
+                known = frozenset(() if self.variable is None else (self.variable,))
+            else:
+                below = [child.variables for child in children(cast("Expression", self))]
+                known = frozenset[str]().union(*below)
             object.__setattr__(self, "_variables", known)  # frozen: no value of its own changes
         return known
 
@@ -236,6 +237,12 @@ def walk(expression: Expression) -> Iterator[Expression]:
         pending.extend(reversed(children(node)))
 
 
+NUMBER = "\x01number"
+"""Stands for an attribute: the arrival number of an event, in its partition if there is one."""
+NUMBER_BEFORE = "\x01number before"
+"""Stands for an attribute: the arrival number of the event that came just before."""
+
+
 def variables_of(expression: Expression) -> frozenset[str]:
     """Return the variables that `expression` mentions, in attributes and in set functions."""
     return expression.variables
@@ -260,6 +267,12 @@ def attributes_of(expression: Expression) -> frozenset[tuple[str, str]]:
         and node.variable is not None
         and (name := node.name if isinstance(node, Attribute) else node.attribute) is not None
     )
+
+
+def member_attributes_of(expression: Expression) -> frozenset[tuple[str, str]]:
+    """Return the (variable, attribute) pairs that `expression` reads, not of whole sets."""
+    nodes = (node for node in walk(expression) if isinstance(node, Attribute))
+    return frozenset((node.variable, node.name) for node in nodes)
 
 
 def ordered_attributes(expression: Expression | None) -> tuple[str, ...]:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cepkit.errors import PatternError
-from cepkit.lazy import pd
 from cepkit.pattern.evaluation.kinds import are_comparable, word
 from cepkit.pattern.evaluation.operations import as_floats, as_times, common_codes
 from cepkit.stream.columns import Column
+from cepkit.stream.reading.arrow import value_codes
 
 Codes = npt.NDArray[np.int32]
 
@@ -44,7 +43,7 @@ def dense_keys(columns: Sequence[Column]) -> tuple[list[Codes], int]:
         )
     if "float" in kinds:
         floats = np.concatenate([as_floats(column) for column in columns]) + 0.0  # no -0.0
-        return _split(*_hashed(floats), columns)
+        return _split(*value_codes(floats), columns)
     if kinds == {"boolean"}:
         return [column.values.astype(np.int32) for column in columns], 2
     values = [column.values for column in columns]
@@ -56,7 +55,7 @@ def dense_keys(columns: Sequence[Column]) -> tuple[list[Codes], int]:
     low = min((int(v.min()) for v in present if len(v)), default=0)
     high = max((int(v.max()) for v in present if len(v)), default=0)
     if high - low > _SPARE * rows + 1024:
-        codes, number = _hashed(np.concatenate(values))
+        codes, number = value_codes(np.concatenate(values))
         absent = [
             np.zeros(len(v), np.bool_) if m is None else m
             for v, m in zip(values, missing, strict=True)
@@ -83,7 +82,7 @@ def partition_keys(columns: Sequence[Column]) -> tuple[Codes, int]:
 
     def both(left: tuple[Codes, int], right: tuple[Codes, int]) -> tuple[Codes, int]:
         joined = left[0].astype(np.int64) * right[1] + right[0]
-        return _hashed(joined)
+        return value_codes(joined)
 
     return reduce(both, map(with_missing, columns))
 
@@ -95,11 +94,6 @@ def _text_keys(columns: Sequence[Column]) -> tuple[list[Codes], int]:
             first, _ = common_codes(first, column)
         columns = [common_codes(first, column)[1] for column in columns]
     return [column.values for column in columns], len(first.dictionary)  # type: ignore[misc]
-
-
-def _hashed(values: npt.NDArray[Any]) -> tuple[Codes, int]:
-    codes, distinct = pd.factorize(values)
-    return codes.astype(np.int32), len(distinct)
 
 
 def _split(codes: Codes, number: int, columns: Sequence[Column]) -> tuple[list[Codes], int]:

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from cepkit.errors import PatternError
 from cepkit.pattern.conditions import Expression, children
-from cepkit.pattern.nodes import And, Event, First, Kleene, Not, Opt, Or, Seq, Structure, walk
+from cepkit.pattern.nodes import And, Event, First, Kleene, Next, Not, Opt, Or, Seq, Structure, walk
 from cepkit.pattern.policies import CountWindow, TimeWindow, Window
 
 # So much, some 4,000 conditions, is parsed in about a second.
@@ -66,7 +66,7 @@ def _below(node: Structure | Expression) -> tuple[Structure | Expression, ...]:
             return ()
         case Seq(items) | And(items) | Or(items):
             return items
-        case Not(item) | Kleene(item) | First(item) | Opt(item):
+        case Not(item) | Kleene(item) | First(item) | Next(item) | Opt(item):
             return (item,)
         case _:
             return children(node)
@@ -101,7 +101,7 @@ def refuse_too_large(structure: Structure) -> None:
 def count_branches(structure: Structure) -> int:
     """Return how many branches `structure` has, without making them."""
     match structure:
-        case Event() | Not() | Kleene() | First():
+        case Event() | Not() | Kleene() | First() | Next():
             return 1
         case Or(items):
             return sum(map(count_branches, items))
@@ -116,7 +116,7 @@ def count_branches(structure: Structure) -> int:
 def _largest(structure: Structure) -> list[Structure]:
     """Return the events of the largest branch."""
     match structure:
-        case Event() | Not() | Kleene() | First():
+        case Event() | Not() | Kleene() | First() | Next():
             return [structure]
         case Or(items):
             return max(map(_largest, items), key=len)

@@ -11,12 +11,19 @@ RESERVED = (
 )  # fmt: skip
 
 # Words of the language before an event only: elsewhere they are names like any other.
-BEFORE_EVENTS = ("FIRST",)
+BEFORE_EVENTS = ("FIRST", "NEXT")
+
+# Words that begin a clause: after a type they do, elsewhere they are names like any other.
+BEFORE_CLAUSES = ("RETURN", "AFTER")
+
+# Words inside of clauses, where no name may stand.
+INSIDE_CLAUSES = ("AS", "MATCH", "SKIP", "PAST", "TO", "LAST", "NEXT", "EVENT")
 
 _WORD = re.compile(r"[^\W\d]\w*")
 # A regular expression, as in the grammar: upper() folds other letters than re.IGNORECASE does.
 _KEYWORD = re.compile("|".join(RESERVED), re.IGNORECASE)
 _BEFORE_EVENT = re.compile("|".join(BEFORE_EVENTS), re.IGNORECASE)
+_BEFORE_CLAUSE = re.compile("|".join(BEFORE_CLAUSES), re.IGNORECASE)
 
 
 def is_word(name: str) -> bool:
@@ -37,6 +44,11 @@ def name_text(name: str) -> str:
 def type_text(name: str) -> str:
     """Return `name` as it is written where an event begins, mostly with its type."""
     return name_text(name) if _BEFORE_EVENT.fullmatch(name) is None else _in_double_quotes(name)
+
+
+def variable_text(name: str) -> str:
+    """Return `name` as it is written after the type of an event."""
+    return name_text(name) if _BEFORE_CLAUSE.fullmatch(name) is None else _in_double_quotes(name)
 
 
 def attribute_text(name: str) -> str:

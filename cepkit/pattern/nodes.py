@@ -11,6 +11,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
 from cepkit.errors import Span
+from cepkit.printing import cut
+
+_TYPES = 30
+"""How long the types of a variable may be in a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ class Or:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """No such event in this place. Only a single event may stand inside."""
+    """No such event in this place. Only a single event may stand inside, or NEXT before one."""
 
     item: Structure
     span: Span | None = field(default=None, compare=False, repr=False)
@@ -72,7 +76,11 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class Kleene:
-    """A non-empty set of such events, of `minimum` to `maximum` members (None: no upper bound)."""
+    """A non-empty set of such events, of `minimum` to `maximum` members (None: no upper bound).
+
+    FIRST inside says that the set has all that fits between its first and last member, NEXT that
+    its members came side by side.
+    """
 
     item: Structure
     minimum: int = 1
@@ -82,7 +90,15 @@ class Kleene:
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """The first such event after what is before it. Only a single event may stand inside."""
+    """The first such event after what is before it; of a set its first member."""
+
+    item: Structure
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """The event of the partition that comes right after what is before it; of a set its first."""
 
     item: Structure
     span: Span | None = field(default=None, compare=False, repr=False)
@@ -96,7 +112,7 @@ class Opt:
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
-Structure: TypeAlias = Event | Seq | And | Or | Not | Kleene | First | Opt
+Structure: TypeAlias = Event | Seq | And | Or | Not | Kleene | First | Next | Opt
 
 
 def walk(structure: Structure) -> Iterator[Structure]:
@@ -108,7 +124,7 @@ def walk(structure: Structure) -> Iterator[Structure]:
         case Seq(items) | And(items) | Or(items):
             for item in items:
                 yield from walk(item)
-        case Not(item) | Kleene(item) | First(item) | Opt(item):
+        case Not(item) | Kleene(item) | First(item) | Next(item) | Opt(item):
             yield from walk(item)
         case _:
             assert_never(structure)
@@ -119,20 +135,42 @@ def events_of(structure: Structure) -> tuple[Event, ...]:
     return tuple(node for node in walk(structure) if isinstance(node, Event))
 
 
+def labels_of(structure: Structure) -> dict[str, str]:
+    """Return for each variable how tables call it: with its types, as "a: MSFT"."""
+    labels: dict[str, str] = {}
+    for event in events_of(structure):
+        types = " or ".join(sorted(event.types)) if event.types else ""
+        label = f"{event.variable}: {cut(types, _TYPES)}" if types else event.variable
+        labels.setdefault(event.variable, label)
+    return labels
+
+
 def bound_events_of(structure: Structure) -> tuple[Event, ...]:
     """Return the event nodes of `structure` that a match can bind: all but those under NOT.
 
     Of those in branches of an OR that share a variable the first stands for all.
     """
-    absent = {id(node.item) for node in walk(structure) if isinstance(node, Not)}
+    absent = absent_in(structure)
     bound: dict[str, Event] = {}
     for event in events_of(structure):
-        if id(event) not in absent:
+        if event.variable not in absent:
             bound.setdefault(event.variable, event)
     return tuple(bound.values())
 
 
+def absent_in(structure: Structure) -> frozenset[str]:
+    """Return the variables under NOT of `structure`."""
+    absent = (node for node in walk(structure) if isinstance(node, Not))
+    return frozenset(event.variable for node in absent for event in events_of(node))
+
+
+def runs_in(structure: Structure) -> tuple[Kleene, ...]:
+    """Return the sets of `structure` that take all that fits between their ends."""
+    kleene = (node for node in walk(structure) if isinstance(node, Kleene))
+    return tuple(node for node in kleene if isinstance(node.item, First))
+
+
 def repeated_in(structure: Structure) -> frozenset[str]:
     """Return the Kleene variables of `structure`."""
-    kleene = (node.item for node in walk(structure) if isinstance(node, Kleene))
-    return frozenset(item.variable for item in kleene if isinstance(item, Event))
+    kleene = (node for node in walk(structure) if isinstance(node, Kleene))
+    return frozenset(event.variable for node in kleene for event in events_of(node))

@@ -3,7 +3,8 @@
 Nested SEQ, AND and OR become branches, one for each choice at the ORs; each branch has its
 variables, a strict partial order over them, its negated and repeated variables, and the
 conditions that are about it. Everything behind the language works on branches.
-`FIRST B b` becomes `NOT(B x), B b`, where x fulfils what b must fulfil given what is before it.
+`FIRST B b` becomes `NOT(B x), B b`, where x fulfils what b must fulfil given what is before it;
+`NEXT B b` becomes a condition on arrival numbers (`numbers.py`).
 The number of branches is the product over the ORs that stand together.
 """
 
@@ -16,12 +17,14 @@ from itertools import product
 from operator import itemgetter
 from typing import assert_never
 
-from cepkit.pattern.conditions import Expression, conjuncts, variables_of
+from cepkit.pattern.conditions import Aggregate, Expression, conjuncts, variables_of
+from cepkit.pattern.conditions import walk as parts_of_condition
 from cepkit.pattern.nodes import (
     And,
     Event,
     First,
     Kleene,
+    Next,
     Not,
     Opt,
     Or,
@@ -30,6 +33,7 @@ from cepkit.pattern.nodes import (
     events_of,
     walk,
 )
+from cepkit.pattern.numbers import next_condition, next_in, side_by_side
 from cepkit.pattern.policies import Strategy, Window
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import renamed
@@ -48,6 +52,7 @@ class Branch:
         window: As in the query.
         strategy: As in the query.
         partition_by: As in the query.
+        runs: The Kleene variables that take all that fits between their first and last member.
     """
 
     positive: tuple[Event, ...]
@@ -58,6 +63,7 @@ class Branch:
     window: Window | None
     strategy: Strategy
     partition_by: tuple[str, ...]
+    runs: frozenset[str] = frozenset()
 
     @cached_property
     def variables(self) -> tuple[str, ...]:
@@ -66,15 +72,17 @@ class Branch:
 
     @cached_property
     def as_written(self) -> Branch:
-        """The branch without the absences that FIRST implies: what statistics are about."""
+        """The branch without what FIRST and NEXT imply: what statistics are about."""
         implied = {event.variable for event in self.negated if event.earlier_than is not None}
-        if not implied:
+        if not implied and all(next_in(c) is None for c in self.conditions):
             return self
         return replace(
             self,
             negated=tuple(e for e in self.negated if e.variable not in implied),
             order=frozenset(pair for pair in self.order if not implied.intersection(pair)),
-            conditions=tuple(c for c in self.conditions if not implied & variables_of(c)),
+            conditions=tuple(
+                c for c in self.conditions if not implied & variables_of(c) and next_in(c) is None
+            ),
         )
 
     def event(self, variable: str) -> Event:
@@ -108,6 +116,8 @@ class _Choice:
     negated: tuple[Event, ...] = ()
     repeated: tuple[tuple[str, int, int | None], ...] = ()
     order: frozenset[tuple[str, str]] = frozenset()
+    next: tuple[Event, ...] = ()
+    runs: tuple[tuple[Event, type[First | Next]], ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -121,7 +131,19 @@ class _Choice:
             self.negated + other.negated,
             self.repeated + other.repeated,
             self.order | other.order | across,
+            self.next + other.next,
+            self.runs + other.runs,
         )
+
+    def next_conditions(self) -> Iterator[Expression]:
+        """Yield for each event under NEXT that it came right after one that is nearest before."""
+        yield from (side_by_side(event) for event, word in self.runs if word is Next)
+        positive = [event.variable for event in self.positive]
+        repeated = {variable for variable, _, _ in self.repeated}
+        for event in self.next:
+            before = [x for x in positive if (x, event.variable) in self.order]
+            nearest = [x for x in before if not any((x, y) in self.order for y in before)]
+            yield next_condition(event, nearest, repeated)
 
 
 def _choices(structure: Structure, earlier: Mapping[str, str]) -> tuple[_Choice, ...]:
@@ -133,15 +155,24 @@ def _choices(structure: Structure, earlier: Mapping[str, str]) -> tuple[_Choice,
     match structure:
         case Event():
             return (_Choice(positive=(structure,)),)
-        case First(Event() as event):
-            variable = event.variable
-            absent = Event(earlier[variable], event.types, earlier_than=variable)
-            first = _Choice(positive=(event,))
-            return (_Choice(negated=(absent,)).beside(first, in_order=True),)
+        case First((Event() | Kleene()) as item):
+            (choice,) = _choices(item, earlier)
+            (event,) = choice.positive
+            absent = Event(earlier[event.variable], event.types, earlier_than=event.variable)
+            return (_Choice(negated=(absent,)).beside(choice, in_order=True),)
+        case Next((Event() | Kleene()) as item):
+            (choice,) = _choices(item, earlier)
+            return (replace(choice, next=choice.positive),)
+        case Not(Next(Event() as event)):
+            return (_Choice(negated=(event,), next=(event,)),)
         case Not(Event() as event):
             return (_Choice(negated=(event,)),)
         case Kleene(Event() as event, minimum, maximum):
             return (_Choice((event,), repeated=((event.variable, minimum, maximum),)),)
+        case Kleene(First() | Next() as inner, minimum, maximum):
+            (event,) = events_of(inner)
+            sizes = ((event.variable, minimum, maximum),)
+            return (_Choice((event,), repeated=sizes, runs=((event, type(inner)),)),)
         case Opt(item):
             return (*_choices(item, earlier), _Choice())
         case Or(items):
@@ -154,7 +185,7 @@ def _choices(structure: Structure, earlier: Mapping[str, str]) -> tuple[_Choice,
                     union = union.beside(part, in_order=isinstance(structure, Seq))
                 joined.append(union)
             return tuple(joined)
-        case Not() | Kleene() | First():
+        case Not() | Kleene() | First() | Next():
             raise AssertionError("checks.py lets these stand around single events only")
         case _:
             assert_never(structure)
@@ -180,7 +211,7 @@ def normal_form(query: Query) -> tuple[Branch, ...]:
 
 
 def written_branches(query: Query) -> tuple[Branch, ...]:
-    """Return the branches of `query` without what FIRST implies: what is measured and shown."""
+    """Return the branches without what FIRST and NEXT imply: what is measured and shown."""
     return tuple(branch.as_written for branch in normal_form(query))
 
 
@@ -208,10 +239,15 @@ def _branches(query: Query) -> tuple[Branch, ...]:
                 choice.negated,
                 choice.repeated,
                 choice.order,
-                (*(condition for _, condition in about), *_implied(choice, about)),
+                (
+                    *(condition for _, condition in about),
+                    *choice.next_conditions(),
+                    *_implied(choice, about),
+                ),
                 query.window,
                 query.strategy,
                 query.partition_by,
+                frozenset(event.variable for event, word in choice.runs if word is First),
             )
         )
     return tuple(branches)
@@ -233,12 +269,13 @@ def _names_of_earlier(structure: Structure) -> dict[str, str]:
     used = {event.variable for event in events_of(structure)}
     names = {}
     for node in walk(structure):
-        if isinstance(node, First) and isinstance(node.item, Event):
-            name = f"earlier {node.item.variable}"
+        if isinstance(node, First):
+            (event,) = events_of(node)
+            name = f"earlier {event.variable}"
             while name in used:
                 name += "'"
             used.add(name)
-            names[node.item.variable] = name
+            names[event.variable] = name
     return names
 
 
@@ -251,5 +288,10 @@ def _implied(choice: _Choice, about: Sequence[tuple[int, Expression]]) -> Iterat
             continue
         known = {x for x, y in choice.order if y == variable and x in positive} | {variable}
         for _, condition in about:
-            if variable in variables_of(condition) <= known:
+            of_sets = {
+                part.variable
+                for part in parts_of_condition(condition)
+                if isinstance(part, Aggregate)
+            }
+            if variable in variables_of(condition) <= known and variable not in of_sets:
                 yield renamed(condition, {variable: absent.variable})

@@ -39,4 +39,27 @@ class CountWindow:
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
+class SkipTo(StrEnum):
+    """Where the next match may start."""
+
+    PAST_LAST_EVENT = "PAST LAST EVENT"
+    NEXT = "TO NEXT"
+    FIRST = "TO FIRST"
+    LAST = "TO LAST"
+
+
+@dataclass(frozen=True, slots=True)
+class AfterMatch:
+    """`AFTER MATCH SKIP TO FIRST b`: where the next match may start.
+
+    Attributes:
+        to: Behind the match, at another event, or at one that it has.
+        variable: The event that it has, of a set the first or the last; None where none is named.
+    """
+
+    to: SkipTo
+    variable: str | None = None
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
 Window: TypeAlias = TimeWindow | CountWindow

@@ -11,10 +11,10 @@ from typing import assert_never
 from cepkit.pattern import conditions as c
 from cepkit.pattern.durations import in_microseconds, window_text
 from cepkit.pattern.limits import refuse_too_deep
-from cepkit.pattern.names import attribute_text, name_text, string_text, type_text
-from cepkit.pattern.nodes import And, Event, First, Kleene, Not, Opt, Or, Seq, Structure
+from cepkit.pattern.names import attribute_text, name_text, string_text, type_text, variable_text
+from cepkit.pattern.nodes import And, Event, First, Kleene, Next, Not, Opt, Or, Seq, Structure
 from cepkit.pattern.policies import Strategy
-from cepkit.pattern.query import Query
+from cepkit.pattern.query import Query, ResultColumn
 from cepkit.printing import text_of
 from cepkit.stream.durations import duration_text
 
@@ -54,6 +54,12 @@ def to_text(query: Query) -> str:
         lines.append(f"AGG {', '.join(map(aggregate_text, query.aggregates))}")
     if query.group_by:
         lines.append(f"GROUP BY {', '.join(map(name_text, query.group_by))}")
+    if query.after_match is not None:
+        skip = query.after_match
+        variable = "" if skip.variable is None else f" {name_text(skip.variable)}"
+        lines.append(f"AFTER MATCH SKIP {skip.to}{variable}")
+    if query.returned:
+        lines.append(f"RETURN {', '.join(map(_result_text, query.returned))}")
     return "\n".join(lines)
 
 
@@ -68,7 +74,7 @@ def structure_text(structure: Structure) -> str:
                 return type_text(variable)
             listed = [type_text(name) for name in sorted(types)]
             if len(listed) == 1:
-                return f"{listed[0]} {name_text(variable)}"
+                return f"{listed[0]} {variable_text(variable)}"
             return f"{type_text(variable)} IN ({', '.join(listed)})"
         case Seq(items):
             return f"SEQ({', '.join(map(structure_text, items))})"
@@ -82,6 +88,8 @@ def structure_text(structure: Structure) -> str:
             return f"OPT({structure_text(item)})"
         case First(item):
             return f"FIRST {structure_text(item)}"
+        case Next(item):
+            return f"NEXT {structure_text(item)}"
         case Kleene(item, minimum, maximum):
             return f"KL({structure_text(item)}){_bounds_text(minimum, maximum)}"
         case _:
@@ -107,6 +115,15 @@ def expression_text(expression: c.Expression) -> str:
             return f"{name_text(function)}({', '.join(_at(a, _SUM) for a in arguments)})"
         case c.Aggregate():
             return f"{expression.function}({_reference_text(expression)})"
+        # What NEXT implies: no pattern says it so.
+        case (
+            c.Comparison("=", c.Attribute(str(variable), c.NUMBER_BEFORE), other)
+            | c.Comparison("=", c.Aggregate(_, str(variable), c.NUMBER_BEFORE), other)
+            | c.Comparison("=", other, c.Attribute(str(variable), c.NUMBER_BEFORE))
+        ):
+            return f"{name_text(variable)} is NEXT after {name_text(min(other.variables))}"
+        case c.Comparison("=", c.Arithmetic("-", c.Aggregate("max", str(variable), c.NUMBER))):
+            return f"{name_text(variable)} side by side"
         case c.Comparison(operator, left, right):
             return f"{_at(left, _SUM)} {operator} {_at(right, _SUM)}"
         case c.InList(operand, choices, negated):
@@ -132,6 +149,11 @@ def aggregate_text(aggregate: c.Aggregate) -> str:
     if aggregate.variable is None:
         return aggregate.function.upper()
     return f"{aggregate.function.upper()}({_reference_text(aggregate)})"
+
+
+def _result_text(result: ResultColumn) -> str:
+    value = expression_text(result.value)
+    return value if value == result.name else f"{value} AS {name_text(result.name)}"
 
 
 def _where_text(where: c.Expression) -> str:

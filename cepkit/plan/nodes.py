@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias, assert_never
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 from cepkit.errors import PlanError
+from cepkit.networks import graph_of
 from cepkit.plan.logarithms import from_log, log
 from cepkit.plan.validity import Decided, Validity
 from cepkit.printing import WithPrinter
 from cepkit.statistics.forecast import Forecast, around
 from cepkit.statistics.model import Statistics
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +239,14 @@ class Plan(WithPrinter):
             )
         known = self.statistics if statistics is None else statistics
         return self.decided.validity(" | ".join(map(str, self.branches)), self.planner, known)
+
+    def to_networkx(self) -> nx.DiGraph[Any]:
+        """Return the plan as a directed graph of networkx: chains of states, and trees.
+
+        Nodes are (branch, number), with `kind`, `label`, `variables` and, where they are known, the
+        expected numbers of their steps.
+        """
+        return graph_of(self)
 
     @property
     def forecast(self) -> Forecast | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import zip_longest
+from typing import assert_never
 
+from cepkit.pattern.nodes import labels_of
 from cepkit.plan.logarithms import log_text
-from cepkit.plan.nodes import ExpectedStep, Plan
-from cepkit.printing import html_of, html_output, html_text, text_of
+from cepkit.plan.nodes import ExpectedStep, Pair, Plan, Tree, TreePlan
+from cepkit.printing import html_lines, html_of, html_output, html_text, text_of
 from cepkit.tables import html_table, number, text_table
 
 _STEPS = ("step", "candidates", "partial matches", "alive in a window")
@@ -20,11 +23,12 @@ def one_line(plan: Plan) -> str:
 @text_of.register
 def to_text(plan: Plan) -> str:
     """Return the plan with its cost, and a table of expected numbers where they are known."""
-    lines = [_head(plan)]
+    lines, labels = [_head(plan)], _labels(plan)
     for branch, steps in zip_longest(plan.branches, plan.expected, fillvalue=()):
         lines.append(f"{branch}")
+        lines += [f"  {line}" for line in _drawn(branch, labels)]
         if steps:
-            table = text_table(_STEPS, map(_row, steps))
+            table = text_table(_STEPS, (_row(step, labels) for step in steps))
             lines += [f"  {line}" for line in table.splitlines()]
     return "\n".join((*lines, *_forecast(plan)))
 
@@ -32,10 +36,12 @@ def to_text(plan: Plan) -> str:
 @html_of.register
 def to_html(plan: Plan) -> str:
     """Return the same as HTML, names escaped."""
-    parts = [f"<p>{html_text(_head(plan))}</p>"]
+    parts, labels = [f"<p>{html_text(_head(plan))}</p>"], _labels(plan)
     for branch, steps in zip_longest(plan.branches, plan.expected, fillvalue=()):
+        parts += [html_lines("\n".join(lines)) for lines in [_drawn(branch, labels)] if lines]
         if steps:
-            parts.append(html_table(_STEPS, map(_row, steps), caption=str(branch)))
+            rows = (_row(step, labels) for step in steps)
+            parts.append(html_table(_STEPS, rows, caption=str(branch)))
         else:
             parts.append(f"<p>{html_text(str(branch))}</p>")
     parts += [f"<p>{html_text(line)}</p>" for line in _forecast(plan)]
@@ -52,6 +58,30 @@ def _head(plan: Plan) -> str:
     return f"planner: {plan.planner}{cost}"
 
 
-def _row(step: ExpectedStep) -> tuple[str, ...]:
+def _labels(plan: Plan) -> dict[str, str]:
+    """Return the variables with their types, where the plan knows its pattern."""
+    query = None if plan.statistics is None else plan.statistics.query
+    return {} if query is None else labels_of(query.structure)
+
+
+def _drawn(branch: object, labels: Mapping[str, str]) -> list[str]:
+    """Return a tree as lines, its leaves set in below their joins; nothing of an order."""
+    return _lines(branch.root, labels) if isinstance(branch, TreePlan) else []
+
+
+def _lines(tree: Tree, labels: Mapping[str, str]) -> list[str]:
+    match tree:
+        case str():
+            return [labels.get(tree, tree)]
+        case Pair(left, right):
+            first, *more = _lines(left, labels)
+            last, *rest = _lines(right, labels)
+            above = [f"├─ {first}", *(f"│  {line}" for line in more)]
+            return ["⋈", *above, f"└─ {last}", *(f"   {line}" for line in rest)]
+        case _:
+            assert_never(tree)
+
+
+def _row(step: ExpectedStep, labels: Mapping[str, str]) -> tuple[str, ...]:
     numbers = (step.candidates, step.partial_matches, step.alive)
-    return (f"+ {step.variable}", *map(number, numbers))
+    return (f"+ {labels.get(step.variable, step.variable)}", *map(number, numbers))

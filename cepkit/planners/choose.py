@@ -71,6 +71,8 @@ _SHARE = 0.1
 """Of the time of a search that measuring may take."""
 _PER_CANDIDATE, _MEASURING = 1e-9, 0.01
 """Seconds that the engine takes for a candidate, and that measuring `SIZE` events takes."""
+_MEASURING_EACH = 1e-3
+"""Seconds that it takes longer for each further query."""
 _SOON = 3.0
 """Seconds of a search that is not worth Spark's workers."""
 _LARGER, _LARGEST = 4, 32
@@ -132,10 +134,21 @@ def plan_in_memory(query: Query, columns: EventColumns, seed: int = 0) -> Plan:
     seconds, statistics = seconds_expected(plan), plan.statistics
     if seconds is None or statistics is None or statistics.measured_events is None:
         return plan
-    larger = int(min(_SHARE * seconds / _MEASURING, _LARGEST))
-    if larger < _LARGER:
+    size = size_worth(seconds)
+    if size is None:
         return plan
-    return plan_to_run(query, estimate_by_slices(columns, query, seed=seed, size=larger * SIZE))
+    return plan_to_run(query, estimate_by_slices(columns, query, seed=seed, size=size))
+
+
+def size_worth(seconds: float, queries: int = 1) -> int | None:
+    """Return how many events to measure for a search of some seconds; None: `SIZE` is enough.
+
+    Args:
+        seconds: How long it is expected to take.
+        queries: Of how many queries.
+    """
+    larger = int(min(_SHARE * seconds / (_MEASURING + _MEASURING_EACH * (queries - 1)), _LARGEST))
+    return larger * SIZE if larger >= _LARGER else None
 
 
 def seconds_expected(plan: Plan) -> float | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from cepkit.costs import LATENCY, PARTIAL_MATCHES
 from cepkit.costs.contract import CostModel, query_cost
 from cepkit.errors import LimitError, PlanError
+from cepkit.pattern.nodes import labels_of
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.logarithms import from_log, log_text
@@ -28,6 +29,8 @@ from cepkit.tables import html_table, number, text_table, whole
 if TYPE_CHECKING:
     import pandas as pd
 
+_BEST = "★"
+_EQUAL = 1e-9
 _WIDEST = 100
 """Characters of a table that still fits a terminal; else plans stand in a table of their own."""
 
@@ -138,6 +141,10 @@ class PlanComparison(Printed):
         """Return the logarithm of the cost by which plans are compared here."""
         return row.log_tree_cost if self.has_trees else _log_cost(row.plan)
 
+    def is_best(self, row: ComparedPlan) -> bool:
+        """Return whether no plan of the comparison is cheaper, by more than rounding."""
+        return row.relative <= 1.0 + _EQUAL
+
     def to_pandas(self) -> pd.DataFrame:
         """Return a row for each plan.
 
@@ -172,13 +179,14 @@ class PlanComparison(Printed):
         head = ["planner", "plan", "cost"]
         if self.has_trees:
             head.append("as a tree")
-        head += ["relative", "latency", "planning ms"]
+        head += ["x best", "latency", "planning ms"]
         if self._was_run:
             head += ["candidates", "partial matches", "run ms"]
         return tuple(head)
 
     def _cells(self, row: ComparedPlan) -> tuple[str, ...]:
-        cells = [row.plan.planner, one_line(row.plan), log_text(_log_cost(row.plan))]
+        mark = f" {_BEST}" if self.is_best(row) else ""
+        cells = [f"{row.plan.planner}{mark}", one_line(row.plan), log_text(_log_cost(row.plan))]
         if self.has_trees:
             cells.append(log_text(row.log_tree_cost))
         cells += [number(row.relative), log_text(row.log_latency), _milliseconds(row.seconds)]
@@ -192,10 +200,13 @@ class PlanComparison(Printed):
         return tuple(cells)
 
     def _remarks(self) -> tuple[str, ...]:
-        by_tree = "relative: by the cost as a tree; an order is a tree that leans left"
+        labels = ", ".join(labels_of(self.query.structure).values())
+        best = f"{_BEST} the cheapest"
+        by_tree = "x best: by the cost as a tree; an order is a tree that leans left"
         refused = (f"{planner}: {reason}" for planner, reason in self.refused)
         latency = "latency: what is looked at after the last event of a match"
-        return (*((by_tree,) if self.has_trees else ()), latency, *refused, *self.notes)
+        of_trees = (by_tree,) if self.has_trees else ()
+        return (labels, best, *of_trees, latency, *refused, *self.notes)
 
     def __str__(self) -> str:
         head, cells = self._head(), [self._cells(row) for row in self.rows]

@@ -23,6 +23,15 @@ _WORDS = {
     "_KL": ("KL",),
     "_OPT": ("OPT",),
     "_TIMESTAMP": ("TIMESTAMP",),
+    "_RETURN": ("RETURN",),
+    "_AS": ("AS",),
+    "_AFTER": ("AFTER",),
+    "_MATCH": ("MATCH",),
+    "_SKIP": ("SKIP",),
+    "_PAST": ("PAST",),
+    "_TO": ("TO",),
+    "_LAST": ("LAST",),
+    "_EVENT": ("EVENT",),
     "_ANY": ("ANY",),
     "_LPAR": ("(",),
     "_RPAR": (")",),
@@ -130,8 +139,9 @@ class _Sentence:
                         words += [*head, *self.of(rule, depth)]
                 return words
             case "structure" if depth > 0:
-                operator = pick(("SEQ", "SEQ", "AND", "OR", "KL", "NOT", "OPT", "FIRST", "", ""))
-                if operator == "FIRST":
+                operators = ("SEQ", "SEQ", "AND", "OR", "KL", "NOT", "OPT", "FIRST", "NEXT")
+                operator = pick((*operators, "", ""))
+                if operator in ("FIRST", "NEXT"):
                     return [operator, *self.of("event", depth)]
                 if operator in ("KL", "NOT", "OPT", ""):
                     bounds = pick(([], ["{", "1", ",", "3", "}"])) if operator == "KL" else []

@@ -16,6 +16,8 @@ from tests.fuzz.case import Case, hostile, look_at, streams
 _PATTERN = "PATTERN SEQ(A a, B b, C c) WHERE a.x <= b.x AND a.k = c.k WITHIN 9 us"
 _COUNTED = f"{_PATTERN} AGG COUNT, SUM(c.x)"
 
+_SQL = "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts PATTERN (a b+) DEFINE b AS x > PREV(x))"
+
 
 @cache
 def _things() -> dict[str, Any]:
@@ -49,6 +51,7 @@ def _calls() -> dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
         "events": (ck.events, (t["frame"],), {"time": "ts", "type": "type", "unit": "us",
                    "timezone": None, "columns": ["x"], "arrival": None}),
         "parse": (ck.parse, (_PATTERN,), {}),
+        "from_match_recognize": (ck.from_match_recognize, (_SQL, stream), {}),
         "profile": (ck.profile, (stream, _PATTERN), {"seed": 0}),
         "choose_plan": (ck.choose_plan, (_PATTERN, statistics, "greedy"), {"cost": "work"}),
         "compare_plans": (ck.compare_plans, (_PATTERN, statistics, ["greedy"]), {

@@ -7,11 +7,14 @@ strategies for queries that are to be detected live in tests/strategies.py.
 from __future__ import annotations
 
 import string
+from dataclasses import replace
 from datetime import timedelta
 
 from hypothesis import strategies as st
 
+from cepkit.errors import PatternError
 from cepkit.pattern.aggregates import AGGREGATES
+from cepkit.pattern.checks import check
 from cepkit.pattern.conditions import (
     Aggregate,
     AllOf,
@@ -28,14 +31,14 @@ from cepkit.pattern.conditions import (
     Negative,
 )
 from cepkit.pattern.limits import LONGEST_WINDOW, MOST_IN_WINDOW
-from cepkit.pattern.names import BEFORE_EVENTS, RESERVED
+from cepkit.pattern.names import BEFORE_CLAUSES, BEFORE_EVENTS, RESERVED
 from cepkit.pattern.nodes import And, Event, First, Kleene, Not, Opt, Or, Seq
 from cepkit.pattern.normal_form import written_branches
-from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
-from cepkit.pattern.query import Query
+from cepkit.pattern.policies import AfterMatch, CountWindow, SkipTo, Strategy, TimeWindow
+from cepkit.pattern.query import RESULT_ENDS, Query, ResultColumn
 
 _INT64 = 2**63
-_WORDS = (*RESERVED, *BEFORE_EVENTS, "OPT")
+_WORDS = (*RESERVED, *BEFORE_EVENTS, *BEFORE_CLAUSES, "OPT", "AS")
 
 # Keywords in all cases, units, functions, near-keywords, and whatever unicode has to offer.
 nasty_texts = st.one_of(
@@ -115,16 +118,23 @@ def _calls(values: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
     ).map(lambda call: Call(call[0], tuple(call[1])))
 
 
-def _conditions_about(single: list[str], repeated: list[str]) -> st.SearchStrategy[object]:
+def _atoms(
+    single: list[str], repeated: list[str], members: list[str]
+) -> list[st.SearchStrategy[object]]:
+    """Return what values are made of; of `members` one at a time is looked at."""
     atoms: list[st.SearchStrategy[object]] = [literals]
-    if single or repeated:
-        atoms.append(st.builds(Attribute, st.sampled_from(single + repeated), names))
+    if single or members:
+        atoms.append(st.builds(Attribute, st.sampled_from(single + members), names))
     if repeated:
         kleene = st.sampled_from(repeated)
         functions = st.sampled_from(["sum", "avg", "min", "max", "first", "last", "count"])
         atoms.append(st.builds(Aggregate, functions, kleene, names))
         atoms.append(st.builds(Aggregate, st.just("count"), kleene))
-    values = st.recursive(
+    return atoms
+
+
+def _values(atoms: list[st.SearchStrategy[object]]) -> st.SearchStrategy[object]:
+    return st.recursive(
         st.one_of(atoms),
         lambda inner: st.one_of(
             st.builds(Negative, inner),
@@ -133,6 +143,11 @@ def _conditions_about(single: list[str], repeated: list[str]) -> st.SearchStrate
         ),
         max_leaves=6,
     )
+
+
+def _conditions_about(single: list[str], repeated: list[str]) -> st.SearchStrategy[object]:
+    atoms = _atoms(single, repeated, repeated)
+    values = _values(atoms)
     comparisons = st.one_of(
         st.builds(Comparison, st.sampled_from(["<", "<=", "=", "!=", ">=", ">"]), values, values),
         st.builds(
@@ -183,12 +198,31 @@ def queries(draw: st.DrawFn) -> Query:
         st.builds(Aggregate, st.just("count"), st.none() | positive),
     )
     aggregates = tuple(draw(st.lists(aggregate, max_size=2)))
-    return Query(
+    present = [event.variable for event in branch.positive if event.variable in single]
+    value = _values(_atoms(present, repeated, []))
+    if repeated:
+        value |= st.builds(Attribute, st.sampled_from(repeated), names)
+    free = variables.filter(lambda name: name not in RESULT_ENDS)
+    asked = st.lists(
+        st.builds(ResultColumn, free, value), max_size=3, unique_by=lambda column: column.name
+    )
+    strategy = draw(st.sampled_from(strategies))
+    skips = [AfterMatch(SkipTo.PAST_LAST_EVENT), AfterMatch(SkipTo.NEXT)]
+    for named in branch.positive:
+        skips += [AfterMatch(to, named.variable) for to in (SkipTo.FIRST, SkipTo.LAST)]
+    skip = None if strategy is Strategy.SKIP_TILL_NEXT_MATCH else draw(st.sampled_from(skips))
+    query = Query(
         structure,
         where,
         draw(windows),
-        draw(st.sampled_from(strategies)),
+        strategy,
         partition_by,
         aggregates,
         draw(columns) if aggregates else (),
+        draw(st.none() | st.just(skip)),
+        () if aggregates else tuple(draw(asked)),
     )
+    try:
+        return check(query)
+    except PatternError:  # a match may be without the event that it skips to, or begin with it
+        return replace(query, after_match=None)

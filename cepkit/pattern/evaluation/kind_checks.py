@@ -48,6 +48,12 @@ def check_kinds(query: Query, kinds: Mapping[str, ValueKind]) -> None:
                 )
     for condition in c.conjuncts(query.where):
         check_condition(condition, lambda _, name: kinds[name])
+    for result in query.returned:
+        # What only measures a stream does not read what its matches return.
+        if result.source is None and all(
+            name in kinds for _, name in c.attributes_of(result.value)
+        ):
+            kind_of(result.value, lambda _, name: kinds[name])
     for aggregate in query.aggregates:
         kind = kinds.get(aggregate.attribute) if aggregate.attribute is not None else None
         if kind is not None:

@@ -2,26 +2,38 @@
 
 A text is data. It is parsed into frozen nodes by tables and looked at by `match` statements;
 no part of it is ever evaluated as code. Cost: O(length of the text), about 1 ms for a pattern
-of three events; the first call also builds the tables.
+of three events; the first call also loads the tables, and the first on a machine makes them.
 """
 
 from __future__ import annotations
 
+import io
+import sys
 from functools import lru_cache
 from importlib import resources
 from typing import Any
 
+import lark
 from lark import Lark, Token
 from lark.exceptions import UnexpectedInput, VisitError
 
+from cepkit.caches import cache_folders, keep, kept
 from cepkit.errors import PatternError
 from cepkit.pattern.checks import check
 from cepkit.pattern.conditions import Aggregate, Expression
 from cepkit.pattern.limits import refuse_too_deep, refuse_too_much_text
 from cepkit.pattern.parsing.syntax_errors import syntax_error
 from cepkit.pattern.parsing.transformer import NodeBuilder
-from cepkit.pattern.policies import Window
-from cepkit.pattern.query import Query
+from cepkit.pattern.policies import AfterMatch, Window
+from cepkit.pattern.query import Query, ResultColumn
+
+_OPTIONS: dict[str, Any] = {
+    "parser": "lalr",
+    "lexer": "contextual",
+    "start": ["query", "condition", "window", "aggregates", "results", "skip"],
+    "propagate_positions": True,
+    "maybe_placeholders": False,
+}
 
 
 def parse(text: str) -> Query:
@@ -29,8 +41,9 @@ def parse(text: str) -> Query:
 
     Args:
         text: ``PATTERN structure [WHERE condition] [WITHIN window] [STRATEGY name]
-            [PARTITION BY columns] [AGG aggregates] [GROUP BY columns]``; the clauses in any
-            order, each at most once; keywords in any case.
+            [PARTITION BY columns] [AGG aggregates] [GROUP BY columns]
+            [AFTER MATCH SKIP where] [RETURN values]``; the clauses in any order, each at most
+            once; keywords in any case.
 
     Raises:
         PatternSyntaxError: The text does not follow the grammar; the error points at the place.
@@ -76,6 +89,26 @@ def parse_aggregates(text: str) -> tuple[Aggregate, ...]:
     return aggregates
 
 
+def parse_results(text: str) -> tuple[ResultColumn, ...]:
+    """Return the columns that `text` writes, as after RETURN: ``a.price, max(b.price) AS top``.
+
+    Raises:
+        PatternSyntaxError: The text does not follow the grammar.
+    """
+    results: tuple[ResultColumn, ...] = _read(text, "results")
+    return results
+
+
+def parse_skip(text: str) -> AfterMatch:
+    """Return what `text` writes, as after AFTER MATCH SKIP: ``PAST LAST EVENT``, ``TO FIRST b``.
+
+    Raises:
+        PatternSyntaxError: The text does not follow the grammar.
+    """
+    skip: AfterMatch = _read(text, "skip")
+    return skip
+
+
 def read_so_far(text: str) -> tuple[list[Token], frozenset[str]]:
     """Return the tokens of the beginning of a query, and the terminals that may follow it.
 
@@ -95,14 +128,15 @@ def read_so_far(text: str) -> tuple[list[Token], frozenset[str]]:
 @lru_cache(maxsize=1)
 def _lark() -> Lark:
     grammar = resources.files("cepkit.pattern.parsing").joinpath("grammar.lark").read_text("utf-8")
-    return Lark(
-        grammar,
-        parser="lalr",
-        lexer="contextual",
-        start=["query", "condition", "window", "aggregates"],
-        propagate_positions=True,
-        maybe_placeholders=False,
-    )
+    made_of = repr((grammar, sys.version, lark.__version__, _OPTIONS)).encode()
+    name = f"grammar-{sys.implementation.cache_tag}.lark"
+    tables = kept(cache_folders(__file__), name, made_of)
+    if tables is not None:
+        return Lark.load(io.BytesIO(tables))
+    parser, made = Lark(grammar, **_OPTIONS), io.BytesIO()
+    parser.save(made)
+    keep(cache_folders(__file__), name, made_of, made.getvalue())  # or each process makes its own
+    return parser
 
 
 def _read(text: str, start: str) -> Any:

@@ -11,11 +11,20 @@ from lark.exceptions import UnexpectedInput, UnexpectedToken
 
 from cepkit.errors import PatternSyntaxError, Span, nearest
 from cepkit.pattern.aggregates import NAMES
-from cepkit.pattern.names import RESERVED, is_reserved, is_word, unquoted
+from cepkit.pattern.names import (
+    BEFORE_CLAUSES,
+    INSIDE_CLAUSES,
+    RESERVED,
+    is_reserved,
+    is_word,
+    unquoted,
+)
 from cepkit.stream.durations import NOT_UNITS, UNITS
 
 _EXAMPLE = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 4 hours"
-_STRUCTURES = frozenset({"_SEQ", "AND", "OR", "NOT", "_KL", "_ANY", "_OPT", "FIRST", "TYPE"})
+_STRUCTURES = frozenset(
+    {"_SEQ", "AND", "OR", "NOT", "_KL", "_ANY", "_OPT", "FIRST", "NEXT", "TYPE"}
+)
 _VALUES = frozenset(
     {"NAME", "NUMBER", "STRING", "QUOTED", "MINUS", "TRUE", "FALSE", "NULL", "_LPAR"}
 )
@@ -23,7 +32,7 @@ _ARITHMETIC = frozenset({"PLUS", "MINUS", "STAR", "SLASH", "PERCENT"})
 _COMPARISONS = frozenset(
     {"LESS", "AT_MOST", "EQUAL", "UNEQUAL", "AT_LEAST", "MORE", "_IN", "_BETWEEN", "_IS", "NOT"}
 )
-_CLAUSES = ("_WHERE", "_WITHIN", "_STRATEGY", "_PARTITION", "_AGG", "_GROUP")
+_CLAUSES = ("_WHERE", "_WITHIN", "_STRATEGY", "_PARTITION", "_AGG", "_GROUP", "_AFTER", "_RETURN")
 
 # Terminals that are told together, in the order in which they are told. A group is used where
 # its first set is accepted as a whole; it then speaks for all terminals of its second set.
@@ -31,7 +40,7 @@ _GROUPS: tuple[tuple[frozenset[str], frozenset[str], str], ...] = (
     (
         frozenset({"_SEQ"}),
         _STRUCTURES | {"QUOTED", "STRING"},
-        "an event as in MSFT a, or one of SEQ, AND, OR, NOT, KL, FIRST, OPT",
+        "an event as in MSFT a, or one of SEQ, AND, OR, NOT, KL, FIRST, NEXT, OPT",
     ),
     (frozenset({"NUMBER", "NAME", "NOT"}), _VALUES | {"NOT"}, "a condition"),
     (frozenset({"NUMBER", "NAME"}), _VALUES, "a value"),
@@ -61,6 +70,7 @@ _WORDS = {
     "_DOT": "'.'",
     "STAR": "'*'",
 }
+_SKIPPING = frozenset({"_MATCH", "_SKIP", "_PAST", "_TO", "_LAST", "_EVENT", "FIRST", "NEXT"})
 _OPENING = {")": "(", "}": "{"}
 # Typographic quotes, left, right, low and reversed, single and double, and angled ones.
 _STRAIGHT = dict.fromkeys("\u2018\u2019\u201a\u201b", "'") | dict.fromkeys(
@@ -84,10 +94,13 @@ _FOREIGN = {
     "[": "lists and sets stand in round brackets: IN (1, 2)",
     "]": "lists and sets stand in round brackets: IN (1, 2)",
     ":": "a variable stands after its type: MSFT a",
+    "ROW": "rows are events here: PAST LAST EVENT, TO NEXT",
     "LIKE": "there is no LIKE: write contains(a.name, 'part'), starts_with or ends_with",
     "ORDER": "matches have no order of their own; sort the result",
     "LIMIT": "a limit is an argument of detect, not a part of the pattern",
     "HAVING": "all conditions stand in WHERE",
+    "SELECT": "the columns of the matches stand after RETURN, behind the pattern",
+    "MEASURES": "the columns of the matches stand after RETURN, behind the pattern",
     "`": "names with unusual characters stand in double quotes",
 }
 _TOKEN = re.compile(
@@ -164,7 +177,7 @@ class _Report:
             rest -= {"QUOTED", "STRING"}
         descriptions += [words for terminal, words in _WORDS.items() if terminal in rest]
         descriptions += sorted(
-            t.strip("_") for t in rest & {"_IN", "_BETWEEN", "_BY", "NULL", "NOT"}
+            t.strip("_") for t in rest & {"_IN", "_BETWEEN", "_BY", "NULL", "NOT", *_SKIPPING}
         )
         descriptions += ["AND"] if "AND" in rest else []
         descriptions += ["EXCLUSIVE"] if "EXCLUSIVE" in rest else []
@@ -258,7 +271,7 @@ class _Report:
     def _foreign(self) -> Iterator[str]:
         around = self.text[max(0, self.position - 1) : self.position + 2]
         for pair in (self.word.upper(), around[:2], around[1:3], around[1:2]):
-            if pair in _FOREIGN and self.word:
+            if pair in _FOREIGN and self.word and "_PATTERN" not in self.accepts:
                 yield _FOREIGN[pair]
         for word in reversed(self.before):
             if word[0][0] in "'\"" and "\n" in word[0]:
@@ -274,7 +287,7 @@ class _Report:
                 opened.pop()
         if self.word in _OPENING and not any(o[0] == _OPENING[self.word] for o in opened):
             yield f"no '{_OPENING[self.word]}' is open here"
-        clause = is_reserved(self.word) and f"_{self.word.upper()}" in _CLAUSES
+        clause = f"_{self.word.upper()}" in _CLAUSES
         if opened and (not self.word or (clause and "_RPAR" in self.accepts)):
             place = Span(self.text, *opened[-1].span())
             yield (
@@ -287,7 +300,9 @@ class _Report:
             yield nearest(self.before[-1][0], ("SEQ", "AND", "OR", "NOT", "KL")) or (
                 "events are combined by SEQ, AND, OR, NOT and KL"
             )
-        keywords = [w for w in RESERVED if {w, f"_{w}"} & self.accepts]
+        keywords = [
+            w for w in (*RESERVED, *BEFORE_CLAUSES, *INSIDE_CLAUSES) if {w, f"_{w}"} & self.accepts
+        ]
         hint = nearest(self.word, keywords) if is_word(self.word) else None
         if hint and len(self.word) > 1 and not is_reserved(self.word):
             yield hint

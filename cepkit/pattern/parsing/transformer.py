@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from lark import Token, v_args
@@ -17,10 +18,12 @@ from cepkit.pattern.aggregates import AGGREGATES, NAMES
 from cepkit.pattern.durations import read_duration, read_window
 from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.evaluation.functions.registered import SET_FUNCTIONS
+from cepkit.pattern.limits import refuse_too_deep
 from cepkit.pattern.moments import read_time
 from cepkit.pattern.names import name_text, unquoted
-from cepkit.pattern.policies import Strategy, Window
-from cepkit.pattern.query import Query
+from cepkit.pattern.policies import AfterMatch, SkipTo, Strategy, Window
+from cepkit.pattern.printer import expression_text
+from cepkit.pattern.query import Query, ResultColumn
 
 Children = list[Any]
 _OPERATORS = {"==": "=", "<>": "!="}
@@ -78,7 +81,7 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
     def structures(self, meta: Meta, children: Children) -> tuple[Any, ...]:
         return tuple(children)
 
-    columns = aggregates = values = arguments = structures
+    columns = aggregates = values = arguments = results = structures
 
     def seq(self, meta: Meta, children: Children) -> n.Structure:
         return n.Seq(children[0], self._span(meta))
@@ -97,6 +100,9 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
 
     def first(self, meta: Meta, children: Children) -> n.Structure:
         return n.First(children[1], self._span(meta))
+
+    def next(self, meta: Meta, children: Children) -> n.Structure:
+        return n.Next(children[1], self._span(meta))
 
     def kleene(self, meta: Meta, children: Children) -> n.Structure:
         minimum, maximum = children[1] if len(children) > 1 else (1, None)
@@ -161,6 +167,31 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
 
     def group_by(self, meta: Meta, children: Children) -> tuple[Any, ...]:
         return ("GROUP BY", "group_by"), children[0], self._span(meta)
+
+    def returned(self, meta: Meta, children: Children) -> tuple[Any, ...]:
+        return ("RETURN", "returned"), children[0], self._span(meta)
+
+    def after_match(self, meta: Meta, children: Children) -> tuple[Any, ...]:
+        skip = replace(children[0], span=self._span(meta))
+        return ("AFTER MATCH SKIP", "after_match"), skip, self._span(meta)
+
+    def past_last_event(self, meta: Meta, children: Children) -> AfterMatch:
+        return AfterMatch(SkipTo.PAST_LAST_EVENT)
+
+    def to_next(self, meta: Meta, children: Children) -> AfterMatch:
+        return AfterMatch(SkipTo.NEXT)
+
+    def to_first(self, meta: Meta, children: Children) -> AfterMatch:
+        return AfterMatch(SkipTo.FIRST, children[1])
+
+    def to_last(self, meta: Meta, children: Children) -> AfterMatch:
+        return AfterMatch(SkipTo.LAST, children[0])
+
+    def result(self, meta: Meta, children: Children) -> ResultColumn:
+        value, *name = children
+        self._check_no_lone_name(value)
+        refuse_too_deep(value)
+        return ResultColumn(name[0] if name else expression_text(value), value, self._span(meta))
 
     def window(self, meta: Meta, children: Children) -> Window:
         number, unit, *exclusive = children
@@ -293,15 +324,18 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         if function.lower() in SET_FUNCTIONS:
             return self._set_function(meta, function.lower(), arguments)
         for argument in arguments:
-            if isinstance(argument, _LoneName):
-                raise PatternSyntaxError(
-                    f"'{argument}' alone is not a value",
-                    expected=f"an attribute, as in {name_text(argument)}.price",
-                    span=argument.span,
-                )
+            self._check_no_lone_name(argument)
         if function.lower() in FUNCTIONS:
             function = function.lower()
         return c.Call(function, arguments, self._span(meta))
+
+    def _check_no_lone_name(self, value: c.Expression | _LoneName) -> None:
+        if isinstance(value, _LoneName):
+            raise PatternSyntaxError(
+                f"'{value}' alone is not a value",
+                expected=f"an attribute, as in {name_text(value)}.price",
+                span=value.span,
+            )
 
     def _set_function(self, meta: Meta, function: str, arguments: tuple[Any, ...]) -> c.Aggregate:
         span = self._span(meta)

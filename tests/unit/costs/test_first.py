@@ -1,8 +1,9 @@
-"""What FIRST leaves of the partial matches, and which order makes use of it."""
+"""What FIRST and NEXT leave of the partial matches, and which order makes use of it."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -29,6 +30,14 @@ def test_what_is_first_is_bound_after_what_is_before_it() -> None:
     query = parse(PATTERN)
     (plan,) = plan_to_run(query, ASSUMED).branches
     assert plan.order.index("a") < plan.order.index("b")
+
+
+def test_one_event_of_a_window_comes_next() -> None:
+    (branch,) = normal_form(parse("PATTERN SEQ(A a, NEXT B b) WITHIN 100 seconds"))
+    statistics = replace(Statistics.assumed({"a": 1.0, "b": 2.0}), events=4000, first=0, last=10**9)
+    expected = Expectation.of(branch, statistics)
+    # Half of all events are b, and so is what comes after one of the hundred a in a window.
+    assert math.exp(expected.log_alive(frozenset("ab"))) == pytest.approx(50, rel=1e-6)
 
 
 def test_without_first_the_planner_chooses_alone() -> None:

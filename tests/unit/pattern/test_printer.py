@@ -84,6 +84,7 @@ def test_a_structure_alone():
     "text",
     [
         'SEQ("FIRST" a, FIRST "first" IN (A, B), "First")',
+        'SEQ("NEXT" a, NEXT "next" IN (A, B), NOT(NEXT C c))',
         "OR(OPT opt, SEQ(OPT, OPT(Opt IN (A, B)), ANY first))",
         "SEQ(A first, FIRST B opt) WHERE first.x < TIMESTAMP '2024-05-01 00:00:00' AND opt.x < 1",
     ],

@@ -1,5 +1,6 @@
 import math
 import pickle
+from dataclasses import replace
 
 import pytest
 
@@ -94,6 +95,24 @@ def test_prints_with_expected_numbers():
         ),
     ]
     assert str(plan("ab", "ca")) == "planner: by hand\na → b\nc → a"
+
+
+def test_a_tree_prints_as_a_tree_and_variables_have_their_types():
+    query = ck.parse("PATTERN SEQ(X a, Y b, Z c) WITHIN 9 s")
+    known = replace(Statistics(dict.fromkeys("abc", 1.0)), query=query)
+    steps = (ExpectedStep("a", 1, 1, 1),)
+    tree = Plan((TreePlan(Pair("a", Pair("b", "c"))),), "by hand", None, known, (steps,))
+    assert str(tree).splitlines()[1:8] == [
+        "a ⋈ (b ⋈ c)",
+        "  ⋈",
+        "  ├─ a: X",
+        "  └─ ⋈",
+        "     ├─ b: Y",
+        "     └─ c: Z",
+        "  step    candidates  partial matches  alive in a window",
+    ]
+    assert "  + a: X " in str(tree)
+    assert "├─ a: X" in tree._repr_html_()
 
 
 def test_html_is_escaped():

@@ -6,6 +6,7 @@ import pytest
 
 import cepkit as ck
 from cepkit.errors import LimitError, PlanError, StatisticsError
+from cepkit.pattern.nodes import labels_of
 from cepkit.plan import as_plan
 from cepkit.planners import PLANNERS, DpTree, Greedy
 from cepkit.planners.choose import choose_plan, cost_plan
@@ -159,12 +160,13 @@ def test_as_a_table():
     lines = str(comparison).splitlines()
     assert lines[0] == "cost: partial-matches"
     assert re.split(r"  +", lines[1].strip()) == [
-        *("planner", "plan", "cost", "as a tree", "relative", "latency", "planning ms")
+        *("planner", "plan", "cost", "as a tree", "x best", "latency", "planning ms")
     ]
     assert "a → b | c → a" in lines[4]
-    starts = [lines[1].index("plan  "), *(re.search("[→⋈]", i).start() - 2 for i in lines[2:-2])]
+    starts = [lines[1].index("plan  "), *(re.search("[→⋈]", i).start() - 2 for i in lines[2:-4])]
     assert len(set(starts)) == 1
-    assert lines[-2].startswith("relative: by the cost as a tree")
+    assert lines[-4:-2] == [", ".join(labels_of(EITHER.structure).values()), "★ the cheapest"]
+    assert lines[-2].startswith("x best: by the cost as a tree")
     assert lines[-1].startswith("latency: ")
     frame = comparison.to_pandas()
     assert list(frame.columns) == [
@@ -175,6 +177,14 @@ def test_as_a_table():
     assert comparison._repr_html_().count("<tr>") == len(PLANNERS) + 1
 
 
+def test_the_cheapest_plans_are_marked():
+    comparison = compare_plans(QUERY, STATISTICS.with_rate("c", 0.001))
+    marked = {line.split()[0] for line in str(comparison).splitlines() if " ★ " in line}
+    assert marked == {row.plan.planner for row in comparison.rows if comparison.is_best(row)}
+    assert 0 < len(marked) < len(PLANNERS)
+    assert comparison._repr_html_().count("★") == len(marked) + 1
+
+
 def test_of_a_wide_table_plans_stand_below_the_numbers():
     names = [f"variable_{i}" for i in range(6)]
     long = query(seq(*names), seconds=10)
@@ -183,7 +193,7 @@ def test_of_a_wide_table_plans_stand_below_the_numbers():
     assert max(map(len, numbers.splitlines())) <= 100
     assert "variable_0" not in numbers
     assert plans.splitlines()[0].split() == ["planner", "plan"]
-    assert plans.splitlines()[1] == f"given-order   {' → '.join(names)}"
+    assert plans.splitlines()[1].split(maxsplit=1) == ["given-order", " → ".join(names)]
 
 
 def test_html_is_escaped():

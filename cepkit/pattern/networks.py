@@ -1,0 +1,87 @@
+"""A pattern as a graph of networkx: its structure as a tree, and its conditions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from cepkit.networks import graph_of
+from cepkit.pattern import conditions as c
+from cepkit.pattern.nodes import (
+    And,
+    Event,
+    First,
+    Kleene,
+    Next,
+    Not,
+    Opt,
+    Or,
+    Seq,
+    Structure,
+)
+from cepkit.pattern.printer import expression_text, structure_text
+from cepkit.pattern.query import Query
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+@graph_of.register(Query)
+def query_graph(query: Query) -> nx.DiGraph[int]:
+    """Return the structure of a query as a tree, node 0 its root, and its conditions.
+
+    Attributes of a node: `kind` (the operator, event or condition), `label`, and of an event
+    `variable` and `types` (None: any). Edges lead from a node to its items, in order, and from
+    events to the conditions that read them; `kind` says which.
+    """
+    import networkx as nx
+
+    graph: nx.DiGraph[int] = nx.DiGraph(window=str(query.window) if query.window else "")
+    _add(graph, query.structure)
+    event_of: dict[str, list[int]] = {}
+    for number in graph:
+        if (variable := graph.nodes[number].get("variable")) is not None:
+            event_of.setdefault(variable, []).append(number)
+    for condition in c.conjuncts(query.where):
+        number = graph.number_of_nodes()
+        graph.add_node(number, kind="condition", label=expression_text(condition))
+        for variable in sorted(c.variables_of(condition)):
+            for event in event_of[variable]:
+                graph.add_edge(event, number, kind="condition")
+    return graph
+
+
+def _add(graph: nx.DiGraph[int], structure: Structure) -> int:
+    number = graph.number_of_nodes()
+    items: tuple[Structure, ...]
+    match structure:
+        case Event(variable, types):
+            graph.add_node(
+                number,
+                kind="event",
+                label=structure_text(structure),
+                variable=variable,
+                types=None if types is None else sorted(types),
+            )
+            return number
+        case Seq(items):
+            kind = "SEQ"
+        case And(items):
+            kind = "AND"
+        case Or(items):
+            kind = "OR"
+        case Not(item):
+            kind, items = "NOT", (item,)
+        case Kleene(item):
+            kind, items = "KL", (item,)
+        case First(item):
+            kind, items = "FIRST", (item,)
+        case Next(item):
+            kind, items = "NEXT", (item,)
+        case Opt(item):
+            kind, items = "OPT", (item,)
+        case _:
+            assert_never(structure)
+    graph.add_node(number, kind=kind, label=kind)
+    for item in items:
+        graph.add_edge(number, _add(graph, item), kind="item")
+    return number

@@ -1,0 +1,94 @@
+"""Arrival numbers as attributes: what NEXT says, as a condition like any other.
+
+`NEXT B b` after an event a becomes `b.NUMBER_BEFORE = a.NUMBER`, an equality of two attributes that
+no stream has. Whoever evaluates conditions adds them to the events, counted in the partition where
+there is one; everything else treats the equality as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.pattern import conditions as c
+from cepkit.pattern.conditions import (
+    NUMBER,
+    NUMBER_BEFORE,
+    Aggregate,
+    AnyOf,
+    Arithmetic,
+    Attribute,
+    Comparison,
+    Expression,
+    Literal,
+    attributes_of,
+)
+from cepkit.pattern.nodes import Event, Next, Structure, walk
+from cepkit.stream.columns import Column, EventColumns
+
+
+def next_condition(event: Event, before: Sequence[str], repeated: Collection[str]) -> Expression:
+    """Return the condition that an event came right after one of some others.
+
+    Args:
+        before: The variables of the others.
+        repeated: The variables of sets: of the event the first member counts, of others the last.
+    """
+    own: Expression = Attribute(event.variable, NUMBER_BEFORE, event.span)
+    if event.variable in repeated:
+        own = Aggregate("first", event.variable, NUMBER_BEFORE, event.span)
+    parts = []
+    for variable in before:
+        other: Expression = Attribute(variable, NUMBER, event.span)
+        if variable in repeated:
+            other = Aggregate("last", variable, NUMBER, event.span)
+        parts.append(Comparison("=", own, other, event.span))
+    return parts[0] if len(parts) == 1 else AnyOf(tuple(parts), event.span)
+
+
+def side_by_side(event: Event) -> Expression:
+    """Return the condition that the members of a set came one right after the other."""
+    last, first = (Aggregate(f, event.variable, NUMBER, event.span) for f in ("max", "min"))
+    size = Aggregate("count", event.variable, None, event.span)
+    span = Arithmetic("-", last, first, event.span)
+    return Comparison("=", span, Arithmetic("-", size, Literal(1), event.span), event.span)
+
+
+def set_of_neighbours(conditions: Iterable[Expression]) -> frozenset[str]:
+    """Return the variables of sets whose members came one right after the other."""
+    names = set()
+    for condition in conditions:
+        match condition:
+            case Comparison("=", Arithmetic("-", Aggregate("max", str(variable), c.NUMBER))):
+                names.add(variable)
+    return frozenset(names)
+
+
+def next_in(condition: Expression) -> str | None:
+    """Return the variable that NEXT says a condition of, None where the pattern says it itself."""
+    read = attributes_of(condition)
+    for number in (NUMBER_BEFORE, NUMBER):
+        for variable, name in read:
+            if name == number:
+                return variable
+    return None
+
+
+def has_next(structure: Structure) -> bool:
+    """Return whether there is a NEXT in a structure."""
+    return any(isinstance(node, Next) for node in walk(structure))
+
+
+def with_numbers_as_attributes(
+    columns: EventColumns, numbers: npt.NDArray[np.int64]
+) -> EventColumns:
+    """Return events with their arrival numbers as attributes."""
+    return replace(columns, attributes={**columns.attributes, **number_columns(numbers)})
+
+
+def number_columns(numbers: npt.NDArray[np.int64]) -> Mapping[str, Column]:
+    """Return the attributes that arrival numbers are."""
+    return {NUMBER: Column("integer", numbers), NUMBER_BEFORE: Column("integer", numbers - 1)}

@@ -1,0 +1,101 @@
+"""Checks of runs, KL(FIRST B b): what they take must be known by what is before them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from cepkit.errors import PatternError, Span, UnsupportedError
+from cepkit.pattern.conditions import (
+    AllOf,
+    Expression,
+    has_set_functions,
+    member_attributes_of,
+    variables_of,
+)
+from cepkit.pattern.names import name_text
+from cepkit.pattern.nodes import Kleene, events_of, runs_in
+from cepkit.pattern.normal_form import Branch, normal_form
+from cepkit.pattern.policies import Strategy
+from cepkit.pattern.printer import expression_text, structure_text
+from cepkit.pattern.query import Query
+
+
+def check_runs(query: Query) -> None:
+    """Refuse a query of which it is not clear which events a run takes.
+
+    Raises:
+        PatternError: It is about more than what is before the run.
+    """
+    runs = runs_in(query.structure)
+    if not runs:
+        return
+    if query.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
+        raise PatternError(
+            f"{structure_text(runs[0])} under skip-till-next-match, where a set takes all it can",
+            hint=f"write {structure_text(_without_first(runs[0]))}, or another strategy",
+            span=runs[0].span,
+        )
+    for branch in normal_form(query):
+        for variable in branch.runs:
+            for condition in _unclear(branch, variable):
+                raise PatternError(
+                    f"{expression_text(condition)} does not say which events the run '{variable}'"
+                    " takes: it is about more than single events before the run",
+                    expected=f"members of '{variable}' compared with what is before them",
+                    hint="a condition on the whole run is written with max, min, first or last,"
+                    f" as in max({name_text(variable)}.price) < c.price",
+                    span=_place_of(condition),
+                )
+            for other in _rivals(branch, variable):
+                raise PatternError(
+                    f"the run '{variable}' and the set '{other}' could take the same events",
+                    expected="one of them before the other, or other types",
+                    span=branch.event(variable).span,
+                )
+
+
+def refuse_runs(query: Query, what: str) -> None:
+    """Refuse a query with runs.
+
+    Args:
+        what: Who does not know them, as a subject with its verb: ``mechanisms do``.
+
+    Raises:
+        UnsupportedError: There is one.
+    """
+    for run in runs_in(query.structure):
+        raise UnsupportedError(
+            f"{what} not know runs, as {structure_text(run)}",
+            expected=f"sets, as {structure_text(_without_first(run))}, which run or not",
+            hint="detect and aggregate know runs",
+        )
+
+
+def _unclear(branch: Branch, variable: str) -> Iterator[Expression]:
+    """Yield the conditions on members of a run that are about more than what is before it."""
+    absent = {event.variable for event in branch.negated}
+    repeated = {name for name, _, _ in branch.repeated}
+    known = (branch.before(variable) - repeated) | {variable}
+    for condition in branch.conditions:
+        names = variables_of(condition)
+        members = {name for name, _ in member_attributes_of(condition)}
+        said = names <= known and not has_set_functions(condition)
+        if variable in members and not names & absent and not said:
+            yield condition
+
+
+def _rivals(branch: Branch, variable: str) -> Iterator[str]:
+    """Yield the other sets that could take events from the middle of a run."""
+    ordered = branch.before(variable) | branch.after(variable) | {variable}
+    for name, _, _ in branch.repeated:
+        if name not in ordered and branch.event(name).overlaps(branch.event(variable)):
+            yield name
+
+
+def _without_first(run: Kleene) -> Kleene:
+    return replace(run, item=events_of(run)[0])
+
+
+def _place_of(condition: Expression) -> Span | None:
+    return condition.items[0].span if isinstance(condition, AllOf) else condition.span
