@@ -1,0 +1,168 @@
+"""Names of a query resolved: columns of the table, variables of the pattern, navigations.
+
+After this an expression reads a match by leaves alone: a value of one row (`RowValue`), an
+aggregate (`Fold`) and the match's number. `A.price` is the last A so far; in the definition of A
+that is the row itself. A condition is split at its ANDs: what depends on the row and its
+neighbours alone is a *filter*, computed for all rows at once; the rest is asked of each row that
+a search maps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from cepkit.errors import PatternError
+from cepkit.rowpattern.expressions import (
+    Call,
+    Expression,
+    Here,
+    Label,
+    RowValue,
+    conjuncts,
+    leaves,
+)
+from cepkit.rowpattern.names import Binder, Names
+from cepkit.rowpattern.nodes import Key, Named, RowQuery
+
+
+@dataclass(frozen=True, slots=True)
+class BoundQuery:
+    """A query whose names are those of a table and of its pattern.
+
+    Attributes:
+        members: For each variable and SUBSET its variables.
+        filters: For each variable conditions on the row and its neighbours.
+        conditions: For each variable conditions on the match so far.
+    """
+
+    query: RowQuery
+    members: Mapping[str, tuple[str, ...]]
+    partition: tuple[str, ...]
+    order: tuple[Key, ...]
+    filters: Mapping[str, tuple[Expression, ...]]
+    conditions: Mapping[str, tuple[Expression, ...]]
+    measures: tuple[Named, ...]
+
+
+def bind(query: RowQuery, columns: Iterable[str] | None = None) -> BoundQuery:
+    """Return the query bound to a table with these columns; without them names are what they are.
+
+    Raises:
+        PatternError: A name that is none, a navigation that means nothing.
+        UnsupportedError: What is not taken over.
+    """
+    names = Names(None if columns is None else tuple(columns))
+    members = members_of(query)
+    _check_output(query)
+    order = tuple(replace(key, column=names.of(key.column, key.span)) for key in query.order)
+    filters, conditions = {}, {}
+    within = _within(query, order)
+    for variable in query.variables:
+        bound = Binder(names, members, "DEFINE", variable)
+        condition = dict(query.defined).get(variable)
+        parts = () if condition is None else conjuncts(bound.of(condition))
+        filters[variable] = tuple(part for part in parts if is_local(part, variable))
+        conditions[variable] = (
+            *(part for part in parts if not is_local(part, variable)),
+            *within,
+        )
+    measures = tuple(
+        replace(each, expression=Binder(names, members, "MEASURES").of(each.expression))
+        for each in query.measures
+    )
+    partition = tuple(names.of(key.column, key.span) for key in query.partition)
+    _check_names(query, partition, names.columns or ())
+    return BoundQuery(query, members, partition, order, filters, conditions, measures)
+
+
+def members_of(query: RowQuery) -> dict[str, tuple[str, ...]]:
+    """Return for each variable and SUBSET the variables whose rows are its own.
+
+    Raises:
+        PatternError: A SUBSET or DEFINE of what is not in the pattern.
+    """
+    members: dict[str, tuple[str, ...]] = {name: (name,) for name in query.variables}
+    for name, of in query.subsets:
+        if name in members:
+            raise PatternError(f"SUBSET {name} is the name of another variable", span=query.span)
+        for one in of:
+            if one not in query.variables:
+                raise PatternError.unknown(
+                    f"SUBSET {name} names {one}, which is not in PATTERN",
+                    one,
+                    query.variables,
+                    span=query.span,
+                )
+        members[name] = tuple(dict.fromkeys(of))
+    for name, condition in query.defined:
+        if name not in query.variables:
+            raise PatternError.unknown(
+                f"DEFINE {name}, which is not in PATTERN",
+                name,
+                query.variables,
+                span=condition.span,
+            )
+    skip = query.skip
+    if skip.variable is not None and skip.variable not in members:
+        raise PatternError.unknown(
+            f"SKIP TO {skip.variable}, which is not in PATTERN",
+            skip.variable,
+            members,
+            span=skip.span,
+        )
+    return members
+
+
+def is_local(condition: Expression, variable: str) -> bool:
+    """Return whether a condition of a variable reads its row and the rows beside it alone."""
+    return all(
+        isinstance(leaf, RowValue)
+        and leaf.end == "last"
+        and not leaf.skipped
+        and (leaf.variables is None or variable in leaf.variables)
+        and not isinstance(leaf.value, Label)
+        for leaf in leaves(condition)
+    )
+
+
+def _within(query: RowQuery, order: tuple[Key, ...]) -> tuple[Expression, ...]:
+    """Return WITHIN as a condition of each row: less than so long after the first."""
+    if query.within is None:
+        return ()
+    if not order or order[0].descending:
+        raise PatternError(
+            "WITHIN without a time in ascending order",
+            hint="ORDER BY the column of the time first",
+            span=query.within.span,
+        )
+    here = Here(order[0].column, order[0].span)
+    span = query.within.span
+    last, first = (RowValue(None, end, 0, 0, here, span=span) for end in ("last", "first"))
+    return (Call("lt", (Call("subtract", (last, first), span=span), query.within), span=span),)
+
+
+def _check_output(query: RowQuery) -> None:
+    from cepkit.rowpattern.nodes import Exclusion
+    from cepkit.rowpattern.nodes import walk as parts
+
+    excluded = next((part for part in parts(query.pattern) if isinstance(part, Exclusion)), None)
+    if query.output.unmatched and excluded is not None:
+        raise PatternError(
+            "{- -} beside WITH UNMATCHED ROWS",
+            hint="WITH UNMATCHED ROWS gives every row; filter the result",
+            span=excluded.span,
+        )
+
+
+def _check_names(query: RowQuery, partition: tuple[str, ...], columns: tuple[str, ...]) -> None:
+    """Check that no two columns of the result have the same name."""
+    taken = {name.upper() for name in (columns if query.output.all_rows else partition)}
+    for measure in query.measures:
+        if measure.name.upper() in taken:
+            raise PatternError(
+                f"the measure {measure.name} has the name of another column",
+                hint="name it otherwise",
+                span=measure.span,
+            )
+        taken.add(measure.name.upper())

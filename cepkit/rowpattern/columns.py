@@ -1,0 +1,109 @@
+"""Expressions computed for all rows at once, by Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, assert_never
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepkit.errors import PatternError, Span, StreamError
+from cepkit.rowpattern.expressions import (
+    AllRows,
+    Call,
+    Cast,
+    Column,
+    Constant,
+    Expression,
+    Fold,
+    Here,
+    Label,
+    MatchNumber,
+    RowValue,
+)
+from cepkit.rowpattern.operations import INTEGER_DIVISION, OPERATIONS, TYPES, cast_column
+from cepkit.stream.reading.arrow import described
+
+Leaves = Callable[[Any], Any]
+
+
+def evaluate(expression: Expression, leaf: Leaves) -> Any:
+    """Return an expression as an Arrow array, or as a scalar where it is constant.
+
+    Args:
+        leaf: Returns the array of what is read: of `Here`, or of a bound leaf.
+
+    Raises:
+        PatternError: Kinds that do not fit.
+        StreamError: A number beyond 64 bits, a text that cannot be cast.
+    """
+    match expression:
+        case Constant(value):
+            return pa.scalar(value)
+        case Cast(value, kind):
+            inner = evaluate(value, leaf)
+            return _tried(expression, lambda: cast_column(inner, TYPES[kind]), (inner,))
+        case Call(name, arguments):
+            values = [evaluate(argument, leaf) for argument in arguments]
+            return _tried(expression, lambda: _applied(name, values), values)
+        case Here() | RowValue() | Fold() | MatchNumber():
+            return leaf(expression)
+        case Column() | AllRows() | Label():
+            raise AssertionError(expression)
+        case _:
+            assert_never(expression)
+
+
+def as_array(value: Any, length: int) -> pa.Array:
+    """Return what `evaluate` gave as an array."""
+    if isinstance(value, pa.Scalar):
+        return pa.repeat(value, length)
+    return value.combine_chunks() if isinstance(value, pa.ChunkedArray) else value
+
+
+def _applied(name: str, values: list[Any]) -> Any:
+    operation = OPERATIONS[name]
+    empty = [pa.types.is_null(value.type) for value in values]
+    if operation.strict and any(empty) and len(values) == 2:
+        # A null without a type takes that of the value beside it.
+        kind = values[empty.index(False)].type if False in empty else pa.int64()
+        values = [
+            pc.cast(value, kind) if null else value
+            for value, null in zip(values, empty, strict=True)
+        ]
+    return operation.columns(*values)
+
+
+def _tried(expression: Call | Cast, compute: Callable[[], Any], values: Any) -> Any:
+    try:
+        return compute()
+    except pa.ArrowInvalid as error:
+        raise StreamError(f"{place_text(expression.span)}: {str(error).splitlines()[0]}") from error
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError, TypeError, AttributeError) as error:
+        if INTEGER_DIVISION in str(error):
+            raise PatternError(
+                INTEGER_DIVISION,
+                expected="CAST or DIV: 7 / 2 is 3 in some databases and 3.5 in others",
+                hint="write CAST(x AS DOUBLE) / y, or DIV(x, y)",
+                span=expression.span,
+            ) from None
+        kinds = " and ".join(kind_text(value.type) for value in values)
+        raise PatternError(
+            f"this cannot be computed of {kinds}",
+            hint="compare numbers with numbers, texts with texts in single quotes, times with"
+            " TIMESTAMP '...', durations with INTERVAL '5' MINUTE",
+            span=expression.span,
+        ) from None
+
+
+def kind_text(kind: pa.DataType) -> str:
+    """Return what values of an Arrow type are."""
+    if pa.types.is_integer(kind):
+        return "whole numbers"
+    return "numbers" if pa.types.is_floating(kind) else described(kind)
+
+
+def place_text(span: Span | None) -> str:
+    """Return the text of a place."""
+    return "" if span is None else " ".join(span.text[span.start : span.end].split())

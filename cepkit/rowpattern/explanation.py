@@ -1,0 +1,36 @@
+"""How a row pattern query is run, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cepkit.rowpattern.columns import place_text
+from cepkit.rowpattern.expressions import Expression
+from cepkit.rowpattern.run import Prepared
+from cepkit.tables import count_text
+
+
+def explanation(prepared: Prepared) -> list[str]:
+    """Return lines that say how a query is run."""
+    bound = prepared.bound
+    query = bound.query
+    pattern = "" if query.span is None else place_text(query.span)
+    lines = [f"{pattern}: {count_text(len(prepared.program), 'step')}"]
+    for name in query.variables:
+        ways = [
+            *_asked("for all rows at once", bound.filters[name]),
+            *_asked("of each row that is tried", bound.conditions[name]),
+        ]
+        lines.append(f"  {name}: {'; '.join(ways) or 'any row'}")
+    if any(bound.conditions.values()):
+        lines.append("searched row by row: the preferred way, and back where a condition fails")
+    else:
+        lines.append("searched by compiled loops, in one pass: rows x steps")
+    skip = " ".join(filter(None, (query.skip.to.upper(), query.skip.variable)))
+    lines.append(f"after a match: {skip}")
+    return lines
+
+
+def _asked(when: str, parts: Iterable[Expression]) -> list[str]:
+    texts = " AND ".join(place_text(part.span) for part in parts)
+    return [f"{texts} ({when})"] if texts else []

@@ -1,0 +1,220 @@
+# Methods are named by the rules of the grammar.
+# ruff: noqa: D102
+"""From syntax trees to expressions; names of variables are folded as SQL does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from functools import reduce
+from typing import Any
+
+from lark import Token, Tree, v_args
+from lark.visitors import Transformer
+
+from cepkit.errors import PatternError, Span
+from cepkit.rowpattern.expressions import (
+    AllRows,
+    Call,
+    Cast,
+    Column,
+    Constant,
+    Expression,
+    Scope,
+)
+
+_OPERATORS = {
+    "=": "eq",
+    "<>": "ne",
+    "!=": "ne",
+    "<": "lt",
+    "<=": "le",
+    ">": "gt",
+    ">=": "ge",
+    "+": "add",
+    "-": "subtract",
+    "*": "multiply",
+    "/": "divide",
+    "%": "mod",
+    "||": "concat",
+    "AND": "and",
+    "OR": "or",
+}
+
+
+class Word(str):
+    """A name; `quoted` ones keep their case."""
+
+    __slots__ = ("quoted", "span")
+    quoted: bool
+    span: Span
+
+    @property
+    def variable(self) -> str:
+        """The name of a variable, folded."""
+        return str(self) if self.quoted else self.upper()
+
+
+@v_args(meta=True)
+class ExpressionBuilder(Transformer[Token, Any]):
+    """Makes frozen values of expressions and names, from the bottom up."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+
+    def _span(self, meta: Any) -> Span:
+        return Span(self._text, meta.start_pos, meta.end_pos)
+
+    def _token_span(self, token: Token) -> Span:
+        start = token.start_pos or 0
+        return Span(self._text, start, start + len(token))
+
+    def name(self, meta: Any, parts: list[Token]) -> Word:
+        quoted = parts[0].type == "QUOTED"
+        text = str(parts[0])
+        word = Word(text[1:-1].replace('""', '"') if quoted else text)
+        word.quoted, word.span = quoted, self._span(meta)
+        return word
+
+    def _whole(self, token: Token) -> int:
+        if not token.isdigit() or len(token) > 18:
+            raise PatternError(
+                f"{token} is no number of rows",
+                expected="a whole number",
+                span=self._token_span(token),
+            )
+        return int(token)
+
+    def operator(self, meta: Any, parts: list[Any]) -> Call:
+        left, sign, right = parts
+        word = str(sign.children[0] if isinstance(sign, Tree) else sign)
+        return Call(_OPERATORS[word.upper()], (left, right), span=self._span(meta))
+
+    def complement(self, meta: Any, parts: list[Any]) -> Call:
+        return Call("not", (parts[-1],), span=self._span(meta))
+
+    def between(self, meta: Any, parts: list[Any]) -> Call:
+        value, least, most = (part for part in parts if not isinstance(part, Token))
+        span = self._span(meta)
+        inside = Call(
+            "and",
+            (Call("ge", (value, least), span=span), Call("le", (value, most), span=span)),
+            span=span,
+        )
+        return self._unless(parts, inside)
+
+    def in_list(self, meta: Any, parts: list[Any]) -> Call:
+        value, *choices = (part for part in parts if not isinstance(part, Token))
+        span = self._span(meta)
+        equal = [Call("eq", (value, choice), span=span) for choice in choices]
+        return self._unless(parts, reduce(lambda a, b: Call("or", (a, b), span=span), equal))
+
+    def like(self, meta: Any, parts: list[Any]) -> Call:
+        value, wanted = (part for part in parts if not isinstance(part, Token))
+        if not (isinstance(wanted, Constant) and isinstance(wanted.value, str)):
+            raise PatternError("LIKE with what is no constant", expected="a text", span=wanted.span)
+        return self._unless(parts, Call("like", (value, wanted), span=self._span(meta)))
+
+    def is_value(self, meta: Any, parts: list[Any]) -> Call:
+        word = parts[-1].type.lower()
+        return self._unless(parts[:-1], Call(f"is {word}", (parts[0],), span=self._span(meta)))
+
+    @staticmethod
+    def _unless(parts: Sequence[Any], call: Call) -> Call:
+        negated = any(isinstance(part, Token) and part.type == "NOT" for part in parts)
+        return Call("not", (call,), span=call.span) if negated else call
+
+    def negative(self, meta: Any, parts: list[Any]) -> Expression:
+        value = parts[-1]
+        if isinstance(value, Constant) and type(value.value) in (int, float):
+            return Constant(-value.value, self._span(meta))  # type: ignore[operator]
+        return Call("negate", (value,), span=self._span(meta))
+
+    def positive(self, _: Any, parts: list[Any]) -> Expression:
+        value: Expression = parts[-1]
+        return value
+
+    def number(self, meta: Any, parts: list[Token]) -> Constant:
+        text = str(parts[0])
+        if text.isdigit() and len(text) < 20 and int(text) < 2**63:
+            return Constant(int(text), self._span(meta))
+        return Constant(float(text), self._span(meta))
+
+    def string(self, meta: Any, parts: list[Token]) -> Constant:
+        return Constant(_text(parts[0]), self._span(meta))
+
+    def truth(self, meta: Any, parts: list[Token]) -> Constant:
+        return Constant(parts[0].type == "TRUE", self._span(meta))
+
+    def null(self, meta: Any, _: list[Token]) -> Constant:
+        return Constant(None, self._span(meta))
+
+    def timestamp(self, meta: Any, parts: list[Token]) -> Constant:
+        return Constant(self._time(parts[1], datetime.fromisoformat), self._span(meta))
+
+    def date(self, meta: Any, parts: list[Token]) -> Constant:
+        day = self._time(parts[1], datetime.fromisoformat)
+        return Constant(day, self._span(meta))
+
+    def _time(self, token: Token, read: Callable[[str], datetime]) -> datetime:
+        try:
+            return read(_text(token))
+        except ValueError:
+            raise PatternError(
+                f"{token} is no time",
+                expected="as '2024-03-04 15:00:00'",
+                span=self._token_span(token),
+            ) from None
+
+    def interval(self, meta: Any, parts: list[Token]) -> Constant:
+        *signs, number, unit = parts
+        text = _text(number) if number.type == "STRING" else str(number)
+        try:
+            duration = timedelta(**{unit.lower().rstrip("s") + "s": float(text)})
+        except (ValueError, OverflowError):
+            raise PatternError(
+                f"{number} is no number of {unit.upper()}S", span=self._token_span(number)
+            ) from None
+        return Constant(-duration if signs else duration, self._span(meta))
+
+    def case(self, meta: Any, parts: list[Any]) -> Call:
+        span = self._span(meta)
+        pairs = [part for part in parts if isinstance(part, tuple)]
+        first = parts.index(pairs[0])
+        if first:
+            pairs = [(Call("eq", (parts[0], when), span=span), then) for when, then in pairs]
+        otherwise = parts[-1] if not isinstance(parts[-1], tuple) else Constant(None, span)
+        return Call("case", (*(part for pair in pairs for part in pair), otherwise), span=span)
+
+    def when(self, _: Any, parts: list[Any]) -> tuple[Expression, Expression]:
+        return parts[0], parts[1]
+
+    def cast(self, meta: Any, parts: list[Any]) -> Cast:
+        return Cast(parts[0], parts[1], self._span(meta))
+
+    def typename(self, _: Any, parts: list[Any]) -> str:
+        return str(parts[0]).upper()
+
+    def reference(self, meta: Any, parts: list[Word]) -> Column:
+        variable = parts[0].variable if len(parts) == 2 else None
+        return Column(variable, str(parts[-1]), self._span(meta))
+
+    def call(self, meta: Any, parts: list[Any]) -> Call:
+        name, *rest = parts
+        arguments = tuple(part for part in rest if not isinstance(part, Token))
+        return Call(name.lower(), arguments, len(arguments) < len(rest), span=self._span(meta))
+
+    def call_of_all(self, meta: Any, parts: list[Any]) -> Call:
+        span = self._span(meta)
+        variable = parts[1].variable if isinstance(parts[1], Word) else None
+        return Call(parts[0].lower(), (AllRows(variable, span),), span=span)
+
+    def scoped(self, meta: Any, parts: list[Any]) -> Call:
+        scope: Scope = "final" if parts[0].upper() == "FINAL" else "running"
+        call: Call = parts[1]
+        return Call(call.name, call.arguments, call.distinct, scope, self._span(meta))
+
+
+def _text(token: Token) -> str:
+    return str(token)[1:-1].replace("''", "'")

@@ -1,0 +1,166 @@
+"""Expressions of a row pattern query: as they are written, and as they are bound to columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from typing import Literal as Word
+from typing import assert_never
+
+from cepkit.errors import Span
+
+Value = bool | int | float | str | datetime | date | timedelta | None
+End = Word["first", "last"]
+Scope = Word["running", "final"]
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A constant."""
+
+    value: Value
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a variable's last row (`A.price`), or of the row itself (`price`)."""
+
+    variable: str | None
+    name: str
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AllRows:
+    """The rows of a variable, or all of them: what COUNT(A.*) and COUNT(*) count."""
+
+    variable: str | None
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An operator or a function of values, by its name in `operations.OPERATIONS`.
+
+    Before it is bound also FIRST, LAST, PREV, NEXT, CLASSIFIER, MATCH_NUMBER and aggregates.
+
+    Attributes:
+        scope: RUNNING or FINAL, where it is written.
+    """
+
+    name: str
+    arguments: tuple[Expression, ...]
+    distinct: bool = False
+    scope: Scope | None = None
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """A value as another type."""
+
+    value: Expression
+    type: str
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """A column of the row that a navigation or an aggregate has come to."""
+
+    name: str
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """The variable of the row that a navigation has come to: CLASSIFIER."""
+
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RowValue:
+    """A value of one row: the navigation to it, and what is read there.
+
+    Attributes:
+        variables: Whose rows are counted; None: all rows of the match.
+        end: From where they are counted.
+        skipped: How many of them are passed over.
+        shift: How many rows after the one found, in the partition, less than 0 before it.
+        value: Made of `Here` alone, or `Label`.
+    """
+
+    variables: tuple[str, ...] | None
+    end: End
+    skipped: int
+    shift: int
+    value: Expression
+    scope: Scope = "running"
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """An aggregate of rows of the match.
+
+    Attributes:
+        function: Its name in `folding.FOLDS`.
+        value: Made of `Here` alone; None counts rows.
+    """
+
+    function: str
+    variables: tuple[str, ...] | None
+    value: Expression | None
+    distinct: bool = False
+    scope: Scope = "running"
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchNumber:
+    """The number of the match in its partition, from 1."""
+
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+Leaf = RowValue | Fold | MatchNumber
+Expression = Constant | Column | AllRows | Call | Cast | Here | Label | Leaf
+
+
+def children(expression: Expression) -> tuple[Expression, ...]:
+    """Return the expressions directly below one; of a bound leaf none."""
+    match expression:
+        case Call():
+            return expression.arguments
+        case Cast(value):
+            return (value,)
+        case Constant() | Column() | AllRows() | Here() | Label():
+            return ()
+        case RowValue() | Fold() | MatchNumber():
+            return ()
+        case _:
+            assert_never(expression)
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """Yield an expression and all below it."""
+    yield expression
+    for child in children(expression):
+        yield from walk(child)
+
+
+def leaves(expression: Expression) -> Iterator[Leaf]:
+    """Yield what a bound expression reads of the match."""
+    for part in walk(expression):
+        if isinstance(part, RowValue | Fold | MatchNumber):
+            yield part
+
+
+def conjuncts(expression: Expression) -> tuple[Expression, ...]:
+    """Return the parts that AND joins."""
+    if isinstance(expression, Call) and expression.name == "and":
+        return tuple(part for side in expression.arguments for part in conjuncts(side))
+    return (expression,)

@@ -1,0 +1,178 @@
+"""Loops over rows and instructions.
+
+`reach` goes backwards over a partition and says from which instruction, at which row, the rest of
+the pattern can match, as far as filters know: O(rows x instructions), whatever the pattern. Where
+there are filters alone that decides every choice, and `walk` follows the preferred way without
+ever going back.
+
+Matches are written into arrays: of each its first row, its number, and where its steps - the
+instruction of each of its rows - end. A row that no match covers has the number 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepkit.compiling import compiled
+from cepkit.rowpattern.program import ACCEPT, CHOICE, END, ROW, START
+
+
+@compiled
+def reach(
+    kinds: np.ndarray,
+    first: np.ndarray,
+    second: np.ndarray,
+    variables: np.ndarray,
+    fits: np.ndarray,
+    begin: int,
+    end: int,
+) -> np.ndarray:
+    """Return for each row of a partition, and behind the last, and each instruction: can it match?
+
+    Args:
+        fits: For each variable whether each row of the table may be one.
+        begin: The partition's first row.
+        end: The row behind its last.
+    """
+    rows, count = end - begin, len(kinds)
+    can = np.zeros((rows + 1, count), np.bool_)
+    for at in range(rows, -1, -1):
+        for i in range(count):
+            kind = kinds[i]
+            if kind == ROW:
+                can[at, i] = at < rows and fits[variables[i], begin + at] and can[at + 1, first[i]]
+            elif kind == CHOICE:
+                can[at, i] = can[at, first[i]] or can[at, second[i]]
+            elif kind == ACCEPT:
+                can[at, i] = True
+            elif kind == START:
+                can[at, i] = at == 0 and can[at, first[i]]
+            elif kind == END:
+                can[at, i] = at == rows and can[at, first[i]]
+    return can
+
+
+@compiled
+def walk(
+    kinds: np.ndarray,
+    first: np.ndarray,
+    second: np.ndarray,
+    can: np.ndarray,
+    entry: int,
+    start: int,
+    steps: np.ndarray,
+    filled: int,
+) -> int:
+    """Write the instructions of the rows of the preferred match that begins at a row.
+
+    Args:
+        can: From `reach`, where the entry can match at `start`.
+        start: Counted in the partition.
+        steps: Where they are written, from `filled` on.
+
+    Returns:
+        How far `steps` is filled then; -1 where there is not room enough.
+    """
+    i, at = entry, start
+    while kinds[i] != ACCEPT:
+        if kinds[i] == ROW:
+            if filled == len(steps):
+                return -1
+            steps[filled] = i
+            filled += 1
+            at += 1
+            i = first[i]
+        elif kinds[i] == CHOICE and not can[at, first[i]]:
+            i = second[i]
+        else:
+            i = first[i]
+    return filled
+
+
+PAST_LAST, TO_NEXT, TO_FIRST, TO_LAST = range(4)
+NO_TARGET, NO_PROGRESS = -1, -2
+
+
+@compiled
+def next_start(
+    skip: int, targets: np.ndarray, steps: np.ndarray, begin: int, end: int, start: int
+) -> int:
+    """Return the row at which the search goes on after a match.
+
+    Args:
+        targets: Of each instruction whether its row is one that is skipped to.
+        steps: The match is what stands from `begin` to `end`.
+        start: Its first row.
+
+    Returns:
+        The row; `NO_TARGET` or `NO_PROGRESS` where SKIP TO means none.
+    """
+    if begin == end or skip == TO_NEXT:
+        return start + 1
+    if skip == PAST_LAST:
+        return start + end - begin
+    at = begin if skip == TO_FIRST else end - 1
+    step = 1 if skip == TO_FIRST else -1
+    while begin <= at < end:
+        if targets[steps[at]]:
+            return start + at - begin if at > begin else NO_PROGRESS
+        at += step
+    return NO_TARGET
+
+
+@compiled
+def scan(  # noqa: PLR0913 - loops have no objects
+    kinds: np.ndarray,
+    first: np.ndarray,
+    second: np.ndarray,
+    variables: np.ndarray,
+    entry: int,
+    fits: np.ndarray,
+    bounds: np.ndarray,
+    skip: int,
+    targets: np.ndarray,
+    unmatched: bool,
+    state: np.ndarray,
+    steps: np.ndarray,
+    starts: np.ndarray,
+    stops: np.ndarray,
+    numbers: np.ndarray,
+) -> tuple[int, int]:
+    """Write the matches of partitions until an array is full.
+
+    Args:
+        bounds: The first row of each partition, and the end.
+        unmatched: Whether rows that no match covers are written, too.
+        state: The partition and the row at which to go on, the matches so far in the partition,
+            and the row behind all of them; changed.
+
+    Returns:
+        How many matches were written, and what `next_start` said last.
+    """
+    count = filled = 0
+    while state[0] < len(bounds) - 1:
+        begin, end = bounds[state[0]], bounds[state[0] + 1]
+        can = reach(kinds, first, second, variables, fits, begin, end)
+        while state[1] < end - begin:
+            if count == len(starts):
+                return count, 0
+            start, then = state[1], state[1] + 1
+            if can[start, entry]:
+                stop = walk(kinds, first, second, can, entry, start, steps, filled)
+                if stop < 0:
+                    return count, 0
+                then = next_start(skip, targets, steps, filled, stop, start)
+                state[2] += 1
+                state[3] = max(state[3], start + stop - filled)
+                starts[count], stops[count], numbers[count] = begin + start, stop, state[2]
+                filled = stop
+                count += 1
+                if then < 0:
+                    return count, then
+            elif unmatched and start >= state[3]:
+                starts[count], stops[count], numbers[count] = begin + start, filled, 0
+                count += 1
+            state[1] = then
+        state[0] += 1
+        state[1:] = 0
+    return count, 0

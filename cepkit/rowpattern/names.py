@@ -1,0 +1,328 @@
+"""Names in expressions resolved: columns of the table, variables of the pattern, navigations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from cepkit.errors import PatternError, Span, UnsupportedError
+from cepkit.rowpattern.expressions import (
+    AllRows,
+    Call,
+    Cast,
+    Column,
+    Constant,
+    Expression,
+    Fold,
+    Here,
+    Label,
+    MatchNumber,
+    RowValue,
+    walk,
+)
+from cepkit.rowpattern.folding import FOLDS
+from cepkit.rowpattern.operations import OPERATIONS, SYNONYMS, TYPES
+
+_NAVIGATIONS = ("first", "last", "prev", "next")
+_HINTS = {
+    "lag": "in MATCH_RECOGNIZE it is PREV(column, n)",
+    "lead": "in MATCH_RECOGNIZE it is NEXT(column, n)",
+    "row_number": "COUNT(*) numbers the rows of a match",
+    "power": "write a product",
+}
+_OPERATORS = (
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "add",
+    "subtract",
+    "multiply",
+    "divide",
+    "negate",
+    "like",
+    "and",
+    "or",
+    "not",
+    "case",
+)
+Place = Literal["DEFINE", "MEASURES", "SELECT"]
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The columns of a table, looked up as SQL does: by their case only where that decides.
+
+    Attributes:
+        columns: None where there is no table: every name is a column.
+    """
+
+    columns: tuple[str, ...] | None
+
+    def of(self, name: str, span: Span | None) -> str:
+        """Return the column that a name means.
+
+        Raises:
+            PatternError: None, or several.
+        """
+        if self.columns is None:
+            return name
+        if self.columns.count(name) == 1:
+            return name
+        same = [column for column in self.columns if column.upper() == name.upper()]
+        if len(same) == 1:
+            return same[0]
+        if same:
+            raise PatternError(
+                f"'{name}' may be {' or '.join(same)}", hint="rename the columns", span=span
+            )
+        raise PatternError.unknown(f"no column '{name}'", name, self.columns, span=span)
+
+
+@dataclass(frozen=True, slots=True)
+class Binder:
+    """Binds the expressions of one place.
+
+    Attributes:
+        variable: In DEFINE, whose condition it is.
+    """
+
+    names: Names
+    members: Mapping[str, tuple[str, ...]]
+    place: Place
+    variable: str | None = None
+
+    def of(self, expression: Expression) -> Expression:
+        """Return an expression whose leaves are bound."""
+        match expression:
+            case Constant():
+                return expression
+            case Column(variable, name, span):
+                value = Here(self.names.of(name, span), span)
+                return RowValue(self._rows(variable, span), "last", 0, 0, value, span=span)
+            case Cast(value, kind, span):
+                return Cast(self.of(value), _cast_type(kind, span), span)
+            case Call(name) if self.place != "SELECT" and name in (
+                *_NAVIGATIONS,
+                *FOLDS,
+                "classifier",
+                "match_number",
+            ):
+                return self._read(expression)
+            case Call(name, arguments, _, scope, span):
+                if scope is not None:
+                    raise PatternError(
+                        f"{scope.upper()} before {name.upper()}",
+                        expected="FIRST, LAST or an aggregate",
+                        span=span,
+                    )
+                known = _known(expression, self.place)
+                return replace(expression, name=known, arguments=tuple(map(self.of, arguments)))
+            case AllRows(span=span):
+                raise PatternError("'*' stands in COUNT alone", span=span)
+            case Here() | Label() | RowValue() | Fold() | MatchNumber():
+                return expression
+
+    def _read(self, call: Call) -> Expression:
+        if call.scope == "final" and self.place == "DEFINE":
+            raise PatternError(
+                "FINAL in DEFINE", hint="a condition knows the match so far alone", span=call.span
+            )
+        match call.name:
+            case "match_number":
+                if call.arguments:
+                    raise PatternError("MATCH_NUMBER takes no arguments", span=call.span)
+                return MatchNumber(call.span)
+            case "classifier":
+                return self._navigation(Call("last", (call,), scope=call.scope, span=call.span))
+            case "prev" | "next":
+                return self._shifted(call)
+            case "first" | "last":
+                return self._navigation(call)
+            case _:
+                return self._fold(call)
+
+    def _navigation(self, call: Call) -> RowValue:
+        value, skipped = self._counted(call, 0)
+        variables, here = self._inside(value, call)
+        return RowValue(
+            variables,
+            "first" if call.name == "first" else "last",
+            skipped,
+            0,
+            here,
+            call.scope or "running",
+            call.span,
+        )
+
+    def _shifted(self, call: Call) -> RowValue:
+        if call.scope is not None:
+            raise PatternError(
+                f"{call.scope.upper()} {call.name.upper()}",
+                hint=f"write {call.name.upper()}({call.scope.upper()} LAST(...))",
+                span=call.span,
+            )
+        value, count = self._counted(call, 1)
+        shift = -count if call.name == "prev" else count
+        if isinstance(value, Call) and value.name in ("first", "last"):
+            return replace(self._navigation(value), shift=shift, span=call.span)
+        variables, here = self._inside(value, call)
+        return RowValue(variables, "last", 0, shift, here, span=call.span)
+
+    def _counted(self, call: Call, count: int) -> tuple[Expression, int]:
+        """Return what a navigation reads, and its number."""
+        title = call.name.upper()
+        if not 1 <= len(call.arguments) <= 2:
+            raise PatternError(
+                f"{title} of {len(call.arguments)} arguments",
+                expected=f"{title}(value) or {title}(value, number)",
+                span=call.span,
+            )
+        if len(call.arguments) == 1:
+            return call.arguments[0], count
+        number = call.arguments[1]
+        if not (isinstance(number, Constant) and type(number.value) is int and number.value >= 0):
+            raise PatternError(
+                f"the number of rows of {title}",
+                expected="a whole number that is not negative",
+                span=number.span,
+            )
+        return call.arguments[0], min(number.value, 2**31)
+
+    def _fold(self, call: Call) -> Fold:
+        title = call.name.upper()
+        if len(call.arguments) != 1:
+            raise PatternError(
+                f"{title} of {len(call.arguments)} arguments", expected="one", span=call.span
+            )
+        value = call.arguments[0]
+        scope = call.scope or "running"
+        if isinstance(value, AllRows):
+            if call.name != "count":
+                raise PatternError(f"{title} of '*'", hint="COUNT counts rows", span=call.span)
+            return Fold(
+                "count", self._rows(value.variable, value.span), None, scope=scope, span=call.span
+            )
+        variables, here = self._inside(value, call)
+        if isinstance(here, Label) or any(isinstance(part, Label) for part in walk(here)):
+            raise UnsupportedError(
+                f"{title} of CLASSIFIER is not taken over",
+                hint="COUNT(A.*) counts the rows of a variable",
+                span=call.span,
+            )
+        return Fold(call.name, variables, here, call.distinct, scope, call.span)
+
+    def _inside(self, value: Expression, call: Call) -> tuple[tuple[str, ...] | None, Expression]:
+        """Return whose rows an argument reads, and what it reads of each."""
+        title = call.name.upper()
+        label = _label(value)
+        if label is not None:
+            return self._rows(label[0], value.span), Label(value.span)
+        variables = {part.variable for part in walk(value) if isinstance(part, Column)}
+        if len(variables) > 1:
+            shown = " and ".join(sorted(name or "all rows" for name in variables))
+            raise PatternError(
+                f"{title} of columns of {shown}",
+                expected="columns of one variable",
+                hint=f"a {title} for each, computed with afterwards",
+                span=call.span,
+            )
+        for part in walk(value):
+            if isinstance(part, Call) and part.name in (
+                *_NAVIGATIONS,
+                *FOLDS,
+                "classifier",
+                "match_number",
+            ):
+                raise PatternError(
+                    f"{part.name.upper()} inside {title}",
+                    expected="a value of one row"
+                    + (
+                        "; PREV and NEXT take FIRST and LAST too"
+                        if title in ("FIRST", "LAST")
+                        else ""
+                    ),
+                    span=part.span,
+                )
+        variable = next(iter(variables), None)
+        return self._rows(variable, value.span), self.here(value)
+
+    def here(self, value: Expression) -> Expression:
+        """Return an expression of one row's columns alone."""
+        match value:
+            case Column(_, name, span):
+                return Here(self.names.of(name, span), span)
+            case Call(_, arguments):
+                return replace(
+                    value,
+                    name=_known(value, self.place),
+                    arguments=tuple(map(self.here, arguments)),
+                )
+            case Cast(inner, kind, span):
+                return Cast(self.here(inner), _cast_type(kind, span), span)
+            case AllRows(span=span):
+                raise PatternError("'*' stands in COUNT alone", span=span)
+            case _:
+                return value
+
+    def _rows(self, variable: str | None, span: Span | None) -> tuple[str, ...] | None:
+        if variable is None:
+            return None
+        if self.place == "SELECT":
+            return None  # the alias of the result
+        if variable not in self.members:
+            raise PatternError.unknown(f"no variable {variable}", variable, self.members, span=span)
+        return self.members[variable]
+
+
+def _label(value: Expression) -> tuple[str | None] | None:
+    """Return of CLASSIFIER() and CLASSIFIER(A) the variable."""
+    if not (isinstance(value, Call) and value.name == "classifier"):
+        return None
+    match value.arguments:
+        case ():
+            return (None,)
+        case (Column(None, name),):
+            return (name.upper(),)
+        case _:
+            raise PatternError("CLASSIFIER of what is no variable", span=value.span)
+
+
+def _known(call: Call, place: Place) -> str:
+    """Return the name of an operation."""
+    name = SYNONYMS.get(call.name, call.name)
+    operation = OPERATIONS.get(name)
+    if operation is None:
+        if place == "SELECT" and name in FOLDS:
+            raise UnsupportedError(
+                f"{name.upper()} in SELECT is not taken over",
+                hint="aggregate in MEASURES, or the result",
+                span=call.span,
+            )
+        functions = [w for w in OPERATIONS if w not in _OPERATORS and " " not in w]
+        words = (*_NAVIGATIONS, *FOLDS, "classifier", "match_number", *functions)
+        unknown = UnsupportedError.unknown(
+            f"the function {call.name.upper()} is not taken over",
+            call.name.upper(),
+            map(str.upper, words),
+        )
+        unknown.span = call.span
+        unknown.hint = _HINTS.get(name, unknown.hint) or "compute its column first"
+        raise unknown
+    if call.distinct:
+        raise PatternError(f"DISTINCT in {name.upper()}", expected="an aggregate", span=call.span)
+    count = len(call.arguments)
+    if count < operation.least or (operation.most is not None and count > operation.most):
+        raise PatternError(
+            f"{name.upper()} of {count} arguments", expected=str(operation.least), span=call.span
+        )
+    return name
+
+
+def _cast_type(kind: str, span: Span | None) -> str:
+    if kind not in TYPES:
+        raise UnsupportedError.unknown(f"CAST to {kind} is not taken over", kind, TYPES, span=span)
+    return kind

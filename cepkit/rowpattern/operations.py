@@ -1,0 +1,296 @@
+"""What operators and functions mean, over Arrow columns and over single values.
+
+A table says both of each. A value computed from a missing one is missing, and so is a division by
+zero; AND and OR are those of SQL, with three values. The columns say first whether kinds fit:
+single values are only asked where these do. What is seldom asked of single values is left to Arrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
+from functools import reduce
+from operator import add, eq, ge, gt, le, lt, mul, ne, sub
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+INTEGER_DIVISION = "a whole number divided by a whole number"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operator or a function.
+
+    Attributes:
+        columns: Of Arrow columns and scalars.
+        values: Of values, None where one is missing; None asks `columns`.
+        least: How few arguments it takes.
+        most: How many; None for any number.
+        strict: Whether a missing argument makes the result missing: `values` is then never
+            given one.
+    """
+
+    columns: Callable[..., Any]
+    values: Callable[..., Any] | None = None
+    least: int = 2
+    most: int | None = 2
+    strict: bool = True
+
+    def on_values(self, *arguments: Any) -> Any:
+        """Return the result for single values."""
+        if self.strict and None in arguments:
+            return None
+        if self.values is None:
+            return self.columns(*map(pa.scalar, arguments)).as_py()
+        return self.values(*arguments)
+
+
+def _numbers(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Return the operator for numbers of two types: a decimal beside a float becomes one."""
+
+    def combined(a: Any, b: Any) -> Any:
+        if isinstance(a, Decimal) and isinstance(b, float):
+            return operator(float(a), b)
+        if isinstance(b, Decimal) and isinstance(a, float):
+            return operator(a, float(b))
+        return operator(a, b)
+
+    return combined
+
+
+def _divided(a: Any, b: Any) -> Any:
+    if pa.types.is_integer(a.type) and pa.types.is_integer(b.type):
+        raise pa.ArrowNotImplementedError(INTEGER_DIVISION)
+    return pc.divide(_floats(a), _nonzero(_floats(b)))
+
+
+def _nonzero(divisor: Any) -> Any:
+    zero = pc.equal(divisor, pa.scalar(0, divisor.type))
+    return pc.if_else(zero, pa.scalar(None, divisor.type), divisor)
+
+
+def _floats(value: Any) -> Any:
+    kind = value.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        raise pa.ArrowNotImplementedError(f"a number is needed, not {kind}")
+    return pc.cast(value, pa.float64())
+
+
+def _whole(value: Any) -> Any:
+    if not pa.types.is_integer(value.type):
+        raise pa.ArrowNotImplementedError(f"a whole number is needed, not {value.type}")
+    return pc.cast(value, pa.int64())
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    return pc.divide_checked(_whole(a), _nonzero(_whole(b)))
+
+
+def _remainder(a: Any, b: Any) -> Any:
+    a, b = _whole(a), _whole(b)
+    return pc.subtract(a, pc.multiply(_quotient(a, b), b))
+
+
+def _texts(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function of texts, which refuses what is none."""
+
+    def checked(*columns: Any) -> Any:
+        for column in columns:
+            if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+                raise pa.ArrowNotImplementedError(f"a text is needed, not {column.type}")
+        return function(*(pc.cast(column, pa.string()) for column in columns))
+
+    return checked
+
+
+def _concatenated(*columns: Any) -> Any:
+    return pc.binary_join_element_wise(*columns, pa.scalar("", pa.string()))
+
+
+def _like(column: Any, wanted: Any) -> Any:
+    # Arrow reads a backslash as an escape; SQL only where ESCAPE says so.
+    return pc.match_like(column, wanted.as_py().replace("\\", "\\\\"))
+
+
+def _rounded(value: Any, digits: Any = None) -> Any:
+    places = 0 if digits is None else digits.as_py()
+    return pc.round(value, ndigits=places, round_mode="half_towards_infinity")
+
+
+def _sign_kept(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return the function of floats, missing where it has no finite value."""
+
+    def column(value: Any) -> Any:
+        result = function(_floats(value))
+        return pc.if_else(pc.is_finite(result), result, pa.scalar(None, pa.float64()))
+
+    return column
+
+
+def _case_columns(*parts: Any) -> Any:
+    *pairs, otherwise = parts
+    chosen = [(pairs[i], pairs[i + 1]) for i in range(len(pairs) - 2, -1, -2)]
+    return reduce(
+        lambda rest, pair: pc.if_else(pc.fill_null(_truth(pair[0]), False), pair[1], rest),
+        chosen,
+        otherwise,
+    )
+
+
+def _case(*parts: Any) -> Any:
+    *pairs, otherwise = parts
+    for i in range(0, len(pairs), 2):
+        if pairs[i] is True:
+            return pairs[i + 1]
+    return otherwise
+
+
+def _truth(value: Any) -> Any:
+    if pa.types.is_null(value.type):
+        return pc.cast(value, pa.bool_())
+    if not pa.types.is_boolean(value.type):
+        raise pa.ArrowNotImplementedError(f"a truth value is needed, not {value.type}")
+    return value
+
+
+def _truths(function: Callable[..., Any]) -> Callable[..., Any]:
+    def checked(*values: Any) -> Any:
+        return function(*map(_truth, values))
+
+    return checked
+
+
+def _and(a: bool | None, b: bool | None) -> bool | None:
+    if a is False or b is False:
+        return False
+    return None if a is None or b is None else True
+
+
+def _or(a: bool | None, b: bool | None) -> bool | None:
+    if a is True or b is True:
+        return True
+    return None if a is None or b is None else False
+
+
+def _nullif(a: Any, b: Any) -> Any:
+    return pc.if_else(pc.fill_null(pc.equal(a, b), False), pa.scalar(None, a.type), a)
+
+
+def _least(*values: Any) -> Any:
+    return pc.min_element_wise(*values, skip_nulls=False)
+
+
+def _greatest(*values: Any) -> Any:
+    return pc.max_element_wise(*values, skip_nulls=False)
+
+
+OPERATIONS: dict[str, Operation] = {
+    "eq": Operation(pc.equal, eq),
+    "ne": Operation(pc.not_equal, ne),
+    "lt": Operation(pc.less, lt),
+    "le": Operation(pc.less_equal, le),
+    "gt": Operation(pc.greater, gt),
+    "ge": Operation(pc.greater_equal, ge),
+    "add": Operation(pc.add_checked, _numbers(add)),
+    "subtract": Operation(pc.subtract_checked, _numbers(sub)),
+    "multiply": Operation(pc.multiply_checked, _numbers(mul)),
+    "divide": Operation(_divided, lambda a, b: float(a) / float(b) if b else None),
+    "div": Operation(_quotient),
+    "mod": Operation(_remainder),
+    "negate": Operation(pc.negate_checked, lambda a: -a, 1, 1),
+    "concat": Operation(_texts(_concatenated), None, 1, None),
+    "like": Operation(_texts(_like)),
+    "and": Operation(_truths(pc.and_kleene), _and, strict=False),
+    "or": Operation(_truths(pc.or_kleene), _or, strict=False),
+    "not": Operation(_truths(pc.invert), lambda a: not a, 1, 1),
+    "is null": Operation(pc.is_null, lambda a: a is None, 1, 1, strict=False),
+    "is true": Operation(
+        _truths(lambda a: pc.fill_null(a, False)), lambda a: a is True, 1, 1, strict=False
+    ),
+    "is false": Operation(
+        _truths(lambda a: pc.invert(pc.fill_null(a, True))), lambda a: a is False, 1, 1, False
+    ),
+    "case": Operation(_case_columns, _case, 3, None, strict=False),
+    "coalesce": Operation(
+        pc.coalesce, lambda *a: next((x for x in a if x is not None), None), 1, None, strict=False
+    ),
+    "nullif": Operation(_nullif, lambda a, b: None if a == b else a, strict=False),
+    "abs": Operation(pc.abs_checked, abs, 1, 1),
+    "round": Operation(_rounded, None, 1, 2),
+    "floor": Operation(_sign_kept(pc.floor), None, 1, 1),
+    "ceil": Operation(_sign_kept(pc.ceil), None, 1, 1),
+    "sqrt": Operation(_sign_kept(pc.sqrt), None, 1, 1),
+    "ln": Operation(_sign_kept(pc.ln), None, 1, 1),
+    "exp": Operation(_sign_kept(pc.exp), None, 1, 1),
+    "least": Operation(_least, None, 1, None),
+    "greatest": Operation(_greatest, None, 1, None),
+    "upper": Operation(_texts(pc.utf8_upper), None, 1, 1),
+    "lower": Operation(_texts(pc.utf8_lower), None, 1, 1),
+    "trim": Operation(_texts(pc.utf8_trim_whitespace), None, 1, 1),
+    "length": Operation(_texts(lambda a: pc.cast(pc.utf8_length(a), pa.int64())), None, 1, 1),
+}
+"""By name; other dialects' names for them are `SYNONYMS`."""
+
+SYNONYMS = {
+    "ceiling": "ceil",
+    "char_length": "length",
+    "character_length": "length",
+    "nvl": "coalesce",
+    "ifnull": "coalesce",
+}
+
+TYPES: dict[str, pa.DataType] = {
+    "DOUBLE": pa.float64(),
+    "FLOAT": pa.float64(),
+    "FLOAT64": pa.float64(),
+    "REAL": pa.float64(),
+    "INT": pa.int64(),
+    "INTEGER": pa.int64(),
+    "BIGINT": pa.int64(),
+    "INT64": pa.int64(),
+    "VARCHAR": pa.string(),
+    "STRING": pa.string(),
+    "TEXT": pa.string(),
+    "BOOLEAN": pa.bool_(),
+    "BOOL": pa.bool_(),
+    "TIMESTAMP": pa.timestamp("us"),
+}
+"""What CAST casts to."""
+
+
+def cast_column(value: Any, kind: pa.DataType) -> Any:
+    """Return columns or a scalar as another type; floats become whole numbers toward zero."""
+    if pa.types.is_floating(value.type) and pa.types.is_integer(kind):
+        value = pc.trunc(value)
+    return pc.cast(value, kind)
+
+
+def comparable(column: pa.Array) -> pa.Array:
+    """Return a column as expressions read it: texts plain, times in microseconds of UTC."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return comparable(column.dictionary_decode())
+    if pa.types.is_large_string(kind):
+        return column.cast(pa.string())
+    if pa.types.is_date(kind):
+        return column.cast(pa.timestamp("us"))
+    if pa.types.is_timestamp(kind):
+        return column.cast(pa.timestamp("us", None if kind.tz is None else "UTC"), safe=False)
+    if pa.types.is_duration(kind):
+        return column.cast(pa.duration("us"), safe=False)
+    if pa.types.is_integer(kind) and kind != pa.int64():
+        return column.cast(pa.int64())
+    if pa.types.is_float32(kind):
+        return column.cast(pa.float64())
+    return column
+
+
+def as_scalar(value: object) -> pa.Scalar:
+    """Return a constant as Arrow reads it."""
+    if isinstance(value, date | time) and not isinstance(value, datetime):
+        raise TypeError(value)
+    return pa.scalar(value)

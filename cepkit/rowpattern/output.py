@@ -1,0 +1,209 @@
+"""Rows of the result: measures of matches, computed for many of them at once.
+
+The rows of some matches lie in one array, match after match. A *point* is where a row of the result
+stands: a match, and how many of its rows are known there. For each set of variables the places of
+their rows are counted once; `FIRST`, `LAST` and their offsets are then look-ups.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepkit.errors import StreamError
+from cepkit.rowpattern.binding import BoundQuery
+from cepkit.rowpattern.columns import as_array, evaluate, place_text
+from cepkit.rowpattern.expressions import Expression, Fold, Here, Label, Leaf, MatchNumber, RowValue
+from cepkit.rowpattern.folding import FOLDS, Running
+from cepkit.rowpattern.program import Program
+from cepkit.rowpattern.rows import Rows
+from cepkit.rowpattern.search import Found
+
+Members = tuple[str, ...] | None
+
+
+def leaf_kind(leaf: Leaf, rows: Rows) -> pa.DataType:
+    """Return the type of what is read of a match; raises what Arrow does where there is none."""
+    match leaf:
+        case MatchNumber():
+            return pa.int64()
+        case RowValue(value=Label()):
+            return pa.string()
+        case RowValue(value=value):
+            return rows.column(value).type
+        case Fold(function, _, value):
+            return FOLDS[function].kind(pa.int64() if value is None else rows.column(value).type)
+
+
+def result_table(bound: BoundQuery, program: Program, rows: Rows, found: Found) -> pa.Table:
+    """Return the rows that some matches give."""
+    points = Points.of(bound, program, rows, found)
+    sought = pa.array(points.rows)
+    measures = {
+        each.name: _unless_unmatched(points, measured(each.expression, points))
+        for each in bound.measures
+    }
+    columns: dict[str, Any] = {}
+    order = tuple(key.column for key in bound.order) if bound.query.output.all_rows else ()
+    for name in dict.fromkeys((*bound.partition, *order)):
+        columns[name] = rows.table.column(name).take(sought)
+    columns |= measures
+    if bound.query.output.all_rows:
+        for name in rows.table.column_names:
+            if name not in columns:
+                columns[name] = rows.table.column(name).take(sought)
+    if not columns:
+        # A table without columns has no rows, and each match is one.
+        columns["match_number"] = pa.array(points.numbers)
+    return pa.table(columns)
+
+
+def _unless_unmatched(points: Points, values: pa.Array) -> pa.Array:
+    if points.numbers.all():
+        return values
+    return pc.if_else(pa.array(points.numbers > 0), values, pa.scalar(None, values.type))
+
+
+@dataclass(slots=True)
+class Points:
+    """Where the rows of the result stand in some matches.
+
+    Attributes:
+        at: The row of each step.
+        labels: The variable of each step.
+        begins: For each point where the steps of its match begin.
+        known: Where those known there end.
+        ends: Where all end.
+        numbers: The number of its match; 0 without one.
+        rows: The row of the table that is shown.
+    """
+
+    bound: BoundQuery
+    table: Rows
+    found: Found
+    at: np.ndarray
+    labels: np.ndarray
+    begins: np.ndarray
+    known: np.ndarray
+    ends: np.ndarray
+    numbers: np.ndarray
+    rows: np.ndarray
+    _places: dict[Members, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, bound: BoundQuery, program: Program, rows: Rows, found: Found) -> Points:
+        """Return the points of the rows that a query shows."""
+        lengths = found.ends - found.begins
+        matches = np.repeat(np.arange(len(found)), lengths)
+        at = np.arange(len(found.steps)) - found.begins[matches] + found.starts[matches]
+        of, known = np.arange(len(found)), found.ends
+        if bound.query.output.all_rows:
+            shown = np.flatnonzero(~program.hidden[found.steps])
+            lone = (lengths == 0) & (bound.query.output.empty | (found.numbers == 0))
+            of = np.concatenate((matches[shown], np.flatnonzero(lone)))
+            known = np.concatenate((shown + 1, found.begins[lone]))
+            order = np.argsort(of, kind="stable")
+            of, known = of[order], known[order]
+        begins = found.begins[of]
+        beyond = np.where(known > begins, known - 1 - begins, 0)
+        shown_rows = found.starts[of] + (beyond if bound.query.output.all_rows else 0)
+        labels = program.variables[found.steps]
+        numbers = found.numbers[of]
+        return cls(
+            bound, rows, found, at, labels, begins, known, found.ends[of], numbers, shown_rows
+        )
+
+    def places(self, variables: Members) -> tuple[np.ndarray, np.ndarray]:
+        """Return the steps of variables, and how many of them there are before each step."""
+        if variables not in self._places:
+            names = self.bound.query.variables
+            wanted = np.array([variables is None or name in variables for name in names], np.bool_)
+            inside = wanted[self.labels]
+            counts = np.concatenate(([0], np.cumsum(inside)))
+            self._places[variables] = np.flatnonzero(inside), counts
+        return self._places[variables]
+
+    def row_values(self, leaf: RowValue, column: pa.Array | None = None) -> pa.Array:
+        """Return at each point what a navigation comes to."""
+        places, counts = self.places(leaf.variables)
+        known = self.ends if leaf.scope == "final" else self.known
+        first, behind = counts[self.begins], counts[known]
+        there = behind - 1 - leaf.skipped if leaf.end == "last" else first + leaf.skipped
+        valid = (there >= first) & (there < behind)
+        steps = np.where(valid, places[np.where(valid, there, 0)] if len(places) else 0, -1)
+        if isinstance(leaf.value, Label):
+            to = steps + leaf.shift
+            valid &= (to >= self.begins) & (to < known)
+            names = pa.array(self.bound.query.variables, pa.string())
+            labels = self.labels[np.where(valid, to, 0)] if len(self.labels) else to
+            return names.take(pa.array(labels, mask=~valid))
+        rows = np.where(valid, self.at[steps] if len(self.at) else 0, -1)
+        column = self.table.column(leaf.value) if column is None else column
+        return column.take(self.table.indices(rows, leaf.shift))
+
+    def fold_values(self, leaf: Fold) -> pa.Array:
+        """Return at each point an aggregate."""
+        places, counts = self.places(leaf.variables)
+        known = self.ends if leaf.scope == "final" else self.known
+        first, behind = counts[self.begins], counts[known]
+        if leaf.value is None:
+            return pa.array(behind - first)
+        states = self._states(leaf, places, counts)
+        function = FOLDS[leaf.function]
+        values = [
+            function.result(states[last] if many else function.first)
+            for last, many in zip((behind - 1).tolist(), (behind > first).tolist(), strict=True)
+        ]
+        try:
+            return pa.array(values, leaf_kind(leaf, self.table))
+        except (pa.ArrowInvalid, OverflowError) as error:
+            raise StreamError(
+                f"{place_text(leaf.span)}: a result beyond what 64 bits hold",
+                hint="CAST the column AS DOUBLE",
+            ) from error
+
+    def _states(self, leaf: Fold, places: np.ndarray, counts: np.ndarray) -> list[Any]:
+        """Return what an aggregate keeps after each of its rows."""
+        assert leaf.value is not None
+        column = self.table.column(leaf.value)
+        used, where = np.unique(self.at[places], return_inverse=True)
+        values = column.take(pa.array(used)).to_pylist()
+        fold = Running.of(leaf.function, values, distinct=leaf.distinct)
+        rows = where.tolist()
+        states: list[Any] = []
+        ends = counts[self.found.ends].tolist()
+        for begin, end in zip(counts[self.found.begins].tolist(), ends, strict=True):
+            fold.keep(0)
+            states.extend(map(fold.add, rows[begin:end]))
+        return states
+
+
+def measured(expression: Expression, points: Points) -> pa.Array:
+    """Return an expression at each point; what is a column itself keeps the column's type."""
+    rows, count = points.table, len(points.rows)
+
+    def leaf(part: Leaf) -> Any:
+        match part:
+            case MatchNumber():
+                return pa.array(points.numbers)
+            case RowValue():
+                return points.row_values(part)
+            case Fold():
+                return points.fold_values(part)
+
+    if isinstance(expression, RowValue) and isinstance(expression.value, Here):
+        column = as_array(rows.table.column(expression.value.name), len(rows))
+        return points.row_values(expression, column)
+    value = as_array(evaluate(expression, leaf), count)
+    if (
+        isinstance(expression, Fold)
+        and expression.function in ("min", "max")
+        and isinstance(expression.value, Here)
+    ):
+        kind = rows.table.schema.field(expression.value.name).type
+        return value if pa.types.is_dictionary(kind) else value.cast(kind)
+    return value

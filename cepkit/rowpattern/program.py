@@ -1,0 +1,241 @@
+"""A row pattern as instructions: which rows may come next, the preferred first.
+
+    row v     one row that fits v, then `first`
+    choice    `first` before `second`
+    start     only at the partition's first row, then `first`
+    end       only behind its last row
+    accept, fail
+
+An iteration of `*`, and one of `+` and `{n,}` beyond those that must be, takes at least one row,
+and where the last that must be takes none, the loop ends; so no way through the instructions
+comes back to one without a row, and none goes on for ever. `?` and `{n,m}` are copies of a part.
+A part that can match nothing is compiled twice where that matters: for the way on which a row has
+been taken since the iteration began, and for that on which none has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import permutations
+from math import factorial
+from typing import assert_never
+
+import numpy as np
+
+from cepkit.errors import PatternError
+from cepkit.rowpattern.nodes import (
+    Alternation,
+    Anchor,
+    Concatenation,
+    Exclusion,
+    Permutation,
+    Repetition,
+    RowPattern,
+    Variable,
+)
+
+ACCEPT, FAIL, ROW, CHOICE, START, END = range(6)
+_MOST_INSTRUCTIONS = 20_000
+_MOST_PERMUTED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Instructions; a choice and an anchor only go on at instructions before them.
+
+    Attributes:
+        kinds: What each is.
+        first: Where it goes on.
+        second: Of a choice, where else.
+        variables: Of a row, the number of its variable.
+        hidden: Of a row, whether it stands in {- -}.
+        entry: The first instruction.
+    """
+
+    kinds: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    variables: np.ndarray
+    hidden: np.ndarray
+    entry: int
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Next:
+    """Where it goes on.
+
+    Attributes:
+        empty: If no row has been taken since the iteration began.
+        taken: If one has.
+    """
+
+    empty: int
+    taken: int
+
+
+@dataclass(slots=True)
+class _Compiler:
+    names: tuple[str, ...]
+    rows: list[list[int]] = field(default_factory=list)
+    hidden: bool = False
+
+    def emit(self, kind: int, first: int = -1, second: int = -1, variable: int = -1) -> int:
+        if len(self.rows) >= _MOST_INSTRUCTIONS:
+            raise PatternError(
+                f"the pattern expands to more than {_MOST_INSTRUCTIONS:,} steps",
+                hint="{n} writes a part n times, PERMUTE each order",
+            )
+        self.rows.append([kind, first, second, variable, self.hidden])
+        return len(self.rows) - 1
+
+    def choice(self, first: int, second: int) -> int:
+        return first if first == second else self.emit(CHOICE, first, second)
+
+    def add(self, part: RowPattern, to: _Next) -> int:
+        """Emit the instructions of a part; return the first of them."""
+        match part:
+            case Variable(name):
+                return self.emit(ROW, to.taken, variable=self.names.index(name))
+            case Anchor(at):
+                return self.emit(START if at == "start" else END, to.empty)
+            case Exclusion(inner):
+                outside, self.hidden = self.hidden, True
+                entry = self.add(inner, to)
+                self.hidden = outside
+                return entry
+            case Concatenation(parts):
+                return self._sequence(parts, to)
+            case Alternation(parts):
+                entries = [self.add(one, to) for one in parts]
+                return reduce(
+                    lambda rest, one: self.choice(one, rest), entries[-2::-1], entries[-1]
+                )
+            case Permutation(parts):
+                if len(parts) > _MOST_PERMUTED:
+                    raise PatternError(
+                        f"PERMUTE of {len(parts)} parts has {factorial(len(parts)):,} orders",
+                        expected=f"at most {_MOST_PERMUTED} parts",
+                        span=part.span,
+                    )
+                orders = [Concatenation(order) for order in permutations(parts)]
+                return self.add(Alternation(tuple(orders)), to)
+            case Repetition():
+                return self._repetition(part, to)
+            case _:
+                assert_never(part)
+
+    def _sequence(self, parts: tuple[RowPattern, ...], to: _Next) -> int:
+        for part in reversed(parts):
+            taken = self.add(part, _Next(to.taken, to.taken))
+            same = to.empty == to.taken or not may_be_empty(part)
+            to = _Next(taken if same else self.add(part, to), taken)
+        return to.empty
+
+    def _repetition(self, loop: Repetition, to: _Next) -> int:
+        if loop.most is not None:
+            leave = to
+            for _ in range(loop.most - loop.least):
+                to = self._both(loop.part, to, to)
+                empty = self._choose(loop, to.empty, leave.empty)
+                same = to.empty == to.taken and leave.empty == leave.taken
+                to = _Next(empty, empty if same else self._choose(loop, to.taken, leave.taken))
+            return self._sequence((loop.part,) * loop.least, to)
+        fail, more = self.emit(FAIL), self.emit(CHOICE)
+        again = self.add(loop.part, _Next(fail, more))
+        self.rows[more][1:3] = [again, to.taken] if loop.greedy else [to.taken, again]
+        if not loop.least:
+            return more if to.empty == to.taken else self._choose(loop, again, to.empty)
+        last = _Next(again, again)
+        if may_be_empty(loop.part):
+            last = self._both(loop.part, to, _Next(more, more))
+        return self._sequence((loop.part,) * (loop.least - 1), last)
+
+    def _both(self, part: RowPattern, empty: _Next, taken: _Next) -> _Next:
+        """Emit a part for both ways to come to it.
+
+        Args:
+            empty: Where it goes on if the part takes no row.
+            taken: Where it does if it takes one.
+        """
+        entry = self.add(part, _Next(empty.taken, taken.taken))
+        if not may_be_empty(part) or empty.empty == empty.taken:
+            return _Next(entry, entry)
+        return _Next(self.add(part, _Next(empty.empty, taken.taken)), entry)
+
+    def _choose(self, loop: Repetition, again: int, leave: int) -> int:
+        return self.choice(again, leave) if loop.greedy else self.choice(leave, again)
+
+
+def may_be_empty(part: RowPattern) -> bool:
+    """Return whether a part can match no row."""
+    match part:
+        case Variable():
+            return False
+        case Anchor():
+            return True
+        case Concatenation(parts) | Permutation(parts):
+            return all(map(may_be_empty, parts))
+        case Alternation(parts):
+            return any(map(may_be_empty, parts))
+        case Repetition(inner, least):
+            return not least or may_be_empty(inner)
+        case Exclusion(inner):
+            return may_be_empty(inner)
+        case _:
+            assert_never(part)
+
+
+def compile_pattern(pattern: RowPattern, variables: tuple[str, ...]) -> Program:
+    """Return the instructions of a pattern.
+
+    Args:
+        variables: Their numbers are their places here.
+
+    Raises:
+        PatternError: They are too many.
+    """
+    compiler = _Compiler(variables)
+    accept = compiler.emit(ACCEPT)
+    entry = compiler.add(pattern, _Next(accept, accept))
+    order = _order(compiler.rows, entry)
+    place = {old: new for new, old in enumerate(order)}
+    rows = [compiler.rows[old] for old in order]
+    table = np.array(rows, np.int32).reshape(len(rows), 5)
+    targets = [[place.get(int(to), 0) for to in table[:, column]] for column in (1, 2)]
+    return Program(
+        table[:, 0].astype(np.int8),
+        np.array(targets[0], np.int32),
+        np.array(targets[1], np.int32),
+        table[:, 3].copy(),
+        table[:, 4].astype(np.bool_),
+        place[entry],
+    )
+
+
+def _order(rows: list[list[int]], entry: int) -> list[int]:
+    """Return the instructions that can be reached, each behind those it goes to without a row."""
+    reached, heads = {entry}, [entry]
+    order: list[int] = []
+    done: set[int] = set()
+    while heads:
+        stack = [(heads.pop(), False)]
+        while stack:
+            at, below = stack.pop()
+            if at in done:
+                continue
+            kind, first, second = rows[at][:3]
+            ways = [first, second] if kind == CHOICE else [first] if kind in (START, END) else []
+            if below or not ways:
+                done.add(at)
+                order.append(at)
+                if kind == ROW and first not in reached:
+                    reached.add(first)
+                    heads.append(first)
+                continue
+            stack.append((at, True))
+            stack.extend((way, False) for way in ways if way not in done)
+    return order

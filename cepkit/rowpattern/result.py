@@ -1,0 +1,130 @@
+"""The result of a row pattern query over a local table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cepkit.lazy import pd
+from cepkit.memory import Room
+from cepkit.printing import Printed, html_lines, html_output
+from cepkit.rowpattern.binding import BoundQuery
+from cepkit.rowpattern.explanation import explanation
+from cepkit.rowpattern.nodes import RowQuery
+from cepkit.rowpattern.rows import Rows, ranks, rows_of
+from cepkit.rowpattern.run import Prepared, prepare
+from cepkit.rowpattern.translation import Translatable
+from cepkit.stream.reading import sources
+from cepkit.tables import count_text, html_table, text_table, value_text
+
+_SHOWN = 10
+
+
+class RowMatches(Translatable, Printed):
+    """The rows that a query with MATCH_RECOGNIZE gives; found when they are asked for.
+
+    `batches` holds some at a time, `to_arrow` and `to_pandas` all of them. `len()` counts them.
+
+    Attributes:
+        query: The query as it was read.
+        schema: The columns of the result.
+    """
+
+    def __init__(self, query: RowQuery, source: Any) -> None:
+        self.query = query
+        names = sources.column_names(source)
+        self._table = sources.all_rows(source, names, names)
+        self._prepared: Prepared = prepare(query, self._table.slice(0, 0))
+        self.schema: pa.Schema = self._prepared.schema
+        self._rows: Rows | None = None
+        self._count: int | None = None
+
+    def _bound(self) -> BoundQuery:
+        return self._prepared.bound
+
+    def batches(self) -> Iterator[pa.Table]:
+        """Yield the rows of the result as tables, each as it is found.
+
+        With ORDER BY or LIMIT around MATCH_RECOGNIZE there is one.
+        """
+        if self._prepared.sorted_by or self.query.limit is not None:
+            yield self.to_arrow()
+        else:
+            yield from self._unsorted()
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows of the result.
+
+        Raises:
+            LimitError: They do not fit the memory.
+        """
+        room = Room("rows", "an Arrow table", "batches() yields some at a time")
+        tables = [self.schema.empty_table()]
+        limit = self.query.limit
+        for table in self._unsorted():
+            tables.append(table)
+            room.take(table.num_rows, table.nbytes)
+            if limit is not None and room.rows >= limit and not self._prepared.sorted_by:
+                break
+        whole = pa.concat_tables(tables)
+        keys = [ranks(whole, key) for key in reversed(self._prepared.sorted_by)]
+        if keys and whole.num_rows:
+            whole = whole.take(pa.array(np.lexsort(keys)))
+        return whole if limit is None else whole.slice(0, limit)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows of the result as a DataFrame.
+
+        Raises:
+            LimitError: They do not fit the memory.
+        """
+        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        return frame
+
+    def __len__(self) -> int:
+        """Return how many rows the result has."""
+        if self._count is None:
+            self._count = sum(table.num_rows for table in self.batches())
+        return self._count
+
+    def __bool__(self) -> bool:
+        """Return True: asking whether there is a result should not compute it."""
+        return True
+
+    def explain(self) -> str:
+        """Return how the query is run: its steps, what is asked of which rows, the matches."""
+        rows = self._local()
+        head = f"{count_text(len(rows), 'row')}, {count_text(len(rows.bounds) - 1, 'partition')}"
+        result = f"{count_text(len(self), 'row')} in the result"
+        return "\n".join((head, *explanation(self._prepared), result))
+
+    def _unsorted(self) -> Iterator[pa.Table]:
+        return self._prepared.batches(self._local())
+
+    def _local(self) -> Rows:
+        if self._rows is None:
+            self._rows = rows_of(self._table, self._prepared.bound)
+        return self._rows
+
+    def _head(self) -> tuple[list[str], list[list[str]]]:
+        shown = self.schema.empty_table()
+        for table in self.batches():
+            shown = pa.concat_tables([shown, table]).slice(0, _SHOWN)
+            if shown.num_rows == _SHOWN:
+                break
+        cells = [[value_text(value) for value in row.values()] for row in shown.to_pylist()]
+        return shown.column_names, cells
+
+    def __str__(self) -> str:
+        head, cells = self._head()
+        return (
+            f"the first rows of {self.query.table}, matched\n{text_table(head, cells, len(head))}"
+        )
+
+    def _repr_html_(self) -> str:
+        head, cells = self._head()
+        title = f"the first rows of {self.query.table}, matched"
+        return html_output(html_table(head, cells, title, len(head)), html_lines(""))

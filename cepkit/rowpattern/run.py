@@ -1,0 +1,117 @@
+"""A bound query over a table: what is fixed before a row is read, and the result batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from cepkit.errors import PatternError
+from cepkit.rowpattern.binding import BoundQuery, bind
+from cepkit.rowpattern.columns import as_array, evaluate, kind_text
+from cepkit.rowpattern.expressions import Expression, Fold, Here, Leaf
+from cepkit.rowpattern.names import Binder, Names
+from cepkit.rowpattern.nodes import Key, Named, RowQuery
+from cepkit.rowpattern.operations import comparable
+from cepkit.rowpattern.output import leaf_kind, result_table
+from cepkit.rowpattern.program import Program, compile_pattern
+from cepkit.rowpattern.rows import Rows, rows_of
+from cepkit.rowpattern.search import Found, Search, as_truth, check_truth
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A query ready to run over tables of one schema; it can be pickled.
+
+    Attributes:
+        selected: What SELECT lists, bound to the columns of the result; None is all.
+        sorted_by: ORDER BY around it.
+        schema: Of the result.
+    """
+
+    bound: BoundQuery
+    program: Program
+    selected: tuple[Named, ...] | None
+    where: Expression | None
+    sorted_by: tuple[Key, ...]
+    schema: pa.Schema
+
+    def batches(self, rows: Rows) -> Iterator[pa.Table]:
+        """Yield the result some rows at a time, as far as it needs no other order."""
+        search = Search(self.bound, self.program, rows)
+        for found in search.found():
+            table = result_table(self.bound, self.program, rows, found)
+            yield around(table, self.selected, self.where)
+
+
+def prepare(query: RowQuery, empty: pa.Table) -> Prepared:
+    """Return a query ready for tables like an empty one; all its kinds are checked.
+
+    Raises:
+        PatternError: A name that is none, kinds that do not fit.
+        UnsupportedError: What is not taken over.
+    """
+    bound = bind(query, empty.column_names)
+    program = compile_pattern(query.pattern, query.variables)
+    rows = rows_of(empty, bound)
+    for name in query.variables:
+        for part in (*bound.filters[name], *bound.conditions[name]):
+            check_truth(part, evaluate(part, lambda leaf: _of_no_row(leaf, rows)).type)
+    for measure in bound.measures:
+        evaluate(measure.expression, lambda leaf: _of_no_row(leaf, rows))
+    inside = result_table(bound, program, rows, Found.none())
+    binder = Binder(Names(tuple(inside.column_names)), {}, "SELECT")
+    selected = query.selected and tuple(
+        replace(each, expression=binder.here(each.expression)) for each in query.selected
+    )
+    where = None if query.where is None else binder.here(query.where)
+    schema = around(inside, selected, where).schema
+    outside = Names(tuple(schema.names))
+    called = [each.name for each in selected or ()]
+    for number, each in enumerate(selected or ()):
+        if each.name in called[:number]:
+            raise PatternError(
+                f"two columns of the result are called '{each.name}'",
+                hint="name one of them by AS",
+                span=each.span,
+            )
+    keys = tuple(replace(key, column=outside.of(key.column, key.span)) for key in query.sorted_by)
+    return Prepared(bound, program, selected, where, keys, schema)
+
+
+def around(
+    table: pa.Table, selected: tuple[Named, ...] | None, where: Expression | None
+) -> pa.Table:
+    """Return what WHERE and SELECT around the matches leave of their rows."""
+    if where is not None:
+        true = _of_table(where, table)
+        check_truth(where, true.type)
+        table = table.filter(as_truth(true))
+    if selected is None:
+        return table
+    return pa.table({each.name: _of_table(each.expression, table) for each in selected})
+
+
+def _of_table(expression: Expression, table: pa.Table) -> pa.Array:
+    def column(here: Here) -> pa.Array:
+        return as_array(table.column(here.name), table.num_rows)
+
+    if isinstance(expression, Here):
+        return column(expression)
+    return as_array(evaluate(expression, lambda here: comparable(column(here))), table.num_rows)
+
+
+def _of_no_row(leaf: Leaf, rows: Rows) -> pa.Array:
+    try:
+        return pa.array([], leaf_kind(leaf, rows))
+    except pa.ArrowNotImplementedError:
+        assert isinstance(leaf, Fold)
+        assert leaf.value is not None
+        raise PatternError(
+            f"{leaf.function.upper()} of {kind_text(rows.column(leaf.value).type)}",
+            expected="values that can be ordered"
+            if leaf.function in ("min", "max")
+            else "numbers or durations",
+            span=leaf.span,
+        ) from None

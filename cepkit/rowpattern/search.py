@@ -1,0 +1,297 @@
+"""The matches of a bound query: which row is mapped to which variable.
+
+Where all conditions are filters, `kernels.scan` finds them. Otherwise the search goes from start to
+start in Python: it takes the preferred way that filters leave open, asks the conditions of each row
+that it maps, and goes back to the last choice where one does not hold. That is O(rows) where the
+first way is the right one. A search that goes back often remembers where it has been, and with what
+mapped as far as conditions can read it: it comes to none of these twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepkit.errors import LimitError, PatternError
+from cepkit.memory import free_memory
+from cepkit.rowpattern import kernels
+from cepkit.rowpattern.binding import BoundQuery
+from cepkit.rowpattern.columns import as_array, evaluate, kind_text
+from cepkit.rowpattern.expressions import Expression
+from cepkit.rowpattern.mapping import Mapping
+from cepkit.rowpattern.program import ACCEPT, CHOICE, ROW, Program
+from cepkit.rowpattern.rows import Rows
+
+_CHUNK = 1 << 18
+_SMALL = 1 << 24
+_MOST_TRIED = 32
+"""Ways that a search goes before it remembers where it has been."""
+_SKIPS = {
+    "past last row": kernels.PAST_LAST,
+    "next row": kernels.TO_NEXT,
+    "first": kernels.TO_FIRST,
+    "last": kernels.TO_LAST,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Some matches, in the order of their starts.
+
+    Attributes:
+        starts: The first row of each; of an empty match the row at which it was sought.
+        begins: Where its steps begin.
+        ends: Where they end.
+        numbers: Its number in its partition; 0 of a row that no match covers.
+        steps: The instruction of each row.
+    """
+
+    starts: np.ndarray
+    begins: np.ndarray
+    ends: np.ndarray
+    numbers: np.ndarray
+    steps: np.ndarray
+
+    @classmethod
+    def none(cls) -> Found:
+        """Return no match."""
+        whole = np.zeros(0, np.int64)
+        return cls(whole, whole, whole, whole, np.zeros(0, np.int32))
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+
+@dataclass(slots=True)
+class Search:
+    """A search through the rows of a table."""
+
+    bound: BoundQuery
+    program: Program
+    rows: Rows
+
+    def found(self) -> Iterator[Found]:
+        """Yield the matches, some at a time.
+
+        Raises:
+            PatternError: SKIP TO a row that the match has not, or begins with.
+            LimitError: A partition too large for the memory.
+        """
+        query = self.bound.query
+        lengths = np.diff(self.rows.bounds)
+        longest = int(lengths.max()) if len(lengths) else 0
+        size = longest * len(self.program)
+        if size > _SMALL and size > free_memory() // 2:
+            raise LimitError(
+                f"a partition of {longest:,} rows and a pattern of {len(self.program):,} steps",
+                expected="a product of both that fits half of the free memory, in bytes",
+                hint="PARTITION BY a column, or repeat less in the pattern",
+            )
+        fits = np.array([self._fits(name) for name in query.variables]).reshape(
+            len(query.variables), len(self.rows)
+        )
+        wanted = self.bound.members.get(query.skip.variable or "", ())
+        targets = np.array(
+            [v >= 0 and query.variables[v] in wanted for v in self.program.variables], np.bool_
+        )
+        conditions = any(self.bound.conditions.values())
+        if conditions:
+            return self._one_by_one(fits, targets)
+        return self._scanned(fits, targets, longest)
+
+    def _fits(self, variable: str) -> np.ndarray:
+        """Return which rows the filters of a variable let through."""
+        fits = np.ones(len(self.rows), np.bool_)
+        for part in self.bound.filters[variable]:
+            fits &= holds(part, self.rows)
+        return fits
+
+    def _scanned(self, fits: np.ndarray, targets: np.ndarray, longest: int) -> Iterator[Found]:
+        program, query = self.program, self.bound.query
+        state = np.zeros(4, np.int64)
+        while state[0] < len(self.rows.bounds) - 1:
+            steps = np.empty(max(_CHUNK, longest), np.int32)
+            starts, stops, numbers = (np.empty(_CHUNK, np.int64) for _ in range(3))
+            count, then = kernels.scan(
+                program.kinds,
+                program.first,
+                program.second,
+                program.variables,
+                program.entry,
+                fits,
+                self.rows.bounds,
+                _SKIPS[query.skip.to],
+                targets,
+                query.output.unmatched,
+                state,
+                steps,
+                starts,
+                stops,
+                numbers,
+            )
+            if then < 0:
+                raise self._no_target(then, int(starts[count - 1]))
+            ends = stops[:count]
+            begins = np.concatenate(([0], ends))[:count]
+            yield Found(
+                starts[:count], begins, ends, numbers[:count], steps[: ends[-1] if count else 0]
+            )
+
+    def _one_by_one(self, fits: np.ndarray, targets: np.ndarray) -> Iterator[Found]:
+        program, query, bounds = self.program, self.bound.query, self.rows.bounds.tolist()
+        mapping, gathered = Mapping(self.bound, self.rows), _Gathered()
+        for begin, end in pairwise(bounds):
+            can = kernels.reach(
+                program.kinds, program.first, program.second, program.variables, fits, begin, end
+            )
+            ways = _Ways(program, can)
+            number = covered = start = 0
+            while start < end - begin:
+                mapping.restart(begin + start, number + 1)
+                steps, then = ways.preferred(mapping, start), start + 1
+                if steps is not None:
+                    number += 1
+                    covered = max(covered, start + len(steps))
+                    gathered.add(begin + start, steps, number)
+                    there, skip = np.array(steps, np.int32), _SKIPS[query.skip.to]
+                    then = kernels.next_start(skip, targets, there, 0, len(steps), start)
+                    if then < 0:
+                        raise self._no_target(then, begin + start)
+                elif query.output.unmatched and start >= covered:
+                    gathered.add(begin + start, [], 0)
+                start = then
+                if gathered.size > _CHUNK:
+                    yield gathered.found()
+                    gathered = _Gathered()
+        if gathered.size:
+            yield gathered.found()
+
+    def _no_target(self, then: int, row: int) -> PatternError:
+        skip = self.bound.query.skip
+        values = {
+            key.column: self.rows.table.column(key.column)[row].as_py() for key in self.bound.order
+        }
+        where = f", in the match that begins at {values}" if values else ""
+        if then == kernels.NO_PROGRESS:
+            said = (
+                f"{skip.variable} is the first row of the match itself: the search would not go on"
+            )
+        else:
+            said = f"no row is {skip.variable}"
+        return PatternError(
+            f"SKIP TO {skip.to.upper()} {skip.variable}: {said}{where}",
+            expected=f"a row of {skip.variable} behind the first in each match",
+            hint="write SKIP TO NEXT ROW or SKIP PAST LAST ROW",
+            span=skip.span,
+        )
+
+
+class _Ways:
+    """The ways of a pattern through one partition, the preferred first."""
+
+    def __init__(self, program: Program, can: np.ndarray) -> None:
+        self._kinds, self._first, self._second, self._variables = (
+            array.tolist()
+            for array in (program.kinds, program.first, program.second, program.variables)
+        )
+        self._entry, self._can = program.entry, can
+
+    def preferred(self, mapping: Mapping, start: int) -> list[int] | None:
+        """Return the steps of the preferred match that begins at a row."""
+        can, kinds, first = self._can, self._kinds, self._first
+        steps: list[int] = []
+        others = [(self._entry, 0)]
+        failed: set[tuple[object, ...]] = set()
+        tried = 0
+        while others:
+            at, kept = others.pop()
+            tried += 1
+            del steps[kept:]
+            mapping.keep(kept)
+            while can[start + len(steps), at]:
+                kind = kinds[at]
+                if kind == ACCEPT:
+                    return steps
+                if kind == ROW:
+                    if not mapping.take(self._variables[at]):
+                        break
+                    steps.append(at)
+                elif kind == CHOICE:
+                    if tried > _MOST_TRIED:
+                        # What begins alike, from here on, ends alike: it was tried and failed.
+                        state = (at, len(steps), mapping.known())
+                        if state in failed:
+                            break
+                        failed.add(state)
+                    others.append((self._second[at], len(steps)))
+                at = first[at]
+        return None
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """Matches that were found one by one."""
+
+    starts: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        return len(self.starts) + len(self.steps)
+
+    def add(self, start: int, steps: list[int], number: int) -> None:
+        self.starts.append(start)
+        self.steps += steps
+        self.ends.append(len(self.steps))
+        self.numbers.append(number)
+
+    def found(self) -> Found:
+        ends = np.array(self.ends, np.int64)
+        return Found(
+            np.array(self.starts, np.int64),
+            np.concatenate(([0], ends[:-1])),
+            ends,
+            np.array(self.numbers, np.int64),
+            np.array(self.steps, np.int32),
+        )
+
+
+def holds(condition: Expression, rows: Rows) -> np.ndarray:
+    """Return at which rows a condition on the row and its neighbours is true."""
+
+    def leaf(part: Any) -> Any:
+        return rows.shifted(part.value, part.shift)
+
+    value = evaluate(condition, leaf)
+    check_truth(condition, value.type)
+    true: np.ndarray = as_array(pc.fill_null(as_truth(value), False), len(rows)).to_numpy(
+        zero_copy_only=False
+    )
+    return true
+
+
+def as_truth(value: Any) -> Any:
+    """Return a null without a type as an unknown truth value."""
+    return value.cast(pa.bool_()) if pa.types.is_null(value.type) else value
+
+
+def check_truth(condition: Expression, kind: pa.DataType) -> None:
+    """Check that a condition is one.
+
+    Raises:
+        PatternError: It is something else.
+    """
+    if not (pa.types.is_boolean(kind) or pa.types.is_null(kind)):
+        raise PatternError(
+            f"{kind_text(kind)} as a condition",
+            expected="a comparison, as in price > PREV(price)",
+            span=condition.span,
+        )

@@ -1,0 +1,239 @@
+# Methods are named by the rules of the grammar.
+# ruff: noqa: D102
+"""From syntax trees to frozen queries."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from lark import Token, v_args
+
+from cepkit.errors import PatternError, Span
+from cepkit.rowpattern.expression_builder import ExpressionBuilder, Word
+from cepkit.rowpattern.expressions import Column, Constant, Expression
+from cepkit.rowpattern.nodes import (
+    Alternation,
+    Anchor,
+    Concatenation,
+    Exclusion,
+    Key,
+    Named,
+    Output,
+    Permutation,
+    Repetition,
+    RowPattern,
+    RowQuery,
+    Skip,
+    Variable,
+)
+
+Clause = tuple[str, Any, Span]
+
+
+@v_args(meta=True)
+class QueryBuilder(ExpressionBuilder):
+    """Makes frozen values of the parts of a query, from the bottom up."""
+
+    # The query
+
+    def query(self, meta: Any, parts: list[Any]) -> RowQuery:
+        (selected, table), rest = parts[:2], parts[2:]
+        clauses: dict[str, Any] = {}
+        spans: dict[str, Span] = {}
+        for part in rest:
+            if isinstance(part, Word):  # the alias of the result
+                continue
+            name, value, span = part
+            if name in clauses:
+                raise PatternError(f"{_TITLES[name]} stands here twice", span=span)
+            clauses[name], spans[name] = value, span
+        if "pattern" not in clauses:
+            raise PatternError(
+                "MATCH_RECOGNIZE has no PATTERN",
+                expected="PATTERN (...), as in PATTERN (A B+) DEFINE B AS price > PREV(price)",
+                span=self._span(meta),
+            )
+        return RowQuery(self._text, table, selected=selected, span=spans["pattern"], **clauses)
+
+    def everything(self, _: Any, __: list[Token]) -> None:
+        return None
+
+    def selection(self, _: Any, parts: list[Named]) -> tuple[Named, ...]:
+        return tuple(parts)
+
+    def output(self, meta: Any, parts: list[Any]) -> Named:
+        span = self._span(meta)
+        if len(parts) == 2:
+            return Named(str(parts[1]), parts[0], span)
+        name = parts[0].name if isinstance(parts[0], Column) else _at(span)
+        return Named(name, parts[0], span)
+
+    def table(self, _: Any, parts: list[Word]) -> str:
+        return ".".join(parts)
+
+    def where(self, meta: Any, parts: list[Any]) -> Clause:
+        return "where", parts[0], self._span(meta)
+
+    def sorted_by(self, meta: Any, parts: list[Any]) -> Clause:
+        return "sorted_by", parts[0], self._span(meta)
+
+    def limit(self, meta: Any, parts: list[Token]) -> Clause:
+        return "limit", self._whole(parts[0]), self._span(meta)
+
+    # The clauses of MATCH_RECOGNIZE
+
+    def partition_by(self, meta: Any, parts: list[Any]) -> Clause:
+        return "partition", parts[0], self._span(meta)
+
+    def order_by(self, meta: Any, parts: list[Any]) -> Clause:
+        return "order", parts[0], self._span(meta)
+
+    def measures(self, meta: Any, parts: list[Named]) -> Clause:
+        return "measures", tuple(parts), self._span(meta)
+
+    def one_row(self, meta: Any, _: list[Any]) -> Clause:
+        return "output", Output(span=self._span(meta)), self._span(meta)
+
+    def all_rows(self, meta: Any, parts: list[Token]) -> Clause:
+        kind = parts[0].type if parts else "SHOW"
+        span = self._span(meta)
+        return "output", Output(True, kind != "OMIT", kind == "WITH", span), span
+
+    def after_match(self, meta: Any, parts: list[Skip]) -> Clause:
+        skip = parts[0]
+        return "skip", Skip(skip.to, skip.variable, self._span(meta)), self._span(meta)
+
+    def pattern(self, meta: Any, parts: list[RowPattern]) -> Clause:
+        return "pattern", parts[0], self._span(meta)
+
+    def within(self, meta: Any, parts: list[Constant]) -> Clause:
+        return "within", parts[0], self._span(meta)
+
+    def subsets(self, meta: Any, parts: list[Any]) -> Clause:
+        return "subsets", tuple(parts), self._span(meta)
+
+    def define(self, meta: Any, parts: list[Any]) -> Clause:
+        names = [name for name, _ in parts]
+        for number, name in enumerate(names):
+            if name in names[:number]:
+                raise PatternError(
+                    f"{name} is defined twice",
+                    hint="join the conditions by AND",
+                    span=parts[number][1].span,
+                )
+        return "defined", tuple(parts), self._span(meta)
+
+    def columns(self, _: Any, parts: list[Key]) -> tuple[Key, ...]:
+        return tuple(parts)
+
+    keys = columns
+
+    def column(self, meta: Any, parts: list[Word]) -> Key:
+        return Key(str(parts[0]), span=self._span(meta))
+
+    def key(self, meta: Any, parts: list[Any]) -> Key:
+        name = [part for part in parts if isinstance(part, Word)][-1]
+        words = {part.type for part in parts if isinstance(part, Token)}
+        nulls: Literal["first", "last"] | None = None
+        if words & {"FIRST", "LAST"}:
+            nulls = "first" if "FIRST" in words else "last"
+        return Key(str(name), "DESC" in words, nulls, self._span(meta))
+
+    def measure(self, meta: Any, parts: list[Any]) -> Named:
+        return Named(str(parts[1]), parts[0], self._span(meta))
+
+    def past_last_row(self, _: Any, __: list[Any]) -> Skip:
+        return Skip()
+
+    def to_next_row(self, _: Any, __: list[Any]) -> Skip:
+        return Skip("next row")
+
+    def to_first(self, _: Any, parts: list[Word]) -> Skip:
+        return Skip("first", parts[0].variable)
+
+    def to_last(self, _: Any, parts: list[Word]) -> Skip:
+        return Skip("last", parts[0].variable)
+
+    def subset(self, _: Any, parts: list[Any]) -> tuple[str, tuple[str, ...]]:
+        name, *members = [part.variable for part in parts if isinstance(part, Word)]
+        return name, tuple(members)
+
+    def definition(self, _: Any, parts: list[Any]) -> tuple[str, Expression]:
+        return parts[0].variable, parts[1]
+
+    # The row pattern
+
+    def variable(self, meta: Any, parts: list[Word]) -> Variable:
+        return Variable(parts[0].variable, self._span(meta))
+
+    def nothing(self, meta: Any, _: list[Any]) -> Concatenation:
+        return Concatenation((), self._span(meta))
+
+    def concatenation(self, meta: Any, parts: list[RowPattern]) -> RowPattern:
+        return parts[0] if len(parts) == 1 else Concatenation(tuple(parts), self._span(meta))
+
+    def alternation(self, meta: Any, parts: list[RowPattern]) -> Alternation:
+        return Alternation(tuple(parts), self._span(meta))
+
+    def permutation(self, meta: Any, parts: list[RowPattern]) -> Permutation:
+        return Permutation(tuple(parts), self._span(meta))
+
+    def exclusion(self, meta: Any, parts: list[RowPattern]) -> Exclusion:
+        return Exclusion(parts[0], self._span(meta))
+
+    def anchor(self, meta: Any, parts: list[Token]) -> Anchor:
+        return Anchor("start" if parts[0] == "^" else "end", self._span(meta))
+
+    def repetition(self, meta: Any, parts: list[Any]) -> Repetition:
+        part, (least, most, greedy) = parts
+        span = self._span(meta)
+        if most is not None and most < max(1, least):
+            raise PatternError(
+                f"a part is repeated {least} to {most} times",
+                expected="a range from the lesser to the greater, and at least once",
+                span=span,
+            )
+        return Repetition(part, least, most, greedy, span)
+
+    def any_number(self, _: Any, parts: list[Token]) -> tuple[int, int | None, bool]:
+        return 0, None, len(parts) == 1
+
+    def some(self, _: Any, parts: list[Token]) -> tuple[int, int | None, bool]:
+        return 1, None, len(parts) == 1
+
+    def optional(self, _: Any, parts: list[Token]) -> tuple[int, int | None, bool]:
+        return 0, 1, len(parts) == 1
+
+    def exactly(self, _: Any, parts: list[Token]) -> tuple[int, int | None, bool]:
+        times = self._whole(parts[0])
+        return times, times, len(parts) == 1
+
+    def from_to(self, _: Any, parts: list[Token]) -> tuple[int, int | None, bool]:
+        return self._whole(parts[0]), self._whole(parts[1]), len(parts) == 2
+
+    def at_least(self, _: Any, parts: list[Token]) -> tuple[int, int | None, bool]:
+        return self._whole(parts[0]), None, len(parts) == 1
+
+    def at_most(self, _: Any, parts: list[Token]) -> tuple[int, int | None, bool]:
+        return 0, self._whole(parts[0]), len(parts) == 1
+
+
+_TITLES = {
+    "partition": "PARTITION BY",
+    "order": "ORDER BY",
+    "measures": "MEASURES",
+    "output": "ROWS PER MATCH",
+    "skip": "AFTER MATCH SKIP",
+    "pattern": "PATTERN",
+    "within": "WITHIN",
+    "subsets": "SUBSET",
+    "defined": "DEFINE",
+    "where": "WHERE",
+    "sorted_by": "ORDER BY",
+    "limit": "LIMIT",
+}
+
+
+def _at(span: Span) -> str:
+    """Return the text of a place."""
+    return span.text[span.start : span.end]

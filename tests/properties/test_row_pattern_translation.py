@@ -1,0 +1,55 @@
+"""The pattern that a query with MATCH_RECOGNIZE is translated to finds the query's matches."""
+
+from __future__ import annotations
+
+import pandas as pd
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cepkit as ck
+
+CONDITIONS = st.sampled_from(
+    [
+        "v < 3",
+        "v IS NOT NULL",
+        "v = 1 OR v > 2",
+        "NOT (v = 2 OR v > 3)",
+        "v - a.v * 2 < 1",
+        "v BETWEEN 1 AND 3",
+        "LAST(a.v) <= v",
+        "FIRST(b.v) >= v - 1",
+        "(v + 1) * 2 > v - (1 - v)",
+        "a.v IN (0, 2, 4)",
+    ]
+)
+TABLES = st.lists(
+    st.tuples(st.sampled_from(["u", "w", None]), st.none() | st.integers(0, 4)), max_size=12
+)
+SKIPS = st.sampled_from(["PAST LAST ROW", "TO NEXT ROW", "TO LAST b", "TO FIRST b"])
+
+
+@given(
+    pattern=st.sampled_from(["a b", "a b c", "a b{2}", "(a b){2}", "a a b", "a (b a)", "a{2} b"]),
+    defined=st.tuples(CONDITIONS, CONDITIONS),
+    table=TABLES,
+    skip=SKIPS,
+    partitioned=st.booleans(),
+)
+def test_a_translated_pattern_finds_what_the_query_finds(
+    pattern, defined, table, skip, partitioned
+):
+    first = defined[0] if "b." not in defined[0] else "v >= 0"
+    sql = f"""SELECT * FROM t MATCH_RECOGNIZE ({"PARTITION BY k" if partitioned else ""} ORDER BY i
+        MEASURES FIRST(i) AS first_i, LAST(i) AS last_i AFTER MATCH SKIP {skip}
+        PATTERN ({pattern}) DEFINE a AS {first}, b AS {defined[1]})"""
+    frame = pd.DataFrame(table, columns=["k", "v"]).astype({"v": "Int64", "k": "object"})
+    frame["i"], frame["type"] = range(len(frame)), "X"
+    if not len(frame):
+        return
+    result = ck.from_match_recognize(sql, frame)
+    stream = ck.events(frame, time="i", type="type", unit="s")
+    found = ck.detect(stream, result.as_pattern()).to_pandas()
+    rows = result.to_pandas()
+    assert sorted(zip(found["match_start"], found["match_end"], strict=True)) == sorted(
+        zip(rows["first_i"], rows["last_i"], strict=True)
+    )
