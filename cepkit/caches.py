@@ -1,4 +1,4 @@
-"""Cache folders for compiled loops, which are executed and must therefore be trusted.
+"""Cache folders for what runs as code, compiled loops and parsers, and must be trusted.
 
 Whoever can write there has their code run by this user. So a folder is used, and a file read, only
 if it belongs to this user or to root and nobody else may write to it.
@@ -6,13 +6,18 @@ if it belongs to this user or to root and nobody else may write to it.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import stat
+import sys
 import warnings
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from mmap import mmap
 from pathlib import Path
+
+_DIGEST_BYTES = 32
 
 
 class CacheWarning(UserWarning):
@@ -83,6 +88,64 @@ class CacheFolder:
         if not folder.is_dir():
             self._make(folder.parent)
             folder.mkdir(self.mode, exist_ok=True)
+
+
+def cache_folders(source: str) -> Iterator[CacheFolder]:
+    """Yield the folders that are asked in turn for what was made of a source file.
+
+    Args:
+        source: The path of the file; anything else for what stands in none.
+    """
+    numba = sys.modules.get("numba")
+    variable = numba.config.CACHE_DIR if numba else os.environ.get("NUMBA_CACHE_DIR", "")
+    if variable:
+        chosen = Path(variable)
+        yield CacheFolder(chosen, top=chosen, mode=0o755)
+        return
+    # Beside Python's own: in a virtual environment, and in an image that was tried when it was
+    # built.
+    beside = Path(source).parent / "__pycache__"
+    if beside.is_absolute() and beside.is_dir():
+        yield CacheFolder(beside, top=beside)
+    own = user_folder("loops")
+    if own is not None:
+        yield own
+
+
+def kept(folders: Iterable[CacheFolder], name: str, made_of: bytes) -> bytes | None:
+    """Return what is kept under a name and is whole and up to date; None for nothing.
+
+    Args:
+        name: Of the file.
+        made_of: All that decides what is kept.
+    """
+    for folder in folders:
+        content = folder.read(name) or b""
+        if content[:_DIGEST_BYTES] == digest(made_of, content[_DIGEST_BYTES:]):
+            return content[_DIGEST_BYTES:]
+    return None
+
+
+def keep(folders: Iterable[CacheFolder], name: str, made_of: bytes, content: bytes) -> list[str]:
+    """Keep something in the first folder that takes it.
+
+    Returns:
+        Why it could not be kept; empty where it could.
+    """
+    refusals = []
+    for folder in folders:
+        try:
+            folder.write(name, digest(made_of, content) + content)
+        except OSError as error:
+            refusals.append(folder.refusal() or f"{folder.path}: {error.strerror}")
+        else:
+            return []
+    return refusals or ["there is no home folder"]
+
+
+def digest(made_of: bytes, content: bytes) -> bytes:
+    """Return what stands before a content that was made of something."""
+    return hashlib.sha256(hashlib.sha256(made_of).digest() + content).digest()
 
 
 def user_folder(name: str) -> CacheFolder | None:

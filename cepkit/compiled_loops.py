@@ -10,27 +10,27 @@ itself and of all that it was made of.
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 import llvmlite
-import numba
 import numpy as np
-from numba.core.compiler import CompileResult
-from numba.core.serialize import dumps
 
-from cepkit.caches import CacheFolder, user_folder, warn_once
+from cepkit import native_loops
+from cepkit.caches import CacheFolder, cache_folders, keep, kept, warn_once
+from cepkit.native_loops import NativeLoop
 from cepkit.progress import is_watched
 
-_DIGEST_BYTES = 32
-
-_VERSIONS = (sys.version, numba.__version__, llvmlite.__version__, np.__version__)
+_SIZE_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,45 +38,63 @@ class LoopCache:
     """The cache of one loop, through which Numba loads and saves what it compiles.
 
     Attributes:
-        loop: The loop, as Numba's dispatcher.
+        loop: The loop: a function as `py_func` with `targetoptions`.
     """
 
     loop: Any
 
     def load_overload(self, types: Any, target: Any) -> Any:
         """Return the loop compiled for arguments of these types, or None."""
+        from numba.core.compiler import CompileResult
+
         target.refresh()
-        name, made_of = self._name_and_parts(types, target.codegen())
-        for folder in self._folders():
-            content = folder.read(name) or b""
-            digest, kept = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
-            if digest == _digest(made_of, kept):
-                # It is whole, and nobody else can have written it.
-                return CompileResult._rebuild(target, *pickle.loads(kept))  # noqa: S301, SLF001
+        found = self._kept(*self._name_and_parts(_kinds(types), target.codegen().magic_tuple()))
+        if found is not None:
+            # It is whole, and nobody else can have written it.
+            return CompileResult._rebuild(target, *pickle.loads(found[1]))  # noqa: S301, SLF001
         # A loop that was written for a pattern stands in no file, and takes a moment.
         if Path(self.loop.py_func.__code__.co_filename).is_absolute():
             _say_once()
         return None
 
+    def load_native(self, arguments: Sequence[Any]) -> NativeLoop | None:
+        """Return the loop for such arguments, or None: it has to come from Numba."""
+        if not _as_numba_is():
+            return None
+        kinds = [native_loops.kind_of(each) for each in arguments]
+        name, made_of = self._name_and_parts((kinds, None), native_loops.processor())
+        found = self._kept(name, made_of)
+        if found is None or not found[0]:
+            return None
+        return native_loops.load(found[0], _entry(made_of), arguments)
+
     def save_overload(self, types: Any, compiled: Any) -> None:
         """Keep what was compiled for later processes, in the first folder that takes it."""
+        from numba.core.serialize import dumps
+
         if compiled.library.has_dynamic_globals:  # addresses, which another process has elsewhere
             return
-        name, made_of = self._name_and_parts(types, compiled.codegen)
-        kept = dumps(compiled._reduce())  # noqa: SLF001 - as Numba's own cache does
-        refusals = []
-        for folder in self._folders():
-            try:
-                folder.write(name, _digest(made_of, kept) + kept)
-            except OSError as error:
-                refusals.append(folder.refusal() or f"{folder.path}: {error.strerror}")
-            else:
-                return
+        name, made_of = self._name_and_parts(_kinds(types), compiled.codegen.magic_tuple())
+        inside = self.loop.targetoptions.get("no_cpython_wrapper")  # of others, whose code has it
+        native = b"" if inside else native_loops.machine_code(compiled, _entry(made_of))
+        parts = len(native).to_bytes(_SIZE_BYTES) + native
+        parts += dumps(compiled._reduce())  # noqa: SLF001 - as Numba's own cache does
+        refusals = keep(self._folders(), name, made_of, parts)
+        if not refusals:
+            return
         warn_once(
             "compiled loops cannot be kept on disk, so that each process compiles them anew, which "
-            f"takes some seconds ({'; '.join(refusals) or 'there is no home folder'}).\n"
+            f"takes some seconds ({'; '.join(refusals)}).\n"
             "Hint: set NUMBA_CACHE_DIR to a folder of your own"
         )
+
+    def _kept(self, name: str, made_of: bytes) -> tuple[bytes, bytes] | None:
+        """Return what is kept of a loop: its machine code, and all for Numba; None for nothing."""
+        parts = kept(self._folders(), name, made_of)
+        if parts is None:
+            return None
+        end = _SIZE_BYTES + int.from_bytes(parts[:_SIZE_BYTES])
+        return parts[_SIZE_BYTES:end], parts[end:]
 
     @property
     def cache_path(self) -> str:
@@ -84,33 +102,73 @@ class LoopCache:
         return next((str(folder.path) for folder in self._folders()), "")
 
     def _folders(self) -> Iterator[CacheFolder]:
-        """Yield the folders that are asked in turn."""
-        variable = getattr(numba.config, "CACHE_DIR", "")
-        if variable:
-            chosen = Path(variable)
-            yield CacheFolder(chosen, top=chosen, mode=0o755)
-            return
-        # Beside Python's own: in a virtual environment, and in an image that was tried when it was
-        # built. A loop that was generated stands in no file.
-        beside = Path(self.loop.py_func.__code__.co_filename).parent / "__pycache__"
-        if beside.is_absolute() and beside.is_dir():
-            yield CacheFolder(beside, top=beside)
-        own = user_folder("loops")
-        if own is not None:
-            yield own
+        return cache_folders(self.loop.py_func.__code__.co_filename)
 
-    def _name_and_parts(self, types: Any, codegen: Any) -> tuple[str, bytes]:
+    def _name_and_parts(self, kinds: Any, processor: Any) -> tuple[str, bytes]:
         """Return the name of the file, and all that decides what is compiled.
 
-        The name stays when the loop changes: a new file takes the place of the old one.
+        The name stays when the loop changes: a new file takes the place of the old one. It stays
+        when the package moves as well: a cluster unpacks it in a new folder for each application.
         """
         function = self.loop.py_func
-        what = (types, codegen.magic_tuple(), self.loop.targetoptions)
-        place = (function.__code__.co_filename, function.__qualname__, sys.implementation.cache_tag)
+        what = (kinds, processor, self.loop.targetoptions)
+        file = function.__code__.co_filename
+        generated = None if Path(file).is_absolute() else file
+        place = (generated, function.__qualname__, sys.implementation.cache_tag)
         digest = hashlib.sha256(repr((place, what)).encode()).hexdigest()[:24]
-        fields = [_fields(each) for each in getattr(types, "args", types)]
-        parts = (_VERSIONS, what, fields, _sources(self.loop))
+        parts = (_versions(), what, _sources(self.loop))
         return f"{function.__module__}.{function.__name__}-{digest}.nbc", repr(parts).encode()
+
+
+def _kinds(types: Any) -> Any:
+    """Return the types of arguments as `native_loops.kind_of` gives them, and what is returned."""
+    return [_kind(each) for each in getattr(types, "args", types)], getattr(
+        types, "return_type", None
+    )
+
+
+def _kind(kind: Any) -> Any:
+    from numba import types
+    from numba.np.numpy_support import as_dtype
+
+    members = native_loops.members(kind)
+    if members is not None:
+        container = getattr(kind, "instance_class", tuple)
+        return native_loops.tuple_kind(container, [_kind(each) for each in members])
+    if isinstance(kind, types.Array) and kind.layout == "C" and kind.aligned:
+        return native_loops.array_kind(as_dtype(kind.dtype), kind.ndim, writeable=kind.mutable)
+    return repr(kind)
+
+
+def _entry(made_of: bytes) -> str:
+    return f"cepkit_{hashlib.sha256(made_of).hexdigest()[:32]}"
+
+
+@cache
+def _versions() -> tuple[Any, ...]:
+    """Return the versions of all that compiles, without importing Numba."""
+    spec = find_spec("numba")
+    assert spec is not None
+    assert spec.origin is not None
+    version = Path(spec.origin).with_name("_version.py")
+    numba = version.read_bytes() if version.exists() else import_module("numba").__version__
+    calls = [
+        _instructions(code)
+        for each in vars(native_loops).values()
+        if isinstance(each, FunctionType) and each.__module__ == native_loops.__name__
+        for code in _codes(each.__code__)
+    ]
+    made_by = (sys.version, numba, llvmlite.__version__, np.__version__)
+    return *made_by, native_loops.RESULTS, native_loops.MEMORY, calls
+
+
+def _as_numba_is() -> bool:
+    """Return whether Numba is not imported yet, and would compile as it does by default."""
+    known = ("NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS")
+    set_otherwise = any(name.startswith("NUMBA_") and name not in known for name in os.environ)
+    return not (
+        "numba" in sys.modules or set_otherwise or os.path.exists(".numba_config.yaml")  # noqa: PTH110
+    )
 
 
 @cache
@@ -162,12 +220,3 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _codes(constant)
-
-
-def _fields(kind: Any) -> Any:
-    """Return the names of the fields of a type: its own name has only the types of these."""
-    return getattr(kind, "fields", ()), [_fields(each) for each in getattr(kind, "types", ())]
-
-
-def _digest(made_of: bytes, kept: bytes) -> bytes:
-    return hashlib.sha256(hashlib.sha256(made_of).digest() + kept).digest()

@@ -7,18 +7,26 @@ operation, over zeros too, is faster than one that is as long as need be.
 
 from __future__ import annotations
 
+import itertools
+import struct
 from collections.abc import Callable
+from contextlib import suppress
+from functools import cached_property, update_wrapper
 from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 
-from numba import njit
-from numba.core.ccallback import CFunc
-from numba.core.registry import CPUDispatcher
-from numba.core.sigutils import normalize_signature
-
 from cepkit.compiled_loops import LoopCache
+from cepkit.native_loops import NativeLoop, flatten
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+# What C would call a loop by takes as long to compile again.
+_COMMON = {"error_model": "numpy", "no_cfunc_wrapper": True}
+
+_MOST_NATIVE_CALLS = 20_000
+"""After which Numba, whose calls take a tenth of the time, has been worth its import."""
+
+_native_calls = itertools.count()
 
 
 def compiled(function: F) -> F:
@@ -52,6 +60,9 @@ def addressed(signature: str) -> Callable[[F], Any]:
     Args:
         signature: Its types, as Numba writes them.
     """
+    from numba.core.ccallback import CFunc
+    from numba.core.sigutils import normalize_signature
+
     options = {"error_model": "numpy"}
 
     def wrapped(function: F) -> Any:
@@ -64,7 +75,52 @@ def addressed(signature: str) -> Callable[[F], Any]:
     return wrapped
 
 
-class _Inside(CPUDispatcher):
+class _Loop:
+    """A loop, which comes from disk without Numba where it can, else from Numba."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        update_wrapper(self, function)
+        self.py_func = function
+        self.targetoptions = options
+        self._native: dict[tuple[Any, ...], NativeLoop | None] = {}
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the loop."""
+        if "dispatcher" not in self.__dict__:
+            types: list[Any] = []
+            words: list[Any] = []
+            if flatten(arguments, types, words):
+                key = tuple(types)
+                if key not in self._native:
+                    self._native[key] = LoopCache(self).load_native(arguments)
+                native = self._native[key]
+                if native is not None and next(_native_calls) < _MOST_NATIVE_CALLS:
+                    with suppress(struct.error):  # an integer of more than 64 bits
+                        return native(words)
+        return self.dispatcher(*arguments)
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        """The loop as Numba calls it; the function itself with NUMBA_DISABLE_JIT."""
+        from numba import njit
+
+        loop: Any = njit(**self.targetoptions)(self.py_func)
+        if hasattr(loop, "py_func"):
+            loop._cache = LoopCache(self)  # noqa: SLF001 - Numba has no other way
+        return loop
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What it is for a loop that calls it."""
+        return self.dispatcher._numba_type_
+
+    @property
+    def stats(self) -> Any:
+        """How often Numba found it on disk, and compiled it."""
+        return self.dispatcher.stats
+
+
+class _Inside(_Loop):
     """A function that compiled loops call: in Python it runs as it is written."""
 
     def __call__(self, *arguments: Any) -> Any:
@@ -74,17 +130,8 @@ class _Inside(CPUDispatcher):
 def _inside(function: F, **options: Any) -> F:
     """Compile a function without what Python would call it by, which takes longest to compile."""
     options |= {"nogil": True, "_nrt": False, "no_cpython_wrapper": True}
-    loop: Any = _loop(function, **options)
-    if isinstance(loop, CPUDispatcher):
-        loop.__class__ = _Inside  # its own call, without a wrapper, would end the process
-    return cast("F", loop)
+    return cast("F", _Inside(function, options | _COMMON))
 
 
 def _loop(function: F, **options: Any) -> F:
-    # What C would call it by takes as long to compile again.
-    options |= {"error_model": "numpy", "no_cfunc_wrapper": True}
-    loop: Any = njit(**options)(function)
-    # Not with NUMBA_DISABLE_JIT, where the function comes back as it is.
-    if hasattr(loop, "py_func"):
-        loop._cache = LoopCache(loop)  # noqa: SLF001 - Numba has no other way
-    return cast("F", loop)
+    return cast("F", _Loop(function, options | _COMMON))

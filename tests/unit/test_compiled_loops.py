@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import cepkit
-from cepkit.caches import CacheWarning
+from cepkit.caches import CacheWarning, digest
 from cepkit.columnar.join.sources import load
 from cepkit.compiling import compiled
 from tests.unprivileged import NOBODY, python_as_nobody
@@ -193,15 +193,15 @@ class TestPlantedCode:
         from numba import int64
         from numba.core.registry import cpu_target
 
-        from cepkit.compiled_loops import LoopCache, _digest
+        from cepkit.compiled_loops import LoopCache, _kinds
 
         assert run(doubled, 3, 6) == "compiler"
         planted, marker = only_file(kept), tmp_path / "marker"
-        codegen = cpu_target.target_context.codegen()
-        name, made_of = LoopCache(compiled(doubled))._name_and_parts((int64,), codegen)
+        machine = cpu_target.target_context.codegen().magic_tuple()
+        name, made_of = LoopCache(compiled(doubled))._name_and_parts(_kinds((int64,)), machine)
         assert planted.name == name
-        evil = pickle.dumps([Shout(marker)])
-        planted.write_bytes(_digest(made_of, evil) + evil)
+        evil = bytes(8) + pickle.dumps([Shout(marker)])
+        planted.write_bytes(digest(made_of, evil) + evil)
         give(kept, planted)
         if runs:
             with pytest.raises(TypeError):
@@ -315,7 +315,7 @@ def test_damaged_files_are_written_anew_by_processes_that_start_at_once(tmp_path
         return sum([finish(process) for process in [start(env=env) for _ in range(2)]])
 
     compiled_first = run_at_once()
-    files = sorted(folder.iterdir())
+    files = sorted(folder.glob("*.nbc"))
     assert len(files) <= compiled_first <= 2 * len(files)
     for number, path in enumerate(files):
         whole = path.read_bytes()
@@ -323,7 +323,7 @@ def test_damaged_files_are_written_anew_by_processes_that_start_at_once(tmp_path
         ways = (whole[:half], os.urandom(len(whole)), b"", whole[:half] + bytes(half), whole[:20])
         path.write_bytes(ways[number % len(ways)])
     assert run_at_once() >= len(files)
-    assert sorted(folder.iterdir()) == files
+    assert sorted(folder.glob("*.nbc")) == files
     assert finish(start(env=env)) == 0
 
 
@@ -366,13 +366,17 @@ class TestNowhereToKeep:
         assert not (tmp_path / "nowhere").exists()
 
     @pytest.mark.slow
-    def test_a_folder_that_the_user_names_is_used(self, package: Path, tmp_path: Path) -> None:
+    def test_a_folder_that_the_user_names_is_used_wherever_the_package_lies(
+        self, package: Path, tmp_path: Path
+    ) -> None:
+        archive = Path(shutil.make_archive(str(tmp_path / "sent"), "zip", package, "cepkit"))
         folder = tmp_path / "own"
         folder.mkdir()
         named = {"NUMBA_CACHE_DIR": str(folder)}
         python = python_as_nobody()
         os.chown(folder, NOBODY, NOBODY)
-        first, second = (self.run(python, package, tmp_path, **named) for _ in range(2))
+        # As Spark's workers have it of --py-files, in another place for each application.
+        first, second = (self.run(python, path, tmp_path, **named) for path in (package, archive))
         assert first.stderr == second.stderr == ""
         assert compiled_by(first.stdout) > 3
         assert compiled_by(second.stdout) == 0
@@ -394,14 +398,13 @@ class TestNowhereToKeep:
 LOOPS = """
 import importlib, pkgutil
 import cepkit
-from cepkit.compiled_loops import LoopCache, _sources
-from numba.core.dispatcher import Dispatcher
+from cepkit.compiled_loops import _sources
 
 for package in ("columnar", "aggregation", "planners"):
     for module in pkgutil.walk_packages([f"{cepkit.__path__[0]}/{package}"], f"cepkit.{package}."):
         names = vars(importlib.import_module(module.name))
         for name, value in sorted(names.items()):
-            if isinstance(value, Dispatcher) and isinstance(value._cache, LoopCache):
+            if hasattr(value, "targetoptions"):
                 print(module.name, name, _sources(value))
 """
 

@@ -18,7 +18,9 @@ HELPER = """from cepkit.compiling import lent
 def more(x):
     return x + {more}
 """
-LOOP = """from cepkit.compiling import compiled
+LOOP = """import sys
+
+from cepkit.compiling import compiled
 from helper_of_loop import more
 from words_of_loop import FACTOR
 
@@ -30,7 +32,7 @@ def run(x):
 def twice(x):
     return FACTOR * more(more(x))
 
-print(run(1), sum(run.stats.cache_hits.values()))
+print(run(1), int("numba" not in sys.modules))
 """
 
 
@@ -77,9 +79,9 @@ def test_a_loop_is_compiled_anew_where_a_constant_of_another_file_has_changed(
 @pytest.mark.slow
 def test_a_loop_is_compiled_anew_where_the_fields_of_a_record_have_changed(tmp_path: Path) -> None:
     (tmp_path / "loop.py").write_text(
-        "from cepkit.compiling import compiled\nfrom record_of_loop import Pair\n\n"
+        "import sys\nfrom cepkit.compiling import compiled\nfrom record_of_loop import Pair\n\n"
         "@compiled\ndef run(pair):\n    return pair.x\n\n"
-        "print(run(Pair(x=1, y=2)), sum(run.stats.cache_hits.values()))\n"
+        "print(run(Pair(x=1, y=2)), int('numba' not in sys.modules))\n"
     )
     record = tmp_path / "record_of_loop.py"
     lines = "from typing import NamedTuple\n\nclass Pair(NamedTuple):\n    {}: int\n    {}: int\n"

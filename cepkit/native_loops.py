@@ -1,0 +1,344 @@
+"""Compiled loops without Numba, whose import takes longer than most detections.
+
+Compiled code takes its arguments as one flat list of numbers: an integer is one, an array of one
+dimension seven. When Numba has compiled a loop, its machine code is kept with an entry that reads
+them from a block of memory, and arrays from NumPy's own, whose layout NumPy promises to compiled
+extensions. A later process hands the machine code to LLVM alone, fills a block and calls the entry.
+Loops that return more than a few numbers are left to Numba.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+
+_WORD = 8
+RESULTS = 4
+"""How many numbers a loop may return; they stand first in the block, then a place for errors."""
+
+_C_ORDER, _ALIGNED, _WRITEABLE = 0x001, 0x100, 0x400
+_ACCESS = _C_ORDER | _ALIGNED | _WRITEABLE
+
+_FORMATS = {"bool": "?7x", "float64": "d", "int32": "q", "int64": "q", "uint64": "Q"}
+_SCALARS: dict[type, str] = {int: "int64", float: "float64", bool: "bool", np.bool_: "bool"} | {
+    getattr(np, name): name for name in _FORMATS if name != "bool"
+}
+
+_SUCCEEDED = (0, -2)
+"""What Numba's code returns without an error: for a value, and for None."""
+
+_OF_C = (
+    "ceil",
+    "exp",
+    "floor",
+    "fmod",
+    "free",
+    "log",
+    "malloc",
+    "memcpy",
+    "memmove",
+    "memset",
+    "pow",
+)
+"""What each process has."""
+
+MEMORY = """
+declare ptr @malloc(i64)
+declare void @free(ptr)
+define ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 %alignment) {
+  %wide = zext i32 %alignment to i64
+  %before = add i64 %wide, 48
+  %whole = add i64 %size, %before
+  %info = call ptr @malloc(i64 %whole)
+  %failed = icmp eq ptr %info, null
+  br i1 %failed, label %end, label %fill
+fill:
+  store i64 1, ptr %info
+  %begin = ptrtoint ptr %info to i64
+  %last = add i64 %begin, %before
+  %mask = sub i64 0, %wide
+  %aligned = and i64 %last, %mask
+  %data = inttoptr i64 %aligned to ptr
+  %place = getelementptr i64, ptr %info, i64 3
+  store ptr %data, ptr %place
+  br label %end
+end:
+  ret ptr %info
+}
+define void @NRT_MemInfo_call_dtor(ptr %info) {
+  call void @free(ptr %info)
+  ret void
+}
+"""
+"""What Numba's runtime does for arrays that a loop makes: a count of references, and the data."""
+
+_MEMORY_AS = "{i64, i8*, i8*, i8*, i64}"
+"""What Numba says of that memory: the count, three pointers, the last to the data, and the size."""
+
+_lock = threading.Lock()
+_entries: dict[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class NativeLoop:
+    """A loop in machine code, for arguments of certain types.
+
+    Attributes:
+        entry: The function of the block.
+        block: The type of the block.
+        words: How the numbers lie in it.
+        results: How what is returned lies at its beginning.
+        single: Whether that is a number and no tuple.
+    """
+
+    entry: Any
+    block: Any
+    words: struct.Struct
+    results: struct.Struct
+    single: bool
+
+    def __call__(self, words: Sequence[Any]) -> Any:
+        """Run the loop with the numbers that `flatten` makes of its arguments.
+
+        Raises:
+            struct.error: An integer has more than 64 bits.
+            MemoryError: There is too little memory; no loop fails of anything else.
+        """
+        block = self.block()
+        self.words.pack_into(block, 0, *words)
+        status = self.entry(block)
+        if status not in _SUCCEEDED:
+            raise MemoryError("a compiled loop found no memory for its arrays")
+        results = self.results.unpack_from(block)
+        if self.single:
+            return results[0]
+        return results or None
+
+
+def flatten(arguments: Sequence[Any], types: list[Any], words: list[Any]) -> bool:
+    """Append the types of arguments, and what stands for them in a block.
+
+    Returns:
+        Whether these are arguments that a native loop takes.
+    """
+    for argument in arguments:
+        kind = type(argument)
+        if kind is np.ndarray:
+            access = argument.flags.num & _ACCESS
+            if not access & _C_ORDER or not access & _ALIGNED:
+                return False
+            types += (argument.dtype, argument.ndim, access)
+            words.append(id(argument))
+        elif kind in _SCALARS:
+            types.append(kind)
+            words.append(argument)
+        elif isinstance(argument, tuple):
+            types += (kind, len(argument))
+            if not flatten(argument, types, words):
+                return False
+        else:
+            return False
+    return True
+
+
+def kind_of(argument: Any) -> Any:
+    """Return the type of an argument, the same for all processes."""
+    if isinstance(argument, np.ndarray):
+        return array_kind(argument.dtype, argument.ndim, writeable=argument.flags.writeable)
+    if isinstance(argument, tuple):
+        return tuple_kind(type(argument), [kind_of(each) for each in argument])
+    return _SCALARS[type(argument)]
+
+
+def array_kind(dtype: Any, dimensions: int, *, writeable: bool) -> Any:
+    """Return the type of arrays in C order."""
+    return str(dtype), dimensions, writeable
+
+
+def tuple_kind(container: type, kinds: list[Any]) -> Any:
+    """Return the type of a tuple, with the names of its fields."""
+    return container.__name__, getattr(container, "_fields", ()), kinds
+
+
+def processor() -> tuple[str, str, str]:
+    """Return for which machine is compiled, in Numba's words."""
+    try:
+        features = llvm.get_host_cpu_features().flatten()
+    except RuntimeError:
+        features = ""
+    return llvm.get_process_triple(), llvm.get_host_cpu_name(), features
+
+
+def machine_code(compiled: Any, entry: str) -> bytes:
+    """Return a loop as an object file with an entry; empty where it needs Numba to run.
+
+    Args:
+        compiled: What Numba has compiled.
+        entry: The name of the entry.
+    """
+    from numba.core.runtime.nrtdynmod import _meminfo_struct_type
+
+    results = _results(compiled.signature.return_type)
+    library, name = compiled.library, compiled.fndesc.llvm_func_name
+    source = library._get_module_for_linking()  # noqa: SLF001 - Numba has no other way
+    types = [str(each.type) for each in source.get_function(name).arguments]
+    text = entry_source(entry, name, types, _flat(compiled.signature.args))
+    known = str(_meminfo_struct_type) == _MEMORY_AS and sys.byteorder == "little"
+    if results is None or text is None or not known:
+        return b""
+    module = llvm.parse_assembly(text)
+    # Of a clone: linking takes a module apart. What the entry does not need is left behind.
+    module.link_in(source.clone())
+    for function in module.functions:
+        if function.is_declaration:
+            if not function.name.startswith("llvm.") and function.name not in _OF_C:
+                return b""
+        elif function.name != entry:
+            function.linkage = llvm.Linkage.internal
+    if any(each.is_declaration for each in module.global_variables):
+        return b""
+    code: bytes = library.codegen._tm.emit_object(module)  # noqa: SLF001
+    return f"{results}\n".encode() + code
+
+
+def load(kept: bytes, entry: str, arguments: Sequence[Any]) -> NativeLoop:
+    """Load what `machine_code` has returned.
+
+    Args:
+        entry: The name of the entry.
+        arguments: For which it is.
+    """
+    results, code = kept.split(b"\n", 1)
+    words = f"={(RESULTS + 1) * _WORD}x{''.join(map(_format, arguments))}"
+    layout = struct.Struct(words)
+    with _lock:
+        if entry not in _entries:
+            engine = _engine()
+            engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+            engine.finalize_object()
+            address = engine.get_function_address(entry)
+            _entries[entry] = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(address)
+    text = results.decode()
+    single = len(text) == 1
+    return NativeLoop(
+        _entries[entry], ctypes.c_char * layout.size, layout, struct.Struct(f"={text}"), single
+    )
+
+
+def _format(argument: Any) -> str:
+    if isinstance(argument, np.ndarray):
+        return "q"
+    if isinstance(argument, tuple):
+        return "".join(map(_format, argument))
+    return _FORMATS[_SCALARS[type(argument)]]
+
+
+def members(kind: Any) -> Sequence[Any] | None:
+    """Return the types of what is in a tuple, or None: Numba's type is of something else."""
+    from numba import types
+
+    return getattr(kind, "types", ()) if isinstance(kind, types.BaseTuple) else None
+
+
+def _flat(kinds: Iterable[Any]) -> Iterator[Any]:
+    """Yield Numba's types of arguments, those in tuples one by one."""
+    for kind in kinds:
+        inside = members(kind)
+        yield from (kind,) if inside is None else _flat(inside)
+
+
+def _results(returned: Any) -> str | None:
+    """Return the format of what a loop returns, or None: it returns something else."""
+    from numba import types
+
+    formats = {types.int64: "q", types.uint64: "Q", types.float64: "d"}
+    inside = members(returned)
+    if inside is None:
+        return (formats | {types.none: "", types.boolean: "?"}).get(returned)
+    numbers = [formats[each] for each in inside if each in formats]
+    # As many as fit, so many that it is no single number, and without names.
+    if hasattr(returned, "fields") or not len(numbers) == len(inside) in range(2, RESULTS + 1):
+        return None
+    return "".join(numbers)
+
+
+def entry_source(entry: str, name: str, types: Sequence[str], kinds: Iterable[Any]) -> str | None:
+    """Return the source of a function that calls a loop with what lies in a block.
+
+    Args:
+        entry: The name of the function.
+        name: That of the loop.
+        types: LLVM's types of what it takes: where results go, where errors go, the arguments.
+        kinds: Numba's types of the arguments.
+
+    Returns:
+        The source; None where the loop takes something else.
+    """
+    lines = [
+        f'declare i32 @"{name}"({", ".join(types)})',
+        f"define i32 @{entry}(ptr %block) {{",
+        f"  %errors = getelementptr i64, ptr %block, i64 {RESULTS}",
+    ]
+    given = ["ptr %block", "ptr %errors"]
+    for number, kind in enumerate(kinds):
+        at = f"%a{number}"
+        lines.append(f"  {at} = getelementptr i64, ptr %block, i64 {RESULTS + 1 + number}")
+        if hasattr(kind, "ndim"):
+            lines += _array_source(at, kind.ndim)
+            given += [
+                "ptr null",
+                "ptr null",
+                f"i64 {at}.size",
+                f"i64 {_size(kind)}",
+                f"ptr {at}.data",
+            ]
+            given += [f"i64 {at}.{part}{d}" for part in ("n", "s") for d in range(kind.ndim)]
+        else:
+            scalar = types[len(given)] if len(given) < len(types) else "i64"
+            lines.append(f"  {at}.value = load {scalar}, ptr {at}")
+            given.append(f"{scalar} {at}.value")
+    if [each.split()[0] for each in given] != [*types]:
+        return None
+    lines += [f'  %status = call i32 @"{name}"({", ".join(given)})', "  ret i32 %status", "}"]
+    return "\n".join((*lines, MEMORY))
+
+
+def _array_source(at: str, dimensions: int) -> Iterator[str]:
+    """Yield how an array is read: its data, number of dimensions, lengths and strides."""
+    yield f"  {at}.array = load ptr, ptr {at}"
+    for part, place in (("data", 0), ("n", 16), ("s", 24)):
+        begin = object.__basicsize__ + place
+        yield f"  {at}.{part}.at = getelementptr i8, ptr {at}.array, i64 {begin}"
+        yield f"  {at}.{part} = load ptr, ptr {at}.{part}.at"
+    size = "1"
+    for d in range(dimensions):
+        for part in ("n", "s"):
+            yield f"  {at}.{part}{d}.at = getelementptr i64, ptr {at}.{part}, i64 {d}"
+            yield f"  {at}.{part}{d} = load i64, ptr {at}.{part}{d}.at"
+        yield f"  {at}.size{d} = mul i64 {size}, {at}.n{d}"
+        size = f"{at}.size{d}"
+    yield f"  {at}.size = add i64 {size}, 0"
+
+
+def _size(kind: Any) -> int:
+    """Return the bytes of an element of Numba's type of arrays."""
+    from numba.np.numpy_support import as_dtype
+
+    return int(as_dtype(kind.dtype).itemsize)
+
+
+@cache
+def _engine() -> Any:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine()
+    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
