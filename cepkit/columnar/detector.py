@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.columnar.after_match import AfterMatchSelection
 from cepkit.columnar.compile.program import Clock
 from cepkit.columnar.compile.query import CompiledQuery
 from cepkit.columnar.forest import matches_of
@@ -38,7 +39,8 @@ from cepkit.columnar.slices.cutting import (
     slices,
 )
 from cepkit.columnar.slices.plans import SlicePlans, SliceRun, SliceWork, total
-from cepkit.errors import StreamError
+from cepkit.errors import StreamError, UnsupportedError
+from cepkit.pattern.policies import AfterMatch
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.joining import joined, kept
 
@@ -126,6 +128,9 @@ class Detector:
         if query.in_turn and taken is not None:
             yield from self._in_turn(columns, taken, owned)
             return
+        if query.after_match is not None:
+            yield from self._after_match(query.after_match, columns)
+            return
         if query.lists_sets and query.sets == "every" and not limited and not query.in_turn:
             self.size = self._checked(columns, owned, size_choice(query.programs), MOST_SETS)
         yield from self._run(columns, owned, query.sets, self.counters)
@@ -143,6 +148,9 @@ class Detector:
             LimitError: There are more sets to be tried for that than can be.
         """
         query = self.query
+        if query.after_match is not None:
+            yield from self._after_match(query.after_match, columns)
+            return
         # What cuts sets off shows only when they are tried; that stops by itself.
         trying = any(p.tries_sets and not p.cuts_sets_off for p in query.programs)
         if trying and not query.in_turn:
@@ -178,6 +186,12 @@ class Detector:
                 expected=f"none before {np.datetime64(before, 'us')}, as the stream was said to be"
                 " complete up to there",
                 hint="leave late events out, or allow for more lateness",
+            )
+        if self.query.after_match is not None:
+            raise UnsupportedError(
+                "AFTER MATCH SKIP over events that come one after the other: which match is taken"
+                " depends on all before it",
+                hint="leave it out, and choose among the matches that are told",
             )
         if query is not None and query != self.query:
             self.earlier.append((self.query, self.counters))
@@ -248,6 +262,16 @@ class Detector:
         if complete is None or clock != "time":
             return events
         return events.slice(0, int(np.searchsorted(events.ts, complete)))
+
+    def _after_match(self, skip: AfterMatch, columns: EventColumns) -> Iterator[tuple[int, Block]]:
+        """Yield the matches of a stream that are left by AFTER MATCH SKIP."""
+        choice = self.query.sets
+        if self.query.lists_sets and choice == "every":
+            self._checked(columns, EVERYTHING, size_choice(self.query.programs), MOST_SETS)
+        selection = AfterMatchSelection(skip, self.query.programs, columns)
+        for number, block in self._run(columns, EVERYTHING, choice, self.counters):
+            selection.add(number, block)
+        yield from selection.left()
 
     def _in_turn(
         self, columns: EventColumns, taken: npt.NDArray[np.bool_], owned: Owned

@@ -32,6 +32,7 @@ from cepkit.columnar.slices.candidates import Candidates, Owned, Scan
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation.columns import truth
+from cepkit.sharing.late import TIME
 from cepkit.stream.columns import Column, EventColumns
 
 
@@ -96,7 +97,10 @@ class _Handover:
         return rows, size
 
     def _column(self, rows: Partials, variable: str, attribute: str) -> Column:
-        return self.candidates[variable].column(attribute).take(rows[variable])
+        candidates = self.candidates[variable]
+        if attribute == TIME:
+            return Column("timestamp", candidates.ts[rows[variable]])
+        return candidates.column(attribute).take(rows[variable])
 
 
 def _those(

@@ -1,8 +1,8 @@
 """Groups queries whose slices are cut alike, so that each group is run as one.
 
 Queries that are run together share what their programs begin with (`compile/forest.py`), and what
-they look up in a slice. Under skip-till-next-match an event is taken by one query without regard to
-the others: such a query runs by itself, over the same columns.
+they look up in a slice. Under skip-till-next-match and AFTER MATCH SKIP a match is taken without
+regard to the matches of other queries: such a query runs by itself, over the same columns.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def grouped(
 
 def _cut(query: CompiledQuery, number: int) -> Hashable:
     """Return what queries must have in common to be cut into the same slices."""
-    if query.in_turn:
+    if query.chooses:
         return number
     clock, window = cutting_clock(query.programs)
     clocks = frozenset(clock for program in query.programs for clock in program.clocks)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.lazy import pd
 from cepkit.pattern.conditions import Attribute, Comparison, Expression, variables_of
 from cepkit.pattern.evaluation.operations import as_floats, common_codes
 from cepkit.pattern.nodes import events_of
@@ -21,6 +20,7 @@ from cepkit.pattern.normal_form import Branch, written_branches
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
 from cepkit.stream.columns import Column, Kind
+from cepkit.stream.reading.arrow import value_codes
 
 Codes = npt.NDArray[np.int64]
 
@@ -163,10 +163,10 @@ def _codes(one: Column, other: Column) -> tuple[Codes, Codes]:
         values = [one.values, other.values]
     missing = [column.missing() for column in (one, other)]
     if one is other:
-        codes = pd.factorize(values[0])[0].astype(np.int64)
+        codes = value_codes(values[0])[0].astype(np.int64)
         codes[missing[0]] = -1
         return codes, codes
-    codes = pd.factorize(np.concatenate(values))[0].astype(np.int64)
+    codes = value_codes(np.concatenate(values))[0].astype(np.int64)
     codes[np.concatenate(missing)] = -1
     return codes[:size], codes[size:]
 

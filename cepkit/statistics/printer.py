@@ -6,15 +6,16 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from cepkit.pattern.nodes import labels_of
 from cepkit.printing import html_of, html_output, html_text, text_of
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.selectivity import Selectivity
 from cepkit.tables import html_table, number, text_table
 
-_RATES = ("variable", "events/s", "pass own conditions", "left/s")
-_SHARES = ("conditions between", "selectivity", "95 % interval", "sampled")
-_EQUALITIES = ("equal keys of", "in the window", "95 % interval", "by frequency")
-_TIMES = ("over time", "smallest/s", "mean/s", "largest/s", "drift", "bursts")
+_RATES = ("variable", "events/s", "share that passes its conditions", "left, events/s")
+_SHARES = ("conditions between", "selectivity (share)", "95 % interval", "sampled pairs")
+_EQUALITIES = ("equal keys of", "share in the window", "95 % interval", "share by frequency")
+_TIMES = ("events/s over time", "smallest", "mean", "largest", "drift", "bursts")
 _OF_TIMES = (
     "drift: the last quarter of the stream against the first; "
     "bursts: 1 where events come at random, more where they come together"
@@ -105,10 +106,21 @@ def _percent(share: float) -> str:
 
 
 def _rates(statistics: Statistics) -> Rows:
+    labels = _labels(statistics)
     return [
-        (v, number(rate), number(statistics.filters.get(v, 1.0)), number(statistics.rate(v)))
-        for v, rate in statistics.rates.items()
+        (
+            labels.get(variable, variable),
+            number(rate),
+            number(statistics.filters.get(variable, 1.0)),
+            number(statistics.rate(variable)),
+        )
+        for variable, rate in statistics.rates.items()
     ]
+
+
+def _labels(statistics: Statistics) -> dict[str, str]:
+    """Return the variables with their types, where the pattern is known."""
+    return {} if statistics.query is None else labels_of(statistics.query.structure)
 
 
 def _shares(statistics: Statistics) -> Rows:
@@ -133,9 +145,10 @@ def _times(statistics: Statistics) -> Rows:
     over_time = statistics.over_time
     if over_time is None or over_time.buckets < 2:
         return []
+    labels = _labels(statistics)
     return [
         (
-            variable,
+            labels.get(variable, variable),
             number(over_time.smallest_rate(variable)),
             number(over_time.mean_rate(variable)),
             number(over_time.largest_rate(variable)),

@@ -11,12 +11,12 @@ from collections.abc import Callable, Hashable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.lazy import pd
 from cepkit.pattern.canonical import PLACEHOLDER, CanonicalEvent
 from cepkit.pattern.evaluation.columns import Read, truth
 from cepkit.pattern.keys import partition_keys
 from cepkit.statistics.links import Link, link_codes
 from cepkit.stream.columns import Column, EventColumns
+from cepkit.stream.reading.arrow import value_codes
 
 Held = npt.NDArray[np.bool_]
 Owned = tuple[int, int] | None
@@ -186,6 +186,6 @@ def _joined_keys(keys: Rows, codes: tuple[Rows, Rows]) -> tuple[Rows, Rows]:
     size = max(int(first.max(initial=0)), int(second.max(initial=0))) + 1
     alike = first is second
     joined = [keys * size + np.maximum(each, 0) for each in ((first,) if alike else codes)]
-    dense, _ = pd.factorize(np.concatenate(joined))
+    dense, _ = value_codes(np.concatenate(joined))
     parts = np.split(dense.astype(np.int64), len(joined))
     return parts[0], parts[-1]

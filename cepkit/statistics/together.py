@@ -7,7 +7,19 @@ from dataclasses import replace
 from typing import assert_never
 
 from cepkit.pattern.conditions import AllOf, Expression, conjuncts
-from cepkit.pattern.nodes import And, Event, First, Kleene, Not, Opt, Or, Seq, Structure, events_of
+from cepkit.pattern.nodes import (
+    And,
+    Event,
+    First,
+    Kleene,
+    Next,
+    Not,
+    Opt,
+    Or,
+    Seq,
+    Structure,
+    events_of,
+)
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import renamed
 
@@ -56,7 +68,7 @@ def _renamed(structure: Structure, names: Mapping[str, str]) -> Structure:
     match structure:
         case Event(variable):
             return replace(structure, variable=names[variable])
-        case Not(item) | Kleene(item) | First(item) | Opt(item):
+        case Not(item) | Kleene(item) | First(item) | Next(item) | Opt(item):
             return replace(structure, item=_renamed(item, names))
         case Seq(items) | And(items) | Or(items):
             return replace(structure, items=tuple(_renamed(item, names) for item in items))

@@ -144,6 +144,12 @@ class EventColumns:
         """What the attributes are."""
         return {name: column.kind for name, column in self.attributes.items()}
 
+    def lacks(self, name: str) -> bool:
+        """Return whether some event has no value in a column."""
+        if name in self.source.column_names:
+            return bool(self.source.column(name).null_count)
+        return self.attributes[name].has_missing
+
     def slice(self, begin: int, end: int) -> EventColumns:
         """Return the events from `begin` up to, not including, `end` (views, nothing copied)."""
         return EventColumns(

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
+
 from cepkit.errors import StreamError, nearest
 
 UNITS: Mapping[str, int] = {
@@ -126,6 +128,14 @@ class Schema:
                 expected="a name of its own for each column",
                 hint="rename or drop one of them",
             )
+
+
+def time_zone(kind: pa.DataType, schema: Schema) -> str | None:
+    """Return the zone in which times of a source are shown: its own, none, or UTC."""
+    if pa.types.is_timestamp(kind) and (kind.tz is not None or schema.timezone is None):
+        zone: str | None = kind.tz
+        return zone
+    return None if pa.types.is_date(kind) and schema.timezone is None else "UTC"
 
 
 def _listed(names: tuple[str, ...]) -> str:

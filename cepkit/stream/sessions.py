@@ -17,13 +17,17 @@ def check_session(frame: Any) -> None:
         SessionError: Its session has been stopped.
     """
     session = getattr(frame, "sparkSession", None)
-    context = getattr(session, "_sc", None)  # none in Spark Connect
-    if context is None:
-        return
-    java = context._jsc  # noqa: SLF001 - there is no public way to ask
-    if java is None or java.sc().isStopped():
+    if session is not None and _is_stopped(session):
         raise SessionError(
             "the Spark session of this DataFrame has been stopped",
             hint="cepkit.get_session() starts another: read the data in it, and make the stream "
             "anew with cepkit.events",
         )
+
+
+def _is_stopped(session: Any) -> bool:
+    context = getattr(session, "_sc", None)
+    if context is None:  # Spark Connect
+        return bool(getattr(session, "is_stopped", False))
+    java = context._jsc  # noqa: SLF001 - there is no public way to ask
+    return java is None or bool(java.sc().isStopped())

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from cepkit.columnar.compile.query import compile_query
 from cepkit.columnar.detector import Detector
-from cepkit.columnar.results.output import Writer
+from cepkit.columnar.results.output import MatchColumns, Writer
 from cepkit.errors import StreamError
-from cepkit.pattern.nodes import repeated_in
 from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.nodes import OrderPlan, Plan
+from cepkit.stream.schema import Schema
 from cepkit.stream.stream import events
 from tests.properties.test_engine import plans
 from tests.strategies import UNIT, Case, as_table, cases, result_of
@@ -54,9 +54,7 @@ def found(case: Case, cut: list[tuple[pa.Table, int]], chosen: list[Plan]) -> se
             blocks = detector.finish()
         for branch, block in blocks:
             assert detector.events is not None
-            writer = Writer(
-                detector.events, case.variables, "ts", repeated_in(case.query.structure)
-            )
+            writer = Writer(detector.events, MatchColumns.of(case.query, Schema("ts", "kind")))
             tables += writer.batches(block, detector.query.programs[branch].variables)
         state = detector.state()
     return result_of([row for table in tables for row in table.to_pylist()], case.variables)

@@ -12,6 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cepkit.columnar.results.matches import Matches
+from cepkit.columnar.slices import by_value
 from cepkit.errors import PatternError
 from cepkit.pattern import conditions as c
 from cepkit.pattern.checks import check
@@ -28,7 +29,7 @@ CONDITIONS: tuple[ConditionKind, ...] = tuple(
     kind for kind in get_args(ConditionKind) if kind != "set"
 )
 DETECTED = cases(
-    ("SEQ", "AND", "OR", "NOT", "FIRST", "OPT"),
+    ("SEQ", "AND", "OR", "NOT", "FIRST", "NEXT", "OPT"),
     max_variables=5,
     strategies=tuple(s for s in Strategy if s is not Strategy.SKIP_TILL_NEXT_MATCH),
     condition_kinds=CONDITIONS,
@@ -60,13 +61,22 @@ def tree_plans(case: Case) -> st.SearchStrategy[Plan]:
 
 
 def found(
-    case: Case, plan: Plan, stream: Stream | None = None, *, way: Way = "numpy", **options: Any
+    case: Case,
+    plan: Plan,
+    stream: Stream | None = None,
+    *,
+    way: Way = "numpy",
+    ordered_by_value: bool = False,
+    **options: Any,
 ) -> set[Any]:
     """Return what the engine finds, in the judge's form."""
     if stream is None:
         stream = events(as_table(case.events), time="ts", type="kind")
-    with warnings.catch_warnings(), evaluated(way):
+    with warnings.catch_warnings(), evaluated(way), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")  # of types that never occur
+        if ordered_by_value:
+            patch.setattr(by_value, "_MANY", 0)
+            patch.setattr(by_value, "_in_scope", lambda *_: 1e18)
         matches = Matches(stream, case.query, plan, **options)
         result = result_of(matches.to_arrow(), case.variables)
         assert matches.count() == len(result)
@@ -90,7 +100,9 @@ def test_any_order_and_any_slices_find_what_the_judge_finds(way: Way, data: st.D
     case = data.draw(DETECTED)
     plan = data.draw(plans(case))
     rows = data.draw(st.sampled_from([None, 1, 3, 7]))
-    assert found(case, plan, way=way, slice_rows=rows) == case.matches
+    values = data.draw(st.booleans())
+    matches = found(case, plan, way=way, ordered_by_value=values, slice_rows=rows)
+    assert matches == case.matches
 
 
 @pytest.mark.parametrize("way", get_args(Way))
@@ -99,7 +111,31 @@ def test_any_tree_finds_what_the_judge_finds(way: Way, data: st.DataObject) -> N
     case = data.draw(DETECTED)
     plan = data.draw(tree_plans(case))
     rows = data.draw(st.sampled_from([None, 1, 3, 7]))
-    assert found(case, plan, way=way, slice_rows=rows) == case.matches
+    values = data.draw(st.booleans())
+    matches = found(case, plan, way=way, ordered_by_value=values, slice_rows=rows)
+    assert matches == case.matches
+
+
+IN_TIME = cases(
+    ("SEQ", "AND", "NOT", "FIRST", "KL"),
+    max_variables=4,
+    max_events=24,
+    condition_kinds=("duration",),
+    unsorted=True,
+)
+
+
+@given(data=st.data())
+def test_bounds_between_the_times_of_events_find_what_the_judge_finds(data: st.DataObject) -> None:
+    case = data.draw(IN_TIME)
+    plan = data.draw(st.one_of(plans(case), tree_plans(case)))
+    stream = events(as_table(case.events), time="ts", type="kind")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of types that never occur
+        matches = Matches(
+            stream, case.query, plan, slice_rows=data.draw(st.sampled_from([None, 3]))
+        )
+        assert result_of(matches.to_arrow(), case.variables) == case.matches
 
 
 def _choices_that_share(draw: st.DrawFn, query: Query) -> Query:

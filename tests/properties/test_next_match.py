@@ -19,7 +19,7 @@ from tests.properties.test_engine import CONDITIONS, found, plans, tree_plans
 from tests.strategies import cases
 
 NEXT = (Strategy.SKIP_TILL_NEXT_MATCH,)
-OPERATORS = ("SEQ", "AND", "OR", "NOT", "FIRST", "OPT")
+OPERATORS = ("SEQ", "AND", "OR", "NOT", "FIRST", "NEXT", "OPT")
 ANYTHING = cases(OPERATORS, strategies=NEXT, condition_kinds=CONDITIONS, unsorted=True)
 SETS = cases((*OPERATORS, "KL"), strategies=NEXT, unsorted=True)
 SEARCHED = cases(

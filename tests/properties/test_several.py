@@ -15,13 +15,13 @@ from cepkit.columnar.results.several import PATTERN, SeveralMatches
 from cepkit.costs import WORK
 from cepkit.pattern import conditions as c
 from cepkit.pattern.checks import check
-from cepkit.pattern.nodes import Event, Seq, bound_events_of, repeated_in
+from cepkit.pattern.nodes import And, Event, Seq, Structure, bound_events_of, repeated_in
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import OrderPlan, Pair, Plan, Tree, TreePlan
 from cepkit.sharing.description import described
-from cepkit.sharing.late import Late, demands, late_of, meet_of_all
+from cepkit.sharing.late import Late, demands, late_of, meet_of_all, order_demanded
 from cepkit.sharing.shared_plan import SharedPlan
 from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import events
@@ -176,7 +176,7 @@ def test_sequences_that_begin_alike_have_the_matches_of_each_alone(data: st.Data
 
 
 def with_other_conditions(draw: st.DrawFn, query: Query) -> Query:
-    """Draw a query that begins like a sequence, with other conditions on its events."""
+    """Draw a query that begins like a sequence, in another order or with other conditions."""
     longer = extended(draw, query)
     parts = [part for part in c.conjuncts(longer.where) if draw(st.integers(0, 3))]
     names = [event.variable for event in bound_events_of(longer.structure)]
@@ -188,7 +188,13 @@ def with_other_conditions(draw: st.DrawFn, query: Query) -> Query:
         operator = draw(st.sampled_from(("=", ">=", "<")))
         parts.append(c.Comparison(operator, c.Attribute(one, "k"), right))
     where = None if not parts else parts[0] if len(parts) == 1 else c.AllOf(tuple(parts))
-    return check(replace(longer, where=where))
+    structure: Structure = longer.structure
+    if isinstance(structure, Seq) and all(isinstance(item, Event) for item in structure.items):
+        if draw(st.booleans()):
+            structure = And(structure.items)
+        elif len(structure.items) > 2 and draw(st.booleans()):
+            structure = And((Seq(structure.items[:-1]), structure.items[-1]))
+    return check(replace(longer, where=where, structure=structure))
 
 
 def weakly_shared(draw: st.DrawFn, queries: Sequence[Query]) -> SharedPlan:
@@ -196,7 +202,10 @@ def weakly_shared(draw: st.DrawFn, queries: Sequence[Query]) -> SharedPlan:
     (branches,) = zip(*map(normal_form, queries), strict=True)
     most = min(len(branch.variables) for branch in branches)
     length = draw(st.integers(min(2, most), most))
-    asked = [demands(described(b).conditions, b.variables[:length]) for b in branches]
+    asked = [
+        demands((*described(b).conditions, *order_demanded(b)), b.variables[:length])
+        for b in branches
+    ]
     demanded = meet_of_all(asked)
     late: list[tuple[Late | None, ...]] = [
         (None if own == demanded else late_of(own, demanded, branch.variables[:length]),)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, reject
+from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
 import cepkit as ck
@@ -23,18 +23,19 @@ from cepkit.errors import LimitError, UnsupportedError
 from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes
 from cepkit.pattern.nodes import bound_events_of, events_of
+from cepkit.pattern.numbers import has_next
 from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
 from cepkit.planners.choose import choose_plan
-from cepkit.routes.aggregates import way_of
 from cepkit.routes.functions import functions_of
-from cepkit.spark.aggregates.one_pass import sink_for
-from cepkit.spark.aggregates.query import prepare as prepare_aggregates
-from cepkit.spark.streaming.aggregate import aggregate_bucket
+from cepkit.routes.several import Shared, SharingPlan, plan_sharing, shareable
+from cepkit.spark.profile.rates import unknown_rates
+from cepkit.spark.streaming.aggregate import prepare_aggregation
 from cepkit.spark.streaming.bucket import Bucket, Held
+from cepkit.spark.streaming.explanation import work_of_texts
 from cepkit.spark.streaming.pieces import Packing, read_pieces
 from cepkit.spark.streaming.prepare import Prepared, dealt_out, prepare, reach_of
 from cepkit.spark.streaming.several import prepare_several
@@ -46,9 +47,10 @@ from tests.aggregates import rows_in
 from tests.cells import stream_of
 from tests.judge import Event, judge
 from tests.properties.test_aggregation import AGGREGATED, SEQUENCES, expected, with_aggregates
+from tests.properties.test_aggregation_in_cells import workloads
 from tests.properties.test_engine import plans
 from tests.properties.test_several import plan_of, workload
-from tests.strategies import UNIT, Case, as_table, cases, result_of
+from tests.strategies import UNIT, Case, as_table, cases, result_of, streams
 
 SCHEMA = Schema("ts", "kind")
 CASES = {
@@ -70,6 +72,7 @@ class Run:
         buckets: The same query under several plans, which take over from each other in turn.
         batches: What was told, with its kind.
         plans: Which plans were run, in words.
+        work: What their steps did, as texts.
         numbered: For each event its number in the order in which they came.
     """
 
@@ -78,7 +81,14 @@ class Run:
     state: tuple[bytes, int | None, tuple[str, ...]] = (b"", None, ())
     steps: int = 0
     plans: list[str] = field(default_factory=list)
+    work: list[str] = field(default_factory=list)
     numbered: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def survivors(self) -> int:
+        """How many matches came out of the last steps of the first search."""
+        work = work_of_texts(self.work).get(0, {})
+        return sum(steps[-1].survivors for each in work.values() for steps in each)
 
     def rows(self, kind: str, parts: Any = None) -> list[Any]:
         """Return what was told of a kind, by what parts batches of several queries."""
@@ -104,7 +114,7 @@ class Run:
                 held = end.value
                 break
             if isinstance(found, str):
-                self.plans.append(found)
+                (self.plans if kind == "plan" else self.work).append(found)
             elif not isinstance(found, int):
                 self.batches.append((kind, found))
         self.state = to_bytes(held), held.complete, held.plans
@@ -121,7 +131,7 @@ class SlicedRun(Run):
     def step(self, new: pa.Table, until: int) -> Held:
         bucket = self.buckets[0]
         assert bucket.slices is not None
-        packing = Packing(bucket.sending, bucket.slices.buckets, None, False, bucket.slices)
+        packing = Packing(bucket.sending, range(bucket.slices.buckets), None, False, bucket.slices)
         pieces: dict[int, list[bytes]] = {}
         told = 0
         for number, kind, rows, packed in packing._packed(new.select(bucket.sending.columns.names)):
@@ -141,10 +151,10 @@ class SlicedRun(Run):
 
 
 def arrivals(
-    data: st.DataObject, case: Case, *, in_order: bool = False
+    data: st.DataObject, events: Sequence[Any], *, in_order: bool = False
 ) -> list[tuple[list[Any], int]]:
     """Draw batches in which the events come, and what is complete before each; some are late."""
-    events = list(case.events)
+    events = list(events)
     if not in_order and data.draw(st.booleans()):
         events = data.draw(st.permutations(events))
     cuts = st.sampled_from(range(len(events) + 1))
@@ -225,7 +235,7 @@ def judged(
 @given(data=st.data())
 def test_the_matches_are_those_of_all_events_that_were_not_late(data: st.DataObject) -> None:
     case = data.draw(cases(**CASES))
-    batches = arrivals(data, case)
+    batches = arrivals(data, case.events)
     stream = stream_of(as_table(case.events), SCHEMA)
     chosen: list[Plan] = data.draw(st.lists(plans(case), min_size=1, max_size=3))
     with warnings.catch_warnings():
@@ -235,13 +245,15 @@ def test_the_matches_are_those_of_all_events_that_were_not_late(data: st.DataObj
     timely, late = fed(run, batches)
     assert sorted(row["id"] for row in run.rows("late")) == late
     assert result_of(run.rows("match"), case.variables) == judged(run, timely, case.query)
+    assert run.survivors == len(run.rows("match"))
 
 
 @given(data=st.data())
 def test_plans_that_follow_the_stream_find_the_same(data: st.DataObject) -> None:
     adapt = data.draw(st.sampled_from(["slices", *DECISIONS, Invariants(K=None, d="median")]))
     case = data.draw(cases(windows=CASES["windows"], strategies=CASES["strategies"][:1]))
-    batches = arrivals(data, case)
+    assume(not has_next(case.query.structure))  # which counts events
+    batches = arrivals(data, case.events)
     stream = stream_of(as_table(case.events), SCHEMA)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -257,12 +269,13 @@ def test_plans_that_follow_the_stream_find_the_same(data: st.DataObject) -> None
     timely, _ = fed(run, batches)
     assert result_of(run.rows("match"), case.variables) == judged(run, timely, case.query)
     assert run.plans or not run.rows("match")
+    assert run.survivors == len(run.rows("match"))
 
 
 @given(data=st.data())
 def test_what_counts_events_counts_them_in_the_order_of_time(data: st.DataObject) -> None:
     case = data.draw(cases(windows=COUNTING, max_events=24))
-    batches = arrivals(data, case)
+    batches = arrivals(data, case.events)
     stream = stream_of(as_table(case.events), SCHEMA)
     chosen: list[Plan] = data.draw(st.lists(plans(case), min_size=1, max_size=3))
     with warnings.catch_warnings():
@@ -297,7 +310,8 @@ def test_of_events_of_one_time_the_arrival_column_says_which_came_first(arrival,
 @given(data=st.data())
 def test_slices_of_time_have_the_matches_of_one_bucket(data: st.DataObject) -> None:
     case = data.draw(cases(windows=CASES["windows"], strategies=CASES["strategies"][:1]))
-    batches = arrivals(data, case)
+    assume(not has_next(case.query.structure))  # which counts events
+    batches = arrivals(data, case.events)
     stream = stream_of(as_table(case.events), SCHEMA)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -317,7 +331,7 @@ def test_the_matches_of_several_queries_are_those_of_each(data: st.DataObject) -
     case = data.draw(cases(windows=("time",)))
     drawn = {name: query for name, (query, _) in workload(data.draw, case).items()}
     queries = {name: query for name, query in drawn.items() if _can_be_live(query)}
-    batches = arrivals(data, case)
+    batches = arrivals(data, case.events)
     stream = stream_of(as_table(case.events), SCHEMA)
     share = data.draw(st.booleans())
     chosen = [
@@ -441,31 +455,69 @@ def test_aggregates_of_what_is_detected_are_those_of_the_batch(
 def check_aggregates(case: Case, data: st.DataObject, method: str) -> None:
     """Check the rows of a bucket whose events come in any order, none of them late."""
     emit: Any = data.draw(st.sampled_from(["trigger", "changes", "new"]))
-    stream = stream_of(as_table(case.events), SCHEMA)
-    query = case.query
+    (rows,) = aggregated(case.events, [case.query], emit, SharingPlan(("",), (), {}), data, method)
+    assert rows == expected(case, emit)
+
+
+def aggregated(
+    events: Sequence[Any],
+    queries: Sequence[Query],
+    emit: Any,
+    plan: SharingPlan,
+    data: st.DataObject,
+    method: str = "auto",
+) -> list[Any]:
+    """Return the rows of each query over a stream whose watermark moves on."""
+    stream = stream_of(as_table(events), SCHEMA)
+    by_name = dict(zip(plan.names, queries, strict=True))
+    functions = [functions_of(query, {}) for query in queries]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        prepared = prepare_aggregates(
-            stream, query, functions_of(query, {}), way_of(query, method), emit
-        )
-    try:
-        bucket, _ = aggregate_bucket(prepared)
-    except UnsupportedError:
-        reject()  # without a window in time
-    run, until, ahead = Run([bucket]), 0, list(case.events)
-    for rows, mark in arrivals(data, case, in_order=True):
+        try:
+            live = prepare_aggregation(stream, by_name, functions, method, emit, plan)
+        except UnsupportedError:
+            reject()  # without a window in time
+    run, until, ahead = Run([live.prepared.bucket]), 0, list(events)
+    for rows, mark in arrivals(data, events, in_order=True):
         until = max(until, min([mark, *(event.ts for event in ahead)]))
         ahead = ahead[len(rows) :]
         run.step(as_table(rows), until)
-    search = bucket.searches[0]
-    run.step(as_table([]), until + 200 * UNIT + search.reach.window + search.reach.ahead)
-    sink, _, _ = sink_for({0: prepared}, ())
-    found: Any = Counter()
+    reaches = [search.reach for search in live.prepared.bucket.searches]
+    longest = max(reach.window + reach.ahead for reach in reaches)
+    run.step(as_table([]), until + 200 * UNIT + longest)
+    found: list[Any] = [Counter() for _ in queries]
     for kind, batch in run.batches:
         assert kind == "row"
-        for _, part in sink.aggregation.rows.parted(batch):
-            found += rows_in(pa.Table.from_batches([part]), query)
-    assert found == expected(case, emit)
+        for query, part in live.rows.parted(batch):
+            found[query] += rows_in(pa.Table.from_batches([part]), queries[query])
+    return found
+
+
+@given(workload=workloads(), data=st.data())
+def test_the_aggregates_of_several_queries_are_those_of_each(
+    workload: tuple[list[Query], Shared], data: st.DataObject
+) -> None:
+    queries = [query for query in workload[0] if query.window is not None]
+    share: Any = data.draw(st.sampled_from(["prefix", "none"]))
+    if len(queries) == len(workload[0]) and not isinstance(workload[1], str):
+        share = workload[1]
+    if not queries:
+        return
+    emit: Any = data.draw(st.sampled_from(["trigger", "changes", "new"]))
+    events = data.draw(streams(30, types=("A", "B", "C", "X"), attributes=AGGREGATED_OF))
+    functions = [functions_of(query, {}) for query in queries]
+    sequences, reasons = shareable(queries, functions, "auto")
+    names = [f"pattern {number}" for number in range(len(queries))]
+    plan = plan_sharing(names, sequences, functions, reasons, unknown_rates, share)
+    recorded = ck.events(as_table(events), time="ts", type="kind")
+    for query, rows in zip(queries, aggregated(events, queries, emit, plan, data), strict=True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            alone = ck.aggregate(recorded, query, emit=emit)
+        assert rows == rows_in(alone.to_arrow(), query), str(query)
+
+
+AGGREGATED_OF = ("x", "y", "k", "z", "s")
 
 
 def test_a_bucket_that_would_hold_too_much_is_refused() -> None:

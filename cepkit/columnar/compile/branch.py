@@ -45,13 +45,20 @@ from cepkit.columnar.compile.program import (
     Step,
 )
 from cepkit.columnar.compile.windows import (
+    clock_of_next,
     gapless_clock,
     lower_bounds,
     upper_bounds,
     window_length,
     windows_of,
 )
-from cepkit.pattern.conditions import Expression, attributes_of, variables_of
+from cepkit.pattern.conditions import (
+    NUMBER,
+    NUMBER_BEFORE,
+    Expression,
+    attributes_of,
+    variables_of,
+)
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import Strategy
 from cepkit.plan.nodes import BranchPlan, OrderPlan, TreePlan, Unit, work_of
@@ -100,6 +107,7 @@ def compile_branch(
         single += [r.last for r in repeated if r.last is not None]
     single = single or [next(end for r in repeated for end in r.ends)]
     # Sets with nothing single behind them; what must be absent can follow the owners as well.
+    read = frozenset(name for c in conditions for _, name in attributes_of(c))
     followed = any(not branch.after(variable) & set(single) for variable in listed)
     return Program(
         variables=branch.variables,
@@ -118,8 +126,9 @@ def compile_branch(
         followed=followed,
         window=window_length(branch),
         windows=windows_of(branch),
-        attributes=frozenset(name for c in conditions for _, name in attributes_of(c)),
+        attributes=read - {NUMBER, NUMBER_BEFORE},
         partition_by=branch.partition_by,
+        next_clock=clock_of_next(branch) if NUMBER in read else None,
         constants=tuple(part for part in compiler.parts if not variables_of(part)),
     )
 
@@ -166,6 +175,8 @@ class _Compiler:
             known.append(frozenset((v, None) for v in self._events))
         if self._repeated and gapless_clock(self._branch) and size_of(self._branch) is None:
             known.append(frozenset((v, RUN) for v in positive))
+        following = (r for r in self._repeated.values() if r.run == "next")
+        known += (frozenset((v, RUN) for v in r.images) for r in following)
         classes = classes_of(links, known)
         rest = [part for part in (*parts.single, *parts.members) if part not in links]
         # An equality of members of two sets is known where both are equal to a single event.
@@ -244,6 +255,8 @@ class _Compiler:
             return absence
         if self._branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
             return absence  # its search has loops of its own
+        if variable in self._repeated:
+            variable = self._repeated[variable].first or variable
         if units[absence.after].variables != (variable,) or step.upper != (Bound(variable, 0),):
             return absence
         known = {v for unit in units[: absence.after] for v in unit.variables}
@@ -359,6 +372,13 @@ class _Compiler:
         on_sets = tuple(part for part in due if variables_of(part) & self._repeated.keys())
         due = [part for part in due if part not in on_sets]
         step = self._step(core, variable, self.order, due, numbers)
+        for r in self._repeated.values():
+            # What is before the first member is before the last one, too.
+            step = replace(
+                step,
+                lower=_without(step.lower, r.first, r.last),
+                upper=_without(step.upper, r.last, r.first),
+            )
         counted = any(clock != "time" for _, clock in step.windows)
         apart = tuple(v for v in self._repeated if self._may_coincide(core, v, variable))
         if on_sets or apart or (counted and self._repeated):
@@ -408,6 +428,13 @@ class _Compiler:
             return False
         first, second = self._events[x].types, self._events[y].types
         return first is None or second is None or bool(first & second)
+
+
+def _without(bounds: tuple[Bound, ...], end: str | None, other: str | None) -> tuple[Bound, ...]:
+    """Return bounds in time without those on one end of a set, where they are on the other too."""
+    if other not in {bound.variable for bound in bounds}:
+        return bounds
+    return tuple(b for b in bounds if b.variable != end or b.clock != "time")
 
 
 def _with_absences(

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal as Words
 
 from cepkit.pattern.conditions import (
     Aggregate,
@@ -33,6 +34,7 @@ from cepkit.pattern.conditions import (
 )
 from cepkit.pattern.nodes import Event
 from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.numbers import set_of_neighbours
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.rewrite import MIRRORED, replaced
 
@@ -50,6 +52,7 @@ class Repeated:
         maximum: The most; None: any number.
         first: The variable that stands for the first member in stream order, if one is needed.
         last: The same for the last member.
+        run: Whether it takes all that fits between its ends, or all that came side by side.
     """
 
     event: Event
@@ -57,6 +60,7 @@ class Repeated:
     maximum: int | None
     first: str | None = None
     last: str | None = None
+    run: Words["", "first", "next"] = ""
 
     @property
     def variable(self) -> str:
@@ -100,6 +104,9 @@ def repeated_of(
     """
     names = {e.variable for one in (branch, *same) for e in one.positive + one.negated}
     ends = _Ends(branch, same, parts)
+    following = set_of_neighbours(branch.conditions)
+    ends.first |= branch.runs | following
+    ends.last |= branch.runs | following
     repeated = []
     for variable, minimum, maximum in branch.repeated:
         low, high = _bounds(variable, parts, minimum, maximum)
@@ -110,6 +117,7 @@ def repeated_of(
                 high,
                 _new_name(f"first({variable})", names) if variable in ends.first else None,
                 _new_name(f"last({variable})", names) if variable in ends.last else None,
+                "first" if variable in branch.runs else "next" if variable in following else "",
             )
         )
     return tuple(repeated)
@@ -224,7 +232,8 @@ def deal(parts: Iterable[Expression], repeated: Sequence[Repeated]) -> Parts:
             if not set_variables:
                 single += _on_ends(part, each)
             of_members = _of_members(part, repeated)
-            if of_members is not None:
+            # What would not fit is left out of other sets; a run has it, or is none.
+            if of_members is not None and not any(r.run for r in of_members[1]):
                 members.append(of_members[0])
                 single += _on_ends(*of_members)
         elif each:

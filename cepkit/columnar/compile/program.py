@@ -198,6 +198,7 @@ class Program:
         windows: How far apart any two events may be, in each clock that matters.
         attributes: All attributes that conditions read.
         partition_by: The attributes of the partition.
+        next_clock: The clock that NEXT counts in, if there is one.
         constants: Conditions about no variable at all.
     """
 
@@ -219,6 +220,7 @@ class Program:
     windows: Windows
     attributes: frozenset[str]
     partition_by: tuple[str, ...]
+    next_clock: Clock | None
     constants: tuple[Expression, ...]
 
     @cached_property
@@ -240,7 +242,8 @@ class Program:
     def clocks(self) -> frozenset[Clock]:
         """The clocks that anything is counted in."""
         clocks = {clock for step in self.everything for _, clock in step.windows}
-        return frozenset(clocks if self.side_by_side is None else {*clocks, self.side_by_side})
+        clocks |= {clock for clock in (self.side_by_side, self.next_clock) if clock is not None}
+        return frozenset(clocks)
 
     @cached_property
     def cuts_sets_off(self) -> bool:

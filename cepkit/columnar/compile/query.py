@@ -11,7 +11,7 @@ from cepkit.columnar.compile.forest import Leaf, Node, SharedTree, WeakStart, fo
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.compile.weak import weak_start
 from cepkit.pattern.normal_form import Branch, normal_form
-from cepkit.pattern.policies import Strategy
+from cepkit.pattern.policies import AfterMatch, Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.sharing.late import Late
@@ -31,6 +31,7 @@ class CompiledQuery:
         in_turn: Whether an event takes part in one match at most (skip-till-next-match).
         sets: Which sets of Kleene variables make matches.
         trees: The subtrees that programs have in common.
+        after_match: Which of the matches are left; None: all.
         weak: For each program the weaker steps that it may begin with; none where it is empty.
     """
 
@@ -41,6 +42,12 @@ class CompiledQuery:
     sets: Sets = "every"
     trees: tuple[SharedTree, ...] = ()
     weak: tuple[WeakStart | None, ...] = ()
+    after_match: AfterMatch | None = None
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it depends on other matches which ones count."""
+        return self.in_turn or self.after_match is not None
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -75,4 +82,6 @@ def compile_query(
         None if each is None else weak_start(branch, program, each)
         for branch, program, each in zip(branches, programs, late, strict=False)
     )
-    return CompiledQuery(branches, programs, forest, in_turn, sets, weak=weak)
+    return CompiledQuery(
+        branches, programs, forest, in_turn, sets, weak=weak, after_match=query.after_match
+    )

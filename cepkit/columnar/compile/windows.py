@@ -51,6 +51,11 @@ def gapless_clock(branch: Branch) -> Clock | None:
             return None
 
 
+def clock_of_next(branch: Branch) -> Clock:
+    """Return the clock in which what NEXT binds is one after what is before it."""
+    return "place" if branch.partition_by else "arrival"
+
+
 def lower_bounds(
     branch: Branch, variable: str, bound: Sequence[str], windows: Windows
 ) -> tuple[Bound, ...]:

@@ -25,6 +25,7 @@ from cepkit.columnar.join.generated import (
 from cepkit.columnar.kernels.loops import cut, searched_bounds, take
 from cepkit.columnar.slices.binding import band_limits
 from cepkit.columnar.slices.bound import BoundBand, BoundStep, Search, Side, Table
+from cepkit.columnar.slices.by_value import value_ranges
 from cepkit.columnar.slices.candidates import Candidates, Group
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.conditions import Expression
@@ -105,6 +106,7 @@ class Join:
     ) -> Iterator[tuple[int, int, Ints, Ints]]:
         low, high = ranges
         counters.candidates += int(np.maximum(high.astype(np.int64) - low, 0).sum())
+        counters.by_value = counters.by_value or bound.by_value is not None
         loop = self._choose_loop(bound, counters.candidates, partials, size)
         parents, candidates = np.empty(BUFFER, np.int32), np.empty(BUFFER, np.int32)
         done = 0
@@ -187,6 +189,8 @@ class Join:
 
     def ranges(self, bound: BoundStep, partials: Partials, size: int) -> tuple[Ints, Ints]:
         """Return for each partial match where its candidates begin and end."""
+        if bound.by_value is not None:
+            return value_ranges(self._limits(bound.by_value, partials, size))
         low = self._limit(bound, bound.lower, partials, np.maximum)
         high = self._limit(bound, bound.upper, partials, np.minimum)
         if low is None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import uintp
+from numpy import uintp
 
 from cepkit.compiling import compiled
 
@@ -57,9 +57,9 @@ def counting_sort(keys: Ints, starts: Times, order: Ints) -> None:
     cursors = starts.copy()
     for i in range(n):
         if keys[i] >= 0:
-            k = uintp(keys[i])
-            order[uintp(cursors[k])] = i
-            cursors[k] += 1
+            key = uintp(keys[i])
+            order[uintp(cursors[key])] = i
+            cursors[key] += 1
 
 
 @compiled
@@ -154,7 +154,6 @@ def cut(low: Ints, high: Ints, y_ts: Times, found: Ints, x_ts: Times) -> None:
         high[p] = k
 
 
-@compiled
 def take(values: npt.NDArray[Any], at: Ints) -> npt.NDArray[Any]:
     """Return `values[at]`; NumPy would first make 64-bit copies of the indices.
 
@@ -163,6 +162,11 @@ def take(values: npt.NDArray[Any], at: Ints) -> npt.NDArray[Any]:
         at: int32[n].
     """
     out = np.empty(at.size, values.dtype)
+    _take(values, at, out)
+    return out
+
+
+@compiled
+def _take(values: npt.NDArray[Any], at: Ints, out: npt.NDArray[Any]) -> None:
     for i in range(uintp(at.size)):
         out[i] = values[uintp(at[i])]
-    return out

@@ -301,7 +301,7 @@ class Listing:
         least = np.maximum(repeated.minimum - bounds, np.where(bounds, 0, 1)).astype(np.int32)
         lengths = ends - begins
         most = lengths if repeated.maximum is None else (repeated.maximum - bounds).astype(np.int32)
-        if self._whole:
+        if self._whole or repeated.run == "first" or (repeated.run and self._bound.in_order):
             least = np.where(lengths < least, np.int32(MOST_MEMBERS), lengths)
         return Lists(begins, ends, members, least, np.minimum(most, lengths), firsts, lasts)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.lazy import pd
+from cepkit.pattern.nodes import labels_of
 from cepkit.plan.nodes import Plan, Unit, work_of
 from cepkit.printing import Printed, html_output
 from cepkit.tables import html_table, whole
@@ -29,6 +30,8 @@ class ExplainedStep:
         expected_survivors: The same.
         shared_with: The branch whose step did the work of this one as well, from 1; 0: none. Its
             own numbers are those of the slices in which it was not so.
+        by_value: Whether its candidates were looked up in the order of a value, which leaves fewer
+            than a plan expects.
     """
 
     branch: int
@@ -41,6 +44,7 @@ class ExplainedStep:
     expected_candidates: float | None
     expected_survivors: float | None
     shared_with: int = 0
+    by_value: bool = False
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -76,6 +80,7 @@ class Explanation(Printed):
                         None if hoped is None else hoped.candidates,
                         None if hoped is None else hoped.partial_matches,
                         counted.shared_with,
+                        counted.by_value,
                     )
                 )
         return cls(plan, tuple(steps))
@@ -92,9 +97,12 @@ class Explanation(Printed):
         hoped = ["expected"] if planned else []
         head = ["step", "candidates", *hoped, "survivors", *hoped]
         head += [*(["removed by NOT"] if negated else []), "peak rows", "seconds"]
+        statistics = self.plan.statistics
+        query = None if statistics is None else statistics.query
+        labels = {} if query is None else labels_of(query.structure)
         rows = []
         for step in self.steps:
-            name = self._indent(step) + step.variable
+            name = self._indent(step) + labels.get(step.variable, step.variable)
             name = f"{step.branch}: {name}" if several else name
             if step.shared_with and not step.candidates:
                 rows.append([name, f"as in {step.shared_with}", *[""] * (len(head) - 2)])
@@ -141,6 +149,10 @@ class Explanation(Printed):
         statistics = self.plan.statistics
         if statistics is not None and statistics.query is not None:
             lines.append(f"by the statistics of {statistics.basis}")
+        by_value = [step.variable for step in self.steps if step.by_value]
+        if by_value:
+            names = ", ".join(dict.fromkeys(by_value))
+            lines.append(f"candidates for {names}: looked up by value, fewer than expected")
         return lines
 
 

@@ -151,8 +151,9 @@ def _series(column: pa.ChunkedArray) -> pd.Series[Any]:
     if pa.types.is_struct(column.type):
         return pd.Series(_events(column))
     if pa.types.is_list(column.type):
-        return pd.Series(_sets(column))
-    series: pd.Series[Any] = column.to_pandas()
+        events = pa.types.is_struct(column.type.value_type)
+        return pd.Series(_sets(column) if events else column.to_pylist(), dtype=object)
+    series: pd.Series[Any] = column.to_pandas(integer_object_nulls=True)
     return series
 
 

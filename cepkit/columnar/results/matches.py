@@ -16,16 +16,17 @@ from cepkit.columnar.results import expected, shown
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.flat import flat_name
 from cepkit.columnar.results.frames import frame_of
-from cepkit.columnar.results.output import Writer, output_schema
+from cepkit.columnar.results.output import MatchColumns, Writer
 from cepkit.columnar.results.plans import AdaptedExplanation, PlansInForce, explanation_of
+from cepkit.columnar.results.returned import may_lack
 from cepkit.columnar.results.rows import Rows
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.plans import SlicePlans, SliceWork
 from cepkit.lazy import pd
 from cepkit.memory import Expected, Room
-from cepkit.pattern.conditions import ordered_attributes
+from cepkit.pattern.conditions import attributes_of, ordered_attributes
 from cepkit.pattern.evaluation.kind_checks import check_kinds
-from cepkit.pattern.nodes import bound_events_of, events_of, repeated_in
+from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.stream.columns import EventColumns
@@ -81,11 +82,12 @@ class Matches(Rows):
         self._file = stream.source if isinstance(stream.source, Path) else None
         self._time = stream.schema.time
         self._type = stream.schema.type
-        self.variables = tuple(event.variable for event in bound_events_of(query.structure))
-        self._repeated = repeated_in(query.structure)
+        self._rows = MatchColumns.of(query, stream.schema)
+        self.variables, self._repeated = self._rows.variables, self._rows.repeated
         self._compiled = compile_query(query, plan, sets)
         self._programs = self._compiled.programs
-        self._columns = columns or stream.columns(sorted({*self._compiled.attributes, *attributes}))
+        read = {*self._compiled.attributes, *query.computed_from, *attributes}
+        self._columns = columns or stream.columns(sorted(read))
         check_kinds(query, self._columns.kinds)
         self._number: int | None = None
         self._slice_plans = plans
@@ -97,10 +99,8 @@ class Matches(Rows):
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns: a struct for each variable, `match_start` and `match_end`."""
-        return output_schema(
-            self._columns.source.schema, self.variables, self._time, self._repeated
-        )
+        """The columns: a struct for each variable or those of RETURN, match_start, match_end."""
+        return self._rows.schema(self._columns)
 
     @property
     def columns(self) -> EventColumns:
@@ -125,7 +125,9 @@ class Matches(Rows):
         yield from self._blocks(limited=self.limit is not None)
 
     def _batches(self, most: int | None = None) -> Iterator[pa.RecordBatch]:
-        writer = self.writer()
+        return self._written(self.writer(), most)
+
+    def _written(self, writer: Writer, most: int | None) -> Iterator[pa.RecordBatch]:
         left = self._limit(most)
         for program, block in self._blocks(limited=left is not None):
             for batch in writer.batches(block, program.variables):
@@ -145,6 +147,15 @@ class Matches(Rows):
         """Return the flat columns in which values may be missing."""
         source = self._columns.source
         everywhere = set(self.variables).intersection(*(p.variables for p in self._programs))
+        returned = self.query.returned
+        if returned:
+            lacking = {
+                name
+                for result in returned
+                for _, name in attributes_of(result.value)
+                if self._columns.lacks(name)
+            }
+            return frozenset(r.name for r in returned if may_lack(r, lacking, everywhere))
         return frozenset(
             flat_name(variable, name)
             for variable in self.variables
@@ -154,7 +165,7 @@ class Matches(Rows):
 
     def writer(self) -> Writer:
         """Return what turns blocks into rows."""
-        return Writer(self._columns, self.variables, self._time, self._repeated)
+        return Writer(self._columns, self._rows)
 
     def count(self) -> int:
         """Return the number of matches, exactly, without building their rows.
@@ -191,7 +202,8 @@ class Matches(Rows):
         check_range("n", n, 0)
         room = self._room("a table of their events", n)
         room.copies = 3  # beside the frame there are the rows of the table, and the table
-        frame = frame_of(self._batches(n), self.schema, room, nested=True)
+        writer = Writer(self._columns, self._rows.of_events)
+        frame = frame_of(self._written(writer, n), writer.schema, room, nested=True)
         return shown.timeline(frame, self.variables, self._time, self._type)
 
     @typed
@@ -227,6 +239,8 @@ class Matches(Rows):
         Args:
             most: How many are asked for; None: all.
         """
+        if self.query.after_match is not None and self._number is None:
+            return None
         number = self._chosen
         if self._number is not None:
             number = expected.by_count(self._number)
@@ -261,25 +275,28 @@ class Matches(Rows):
 
     def __repr__(self) -> str:
         try:
-            first, *about = self._shown()
-            return shown.to_text(self._title(len(first)), first, *about)
+            first = self._shown()
+            return first.to_text(self._title(len(first.rows)))
         except Exception as error:  # noqa: BLE001 - a repr that raises hides the real problem
             return f"Matches: cannot be shown ({type(error).__name__})"
 
     def _repr_html_(self) -> str:
         try:
-            first, *about = self._shown()
-            return shown.to_html(self._title(len(first)), first, *about)
+            first = self._shown()
+            return first.to_html(self._title(len(first.rows)))
         except Exception as error:  # noqa: BLE001 - as above
             return f"<p>Matches: cannot be shown ({type(error).__name__})</p>"
 
-    def _shown(self) -> tuple[pd.DataFrame, tuple[str, ...], tuple[str, ...]]:
-        """Return the first matches, their variables, and the attributes that tell most."""
+    def _shown(self) -> shown.FirstMatches:
+        """Return the first matches: what RETURN asks for, else the attributes that tell most."""
+        if self.query.returned:
+            return shown.FirstMatches.of_columns(self.head(_SHOWN))
         read = sorted({name for program in self._programs for name in program.columns})
         # Conditions may read what does not go to the output.
         carried = [name for name in read if name in self._columns.source.column_names]
         attributes = tuple(dict.fromkeys((self._time, self._type, *carried)))
-        return self.head(_SHOWN, nested=True), self.variables, attributes
+        frame = self.head(_SHOWN, nested=True)
+        return shown.FirstMatches.of_events(frame, self.variables, attributes)
 
     def _title(self, shown_rows: int) -> str:
         order = "; ".join(map(str, self.plan.branches))

@@ -1,11 +1,14 @@
 """Matches as Arrow rows: a struct column for each variable, and where the match lies in time.
 
-The column of a Kleene variable is a list of structs, its members in stream order.
+The column of a Kleene variable is a list of structs, its members in stream order. A query with
+RETURN has its columns instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import BinaryIO
 
 import numpy as np
@@ -13,32 +16,109 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from cepkit.columnar.results.returned import arrow_type, computed, in_arrow
 from cepkit.columnar.slices.blocks import Block, Members
+from cepkit.errors import PatternError
+from cepkit.pattern.conditions import Aggregate, Attribute
+from cepkit.pattern.nodes import bound_events_of, repeated_in
+from cepkit.pattern.query import RESULT_ENDS, Query, ResultColumn
+from cepkit.pattern.several import PATTERN
 from cepkit.stream.columns import EventColumns
+from cepkit.stream.schema import Schema
 
-START, END = "match_start", "match_end"
+START, END = RESULT_ENDS
 ROWS = 1 << 16
 """Matches of one record batch."""
 
 
-def output_schema(
-    source: pa.Schema, variables: Sequence[str], time: str, repeated: Collection[str] = ()
-) -> pa.Schema:
-    """Return the columns of the matches of a query.
+@dataclass(frozen=True, slots=True)
+class MatchColumns:
+    """The columns of the rows of a query's matches.
 
-    Args:
-        source: The columns of an event.
+    Attributes:
         variables: All variables of the query in pattern order; one that a branch of an OR does
             not have is null there.
-        time: The column of the event time; start and end of a match are two of its values.
         repeated: The Kleene variables among them.
+        stream: Says which column of an event is its time; start and end of a match are two of its
+            values.
+        returned: The columns that RETURN asks for; empty for all columns of the events.
     """
-    event = pa.struct(list(source))
-    # Named as Spark and Parquet name the items of a list.
-    several = pa.list_(pa.field("element", event))
-    fields = [pa.field(v, several if v in repeated else event) for v in variables]
-    moment = source.field(time).type
-    return pa.schema([*fields, pa.field(START, moment), pa.field(END, moment)])
+
+    variables: tuple[str, ...]
+    repeated: frozenset[str]
+    stream: Schema
+    returned: tuple[ResultColumn, ...] = ()
+
+    @classmethod
+    def of(cls, query: Query, stream: Schema) -> MatchColumns:
+        """Return the columns of the matches of a query in a stream."""
+        variables = tuple(event.variable for event in bound_events_of(query.structure))
+        return cls(variables, repeated_in(query.structure), stream, query.returned)
+
+    @property
+    def of_events(self) -> MatchColumns:
+        """Those of the same matches without RETURN."""
+        return replace(self, returned=())
+
+    def schema(self, events: EventColumns) -> pa.Schema:
+        """Return the columns in Arrow.
+
+        Args:
+            events: Those that matches are of; there may be none of them.
+        """
+        source = events.source.schema
+        moment = source.field(self.stream.time).type
+        fields = self._returned(events) if self.returned else self._events(source)
+        return pa.schema([*fields, pa.field(START, moment), pa.field(END, moment)])
+
+    def _events(self, source: pa.Schema) -> list[pa.Field]:
+        event = pa.struct(list(source))
+        return [pa.field(v, self._of_set(v, event)) for v in self.variables]
+
+    def _returned(self, events: EventColumns) -> list[pa.Field]:
+        source = events.source.schema
+        fields = []
+        for result in self.returned:
+            attribute = result.source
+            if attribute is None:
+                kind = arrow_type(result.value, events, self.stream)
+            else:
+                kind = source.field(attribute.name).type
+                if isinstance(result.value, Attribute):
+                    kind = self._of_set(attribute.variable, kind)
+            fields.append(pa.field(result.name, kind))
+        return fields
+
+    def _of_set(self, variable: str, kind: pa.DataType) -> pa.DataType:
+        # Named as Spark and Parquet name the items of a list.
+        return pa.list_(pa.field("element", kind)) if variable in self.repeated else kind
+
+
+def check_alike(schemas: Iterable[pa.Schema]) -> None:
+    """Check that columns of one name can be one column of the matches of several queries.
+
+    Raises:
+        PatternError: Their types differ, or one has the name of the column of the pattern.
+    """
+    known: dict[str, pa.DataType] = {}
+    for field in chain.from_iterable(schemas):
+        kind = known.setdefault(field.name, field.type)
+        if field.name == PATTERN:
+            raise PatternError(
+                f"a column '{PATTERN}' beside that of the pattern's name",
+                hint="another name: RETURN ... AS name",
+            )
+        if kind != field.type and not (_has_events(kind) and _has_events(field.type)):
+            raise PatternError(
+                f"the column '{field.name}' has the type {kind} in one pattern and {field.type}"
+                " in another",
+                expected="one type, to have the matches of all patterns in one table",
+                hint="another name in one of them: RETURN ... AS name",
+            )
+
+
+def _has_events(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_struct(kind.value_type if pa.types.is_list(kind) else kind))
 
 
 def to_parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: BinaryIO) -> int:
@@ -55,25 +135,16 @@ class Writer:
     """Turns blocks of one slice into record batches.
 
     Args:
-        columns: The events that the blocks are about.
-        variables: All variables of the query in pattern order.
-        time: The column of the event time.
-        repeated: The Kleene variables of the query.
+        events: The events that the blocks are about.
+        columns: The columns of the rows.
     """
 
-    def __init__(
-        self,
-        columns: EventColumns,
-        variables: Sequence[str],
-        time: str,
-        repeated: Collection[str] = (),
-    ) -> None:
-        self._columns = columns
+    def __init__(self, events: EventColumns, columns: MatchColumns) -> None:
+        self._events = events
         # Taking rows from one chunk is far cheaper than from many.
-        self._source = columns.source.combine_chunks()
-        self._variables = tuple(variables)
-        self._time = time
-        self.schema = output_schema(columns.source.schema, variables, time, repeated)
+        self._source = events.source.combine_chunks()
+        self._columns = columns
+        self.schema = columns.schema(events)
 
     def batches(self, block: Block, present: Sequence[str]) -> list[pa.RecordBatch]:
         """Return the matches of `block` as record batches of bounded size.
@@ -105,20 +176,58 @@ class Writer:
             START: np.minimum.reduce(extremes[START]),
             END: np.maximum.reduce(extremes[END]),
         }
-        arrays = []
-        for variable in self._variables:
-            if variable in events:
-                arrays.append(self._struct(events[variable]))
-            elif variable in sets:
-                arrays.append(self._list(sets[variable], self.schema.field(variable).type))
-            else:
-                arrays.append(pa.nulls(len(ends[START]), self.schema.field(variable).type))
-        arrays += [self._take(self._time, self._at(ends[name])) for name in (START, END)]
+        size = len(ends[START])
+        if self._columns.returned:
+            arrays = [
+                self._returned(result, events, sets, size) for result in self._columns.returned
+            ]
+        else:
+            arrays = [
+                self._bound(variable, events, sets, size) for variable in self._columns.variables
+            ]
+        time = self._columns.stream.time
+        arrays += [self._take(time, self._at(ends[name])) for name in (START, END)]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
-    def _list(self, members: Members, kind: pa.DataType) -> pa.Array:
-        starts = pa.array(members.starts.astype(np.int32))
-        return pa.ListArray.from_arrays(starts, self._struct(members.rows), type=kind)
+    def _bound(
+        self,
+        variable: str,
+        events: Mapping[str, npt.NDArray[np.integer]],
+        sets: Mapping[str, Members],
+        size: int,
+    ) -> pa.Array:
+        """Return the events that a variable is bound to."""
+        kind = self.schema.field(variable).type
+        if variable in events:
+            return self._struct(events[variable])
+        if variable in sets:
+            return _lists(sets[variable], self._struct(sets[variable].rows), kind)
+        return pa.nulls(size, kind)
+
+    def _returned(
+        self,
+        result: ResultColumn,
+        events: Mapping[str, npt.NDArray[np.integer]],
+        sets: Mapping[str, Members],
+        size: int,
+    ) -> pa.Array:
+        """Return a column that RETURN asks for."""
+        kind, attribute = self.schema.field(result.name).type, result.source
+        if attribute is None:
+            values = computed(result.value, self._events.attributes, events, sets)
+            return in_arrow(values, kind, size)
+        variable, name = attribute.variable, attribute.name
+        if variable in events:
+            return self._take(name, self._at(events[variable]))
+        if variable not in sets:
+            return pa.nulls(size, kind)
+        members = sets[variable]
+        match result.value:
+            case Aggregate(function):
+                rows = members.first if function == "first" else members.last
+                return self._take(name, self._at(rows))
+            case _:
+                return _lists(members, self._take(name, self._at(members.rows)), kind)
 
     def _struct(self, rows: npt.NDArray[np.integer]) -> pa.Array:
         fields = list(self._source.schema)
@@ -129,9 +238,13 @@ class Writer:
 
     def _at(self, rows: npt.NDArray[np.integer]) -> pa.Array:
         """Return where events are in the source."""
-        return pa.array(self._columns.source_rows(rows))
+        return pa.array(self._events.source_rows(rows))
 
     def _take(self, name: str, at: pa.Array) -> pa.Array:
         column = self._source.column(name)
         chunk = column.chunk(0) if column.num_chunks else pa.array([], column.type)
         return chunk.take(at)
+
+
+def _lists(members: Members, values: pa.Array, kind: pa.DataType) -> pa.Array:
+    return pa.ListArray.from_arrays(pa.array(members.starts.astype(np.int32)), values, type=kind)

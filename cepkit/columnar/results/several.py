@@ -17,8 +17,9 @@ from cepkit.columnar.compile.forest import Node, Prefix
 from cepkit.columnar.compile.query import Sets, compile_query
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.results import expected
-from cepkit.columnar.results.flat import flat_name
+from cepkit.columnar.results.flat import flat_schema
 from cepkit.columnar.results.matches import Matches, report
+from cepkit.columnar.results.output import check_alike
 from cepkit.columnar.results.rows import Rows
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.counters import Counters, StepCounters
@@ -27,7 +28,7 @@ from cepkit.errors import PatternError, PlanError, StatisticsError
 from cepkit.lazy import pd
 from cepkit.memory import Expected, Room
 from cepkit.pattern.builder import as_query
-from cepkit.pattern.checks import check_asks_for_matches, check_attributes
+from cepkit.pattern.checks import check_asks_for_matches, check_attributes, check_carried
 from cepkit.pattern.names import name_text
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
@@ -126,6 +127,7 @@ class SeveralResults(ByName[Result]):
         query = as_query(pattern)
         check_attributes(query, self.stream.column_names)
         check_asks_for_matches(query)
+        check_carried(query, self.stream.schema.carried(self.stream.column_names))
         if self.plan is None:
             raise PlanError(
                 "cannot add a query: each query has a plan of its own",
@@ -264,6 +266,7 @@ class SeveralMatches(SeveralResults[Matches]):
     ) -> None:
         super().__init__(stream, queries, *args, **options)
         read = {name for group in self.groups for name in group.query.attributes}
+        read.update(name for query in self.queries for name in query.computed_from)
         columns = stream.columns(sorted(read))
         # Rows are taken from it for each query.
         self._columns = replace(columns, carried=columns.source.combine_chunks())
@@ -323,6 +326,7 @@ class MatchesTogether(Rows):
         self._file = source if isinstance(source, Path) else None
         merged: dict[str, pa.Field] = {}
         ends: list[pa.Field] = []
+        check_alike(matches.schema for matches in several)
         for matches in several:
             *fields, start, end = matches.schema
             ends = [start, end]
@@ -361,12 +365,9 @@ class MatchesTogether(Rows):
     def may_lack(self) -> frozenset[str]:
         """Return the flat columns in which values may be missing."""
         each = list(self._several)
-        partly = {
-            v for one in each for other in each for v in set(one.variables) - set(other.variables)
-        }
-        source = each[0].columns.source.column_names
-        names = (flat_name(variable, name) for variable in partly for name in source)
-        return frozenset(names).union(*(matches.may_lack() for matches in each))
+        columns = [frozenset(flat_schema(one.schema).names) for one in each]
+        partial = frozenset().union(*columns) - frozenset.intersection(*columns)
+        return partial.union(*(matches.may_lack() for matches in each))
 
     def count(self) -> int:
         """Return the number of matches of all queries."""

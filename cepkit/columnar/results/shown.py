@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -111,28 +112,64 @@ def flat(
     return [(v, name) for v in selected for name in shown], rows, len(variables) - len(selected)
 
 
-def to_text(title: str, frame: pd.DataFrame, variables: Sequence[str], shown: Sequence[str]) -> str:
-    """Return matches as a table for a terminal."""
-    names, rows, more = flat(frame, variables, shown)
-    table = text_table(_head(names), map(_cells, rows), left=0)
-    return "\n".join([cut(title, 300), table, *_told(rows, more)])
+@dataclass(frozen=True, slots=True)
+class FirstMatches:
+    """The first matches as a table.
+
+    Attributes:
+        head: The names of its columns.
+        rows: What the matches have there.
+        more: How many variables are left out.
+    """
+
+    head: list[str]
+    rows: list[list[object]]
+    more: int = 0
+
+    @classmethod
+    def of_events(
+        cls, frame: pd.DataFrame, variables: Sequence[str], attributes: Iterable[str]
+    ) -> FirstMatches:
+        """Return some attributes of the events of matches; as for `flat`."""
+        names, rows, more = flat(frame, variables, attributes)
+        return cls([f"{cut(variable, 16)}.{cut(name, 24)}" for variable, name in names], rows, more)
+
+    @classmethod
+    def of_columns(cls, frame: pd.DataFrame) -> FirstMatches:
+        """Return the columns that RETURN asks for."""
+        shown = frame.iloc[:, :_COLUMNS]
+        rows = [
+            [_plain(value) for value in row] for row in shown.itertuples(index=False, name=None)
+        ]
+        return cls([cut(name, 40) for name in shown], rows)
+
+    def to_text(self, title: str) -> str:
+        """Return them as a table for a terminal."""
+        table = text_table(self.head, map(_cells, self.rows), left=0)
+        return "\n".join([cut(title, 300), table, *_told(self.rows, self.more)])
+
+    def to_html(self, title: str) -> str:
+        """Return them as a table for a notebook, everything escaped, at most 20 kB."""
+        head = "".join(f"<th>{html_text(name)}</th>" for name in self.head)
+        above = f"<p>{html_text(cut(title, 300))}</p><table><thead><tr>{head}</tr></thead><tbody>"
+        told = "".join(f"<p>{line}</p>" for line in _told(self.rows, self.more))
+        below = f"</tbody></table>{told}"
+        lines, room = [], _BYTES - len(html_output(above, below).encode())
+        for row in self.rows:
+            cells = (f"<td{_aligned(v)}>{html_text(value_text(v))}</td>" for v in row)
+            lines.append(f"<tr>{''.join(cells)}</tr>")
+            room -= len(lines[-1].encode())
+            if room < 0:
+                lines.pop()
+                break
+        return html_output(above, *lines, below)
 
 
-def to_html(title: str, frame: pd.DataFrame, variables: Sequence[str], shown: Sequence[str]) -> str:
-    """Return matches as a table for a notebook, everything escaped, at most 20 kB."""
-    names, rows, more = flat(frame, variables, shown)
-    head = "".join(f"<th>{html_text(name)}</th>" for name in _head(names))
-    above = f"<p>{html_text(cut(title, 300))}</p><table><thead><tr>{head}</tr></thead><tbody>"
-    below = f"</tbody></table>{''.join(f'<p>{line}</p>' for line in _told(rows, more))}"
-    lines, room = [], _BYTES - len(html_output(above, below).encode())
-    for row in rows:
-        cells = (f"<td{_aligned(v)}>{html_text(value_text(v))}</td>" for v in row)
-        lines.append(f"<tr>{''.join(cells)}</tr>")
-        room -= len(lines[-1].encode())
-        if room < 0:
-            lines.pop()
-            break
-    return html_output(above, *lines, below)
+def _plain(value: object) -> object:
+    """Return a value of a DataFrame as one of Python's; None where it is missing."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return None if value is pd.NaT or value is pd.NA else value
 
 
 def value_text(value: object, width: int = _WIDTH) -> str:
@@ -221,10 +258,6 @@ def _moments(values: Sequence[Any], name: str) -> pd.Series[Any]:
         return pd.to_datetime(column)
     except (ValueError, TypeError, OverflowError) as error:
         raise StreamError(f"the column '{name}' holds no times that can be shown") from error
-
-
-def _head(names: Sequence[tuple[str, str]]) -> list[str]:
-    return [f"{cut(variable, 16)}.{cut(name, 24)}" for variable, name in names]
 
 
 def _cells(row: Sequence[object]) -> list[str]:

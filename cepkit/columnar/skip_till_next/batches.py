@@ -182,7 +182,7 @@ class Batches:
         free[until - begin :] = False
         owned = Owned(since=int(ts[first]), free=free)
         arrival = None if self._arrival is None else self._arrival[begin:ahead]
-        bound = bind(program, part, owned)
+        bound = bind(program, part, owned, in_time=True)
         for offers in Run(bound, self._counters[number]).offers(tries, arrival):
             yield begin, offers
 

@@ -189,7 +189,7 @@ class _Searcher:
         owned = Owned(
             since=None if first == 0 else int(ts[first]), until=None if end == n else int(ts[end])
         )
-        return [bind(program, part, owned) for _, program in self._searches]
+        return [bind(program, part, owned, in_time=True) for _, program in self._searches]
 
     def taken(
         self,

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import uintp
+from numpy import uintp
 
 from cepkit.columnar.skip_till_next.records import (
     Counts,

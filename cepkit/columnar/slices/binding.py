@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,7 @@ from cepkit.columnar.slices.bound import (
     Subtree,
     Table,
 )
+from cepkit.columnar.slices.by_value import ValueOrder, value_order
 from cepkit.columnar.slices.candidates import (
     EVERYTHING,
     Candidates,
@@ -45,11 +47,15 @@ from cepkit.columnar.slices.candidates import (
 )
 from cepkit.columnar.slices.clocks import came_in_order, numbered, owners_of
 from cepkit.pattern.conditions import (
+    Arithmetic,
+    Attribute,
     Comparison,
     ComparisonOperator,
     Expression,
+    Literal,
     variables_of,
 )
+from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.columns import truth, value
 from cepkit.pattern.evaluation.exactness import as_exact_floats, stays_exact
 from cepkit.pattern.evaluation.operations import common_codes
@@ -97,6 +103,8 @@ def bind(
     columns: EventColumns,
     owned: Owned = EVERYTHING,
     scan: Scan | None = None,
+    *,
+    in_time: bool = False,
 ) -> BoundProgram:
     """Return `program` bound to `columns`.
 
@@ -105,6 +113,7 @@ def bind(
         columns: The events of the slice.
         owned: The matches that are wanted.
         scan: What other programs have looked up in `columns`; what is found is added.
+        in_time: Whether candidates must be in the order of time, or of a key and time.
 
     Raises:
         PatternError: A condition does not fit the kinds of the columns.
@@ -117,7 +126,8 @@ def bind(
     possible = all(length >= 0 for length, _ in program.windows) and all(
         truth(condition, candidates[program.bound[0]].read, 1)[0] for condition in program.constants
     )
-    binder = Binder(program, columns, candidates, key_counts, scan)
+    in_time |= bool(program.sets)  # lists of members are stretches of time
+    binder = Binder(program, columns, candidates, key_counts, scan, in_time=in_time)
     steps = binder.bind_all(program.steps, program.absences)
     sets = tuple(
         binder.bind(one.step, [v for v in program.bound if v not in one.shared])
@@ -162,11 +172,16 @@ class Binder:
         candidates: Mapping[str, Candidates],
         key_counts: tuple[int, ...],
         scan: Scan,
+        *,
+        in_time: bool,
     ) -> None:
         self._scan = scan
+        self._in_time = in_time
         self._candidates = candidates
         self._key_counts = key_counts
         self._since = int(columns.ts[0]) if len(columns) else 0
+        self._columns = columns
+        self._times: dict[str, bool] = {}
         # Inside a partition arrival numbers ascend with time, across partitions they do not.
         partitions = (
             number
@@ -197,7 +212,8 @@ class Binder:
                     for absence in absences
                     if absence.ends and absence.after == number
                 )
-                bound.append(replace(self.bind(step, outside), ends=ends))
+                by_value = not ends and not self._in_time
+                bound.append(replace(self.bind(step, outside, by_value=by_value), ends=ends))
         return tuple(bound)
 
     def absences(
@@ -206,7 +222,7 @@ class Binder:
         """Return for each step what is looked for after it."""
         return tuple(
             tuple(
-                self.bind(absence.step, _bound(steps, number))
+                self.bind(absence.step, _bound(steps, number), by_value=not self._in_time)
                 for absence in absences
                 if absence.after == number and not absence.ends
             )
@@ -301,8 +317,12 @@ class Binder:
                 bands[same] = BoundBand(column, (*sides, side))
         return residuals
 
-    def bind(self, step: Step, bound: Sequence[str]) -> BoundStep:
-        """Return `step` bound, the variables in `bound` being so before it."""
+    def bind(self, step: Step, bound: Sequence[str], *, by_value: bool = False) -> BoundStep:
+        """Return `step` bound, the variables in `bound` being so before it.
+
+        Args:
+            by_value: Whether its candidates may be in the order of a value.
+        """
         new = self._candidates[step.variable]
         partners = {
             number: next(v for v in bound if number in self._candidates[v].keys)
@@ -318,12 +338,64 @@ class Binder:
             for length, clock in step.windows:
                 if clock != "time":
                     bands[clock] = self._arrival_band(new.clock(clock), bound, length, clock)
-        residuals = self._value_bands(step, new, bands)
+        bounded = self._bounded(step)
+        residuals = self._value_bands(bounded, new, bands)
+        if by_value and key is None and bound:
+            order = value_order(bounded, new, self._candidates, bands, residuals)
+            if order is not None:
+                return self._by_value(step, bounded, new, order, bands, residuals)
         low, high = (
             self._limits(self._usable(limits), end, new, partners)
-            for end, limits in enumerate((step.lower, step.upper))
+            for end, limits in enumerate((bounded.lower, bounded.upper))
         )
         return BoundStep(step, new, low, high, tuple(bands.values()), tuple(residuals))
+
+    def _bounded(self, step: Step) -> Step:
+        """Return a step with bands between the times of two events as bounds of its range."""
+        lower, upper, rest = list(step.lower), list(step.upper), []
+        for band in step.bands:
+            limit = _shifted(band)
+            if limit is None or not all(map(self._is_time, (limit.own, limit.other.name))):
+                rest.append(band)
+                continue
+            name = limit.other.variable
+            if band.operator in (">", ">=", "="):
+                lower.append(Bound(name, limit.delta + (band.operator == ">")))
+            if band.operator in ("<", "<=", "="):
+                upper.append(Bound(name, limit.delta + (band.operator != "<")))
+        if len(rest) == len(step.bands):
+            return step
+        return replace(step, lower=tuple(lower), upper=tuple(upper), bands=tuple(rest))
+
+    def _is_time(self, name: str) -> bool:
+        """Return whether an attribute is the time of its event."""
+        if name not in self._times:
+            column = self._columns.attributes[name]
+            same = column.kind == "timestamp" and np.array_equal(column.values, self._columns.ts)
+            self._times[name] = bool(same)
+        return self._times[name]
+
+    def _by_value(
+        self,
+        step: Step,
+        scope: Step,
+        new: Candidates,
+        order: ValueOrder,
+        bands: dict[object, BoundBand],
+        residuals: list[Expression],
+    ) -> BoundStep:
+        """Return a step whose candidates are in the order of a value, bounds as bands."""
+        new.sort_by_value(order.order)
+        others = {
+            name: BoundBand(band.column[order.order], band.sides)
+            for name, band in bands.items()
+            if name != order.exact
+        }
+        for clock in dict.fromkeys(b.clock for b in self._usable((*scope.lower, *scope.upper))):
+            others["bounds", clock] = self._scope_band(new.clock(clock), scope, clock)
+        return BoundStep(
+            step, new, (), (), tuple(others.values()), tuple(residuals), by_value=order.band
+        )
 
     def _arrival_band(
         self, own: Times, bound: Sequence[str], length: int, clock: Clock
@@ -396,6 +468,36 @@ def _bind_band(
         return None
     least, most = band_limits(band.operator, _spread(limit, x))
     return (band.own, id(own.dictionary)), _spread(column, new), Side(variable, least, most, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """Of a band `own operator other + delta`: an attribute of the new event, one of a bound one."""
+
+    own: str
+    other: Attribute
+    delta: int
+
+
+def _shifted(band: Band) -> _Limit | None:
+    """Return a band between two attributes that are a duration apart; None: it is no such band."""
+    own, own_delta = _with_delta(band.own)
+    other, other_delta = _with_delta(band.other)
+    if own is None or other is None:
+        return None
+    return _Limit(own.name, other, other_delta - own_delta)
+
+
+def _with_delta(expression: Expression) -> tuple[Attribute | None, int]:
+    match expression:
+        case Attribute():
+            return expression, 0
+        case Arithmetic("+", Attribute() as time, Literal(timedelta() as duration)):
+            return time, in_microseconds(duration)
+        case Arithmetic("-", Attribute() as time, Literal(timedelta() as duration)):
+            return time, -in_microseconds(duration)
+        case _:
+            return None, 0
 
 
 def _spread(values: Floats, candidates: Candidates | Group) -> Floats:

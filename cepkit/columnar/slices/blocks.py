@@ -119,7 +119,8 @@ class SetBlock:
 
     def events(self, variable: str) -> npt.NDArray[np.integer]:
         """Return for each match the row of the event that `variable` is bound to."""
-        return self._rows[variable].astype(np.int64) + self._shift
+        rows = self._rows[variable].astype(np.int64, copy=False)
+        return rows + self._shift if self._shift else rows
 
     def members(self, variable: str) -> Members | None:
         """Return for each match the rows of the members of `variable`; None: it is no set."""
@@ -133,15 +134,17 @@ class SetBlock:
         rows = {v: events[at] for v, events in self._rows.items()}
         return SetBlock(len(at), rows, {v: m.take(at) for v, m in self._members.items()})
 
-    def followed_by(self, other: SetBlock) -> SetBlock:
-        """Return the matches of both, those of `other` behind."""
-        rows = {v: np.concatenate((events, other._rows[v])) for v, events in self._rows.items()}
+    def followed_by(self, *others: SetBlock) -> SetBlock:
+        """Return the matches of this block and of others behind it."""
+        blocks = (self, *others)
+        rows = {v: np.concatenate([each.events(v) for each in blocks]) for v in self._rows}
         members = {}
-        for variable, own in self._members.items():
-            more = other._members[variable]
-            starts = np.concatenate((own.starts, own.starts[-1] + more.starts[1:]))
-            members[variable] = Members(starts, np.concatenate((own.rows, more.rows)))
-        return SetBlock(self.size + other.size, rows, members)
+        for variable in self._members:
+            sets = [m for each in blocks if (m := each.members(variable)) is not None]
+            sizes = np.concatenate([each.sizes for each in sets])
+            starts = np.concatenate(([0], np.cumsum(sizes)))
+            members[variable] = Members(starts, np.concatenate([each.rows for each in sets]))
+        return SetBlock(sum(each.size for each in blocks), rows, members)
 
     def shifted(self, rows: int) -> SetBlock:
         """Return the block as of a stream in which the slice begins at `rows`."""

@@ -74,6 +74,8 @@ class BoundStep:
         bands: Compared in the inner loop.
         residuals: Residual predicates, checked on what the inner loop lets through.
         ends: Events that must not come before the new one: its range ends with the first of each.
+        by_value: Where the candidates are in the order of a value: these, and what they are
+            compared with. There are no bounds then.
     """
 
     step: AnyStep
@@ -83,6 +85,7 @@ class BoundStep:
     bands: tuple[BoundBand, ...]
     residuals: tuple[Expression, ...]
     ends: tuple[BoundStep, ...] = ()
+    by_value: BoundBand | None = None
 
     def new(self, at: Ints) -> dict[str, Ints]:
         """Return the candidate of each new variable in the rows of some candidates."""

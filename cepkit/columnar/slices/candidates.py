@@ -48,6 +48,10 @@ EVERYTHING = Owned()
 """All matches."""
 
 
+BY_VALUE = -1
+"""Stands for a class where the order is by a value: nothing can be looked up by time then."""
+
+
 class Ordered:
     """Things that are looked up by time, or by a key and time.
 
@@ -55,7 +59,8 @@ class Ordered:
         numbers: Its arrival numbers, in the stream and in its partition, where a window counts in
             them.
         keys: For each equality class the code of each.
-        key_class: The class that the order is by, None for the order of time.
+        key_class: The class that the order is by, None for the order of time, `BY_VALUE` for that
+            of a value.
         starts: Where each key of that class begins.
     """
 
@@ -78,6 +83,11 @@ class Ordered:
         self.ts = self.ts[order]
         self.numbers = {clock: numbers[order] for clock, numbers in self.numbers.items()}
         self.keys = {number: codes[order] for number, codes in self.keys.items()}
+
+    def sort_by_value(self, order: npt.NDArray[np.intp]) -> None:
+        """Bring them into the order of a value."""
+        self.keep(order)
+        self.key_class = BY_VALUE
 
     def sort_by_key(self, number: int, key_count: int) -> None:
         """Bring them into the order of (key, time)."""
@@ -364,7 +374,7 @@ def _assign_runs(
     Returns:
         How many stretches there are.
     """
-    clock = program.side_by_side
+    clock = program.next_clock if program.side_by_side is None else program.side_by_side
     assert clock is not None
     variables = [variable for variable, _ in members]
     rows = np.unique(np.concatenate([candidates[v].rows for v in variables]))

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from cepkit.columnar.compile.program import Clock, Program
 from cepkit.columnar.kernels.loops import counting_sort
 from cepkit.pattern.keys import partition_keys
+from cepkit.pattern.numbers import with_numbers_as_attributes
 from cepkit.stream.columns import EventColumns
 
 Times = npt.NDArray[np.int64]
@@ -23,7 +24,10 @@ def numbered(program: Program, columns: EventColumns) -> EventColumns:
         program: Says which; those that the events have already are left as they are.
         columns: The whole stream, or some of its events that have them.
     """
-    return with_numbers(columns, program.clocks, program.partition_by)
+    columns = with_numbers(columns, program.clocks, program.partition_by)
+    if program.next_clock is None:
+        return columns
+    return with_numbers_as_attributes(columns, readings(columns, program.next_clock))
 
 
 def with_numbers(

@@ -23,6 +23,7 @@ class StepCounters:
         seconds: Time spent in the step, without the steps after it.
         shared_with: The number of the branch, from 1, whose step did this one's work as well; 0:
             it did its own. A step may be shared in some slices and not in others.
+        by_value: Whether it looked candidates up in the order of a value, in some slice.
     """
 
     variable: str
@@ -32,6 +33,7 @@ class StepCounters:
     peak_rows: int = 0
     seconds: float = 0.0
     shared_with: int = 0
+    by_value: bool = False
 
     def add(self, other: StepCounters) -> None:
         """Add the work of the same step on another slice."""
@@ -41,6 +43,7 @@ class StepCounters:
         self.peak_rows = max(self.peak_rows, other.peak_rows)
         self.seconds += other.seconds
         self.shared_with = self.shared_with or other.shared_with
+        self.by_value = self.by_value or other.by_value
 
 
 Counters: TypeAlias = tuple[tuple[StepCounters, ...], ...]

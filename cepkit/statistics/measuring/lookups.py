@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from cepkit.components import components
 from cepkit.pattern.keys import dense_keys
@@ -199,8 +198,9 @@ class Scope:
         """Return the events of drawn pairs, one of each of `most` equal parts; all if no more."""
         ends = np.cumsum(self.widths)
         size = int(ends[-1]) if len(ends) else 0
-        numbers: npt.NDArray[np.int64] = np.arange(size)
-        if size > most:
+        if size <= most:
+            numbers = np.arange(size, dtype=np.int64)
+        else:
             places = (np.arange(most) + rng.random(most)) * (size / most)
             numbers = np.minimum(places.astype(np.int64), size - 1)
         which = np.searchsorted(ends, numbers, side="right")

@@ -41,7 +41,7 @@ _KEYED = 20_000
 
 
 def estimate_by_slices(
-    columns: EventColumns, query: Query, *, seed: int = 0, size: int = SIZE
+    columns: EventColumns, query: Query, *, seed: int = 0, size: int = SIZE, joins: bool = True
 ) -> Statistics:
     """Measure what plans need on slices of a stream in memory; on all of it where it is short.
 
@@ -50,6 +50,7 @@ def estimate_by_slices(
         query: The pattern. Without a window in time everything is measured.
         seed: Of the choice of slices, and of the draws.
         size: How many events the slices have together, about, and more where windows are long.
+        joins: Whether to sample joins, which takes longer than all else.
 
     Raises:
         PatternError: A condition compares what cannot be compared.
@@ -58,15 +59,17 @@ def estimate_by_slices(
     counts = count_types(columns)
     slices = _Slices.of(columns, query, seed, size)
     if slices is None:
-        return estimate(columns, query, seed=seed, details=False)
+        return estimate(columns, query, seed=seed, details=False, joins=joins)
     if not slices.has_all_types(query, counts.by_type):
         slices = _Slices.of(columns, query, seed, _LONGER * size) or slices
     counts = replace(counts, same_key=_same_key(columns, query))
     tallies = tally_slice(slices.columns, query, seed=seed)
     statistics = combine(query, counts, [tallies], partial=True)
+    statistics = replace(statistics, measured_events=slices.events)
+    if not joins:
+        return statistics
     part = Part(slices.owned, slices.share, _sizes(slices.columns, query, counts.by_type))
-    joins = joins_of(slices.columns, query, statistics, seed, part)
-    return replace(statistics, joins=joins, measured_events=slices.events)
+    return replace(statistics, joins=joins_of(slices.columns, query, statistics, seed, part))
 
 
 @dataclass(frozen=True, slots=True)

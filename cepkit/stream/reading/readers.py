@@ -14,19 +14,22 @@ import os
 import stat
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
-import pyarrow.dataset as pa_dataset
 import pyarrow.parquet as pa_parquet
 
 from cepkit.errors import StreamError
 from cepkit.stream.paths import cannot_read, check_file, shown, status_of
 from cepkit.stream.reading.arrow import is_text
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as pa_dataset
 
 Format = Literal["csv", "parquet"]
 
@@ -56,7 +59,7 @@ def column_names(path: Path) -> tuple[str, ...]:
         StreamError: There is no such file, or it is not what its suffix says.
     """
     data = data_at(path)
-    return _csv_names(data.files[0]) if data.format == "csv" else tuple(_parquet(data).schema.names)
+    return _csv_names(data.files[0]) if data.format == "csv" else tuple(_schema(data).names)
 
 
 def read_table(
@@ -76,39 +79,66 @@ def read_table(
     data = data_at(path)
     if data.format == "csv":
         return _read_csv_files(data, list(columns), limit)
-    dataset = _parquet(data)
-    if coded and (texts := [n for n in columns if is_text(dataset.schema.field(n).type)]):
-        dataset = _parquet(data, texts)
+    schema = _schema(data)
+    texts = [name for name in columns if coded and is_text(schema.field(name).type)]
     try:
         if limit is not None:
-            return _beginning(dataset, data, list(columns), limit)
-        return dataset.to_table(columns=list(columns))
+            wanted = pa.schema([schema.field(name) for name in columns])
+            return _beginning(data, wanted, limit)
+        # A name could mean several columns, which a dataset refuses.
+        plain = len({*schema.names}) == len(schema) and not any("." in n for n in schema.names)
+        if data.one_file and plain:
+            return _read_file(data, list(columns), texts)
+        return _dataset(data, texts).to_table(columns=list(columns))
     except (pa.ArrowException, OSError) as error:
         raise _broken(path, error) from error
 
 
-def _beginning(dataset: pa_dataset.Dataset, data: Data, columns: list[str], limit: int) -> pa.Table:
+def _read_file(data: Data, columns: list[str], texts: list[str]) -> pa.Table:
+    """Return columns of one Parquet file, without a dataset, for which Arrow imports pandas."""
+    metadata = _metadata(data)
+
+    def part(group: int) -> pa.Table:
+        with pa_parquet.ParquetFile(
+            data.path, metadata=metadata, read_dictionary=texts, pre_buffer=False
+        ) as file:
+            return file.read_row_group(group, columns, use_threads=False).select(columns)
+
+    groups = range(metadata.num_row_groups)
+    if len(groups) == 1:
+        return part(0)
+    if not groups:
+        return pa.Table.from_batches([], _schema(data)).select(columns)
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        return pa.concat_tables(threads.map(part, groups))
+
+
+def _beginning(data: Data, wanted: pa.Schema, limit: int) -> pa.Table:
     """Return the first rows of Parquet files.
 
     A dataset decodes a whole row group for them, which a file does not.
     """
-    wanted = pa.schema([dataset.schema.field(name) for name in columns])
     if not limit:
-        return wanted.empty_table()
+        return pa.Table.from_batches([], wanted)
+    columns = wanted.names
     with pa_parquet.ParquetFile(data.files[0]) as file:
         stored = file.schema_arrow
         here = all(stored.get_field_index(f.name) >= 0 for f in wanted)
-        if here and stored.empty_table().select(columns).schema.equals(wanted):
+        if here and pa.schema([stored.field(name) for name in columns]).equals(wanted):
             batch = next(file.iter_batches(limit, columns=columns, use_threads=False), None)
             if batch is not None and (len(batch) == limit or len(data.files) == 1):
                 return pa.Table.from_batches([batch]).select(columns)
-    return dataset.head(limit, columns=columns)
+    return _dataset(data).head(limit, columns=columns)
 
 
 def row_count(path: Path) -> int | None:
     """Return the number of a file's rows where the file says it (Parquet), else None."""
     data = data_at(path)
-    return int(_parquet(data).count_rows()) if data.format == "parquet" else None
+    if data.format != "parquet":
+        return None
+    return int(_metadata(data).num_rows if data.one_file else _dataset(data).count_rows())
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +153,11 @@ class Data:
     path: Path
     format: Format
     files: tuple[Path, ...]
+
+    @property
+    def one_file(self) -> bool:
+        """Whether the path is a file, not a folder, whose names may say more."""
+        return self.files == (self.path,)
 
 
 def data_at(path: Path) -> Data:
@@ -202,8 +237,20 @@ def _broken(path: Path, error: BaseException) -> StreamError:
     return StreamError(f"{shown(path)} cannot be read: {str(error).splitlines()[0]}")
 
 
-def _parquet(data: Data, coded: Sequence[str] = ()) -> pa_dataset.Dataset:
-    try:
+def _schema(data: Data) -> pa.Schema:
+    """Return the columns of Parquet files."""
+    return _metadata(data).schema.to_arrow_schema() if data.one_file else _dataset(data).schema
+
+
+def _metadata(data: Data) -> pa_parquet.FileMetaData:
+    with _opening(data):
+        return pa_parquet.read_metadata(data.path)
+
+
+def _dataset(data: Data, coded: Sequence[str] = ()) -> pa_dataset.Dataset:
+    import pyarrow.dataset as pa_dataset
+
+    with _opening(data):
         return pa_dataset.dataset(
             list(map(str, data.files)),
             format=pa_dataset.ParquetFileFormat(
@@ -216,6 +263,13 @@ def _parquet(data: Data, coded: Sequence[str] = ()) -> pa_dataset.Dataset:
             partitioning="hive",
             partition_base_dir=str(data.path) if data.path.is_dir() else None,
         )
+
+
+@contextmanager
+def _opening(data: Data) -> Iterator[None]:
+    """Say clearly what hinders the opening of Parquet files."""
+    try:
+        yield
     except PermissionError as error:
         raise cannot_read(data.path, error, StreamError) from None
     except (pa.ArrowException, OSError) as error:

@@ -7,7 +7,8 @@ types of the columns are asked here; the rows stay there.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -99,13 +100,15 @@ def _of_rows(rows: Sequence[dict[Any, Any]]) -> pa.Table:
     """
     columns = {}
     for name in dict.fromkeys(name for row in rows for name in row):
+        values = [row.get(name) for row in rows]
         try:
-            columns[str(name)] = pa.array([row.get(name) for row in rows])
+            columns[str(name)] = pa.array(values)
         except _UNREADABLE as error:
             raise StreamError(
                 f"the values of '{name}' cannot be read: {error}",
                 expected="values of one type under each name",
             ) from error
+        _refuse_mixed_zones(columns[str(name)].type, values, name)
     return pa.table(columns)
 
 
@@ -153,9 +156,35 @@ def from_pandas(rows: Any) -> pa.Table:
             rows = rows.copy(deep=False)
             rows.isetitem(place, rows.iloc[:, place].sparse.to_dense())
     try:
-        return pa.Table.from_pandas(rows, preserve_index=False).replace_schema_metadata(None)
+        table = pa.Table.from_pandas(rows, preserve_index=False).replace_schema_metadata(None)
     except _UNREADABLE as error:
         raise _unreadable(rows, error) from error
+    for place, kind in enumerate(table.schema.types):
+        if str(rows.dtypes.iloc[place]) == "object":
+            _refuse_mixed_zones(kind, rows.iloc[:, place], rows.columns[place])
+    return table
+
+
+def _refuse_mixed_zones(kind: pa.DataType, values: Iterable[Any], name: object) -> None:
+    """Refuse times of which some name a zone: Arrow takes the clocks of the others to be in UTC.
+
+    Raises:
+        StreamError: There are such times.
+    """
+    if not pa.types.is_timestamp(kind):
+        return
+    known: dict[bool, tuple[int, object]] = {}
+    for row, value in enumerate(values):
+        if isinstance(value, datetime) and value == value:  # NaT is unequal to itself
+            known.setdefault(value.tzinfo is not None, (row, value))
+    if len(known) == 2:
+        raise StreamError(
+            f"the column '{name}' holds {known[False][1]} in row {known[False][0]}, which names no"
+            f" time zone, and {known[True][1]} in row {known[True][0]}, which does (rows count from"
+            " 0)",
+            expected="times that all name a zone, or none",
+            hint="give the others the zone of their clock: time.replace(tzinfo=...)",
+        )
 
 
 def _unreadable(rows: Any, error: Exception) -> StreamError:

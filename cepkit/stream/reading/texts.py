@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepkit.errors import StreamError
-from cepkit.stream.reading.arrow import ArrowColumn, described, filled, is_text, single
+from cepkit.stream.reading.arrow import ArrowColumn, described, filled, is_text, raw, single
 
 Codes = npt.NDArray[np.int32]
 Texts = npt.NDArray[np.object_]
@@ -96,8 +96,10 @@ def _distinct(column: ArrowColumn) -> tuple[Codes, pa.Array]:
 
 
 def _sorted(codes: Codes, values: pa.Array, *, distinct: bool) -> tuple[Codes, Texts]:
-    order = pc.array_sort_indices(values).to_numpy()
-    texts: Texts = values.take(pa.array(order)).to_numpy(zero_copy_only=False).astype(object)
+    places = pc.array_sort_indices(values)
+    order = raw(places, np.uint64)
+    texts = np.empty(len(order), dtype=object)
+    texts[:] = values.take(places).to_pylist()
     rank = np.arange(len(order), dtype=np.int32)
     if not distinct:
         present = len(texts) - values.null_count  # nulls were sorted to the end

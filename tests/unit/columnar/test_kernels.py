@@ -89,8 +89,11 @@ def test_keyed_and_searched_bounds(data: st.DataObject, delta: int) -> None:
 
 def test_take() -> None:
     values, at = np.array([1.5, 2.5, 3.5]), np.array([2, 0], dtype=np.int32)
-    for take in both(loops.take):
-        assert take(values, at).tolist() == [3.5, 1.5]
+    assert loops.take(values, at).tolist() == [3.5, 1.5]
+    for take in both(loops._take):
+        out = np.zeros(2)
+        take(values, at, out)
+        assert out.tolist() == [3.5, 1.5]
 
 
 def ranges_and_bands(draw: Any, bands: int) -> tuple[Any, Any, list[Any], list[tuple[int, int]]]:

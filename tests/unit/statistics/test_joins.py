@@ -19,6 +19,7 @@ from cepkit.pattern.normal_form import normal_form
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.statistics.measuring.estimate import estimate
 from cepkit.statistics.measuring.joins import JoinSampling, joined_variables
+from cepkit.statistics.measuring.lookups import Scope
 from cepkit.statistics.slice_events import Events
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.stream import Stream
@@ -176,3 +177,11 @@ def test_moved_selectivities_keep_equal_keys_as_far_as_they_can_be() -> None:
     equal = known.equalities[frozenset("ab")].in_window.share
     assert known.moved(selectivities={("a", "b"): equal / 3}).equalities == known.equalities
     assert not known.moved(selectivities={("a", "b"): min(1.0, equal * 2)}).equalities
+
+
+def test_pairs_are_drawn_without_being_listed() -> None:
+    many = 10**12
+    rows = np.broadcast_to(np.int64(7), many)
+    scope = Scope("b", {"a": np.array([3])}, rows, np.array([0]), np.array([many]))
+    drawn = scope.draw(np.random.default_rng(1), 5)
+    assert {v: drawn[v].tolist() for v in drawn} == {"a": [3] * 5, "b": [7] * 5}

@@ -307,13 +307,13 @@ def test_prints_tables():
     )
     assert lines[8:16] == [
         "",
-        "variable  events/s  pass own conditions  left/s",
-        "a                5                  0.5     2.5",
-        "b              2.5                    1     2.5",
-        "c                0                    1       0",
+        "variable  events/s  share that passes its conditions  left, events/s",
+        "a                5                               0.5             2.5",
+        "b              2.5                                 1             2.5",
+        "c                0                                 1               0",
         "",
-        "conditions between  selectivity     95 % interval  sampled",
-        "a, b                       0.25  0.2416 to 0.2586   10,000",
+        "conditions between  selectivity (share)     95 % interval  sampled pairs",
+        "a, b                               0.25  0.2416 to 0.2586         10,000",
     ]
     below = [" ".join(line.split()) for line in lines[16:]]
     assert "a, b 0.5 0.4804 to 0.5196 0.3" in below

@@ -152,3 +152,28 @@ def test_where_much_work_is_expected_more_is_measured():
     assert once.measured_events is not None
     again = plan.statistics.measured_events
     assert again is None or again > 3 * once.measured_events
+
+
+def test_several_patterns_are_measured_on_slices_as_one_is(monkeypatch):
+    stream = ck.events(zipf_events(100_000, seed=1), time="ts", type="type")
+    rules = [
+        f"PATTERN SEQ(T01 a, T02 b, T0{last} c) WHERE a.diff + 2 < b.diff WITHIN {window} ms"
+        for last, window in ((3, 50), (4, 50), (5, 80))
+    ]
+    several = ck.detect(stream, rules)
+    whole = several.plan.statistics
+    for known in (whole, *whole.others):
+        assert known.measured_events is not None
+        assert known.measured_events < 50_000
+    assert several.counts().tolist() == [ck.detect(stream, rule).count() for rule in rules]
+    # A search of some minutes is worth a look at all of it.
+    monkeypatch.setattr("cepkit.api.several.size_worth", lambda seconds, queries: 1 << 20)
+    again = ck.detect(stream, rules)
+    assert again.plan.statistics.measured_events is None
+    assert again.counts().tolist() == several.counts().tolist()
+
+
+def test_more_queries_take_longer_to_measure():
+    assert choose.size_worth(0.1) is None
+    assert choose.size_worth(1.0) == choose.size_worth(2.0, 11)
+    assert choose.size_worth(1e9) == choose.size_worth(1e9, 100)

@@ -4,6 +4,8 @@ import os
 import socket
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as pa_dataset
 import pyarrow.parquet as pa_parquet
@@ -11,7 +13,7 @@ import pytest
 
 from cepkit.errors import StreamError
 from cepkit.stream import events
-from cepkit.stream.reading import readers
+from cepkit.stream.reading import arrow, readers
 
 TEXT = "ts,kind,x\n2024-01-01T00:00:00,B,1\n2024-01-01T00:00:02,A,\n2024-01-01T00:00:01,,3\n"
 
@@ -243,7 +245,8 @@ def test_what_may_not_be_read_is_told(tmp_path, name, monkeypatch):
 
     for module, function in ((readers, "open"), (readers.gzip, "open"), (readers.os, "scandir")):
         monkeypatch.setattr(module, function, refused, raising=False)
-    monkeypatch.setattr(readers.pa_dataset, "dataset", refused)
+    monkeypatch.setattr(readers.pa_parquet, "read_metadata", refused)
+    monkeypatch.setattr("pyarrow.dataset.dataset", refused)
     with pytest.raises(StreamError, match=f"{name}' cannot be read: Permission denied"):
         stream(path)
 
@@ -252,3 +255,37 @@ def test_the_beginning_of_a_file(tmp_path):
     path = write(tmp_path / "x.csv", TEXT)
     assert len(readers.read_table(path, ["ts"], limit=2)) == 2
     assert readers.row_count(path) is None
+
+
+@pytest.mark.parametrize("rows", [0, 1, 7])
+@pytest.mark.parametrize("names", [("a", "t"), ("a.b", "a"), ("t", "a")])
+@pytest.mark.parametrize("coded", [False, True])
+def test_one_parquet_file_is_read_in_groups_of_rows(tmp_path, rows, names, coded):
+    texts = pa.array([None if i == 2 else f"x{i % 3}" for i in range(rows)], pa.string())
+    table = pa.table([texts, pa.array(range(rows), pa.int64())], names=list(names))
+    path = tmp_path / "x.parquet"
+    pa_parquet.write_table(table, path, row_group_size=3)
+    for columns in (names, names[::-1], names[:1]):
+        read = readers.read_table(path, columns, coded=coded)
+        assert read.column_names == list(columns)
+        assert read.to_pydict() == table.select(columns).to_pydict()
+        assert pa.types.is_dictionary(read.schema.field(names[0]).type) == coded
+    assert readers.row_count(path) == rows
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([3, -1, 3, 7, -1]),
+        np.array([0.0, np.nan, -0.0, 1.5, np.nan]),
+        np.array([True, False, True]),
+        np.array([2, 2], np.int32),
+        np.empty(0),
+    ],
+)
+@pytest.mark.parametrize("many", [0, 100])
+def test_value_codes_are_those_of_pandas(values, many, monkeypatch):
+    monkeypatch.setattr(arrow, "_MANY", many)
+    codes, number = arrow.value_codes(values)
+    expected, kinds = pd.factorize(values)
+    assert (codes.tolist(), number) == (expected.tolist(), len(kinds))

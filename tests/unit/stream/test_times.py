@@ -7,11 +7,13 @@ import decimal
 import zoneinfo
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cepkit as ck
 from cepkit.errors import StreamError
 from cepkit.stream import MISSING_INTEGER
 from cepkit.stream.reading.time_zones import instants
@@ -306,3 +308,23 @@ def test_texts_with_and_without_a_zone_need_to_know_which():
     assert "timezone=" in str(caught.value.hint)
     read = microseconds(mixed, "t", timezone="+01:00")
     assert read[0] - read[2] == 2 * 3600 * 10**6
+
+
+@pytest.mark.parametrize("form", ["datetime", "pandas"])
+@pytest.mark.parametrize("zoned_first", [True, False])
+def test_times_with_and_without_a_zone_in_one_column_of_objects_are_refused(form, zoned_first):
+    plain = dt.datetime(2024, 3, 1, 9)
+    zoned = dt.datetime(2024, 3, 1, 9, tzinfo=dt.timezone(dt.timedelta(hours=2)))
+    times = [zoned, plain] if zoned_first else [plain, zoned]
+    if form == "pandas":
+        times = [pd.NaT, *map(pd.Timestamp, times)]
+    frame = pd.DataFrame({"t": pd.Series(times, dtype=object), "kind": "A"})
+    said = "the column 't' holds 2024-03-01 09:00:00 in row ., which names no"
+    sources = [frame] if form == "pandas" else [frame, [{"t": t, "kind": "A"} for t in times]]
+    for source in sources:
+        with pytest.raises(StreamError, match=said):
+            ck.events(source, time="t", type="kind")
+    # Where no time of the first rows has another form, when the events are read.
+    long = pd.concat([frame[-1:]] * 200 + [frame[-2:-1]], ignore_index=True)
+    with pytest.raises(StreamError, match="in row 200"):
+        len(ck.events(long, time="t", type="kind"))

@@ -1,0 +1,64 @@
+"""AFTER MATCH SKIP: one match after the other; verbs that find all matches refuse it."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import cepkit as ck
+from cepkit.errors import UnsupportedError
+from cepkit.pattern.builder import event, seq
+
+TABLE = pd.DataFrame(
+    {"ts": pd.to_datetime(range(8), unit="s"), "kind": list("AABBCABC"), "x": range(8)}
+)
+TABLE["key"] = TABLE["x"] % 2
+STREAM = ck.events(TABLE, time="ts", type="kind")
+PATTERN = "PATTERN SEQ(A a, B b, C c)"
+
+
+def taken(skip, more=""):
+    found = ck.detect(STREAM, f"{PATTERN} {more} AFTER MATCH SKIP {skip} RETURN a.x, b.x, c.x")
+    return [tuple(row)[:3] for row in found.to_pandas().itertuples(index=False)]
+
+
+@pytest.mark.parametrize(
+    ("skip", "expected"),
+    [
+        ("PAST LAST EVENT", [(0, 2, 4), (5, 6, 7)]),
+        ("TO NEXT", [(0, 2, 4), (1, 2, 4), (5, 6, 7)]),
+        ("TO FIRST b", [(0, 2, 4), (5, 6, 7)]),
+        ("TO LAST c", [(0, 2, 4), (5, 6, 7)]),
+    ],
+)
+def test_a_match_leaves_out_later_ones(skip, expected):
+    assert taken(skip) == expected
+
+
+def test_a_partition_goes_on_by_itself():
+    assert taken("PAST LAST EVENT", "PARTITION BY key") == [(0, 2, 4), (1, 3, 7)]
+
+
+def test_what_is_counted_and_aggregated_is_what_is_left():
+    text = f"{PATTERN} AFTER MATCH SKIP PAST LAST EVENT"
+    assert ck.detect(STREAM, text).count() == 2
+    assert ck.detect(STREAM, text, limit=1).count() == 1
+    aggregates = ck.aggregate(STREAM, f"{text} AGG COUNT, SUM(a.x)", emit="total")
+    assert "AFTER MATCH SKIP chooses among matches" in str(aggregates.reason)
+    (row,) = aggregates.to_pandas().to_dict("records")
+    assert list(row.values()) == [2, 5]
+    several = ck.detect(STREAM, {"left": text, "all": PATTERN})
+    assert several.counts().to_dict() == {"left": 2, "all": 11}
+
+
+def test_the_builder_says_the_same():
+    built = seq(event("a", "A"), event("b", "B"), event("c", "C")).after_match("TO FIRST b")
+    assert built.query == ck.parse(f"{PATTERN} AFTER MATCH SKIP TO FIRST b")
+
+
+def test_what_finds_all_matches_refuses_it_by_name():
+    text = f"{PATTERN} AFTER MATCH SKIP TO NEXT"
+    with pytest.raises(UnsupportedError, match="cannot be simulated"):
+        ck.simulate(STREAM, text)
+    with pytest.raises(UnsupportedError, match="why_not of a pattern with AFTER MATCH SKIP"):
+        ck.why_not(STREAM, text)
