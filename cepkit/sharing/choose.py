@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from cepkit.costs.contract import CostModel
 from cepkit.costs.work import WORK
@@ -66,7 +66,10 @@ _FEW, _SEARCH_OF_MANY_NS = 200, 10_000_000.0
 
 
 def plans_to_run(
-    queries: Mapping[str, Query], statistics: Statistics, share: Share = "auto"
+    queries: Mapping[str, Query],
+    statistics: Statistics,
+    share: Share = "auto",
+    closer: Callable[[float], Statistics | None] | None = None,
 ) -> SharedPlan:
     """Return a plan for each of several queries, as `detect` runs them.
 
@@ -75,18 +78,24 @@ def plans_to_run(
     Args:
         statistics: What is known of the stream, of all of them.
         share: As for `share_plans`, whose errors are raised too.
+        closer: Returns statistics that were measured more closely, for the seconds that the
+            queries are expected to take one by one; None where that is not worth it.
     """
-    if share != "auto":
+    if share == "tree":
         return share_plans(queries, statistics, share)
     names, listed = tuple(queries), tuple(queries.values())
     known = known_statistics(queries, statistics)
     orders = prepared_part(listed, known, WORK, "order")
     work = number_of(sum(alone_costs(orders))) * statistics.span_seconds
-    searched = work >= (_SEARCH_NS if len(listed) <= _FEW else _SEARCH_OF_MANY_NS) * len(listed)
-    search = SEARCHES["greedy-merge" if searched else "own-plans"]
-    name = _told(search, listed)
+    if closer is not None and (better := closer(work / 1e9)) is not None:
+        return plans_to_run(queries, better, share)
+    kind, search = share, SEARCHES["greedy-merge"]
+    if share == "auto" and work < len(listed) * (
+        _SEARCH_NS if len(listed) <= _FEW else _SEARCH_OF_MANY_NS
+    ):
+        kind, search = "prefix", SEARCHES["own-plans"]
+    name = "none" if share == "none" else _told(search, listed)
     whole = SharedPlan(names, listed, (), (), (), 0.0, 0.0, share, name, WORK, statistics)
-    kind: Share = "auto" if searched else "prefix"
     return assembled(whole, _parts(listed, known, kind, search, WORK, None, orders))
 
 

@@ -60,7 +60,7 @@ class KnownShares:
         sets = {
             names: shares
             for names in measured_sets(bare)
-            if (shares := self.sets.get(_form(bare, names))) is not None
+            if (shares := self._shares(_form(bare, names))) is not None
         }
         return replace(
             statistics,
@@ -70,6 +70,18 @@ class KnownShares:
             joins={},
             forecast=None,
         )
+
+    def _shares(self, form: SubPattern) -> _Shares | None:
+        """Return the shares of a form; of two events in any order the mean of both orders."""
+        known = self.sets.get(form)
+        if known is not None or form.order or len(form.events) != 2:
+            return known
+        one, other = (
+            self.sets.get(replace(form, order=frozenset((pair,)))) for pair in ((0, 1), (1, 0))
+        )
+        if one is None or other is None:
+            return None
+        return Selectivity((one[0].share + other[0].share) / 2), one[1]
 
 
 def _without_filters(branch: Branch) -> Branch:

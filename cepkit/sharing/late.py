@@ -1,8 +1,10 @@
-"""Weaker nodes: a sub-pattern with fewer conditions, of whose rows each user checks the rest.
+"""Weaker nodes: a sub-pattern that demands less, of whose rows each user checks the rest.
 
-Patterns that have the same events in the same order, but other conditions about them, share a node
+Patterns that have the same events, but other conditions about them or another order, share a node
 that demands what all of them do; of two bounds on one attribute, as `a.x > 10` and `a.x > 20`, the
-looser. Who demands more filters its rows. Order, NOT and the bounds of KL must still be equal.
+looser. Who demands more filters its rows. That a comes before b is such a demand, as if it were
+the condition that the one time is less than the other; a branch with NOT keeps its order, on which
+NOT depends. NOT and the bounds of KL must still be equal.
 Source: ours; the source demands equality.
 """
 
@@ -14,13 +16,16 @@ from functools import reduce
 from typing import TypeAlias
 
 from cepkit.pattern.canonical import canonical_conditions
-from cepkit.pattern.conditions import Comparison, Expression, Literal, variables_of
+from cepkit.pattern.conditions import Attribute, Comparison, Expression, Literal, variables_of
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.printer import expression_text
 from cepkit.plan.negation import depends_on
 
 Demands: TypeAlias = frozenset[Expression]
 """Conditions over `_0`, `_1`, ... in place of variables, each in one form."""
+
+TIME = "\0time"
+"""The attribute by which a demanded order reads the time of an event; no column is called so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +48,17 @@ class Late:
         return tuple(map(expression_text, canonical_conditions(self.checked, names)))
 
 
-def without_conditions(branch: Branch) -> Branch:
-    """Return a branch with no conditions but those about what must be absent."""
+def check_text(condition: Expression) -> str:
+    """Return a demand as users read it."""
+    pair = _ordered(condition)
+    return expression_text(condition) if pair is None else f"{pair[0]} before {pair[1]}"
+
+
+def bare_branch(branch: Branch) -> Branch:
+    """Return a branch without all that a weaker node need not demand."""
     negated = {event.variable for event in branch.negated}
     about = tuple(c for c in branch.conditions if variables_of(c) & negated)
-    return replace(branch, conditions=about)
+    return replace(branch, conditions=about, order=branch.order if negated else frozenset())
 
 
 def weaker_branch(branch: Branch, late: Late) -> Branch:
@@ -55,21 +66,42 @@ def weaker_branch(branch: Branch, late: Late) -> Branch:
     names = frozenset(late.variables)
     absent = {e.variable for e in branch.negated if depends_on(branch, e.variable) <= names}
     kept = names | absent
+    pairs = branch.order
+    if not branch.negated:
+        pairs = frozenset(pair for each in late.demanded if (pair := _ordered(each)) is not None)
+    demanded = (each for each in late.demanded if _ordered(each) is None)
     return replace(
         branch,
         positive=tuple(e for e in branch.positive if e.variable in names),
         negated=tuple(e for e in branch.negated if e.variable in absent),
         repeated=(),
-        order=frozenset(pair for pair in branch.order if kept.issuperset(pair)),
-        conditions=(*late.demanded, *(c for c in branch.conditions if variables_of(c) & absent)),
+        order=frozenset(pair for pair in pairs if kept.issuperset(pair)),
+        conditions=(*demanded, *(c for c in branch.conditions if variables_of(c) & absent)),
     )
+
+
+def order_demanded(branch: Branch) -> list[Expression]:
+    """Return the order of a branch as conditions; none where it stays as it is."""
+    pairs = () if branch.negated else sorted(branch.order)
+    return [Comparison("<", Attribute(x, TIME), Attribute(y, TIME)) for x, y in pairs]
+
+
+def _ordered(condition: Expression) -> tuple[str, str] | None:
+    """Return the earlier and the later variable where a condition is about their order."""
+    match condition:
+        case Comparison("<", Attribute(x, name), Attribute(y)) if name == TIME:
+            return x, y
+        case Comparison(">", Attribute(x, name), Attribute(y)) if name == TIME:
+            return y, x
+        case _:
+            return None
 
 
 def demands(conditions: Iterable[Expression], variables: Collection[str]) -> Demands:
     """Return what is demanded of some variables alone, numbered as they stand.
 
     Args:
-        conditions: Those of a branch, implied equalities included.
+        conditions: Those of a branch, implied equalities and its order (`order_demanded`) included.
         variables: Its variables.
     """
     names = {variable: f"_{place}" for place, variable in enumerate(variables)}
@@ -88,9 +120,16 @@ def late_of(own: Demands, demanded: Demands, variables: tuple[str, ...]) -> Late
 
 
 def meet(one: Demands, other: Demands) -> Demands:
-    """Return what two both demand; of two bounds on the same side the looser."""
+    """Return what two both demand: of two bounds on the same side the looser, of two orders none.
+
+    What two orders have in common need be none that SEQ and AND can say.
+    """
+    if {c for c in one if _ordered(c)} != {c for c in other if _ordered(c)}:
+        one, other = (frozenset(c for c in each if not _ordered(c)) for each in (one, other))
     both = one & other
-    bounds = {_side(each): each for each in other - both if _side(each) is not None}
+    # In an order of their own, as sets have another one in each process.
+    others = sorted(other - both, key=expression_text)
+    bounds = {_side(each): each for each in others if _side(each) is not None}
     looser = {
         _looser(each, bounds[side])
         for each in one - both

@@ -17,7 +17,7 @@ from cepkit.sharing.local import Tree, upright
 from cepkit.sharing.plan_graph import Choice, Mode, PlanGraph, Planned, Prepared
 from cepkit.sharing.responses import respond
 from cepkit.sharing.start import alone, own_plans
-from cepkit.sharing.weakening import respond_weaker
+from cepkit.sharing.weakening import starts_beside
 from cepkit.sharing.workload import Places, Sharer, Workload
 from cepkit.statistics.model import Statistics
 
@@ -69,8 +69,7 @@ class Part:
             if number == query:
                 graph.put(sharer.number, own[sharer.number])
                 if share:
-                    respond(graph, sharer.number)
-                    respond_weaker(graph, sharer)
+                    respond(graph, sharer.number, starts_beside(graph, sharer))
         self.choices = dict(graph.choices)
 
 

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cepkit.pattern.durations import window_text
-from cepkit.pattern.printer import expression_text
 from cepkit.plan.nodes import BranchPlan, OrderPlan
 from cepkit.plan.printer import one_line
 from cepkit.printing import cut, html_of, html_output, html_text, text_of
-from cepkit.sharing.late import Late
+from cepkit.sharing.late import Late, check_text
 from cepkit.sharing.shared_plan import SharedNode, SharedPlan
 from cepkit.tables import count_text, first_rows, html_table, number
 
@@ -108,7 +107,7 @@ def _checks(plans: Iterable[BranchPlan], late: Iterable[Late | None]) -> Iterabl
     for plan, each in zip(plans, late, strict=True):
         if each is not None and isinstance(plan, OrderPlan):
             last = plan.order[len(each.variables) - 1]
-            yield f"{' and '.join(map(expression_text, each.checked))} checked after {last}"
+            yield f"{' and '.join(map(check_text, each.checked))} checked after {last}"
 
 
 def _row(node: SharedNode) -> tuple[str, ...]:

@@ -9,29 +9,55 @@ Source: ours.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TypeAlias
 
 from cepkit.sharing.local import MOST_FOR_TREES, Tree, renamed
 from cepkit.sharing.plan_graph import Choice, Made, PlanGraph, handed
 from cepkit.sharing.start import pools_of
 from cepkit.sharing.workload import Places, Sharer
 
+Starts: TypeAlias = Mapping[int, Sequence[int]]
+"""By the numbers of branches the weaker sub-patterns (`Workload.weaker`) that each may begin with.
+"""
 
-def responses(graph: PlanGraph, sharer: Sharer) -> list[Choice]:
-    """Return for each pool the cheapest plan of a branch that has none in the graph."""
+_NONE: Starts = MappingProxyType({})
+
+
+def responses(graph: PlanGraph, sharer: Sharer, weaker: Sequence[int] = ()) -> list[Choice]:
+    """Return for each pool the cheapest plans of a branch that has none in the graph.
+
+    Args:
+        graph: The plans of the others.
+        sharer: The branch.
+        weaker: The weaker sub-patterns that it may begin with: a plan for each, and one without.
+    """
+    pools = pools_of(graph.prepared, sharer)
     if graph.prepared.mode == "order":
-        return [_best_order(graph, sharer, p) for p in pools_of(graph.prepared, sharer)]
+        orders = [Choice(_best_order(graph, sharer, pool), pool) for pool in pools]
+        return orders + [_begun(graph, sharer, each, pool) for each in weaker for pool in pools]
     if sharer.size > MOST_FOR_TREES:
         return []
-    return [Choice(_best_tree(graph, sharer, p), p) for p in pools_of(graph.prepared, sharer)]
+    return [Choice(_best_tree(graph, sharer, pool), pool) for pool in pools]
 
 
-def settle(graph: PlanGraph, number: int, old: Choice | None = None) -> None:
+def _begun(graph: PlanGraph, sharer: Sharer, number: int, pool: int) -> Choice:
+    """Return the cheapest order of a branch that begins with a weaker sub-pattern of it."""
+    weaker = graph.prepared.workload.weaker[number]
+    begun = (weaker.places[place] for place in _best_order(graph, weaker.sharer, pool))
+    rest = graph.prepared.local(sharer).after(sum(1 << place for place in weaker.places))
+    return Choice((*begun, *rest), pool, number)
+
+
+def settle(
+    graph: PlanGraph, number: int, old: Choice | None = None, weaker: Sequence[int] = ()
+) -> None:
     """Add a branch that has no plan in the graph with its best response, or its old choice."""
     sharer = graph.prepared.workload.sharers[number]
     own = Choice(graph.prepared.best(sharer), pools_of(graph.prepared, sharer)[0])
     best, least = None, 0
-    for choice in dict.fromkeys((own if old is None else old, *responses(graph, sharer))):
+    for choice in dict.fromkeys((own if old is None else old, *responses(graph, sharer, weaker))):
         cost = graph.put(number, choice)
         graph.take(number)
         if best is None or cost < least:
@@ -40,21 +66,21 @@ def settle(graph: PlanGraph, number: int, old: Choice | None = None) -> None:
     graph.put(number, best)
 
 
-def respond(graph: PlanGraph, number: int) -> None:
-    """Give a branch its best response if that is cheaper."""
+def respond(graph: PlanGraph, number: int, weaker: Sequence[int] = ()) -> None:
+    """Give a branch its best response if that is cheaper; see `responses`."""
     old = graph.choices[number]
     graph.take(number)
-    settle(graph, number, old)
+    settle(graph, number, old, weaker)
 
 
-def reinsert(graph: PlanGraph, numbers: Sequence[int]) -> None:
+def reinsert(graph: PlanGraph, numbers: Sequence[int], starts: Starts = _NONE) -> None:
     """Take branches out and put them back, one after the other, if that is cheaper."""
     before = graph.cost
     old = {number: graph.choices[number] for number in numbers}
     for number in numbers:
         graph.take(number)
     for number in numbers:
-        settle(graph, number)
+        settle(graph, number, weaker=starts.get(number, ()))
     if graph.cost >= before:
         graph.swap(old)
 
@@ -78,7 +104,7 @@ def _leaving(graph: PlanGraph, sharer: Sharer, made: Made) -> int:
     return users * graph.prepared.row_price(made, window)
 
 
-def _best_order(graph: PlanGraph, sharer: Sharer, pool: int) -> Choice:
+def _best_order(graph: PlanGraph, sharer: Sharer, pool: int) -> Places:
     prepared, local = graph.prepared, graph.prepared.local(sharer)
     # Where variables look alike a node is reached by many ways.
     seen: set[tuple[int | None, int]] = set()
@@ -101,7 +127,7 @@ def _best_order(graph: PlanGraph, sharer: Sharer, pool: int) -> Choice:
                 yield from reached(node, longer, bound | 1 << place, more, leave)
 
     _, prefix = min(reached(None, (), 0, 0, 0))
-    return Choice(prefix + local.after(sum(1 << place for place in prefix)), pool)
+    return prefix + local.after(sum(1 << place for place in prefix))
 
 
 def _best_tree(graph: PlanGraph, sharer: Sharer, pool: int) -> Tree:

@@ -10,7 +10,6 @@ from cepkit.costs.contract import CostModel
 from cepkit.errors import PatternError
 from cepkit.lazy import nx
 from cepkit.pattern.builder import as_query
-from cepkit.pattern.conditions import Expression
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.policies import Window
 from cepkit.pattern.query import Query
@@ -20,7 +19,7 @@ from cepkit.plan.logarithms import from_log
 from cepkit.plan.nodes import BranchPlan, Plan, TreePlan
 from cepkit.planners.choose import cost_plan
 from cepkit.printing import WithPrinter
-from cepkit.sharing.late import Late
+from cepkit.sharing.late import Late, check_text
 from cepkit.sharing.parts import (
     Part,
     Share,
@@ -49,13 +48,14 @@ class NodeUser:
         name: Of the pattern.
         branch: The number of the branch in the pattern's normal form, from 0.
         variables: Those of the branch, in the order of the node's events.
-        checked: The conditions that it checks on the node's rows, as the node does not demand them.
+        checked: What it checks on the node's rows, as the node does not demand it: conditions, and
+            "a before b".
     """
 
     name: str
     branch: int
     variables: tuple[str, ...]
-    checked: tuple[Expression, ...] = ()
+    checked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,10 +338,11 @@ def _nodes_of(part: Part, graph: PlanGraph, names: Sequence[str], first: int) ->
         path, weaker = prepared.path(sharer, choice), prepared.weaker(choice)
         for made, places in zip(path, prepared.arrangements(sharer, choice), strict=True):
             own = places
-            checked: tuple[Expression, ...] = ()
+            checked: tuple[str, ...] = ()
             if weaker is not None and len(places) <= weaker.sharer.size:
                 own = weaker.own(places)
-                checked = weaker.late.checked if len(own) == weaker.sharer.size else ()
+                if len(own) == weaker.sharer.size:
+                    checked = tuple(map(check_text, weaker.late.checked))
             if made.node not in numbers:
                 numbers[made.node] = first + len(numbers)
                 makers.append((made, own))

@@ -10,26 +10,26 @@ Source: ours.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from cepkit.pattern.printer import expression_text
-from cepkit.sharing.late import Demands, demands, implies, late_of, meet, meet_of_all
+from cepkit.sharing.late import Demands, demands, implies, late_of, meet_of_all, order_demanded
 from cepkit.sharing.local import Local
 from cepkit.sharing.merging import pooled
 from cepkit.sharing.plan_graph import Changes, Choice, PlanGraph, Prepared, handed
-from cepkit.sharing.start import pools_of
+from cepkit.sharing.start import order_cost
 from cepkit.sharing.workload import Places, Sharer, Weaker
 
-_MOST_DISTINCT = 12
-"""Sets of conditions, the most frequent ones, of which all pairs meet."""
+_FEW, _MOST_DISTINCT = 4, 12
+"""Sets of conditions, the most frequent ones, of which all pairs meet; of a few all subsets."""
 
 _MOST_MEETS = 6
 """Nodes that are tried for one set of events."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class WeakerNode:
     """A sub-pattern that demands less than some of its users.
 
@@ -43,30 +43,31 @@ class WeakerNode:
 
 
 def weaker_nodes(prepared: Prepared) -> list[WeakerNode]:
-    """Return the weaker nodes that may gain anything, the most promising first; none of trees."""
-    if prepared.mode == "tree":
-        return []
+    """Return the weaker nodes that may gain anything, the most promising first."""
     nodes: list[tuple[int, WeakerNode]] = []
-    for holders in prepared.workload.skeletons.values():
-        first = {each.number: (each, places) for each, places in reversed(holders)}
-        asked = [(each, places, _demands(each, places)) for each, places in first.values()]
-        if len({each for *_, each in asked}) == 1:
-            continue
-        promising = []
-        for demanded in _meets([each for *_, each in asked]):
-            node = WeakerNode(demanded, tuple(h for h in asked if implies(h[2], demanded)))
-            gain = _most_gain(prepared, node)
-            if gain > 0:
-                promising.append((gain, node))
+    for alike in all_weaker_nodes(prepared):
+        gains = [(_most_gain(prepared, node), node) for node in alike]
+        promising = [each for each in gains if each[0] > 0]
         promising.sort(key=lambda each: (-each[0], _texts(each[1].demanded)))
         nodes += promising[:_MOST_MEETS]
     nodes.sort(key=lambda each: -each[0])
     return [node for _, node in nodes]
 
 
+def all_weaker_nodes(prepared: Prepared) -> Iterator[list[WeakerNode]]:
+    """Yield for each set of events all weaker nodes that are looked at; none of trees."""
+    for holders in prepared.workload.skeletons.values() if prepared.mode == "order" else ():
+        first = {each.number: (each, places) for each, places in reversed(holders)}
+        asked = [(each, places, _demands(each, places)) for each, places in first.values()]
+        if len({each for *_, each in asked}) > 1:
+            meets = _meets([each for *_, each in asked])
+            yield [WeakerNode(m, tuple(h for h in asked if implies(h[2], m))) for m in meets]
+
+
 def _demands(sharer: Sharer, places: Places) -> Demands:
     said = sharer.said
-    return demands(said.conditions, [said.variables[place] for place in places])
+    conditions = (*said.conditions, *order_demanded(said.branch))
+    return demands(conditions, [said.variables[place] for place in places])
 
 
 def _meets(asked: Sequence[Demands]) -> list[Demands]:
@@ -74,8 +75,9 @@ def _meets(asked: Sequence[Demands]) -> list[Demands]:
     often = Counter(asked)
     distinct = sorted(often, key=lambda each: (-often[each], _texts(each)))
     few = distinct[:_MOST_DISTINCT]
-    meets = [meet_of_all(distinct), *few, *(meet(x, y) for x, y in combinations(few, 2))]
-    return [each for each in dict.fromkeys(meets) if each]
+    sizes = range(1, 3 if len(few) > _FEW else len(few))
+    some = (meet_of_all(each) for size in sizes for each in combinations(few, size))
+    return [each for each in dict.fromkeys((meet_of_all(distinct), *some)) if each]
 
 
 def _texts(demanded: Demands) -> list[str]:
@@ -84,25 +86,21 @@ def _texts(demanded: Demands) -> list[str]:
 
 def _most_gain(prepared: Prepared, node: WeakerNode) -> int:
     """Return what a node gains at most: 0 or less where each holder by itself is no dearer."""
-    if all(own == node.demanded for *_, own in node.holders) or len(node.holders) < 2:
-        return 0
     # Those who demand the same share these events without it.
     paid: dict[Demands, int] = {}
     for sharer, places, own in node.holders:
         local = prepared.local(sharer)
         cost = local.cost_after(0) - local.cost_after(sum(1 << place for place in places))
         paid[own] = max(paid.get(own, 0), cost)
-    before = sum(paid.values())
-    if before <= max(paid.values()):
+    if len(paid) < 2:
         return 0
     owner, order = _begun(prepared, node.holders, node.demanded)
     prices = prepared.prices(owner.sharer)
-    cost = bound = 0
-    for place in order:
-        cost += prices.step(bound, 1 << place)
-        bound |= 1 << place
-    checking = sum(own != node.demanded for *_, own in node.holders)
-    return before - cost - handed(len(node.holders) - 1, 0, checking) * prices.rows(bound)
+    cost = order_cost(prepared, owner.sharer, order)
+    rows = prices.rows(owner.sharer.full)
+    # Who would pay more for its rows than it saves stays away; one takes them as they come.
+    taken = (max(0, c - handed(1, 0, own != node.demanded) * rows) for own, c in paid.items())
+    return sum(taken) + handed(1, 0) * rows - cost
 
 
 def _begun(
@@ -127,56 +125,60 @@ def weakenings(graph: PlanGraph, node: WeakerNode) -> Iterator[Changes]:
     asked = {sharer.number: (places, own) for sharer, places, own in node.holders}
     for pool, group in pooled(prepared, [(sharer, places) for sharer, places, _ in node.holders]):
         holders = [(sharer, *asked[sharer.number]) for sharer, _ in group]
-        owner, order = _begun(prepared, holders, node.demanded)
-        names = owner.sharer.said.variables
-        in_form = [owner.late.variables.index(names[place]) for place in order]
-        changes: dict[int, Choice] = {}
-        for sharer, places, own in holders:
-            begun = tuple(places[i] for i in in_form)
-            rest = prepared.local(sharer).after(sum(1 << place for place in begun))
-            number = None
-            if own != node.demanded:
-                number = _weakened(prepared, sharer, places, own, node.demanded)
-            choice = Choice(begun + rest, pool, number)
-            if choice != graph.choices[sharer.number]:
-                changes[sharer.number] = choice
+        begun = beginning_with(prepared, WeakerNode(node.demanded, tuple(holders)), pool)
+        changes = {n: choice for n, choice in begun.items() if choice != graph.choices[n]}
         if changes:
             yield changes
 
 
-def respond_weaker(graph: PlanGraph, sharer: Sharer) -> None:
-    """Let a branch begin with a node that is there and demands less, if that is cheaper."""
-    number = sharer.number
-    for choice in dict.fromkeys(_beside(graph, sharer)):
-        old, before = graph.choices[number], graph.cost
-        graph.swap({number: choice})
-        if graph.cost >= before:
-            graph.swap({number: old})
+def beginning_with(prepared: Prepared, node: WeakerNode, pool: int) -> dict[int, Choice]:
+    """Return the plans of all holders of a weaker node that begin with it."""
+    owner, order = _begun(prepared, node.holders, node.demanded)
+    names = owner.sharer.said.variables
+    in_form = [owner.late.variables.index(names[place]) for place in order]
+    choices = {}
+    for sharer, places, own in node.holders:
+        begun = tuple(places[i] for i in in_form)
+        rest = prepared.local(sharer).after(sum(1 << place for place in begun))
+        number = None
+        if own != node.demanded:
+            number = _weakened(prepared, sharer, places, own, node.demanded)
+        choices[sharer.number] = Choice(begun + rest, pool, number)
+    return choices
 
 
-def _beside(graph: PlanGraph, sharer: Sharer) -> Iterator[Choice]:
-    """Yield the plans of a branch that begin with a node of others that demands less."""
+def starts_of(prepared: Prepared, nodes: Iterable[WeakerNode]) -> dict[int, list[int]]:
+    """Return by the numbers of branches the weaker sub-patterns that each may begin with."""
+    starts: dict[int, list[int]] = {}
+    for node in nodes:
+        for sharer, places, own in node.holders:
+            if own != node.demanded:
+                number = _weakened(prepared, sharer, places, own, node.demanded)
+                starts.setdefault(sharer.number, []).append(number)
+    return starts
+
+
+def starts_beside(graph: PlanGraph, sharer: Sharer) -> list[int]:
+    """Return the weaker sub-patterns that a branch may begin with, as nodes of others have them."""
     prepared = graph.prepared
-    pools = pools_of(prepared, sharer)
-    for holders in prepared.workload.skeletons.values():
+    starts: dict[int, None] = {}
+    for holders in prepared.workload.skeletons.values() if prepared.mode == "order" else ():
         first = {each.number: (each, places) for each, places in reversed(holders)}
-        if sharer.number not in first or prepared.mode == "tree":
+        if sharer.number not in first:
             continue
         _, mine = first.pop(sharer.number)
         own = _demands(sharer, mine)
-        rest = prepared.local(sharer).after(sum(1 << place for place in mine))
         for other, places in first.values():
             choice = graph.choices.get(other.number)
-            if choice is None or choice.pool not in pools:
+            if choice is None or {*choice.order[: len(places)]} != {*places}:
                 continue
-            begun, weaker = choice.order[: len(places)], prepared.weaker(choice)
-            if {*begun} != {*places} or (weaker and weaker.sharer.size != len(places)):
+            weaker = prepared.weaker(choice)
+            if weaker is not None and weaker.sharer.size != len(places):
                 continue
             demanded = _demands(other, places)
             if weaker is not None:
                 names = [other.said.variables[place] for place in places]
                 demanded = demands(weaker.late.demanded, names)
             if own != demanded and implies(own, demanded):
-                order = tuple(mine[places.index(place)] for place in begun) + rest
-                number = _weakened(prepared, sharer, mine, own, demanded)
-                yield Choice(order, choice.pool, number)
+                starts[_weakened(prepared, sharer, mine, own, demanded)] = None
+    return [*starts]

@@ -22,7 +22,7 @@ from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.query import Query
 from cepkit.sharing.description import Description, EventKey, Family, PairKey, described
 from cepkit.sharing.known_shares import KnownShares
-from cepkit.sharing.late import Late, weaker_branch, without_conditions
+from cepkit.sharing.late import Late, bare_branch, weaker_branch
 from cepkit.statistics.model import Statistics
 
 Form: TypeAlias = tuple[Family, tuple[int, ...], tuple[int, ...], tuple[tuple[str, ...], ...]]
@@ -205,7 +205,7 @@ class Workload:
 
     @cached_property
     def skeletons(self) -> dict[Form, list[tuple[Sharer, Places]]]:
-        """Sub-patterns without their conditions that several branches have, and who has them.
+        """Sub-patterns without what may be checked later that several have, and who has them.
 
         All have conditions on each of the events. What may not be weakened is left out: repeated
         events, and branches with FIRST.
@@ -215,7 +215,7 @@ class Workload:
             branch = sharer.said.branch
             if not sharer.said.shares or any(e.earlier_than is not None for e in branch.negated):
                 continue
-            said = described(without_conditions(branch))
+            said = described(bare_branch(branch))
             bare = self._numbers.sharer(-1, sharer.query, said, sharer.statistics)
             places = tuple(map(sharer.said.variables.index, said.variables))
             repeated = {variable for variable, *_ in branch.repeated}

@@ -10,10 +10,10 @@ from cepkit.errors import LimitError
 from cepkit.sharing import SEARCHES
 from cepkit.sharing.plan_graph import PlanGraph, Prepared
 from cepkit.sharing.prices import number_of
-from cepkit.sharing.searches import Annealing, Tabu
+from cepkit.sharing.searches import Annealing, GreedyMerge, Tabu
 from cepkit.sharing.start import own_plans
 from cepkit.sharing.workload import Workload
-from tests.unit.sharing.cases import drawn
+from tests.unit.sharing.cases import drawn, measured, prepared
 
 QUICK = {"annealing": Annealing(steps=200, probes=20), "tabu": Tabu(steps=4, width=10)}
 """What goes on as long as it is let, stopped early."""
@@ -28,7 +28,12 @@ def workloads(draw, most=3):
     """A few patterns, ready to be searched."""
     windows = draw(st.sampled_from([(0.2,), (0.1, 1.0)]))
     texts, statistics = drawn(
-        draw(st.integers(1, most)), types=5, size=3, windows=windows, seed=draw(st.integers(0, 999))
+        draw(st.integers(1, most)),
+        types=5,
+        size=3,
+        windows=windows,
+        seed=draw(st.integers(0, 999)),
+        bounds=draw(st.sampled_from([0, 0.5])),
     )
     texts += draw(st.sampled_from([[], texts[:1]]))  # one of them twice
     queries = [ck.parse(text) for text in texts]
@@ -92,6 +97,40 @@ def test_a_pattern_by_itself_gets_a_plan(search):
     assert PlanGraph(ready, search.search(ready)).cost > 0
 
 
+BRISK = {"annealing": Annealing(steps=1_500), "tabu": Tabu(steps=20)}
+
+
+@pytest.mark.parametrize("name", ["greedy-merge", "annealing", "tabu", "exact"])
+def test_a_search_finds_a_node_that_demands_less_than_its_users(name):
+    rules = [
+        f"PATTERN SEQ(A a, B b, {kind} c) WHERE a.x < b.x AND a.y > {bound} WITHIN 10 s"
+        for bound, kind in enumerate("CDEF")
+    ]
+    ready = prepared(rules, cost=WORK, rates=100.0, share=1e-4)
+    choices = BRISK.get(name, SEARCHES[name]).search(ready)
+    assert sum(choice.weaker is not None for choice in choices.values()) == 3
+    own = PlanGraph(ready, own_plans(ready)).cost
+    assert PlanGraph(ready, choices).cost < 0.5 * own
+
+
+def test_greedy_merge_is_near_the_best_where_conditions_differ():
+    # Patterns 2 and 3 share a node that only pays when the first comes over to its pool.
+    rules = [
+        f"PATTERN SEQ(A a, B b, C c, {kind} d) WHERE a.x < b.x AND {where} WITHIN {window} s"
+        for kind, where, window in (
+            ("F", "a.y > 0 AND a.y < c.y", 5),
+            ("G", "b.y > 2 AND b.x < c.x AND a.y < c.y", 10),
+            ("F", "a.y > 0 AND b.x < c.x AND a.y < c.y", 10),
+            ("D", "b.x < c.x", 10),
+        )
+    ]
+    ready = prepared(rules, cost=WORK, rates=5.0, share=0.01)
+    best = PlanGraph(ready, SEARCHES["exact"].search(ready)).cost
+    greedy = PlanGraph(ready, SEARCHES["greedy-merge"].search(ready)).cost
+    assert best < 0.6 * PlanGraph(ready, own_plans(ready)).cost
+    assert greedy <= 1.02 * best
+
+
 def test_the_exact_search_refuses_what_is_too_large():
     texts, statistics = drawn(5, types=6, size=3)
     queries = [ck.parse(text) for text in texts]
@@ -103,3 +142,23 @@ def test_the_exact_search_refuses_what_is_too_large():
     known = [statistics.of(query) for query in queries]
     with pytest.raises(LimitError, match="so many variables"):
         SEARCHES["exact"].search(Prepared(Workload.of(queries, known), WORK, "order"))
+
+
+def test_many_branches_are_searched_in_blocks():
+    rules = [
+        f"PATTERN SEQ(A a, B b, {'CDEF'[number % 4]} c) WHERE a.x < b.x AND b.y > {number // 4}"
+        " WITHIN 10 s"
+        for number in range(12)
+    ]
+    queries = [ck.parse(rule) for rule in rules]
+    known = measured(queries, 100.0, share=1e-4)
+    plan = ck.share_plans(queries, known, share="prefix", search=GreedyMerge(at_once=5))
+    assert "search: greedy-merge, 5 at a time" in str(plan)
+    whole = ck.share_plans(queries, known, share="prefix")
+    own = ck.share_plans(queries, known, share="prefix", search="own-plans")
+    assert whole.cost <= plan.cost < own.cost
+    seen = []
+    ck.share_plans(
+        queries, known, share="prefix", search=GreedyMerge(at_once=5), observe=seen.append
+    )
+    assert seen[-1].examined == 3

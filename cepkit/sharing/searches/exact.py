@@ -2,21 +2,24 @@
 
 All plans of all branches, and all choices of whether different windows share, are gone through, the
 cheapest addition first; what costs as much as the best so far is cut off, the roots of those still
-to come included where nobody else can have them. O(product of the numbers of plans): 24 orders or
-15 trees of four variables, 120 or 105 of five. Source: ours.
+to come included where nobody else can have them. Orders may begin with nodes that demand less than
+they do (weakening.py). O(product of the numbers of plans): 24 orders or 15 trees of four variables,
+120 or 105 of five. Source: ours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import permutations, product
 from math import prod
 
 from cepkit.errors import LimitError
-from cepkit.sharing.plan_graph import Changes, Choice, PlanGraph, Prepared
+from cepkit.sharing.plan_graph import COMMON, Changes, Choice, PlanGraph, Prepared
 from cepkit.sharing.searches.contract import Progressed, SharingObserver
 from cepkit.sharing.searches.greedy_merge import GreedyMerge
 from cepkit.sharing.start import all_plans, pools_of
+from cepkit.sharing.weakening import beginning_with, weaker_nodes
 from cepkit.sharing.workload import Sharer
 
 _MOST = 4
@@ -44,10 +47,12 @@ class Exact:
                 expected=f"at most {_MOST} patterns (branches of OR are some), of five variables",
                 hint="greedy-merge is near the best",
             )
+        weaker = _weaker_choices(prepared)
+        options = [own + begun for own, begun in zip(options, weaker, strict=True)]
         known = PlanGraph(prepared, GreedyMerge().search(prepared))
         state = Progressed(known, observe)
         state.graph = PlanGraph(prepared)
-        _search(state, options, _least_after(prepared, sharers), 0)
+        _search(state, options, _least_after(prepared, sharers, weaker), 0)
         state.report()
         return state.best
 
@@ -72,20 +77,60 @@ def _search(
         graph.take(number)
 
 
-def _least_after(prepared: Prepared, sharers: Sequence[Sharer]) -> list[int]:
-    """Return for each branch what those after it cost at least: roots that nobody else has."""
-    holders = prepared.workload.holders
-    least = []
-    for sharer in sharers:
-        prices = prepared.prices(sharer)
-        mask = sharer.full
-        own = sharer.form(mask)[0] not in holders and sharer.size > 1
-        steps = (prices.step(mask ^ part, part) for part in range(1, mask) if part & mask == part)
-        least.append(min(steps) if own else 0)
+def _least_after(
+    prepared: Prepared, sharers: Sequence[Sharer], weaker: Sequence[Sequence[Choice]]
+) -> list[int]:
+    """Return for each branch what those after it cost at least: nodes that nobody else can have.
+
+    Args:
+        weaker: For each branch its orders that begin with nodes which demand less.
+    """
+    least = [_least(prepared, each, weaker[each.number]) for each in sharers]
     return [sum(least[number + 1 :]) for number in range(len(least))]
+
+
+def _least(prepared: Prepared, sharer: Sharer, weaker: Sequence[Choice]) -> int:
+    """Return the least that a plan of a branch pays for nodes that nobody else can have."""
+    step, holders = prepared.prices(sharer).step, prepared.workload.holders
+    weak = {sum(1 << p for p in c.order[: _weak_size(prepared, c)]) for c in weaker}
+    least = [0]
+    for mask in range(1, 1 << sharer.size):
+        if sharer.form(mask)[0] in holders or any(mask & ~each == 0 for each in weak):
+            least.append(0)  # others may have it with all that it is made of
+            continue
+        rights = [part for part in range(1, mask + 1) if part & mask == part]
+        if prepared.mode == "order":  # what one event is joined to
+            costs = [least[mask ^ p] + step(mask ^ p, p) for p in rights if not p & (p - 1)]
+        elif mask & (mask - 1):
+            costs = [least[mask ^ p] + least[p] + step(mask ^ p, p) for p in rights if p != mask]
+        else:
+            costs = [step(0, mask)]
+        least.append(min(costs))
+    return least[-1]
+
+
+def _weak_size(prepared: Prepared, choice: Choice) -> int:
+    weaker = prepared.weaker(choice)
+    return 0 if weaker is None else weaker.sharer.size
 
 
 def _choices(prepared: Prepared, sharer: Sharer) -> Iterator[Choice]:
     for plan in all_plans(prepared.mode, tuple(range(sharer.size))):
         for pool in pools_of(prepared, sharer):
             yield Choice(plan, pool)
+
+
+def _weaker_choices(prepared: Prepared) -> list[list[Choice]]:
+    """Return for each branch its orders that begin with nodes which demand less than it does."""
+    choices: list[dict[Choice, None]] = [{} for _ in prepared.workload.sharers]
+    for node in weaker_nodes(prepared):
+        for number, begun in beginning_with(prepared, node, COMMON).items():
+            if begun.weaker is None:
+                continue
+            sharer = prepared.workload.sharers[number]
+            size = _weak_size(prepared, begun)
+            first, rest = begun.order[:size], begun.order[size:]
+            for order in product(permutations(first), permutations(rest)):
+                for pool in pools_of(prepared, sharer):
+                    choices[number][Choice((*order[0], *order[1]), pool, begun.weaker)] = None
+    return [list(each) for each in choices]

@@ -19,10 +19,10 @@ from itertools import combinations, permutations
 
 from cepkit.sharing.merging import common_forms, merges
 from cepkit.sharing.plan_graph import Changes, PlanGraph, Prepared
-from cepkit.sharing.responses import reinsert, respond
+from cepkit.sharing.responses import Starts, reinsert, respond
 from cepkit.sharing.searches.contract import Progressed, SharingObserver
 from cepkit.sharing.start import own_plans
-from cepkit.sharing.weakening import weakenings, weaker_nodes
+from cepkit.sharing.weakening import starts_of, weakenings, weaker_nodes
 
 _FEW = 3
 """Branches that are put back in every order."""
@@ -80,22 +80,23 @@ def _merge(state: Progressed, *, all_ways: bool) -> None:
     ranked = [sharer.number for sharer in graph.prepared.workload.ranked]
     forms = common_forms(graph.prepared)
     weaker = weaker_nodes(graph.prepared)
+    starts = starts_of(graph.prepared, weaker)
     while True:
         before = graph.cost
         for number in ranked:
-            respond(graph, number)
+            respond(graph, number, starts.get(number, ()))
         for form in forms:
             for changes in merges(graph, form, all_ways=all_ways):
                 state.examined += 1
-                _try(graph, changes, ranked if all_ways else ())
+                _try(graph, changes, ranked if all_ways else (), starts)
         for node in weaker:
             for changes in weakenings(graph, node):
                 state.examined += 1
-                _try(graph, changes, ())
+                _try(graph, changes, ranked if all_ways else (), starts)
         for few in _coalitions(graph, ranked):
             for order in permutations(few):
                 state.examined += 1
-                reinsert(graph, order)
+                reinsert(graph, order, starts)
         state.offer()
         if graph.cost == before:
             return
@@ -114,19 +115,20 @@ def _coalitions(graph: PlanGraph, ranked: Sequence[int]) -> list[tuple[int, ...]
     return list(dict.fromkeys(several))
 
 
-def _try(graph: PlanGraph, changes: Changes, others: Iterable[int]) -> None:
+def _try(graph: PlanGraph, changes: Changes, others: Iterable[int], starts: Starts) -> None:
     """Change plans; let each branch go back to its old one, and all if nothing is gained.
 
     Args:
         changes: The new ones.
         others: Branches that may answer before it is known whether anything is gained.
+        starts: The weaker sub-patterns that they may begin with.
     """
     before = graph.cost
     all_old = {number: graph.choices[number] for number in (*changes, *others)}
     old = graph.swap(changes)
     for number in others:
         if number not in changes:
-            respond(graph, number)
+            respond(graph, number, starts.get(number, ()))
     for number, choice in old.items():
         now = graph.cost
         new = graph.choices[number]

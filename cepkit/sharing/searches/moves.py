@@ -3,8 +3,9 @@
 Neighbourhood `edge`: two branches with an edge of the multi-pattern graph, and one of the
 sub-patterns that they have in common; or none, and both go back to their own best plan - otherwise
 nothing would ever be unshared. `vertex(k)`: the same for up to k branches that have the
-sub-pattern. Trees keep their other shared subtrees, or not, at random. Source: MULTI, section on
-local search.
+sub-pattern. Trees keep their other shared subtrees, or not, at random; where plans are orders, a
+node that demands less than some of its users (weakening.py) is a sub-pattern like others. Source:
+MULTI, section on local search; weaker nodes are ours.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from cepkit.sharing.merging import occurrences_of, sub_plan, with_part
 from cepkit.sharing.plan_graph import COMMON, Changes, Choice, PlanGraph, Planned, Prepared
 from cepkit.sharing.searches.contract import Progressed, SharingObserver
 from cepkit.sharing.start import own_plans, pools_of
-from cepkit.sharing.workload import Form
+from cepkit.sharing.weakening import WeakerNode, beginning_with, weaker_nodes
+from cepkit.sharing.workload import Form, Sharer
 
 _NOTHING_SHARED = 0.1
 """How often a neighbour shares nothing."""
@@ -66,15 +68,22 @@ class Moves:
         self.random = Random(seed)  # noqa: S311 - not for secrets
         self._most = most
         least = 1 if graph.prepared.mode == "order" else 2
-        self._holders = {
+        forms = {
             form: sorted({sharer.number for sharer, _ in holders})
             for form, holders in graph.prepared.workload.holders.items()
             if len(form[1]) >= least
         }
-        common: dict[tuple[int, int], list[Form]] = {}
-        for form in sorted(self._holders):
-            for edge in combinations(self._holders[form], 2):
-                common.setdefault(edge, []).append(form)
+        self._holders: dict[Form | WeakerNode, list[int]] = {
+            **{form: forms[form] for form in sorted(forms)},
+            **{
+                node: sorted(sharer.number for sharer, *_ in node.holders)
+                for node in weaker_nodes(graph.prepared)
+            },
+        }
+        common: dict[tuple[int, int], list[Form | WeakerNode]] = {}
+        for part, numbers in self._holders.items():
+            for edge in combinations(numbers, 2):
+                common.setdefault(edge, []).append(part)
         self._common = common
         self._own = own_plans(graph.prepared)
         self._parts: dict[Form, Planned] = {}
@@ -86,12 +95,23 @@ class Moves:
         edge = random.choice(self.edges)
         if random.random() < _NOTHING_SHARED:
             return self._changed({number: self._own[number] for number in edge})
-        form = random.choice(self._common[edge])
+        part = random.choice(self._common[edge])
         chosen = [*edge]
         if self._most > 2:
-            others = [number for number in self._holders[form] if number not in edge]
+            others = [number for number in self._holders[part] if number not in edge]
             chosen += random.sample(others, min(self._most - 2, len(others)))
-        return self._changed(self._sharing(form, sorted(chosen)))
+        if isinstance(part, WeakerNode):
+            return self._changed(self._weakened(part, chosen))
+        return self._changed(self._sharing(part, sorted(chosen)))
+
+    def _weakened(self, node: WeakerNode, numbers: Sequence[int]) -> Changes:
+        holders = tuple(holder for holder in node.holders if holder[0].number in numbers)
+        pool = self._pool([sharer for sharer, *_ in holders])
+        return beginning_with(self.graph.prepared, WeakerNode(node.demanded, holders), pool)
+
+    def _pool(self, sharers: Sequence[Sharer]) -> int:
+        pools = {pools_of(self.graph.prepared, sharer)[0] for sharer in sharers}
+        return pools.pop() if len(pools) == 1 else COMMON
 
     def _sharing(self, form: Form, numbers: Sequence[int]) -> Changes:
         prepared = self.graph.prepared
@@ -99,8 +119,7 @@ class Moves:
         if form not in self._parts:
             holders = prepared.workload.holders[form]
             self._parts[form] = sub_plan(prepared, *max(holders, key=lambda h: h[0].window))
-        pools = {pools_of(prepared, sharer)[0] for sharer in sharers}
-        pool = pools.pop() if len(pools) == 1 else COMMON
+        pool = self._pool(sharers)
         changes = {}
         for sharer in sharers:
             keep = prepared.mode == "tree" and self.random.random() < 0.5

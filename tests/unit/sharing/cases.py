@@ -76,8 +76,12 @@ def graph_of(ready, choices):
     return PlanGraph(ready, dict(enumerate(choices)))
 
 
-def drawn(number, *, types=8, size=4, spread=1, windows=(0.2,), seed=0, share=0.5):
-    """Return texts of patterns as MULTI draws them, and their statistics."""
+def drawn(number, *, types=8, size=4, spread=1, windows=(0.2,), seed=0, share=0.5, bounds=0):
+    """Return texts of patterns as MULTI draws them, and their statistics.
+
+    Args:
+        bounds: The share of events with a bound that differs from pattern to pattern.
+    """
     random = Random(seed)
     names = [f"T{i}" for i in range(types)]
     rates = {name: random.uniform(2, 47) for name in names}
@@ -90,9 +94,11 @@ def drawn(number, *, types=8, size=4, spread=1, windows=(0.2,), seed=0, share=0.
         length = min(max(2, size + random.randint(-spread, spread)), types)
         chosen = random.sample(names, length)
         operator = random.choice(["SEQ", "AND"])
-        where = " AND ".join(
-            f"{x.lower()}.d < {y.lower()}.d" for x, y in sorted(linked) if {x, y} <= {*chosen}
-        )
+        parts = [f"{x.lower()}.d < {y.lower()}.d" for x, y in sorted(linked) if {x, y} <= {*chosen}]
+        if bounds:
+            some = (name for name in chosen if random.random() < bounds)
+            parts += [f"{name.lower()}.y > {random.randint(0, 2)}" for name in some]
+        where = " AND ".join(parts)
         texts.append(
             f"PATTERN {operator}({', '.join(f'{t} {t.lower()}' for t in chosen)})"
             + (f" WHERE {where}" if where else "")

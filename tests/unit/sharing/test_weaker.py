@@ -14,6 +14,7 @@ from cepkit.pattern.conditions import conjuncts
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.printer import expression_text
 from cepkit.sharing.description import described
+from cepkit.sharing.known_shares import KnownShares
 from cepkit.sharing.late import demands, implies, late_of, meet
 from cepkit.sharing.plan_graph import PlanGraph, Prepared
 from cepkit.sharing.prices import CHECK, HAND_OVER, number_of
@@ -82,7 +83,7 @@ def test_rules_with_other_bounds_share_the_pair():
     plan = ck.share_plans(RULES, known, "prefix")
     pair = next(n for n in plan.shared if n.pattern == "SEQ(A, B) where A.x < B.x and A.y > 0")
     assert len(pair.names) == 4
-    checked = {user.name: texts(user.checked) for user in pair.users}
+    checked = {user.name: {*user.checked} for user in pair.users}
     assert checked == {
         "pattern 1": set(),
         "pattern 2": {"a.y > 1"},
@@ -168,3 +169,50 @@ def test_prepared_workloads_are_told_apart_by_number():
     assert nodes
     assert len({w.sharer.number for w in workload.weaker}) == len(workload.weaker)
     assert weaker_nodes(Prepared(workload, WORK, "tree")) == []
+
+
+IN_ANY_ORDER = [
+    "PATTERN SEQ(T03 a, T04 b, T05 c) WHERE a.diff + 3 < b.diff WITHIN 1 s",
+    "PATTERN AND(T03 a, T04 b, T06 c) WHERE a.diff + 3 < b.diff WITHIN 1 s",
+    "PATTERN SEQ(T04 b, T03 a, T01 c) WHERE a.diff + 3 < b.diff WITHIN 1 s",
+    "PATTERN AND(SEQ(T03 a, T04 b), T02 c) WHERE a.diff + 3 < b.diff AND a.diff > 0 WITHIN 1 s",
+]
+
+
+def test_sequences_take_a_pair_in_any_order_and_check_theirs():
+    stream = ck.events(zipf_events(4_000, types=6), time="ts", type="type")
+    plan = ck.share_plans(IN_ANY_ORDER, ck.profile(stream, IN_ANY_ORDER), "prefix")
+    pair = next(node for node in plan.shared if node.pattern.startswith("AND("))
+    assert len(pair.names) == 4
+    for number, text in ((1, "a before b"), (3, "b before a"), (4, "a before b and a.diff > 0")):
+        assert re.search(rf"pattern {number} .*; {text} checked after [ab]\n?", str(plan))
+    several = ck.detect(stream, IN_ANY_ORDER, plan)
+    alone = [ck.detect(stream, rule) for rule in IN_ANY_ORDER]
+    assert several.counts().tolist() == [matches.count() for matches in alone]
+    assert all(several.counts() > 0)
+    apart = ck.detect(stream, IN_ANY_ORDER, ck.share_plans(IN_ANY_ORDER, plan.statistics, "none"))
+    looked_at, each = (
+        sum(step.candidates for step in matches.explain().steps) for matches in (several, apart)
+    )
+    assert looked_at < 0.7 * each
+
+
+def test_what_holds_in_both_orders_holds_on_average_in_any():
+    first, second = (f"PATTERN SEQ({pair}) WHERE a.x < b.x" for pair in ("A a, B b", "B b, A a"))
+    known = [ck.parse(each) for each in (first, second)]
+    statistics = [measured([q], 1.0, share=s) for q, s in zip(known, (0.2, 0.4), strict=True)]
+    branches = [normal_form(query)[0] for query in known]
+    (either,) = normal_form(ck.parse("PATTERN AND(A a, B b) WHERE a.x < b.x"))
+    pairs = list(zip(branches, statistics, strict=True))
+    both = KnownShares.of_all(pairs).of(either, statistics[0])
+    assert both.selectivity("a", "b") == pytest.approx(0.3)
+    assert KnownShares.of_all(pairs[:1]).of(either, statistics[0]).selectivity("a", "b") == 1.0
+
+
+def test_an_order_that_a_not_depends_on_stays():
+    rules = [
+        "PATTERN SEQ(A a, NOT(X n), B b, C c) WHERE a.x < b.x WITHIN 10 s",
+        "PATTERN SEQ(B b, NOT(X n), A a, D c) WHERE a.x < b.x WITHIN 10 s",
+        "PATTERN AND(A a, B b, E c) WHERE a.x < b.x WITHIN 10 s",
+    ]
+    assert not weaker_nodes(ready_of(rules))
