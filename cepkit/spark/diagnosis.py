@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from cepkit.diagnosis.question import check_names, ids
 from cepkit.errors import LimitError, StreamError, UnsupportedError
+from cepkit.pattern.numbers import has_next
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.query import Query
 from cepkit.spark.cells.schemas import quoted
@@ -93,7 +94,7 @@ def _column(stream: Stream, frame: DataFrame, name: str) -> tuple[Column, Any]:
 def _refuse(query: Query, events: Mapping[str, Any], column: str | None) -> None:
     contiguous = query.strategy in (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
     hint = "fetch a part of the stream and ask about that: why_not(stream.head(10_000), ...)"
-    if contiguous or isinstance(query.window, CountWindow):
+    if contiguous or isinstance(query.window, CountWindow) or has_next(query.structure):
         raise UnsupportedError(
             "on Spark the order of arrival is not known, which this pattern depends on", hint=hint
         )

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 from cepkit.errors import LimitError, StreamError
 from cepkit.memory import free_memory
+from cepkit.pattern.numbers import has_next
 from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.pattern.query import Query
 from cepkit.spark.cells.schemas import arrow_columns
@@ -92,8 +93,9 @@ def fetched(
 
     Raises:
         LimitError: They are wanted here, and are too many for the free memory.
-        StreamError: There is no such column, or Spark cannot hand it to Python.
-        UnsupportedError: The DataFrame is a stream, or one of Spark Connect.
+        StreamError: There is no such column, or Spark cannot hand it to Python; the session's
+            limit is no number.
+        UnsupportedError: The DataFrame is a stream.
     """
     if where == "workers":
         return None
@@ -145,12 +147,15 @@ def _types(queries: Sequence[Query]) -> Types:
 
 def _counts_arrivals(query: Query) -> bool:
     contiguous = (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
-    return query.strategy in contiguous or isinstance(query.window, CountWindow)
+    counted = isinstance(query.window, CountWindow) or has_next(query.structure)
+    return query.strategy in contiguous or counted
 
 
 def _most(frame: DataFrame) -> int:
     setting = frame.sparkSession.conf.get(LIMIT, None)
-    limit = int(setting) if setting is not None and setting.isdigit() else MOST_BYTES
+    if setting is not None and not setting.isdecimal():
+        raise StreamError(f"{LIMIT}={setting}", expected="a number of bytes, 0 for none")
+    limit = MOST_BYTES if setting is None else int(setting)
     return min(limit, free_memory() // _SHARE_OF_FREE)
 
 

@@ -35,6 +35,7 @@ COUNTED = {
     "window in events": "PATTERN SEQ(A a, NOT(B b), C c) WITHIN 8 EVENTS PARTITION BY key",
     "partition-contiguity": "PATTERN SEQ(A a, B b) PARTITION BY key STRATEGY partition-contiguity",
     "strict-contiguity": "PATTERN SEQ(A a, B b) WITHIN 1 s STRATEGY strict-contiguity",
+    "NEXT": "PATTERN SEQ(A a, NEXT B b, NOT(NEXT C c)) WITHIN 1 s PARTITION BY key",
 }
 """What counts events, in the order of their times."""
 
@@ -114,7 +115,7 @@ def counts(progress: list[Any]) -> dict[str, int]:
     for one in progress:
         observed = one.observedMetrics.get("cepkit")
         for kind, number in (observed.asDict() if observed else {}).items():
-            if kind == "plans":
+            if kind in ("plans", "work"):
                 continue
             total[kind] = total.get(kind, 0) + number
     return {kind: number for kind, number in total.items() if number}

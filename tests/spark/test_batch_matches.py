@@ -27,7 +27,7 @@ from tests.strategies import FEW, ConditionKind, as_table, cases, orders, result
 CONDITIONS: tuple[ConditionKind, ...] = tuple(k for k in get_args(ConditionKind) if k != "set")
 # Which member of a set is the first follows from the order of arrival where times are equal.
 CASES = cases(
-    ("SEQ", "AND", "OR", "NOT", "KL", "FIRST", "OPT"),
+    ("SEQ", "AND", "OR", "NOT", "KL", "FIRST", "NEXT", "OPT"),
     max_variables=4,
     strategies=(Strategy.SKIP_TILL_ANY_MATCH,),
     windows=("none", "time", "time-exclusive"),
@@ -73,7 +73,7 @@ def test_any_slices_partitions_and_row_order_find_what_the_judge_finds(spark, da
 
 
 NUMBERED = cases(
-    ("SEQ", "AND", "OR", "NOT", "KL", "FIRST", "OPT"),
+    ("SEQ", "AND", "OR", "NOT", "KL", "FIRST", "NEXT", "OPT"),
     max_variables=4,
     strategies=tuple(s for s in Strategy if s is not Strategy.SKIP_TILL_NEXT_MATCH),
     windows=("count", "count-exclusive", "count", "none", "time"),
@@ -141,7 +141,7 @@ def test_events_counted_in_the_order_of_rows_are_what_the_judge_counts(
 
 
 TAKEN = cases(
-    ("SEQ", "AND", "OR", "NOT", "KL", "FIRST", "OPT"),
+    ("SEQ", "AND", "OR", "NOT", "KL", "FIRST", "NEXT", "OPT"),
     max_variables=4,
     strategies=(Strategy.SKIP_TILL_NEXT_MATCH,),
     unsorted=True,

@@ -148,6 +148,12 @@ def test_what_is_large_stays_in_spark(spark, stream):
     assert contents(here.toArrow()) == contents(ck.detect(stream, few, route="workers").toArrow())
 
 
+def test_a_limit_that_is_none(spark, stream):
+    spark.conf.set(LIMIT, "64m")
+    with pytest.raises(ck.CepkitError, match=f"{LIMIT}=64m"):
+        ck.detect(stream, PATTERNS["SEQ"])
+
+
 def test_wide_values_count(spark):
     spark.conf.set(LIMIT, "100000")
     try:

@@ -14,7 +14,14 @@ from cepkit.spark.aggregates.result import SeveralSparkAggregates, SparkAggregat
 from cepkit.spark.matches.fetched import FetchedMatches
 from cepkit.spark.matches.result import SparkMatches
 from cepkit.spark.matches.several import SeveralSparkMatches
-from cepkit.spark.streaming.result import StreamAggregates, StreamMatches, StreamSeveralMatches
+from cepkit.spark.row_patterns import SparkRowMatches
+from cepkit.spark.streaming.explanation import LiveStep, StreamExplanation
+from cepkit.spark.streaming.result import (
+    StreamAggregates,
+    StreamMatches,
+    StreamSeveralAggregates,
+    StreamSeveralMatches,
+)
 from cepkit.spark.streaming.watching import Watched
 from tests.unit.figures.hostile import EVIL, quoted
 from tests.unit.figures.test_hostile_texts import check_output, classes
@@ -58,10 +65,17 @@ def shown(stream, live):
     yield ck.detect(live, STRUCTURE)
     yield ck.detect(live, {EVIL: STRUCTURE})
     yield ck.aggregate(live, counted, functions={EVIL: Count()})
+    yield ck.aggregate(live, {EVIL: counted})
+    yield ck.from_match_recognize(
+        f"""SELECT * FROM {quoted(EVIL)} MATCH_RECOGNIZE (PARTITION BY g
+            MEASURES CLASSIFIER() AS {quoted(EVIL)} PATTERN ({quoted(EVIL)}))""",
+        stream,
+    )
     query = SimpleNamespace(
         name=EVIL, isActive=False, recentProgress=[], exception=lambda: ValueError(EVIL)
     )
     yield ck.watch(query)
+    yield StreamExplanation(EVIL, (LiveStep(EVIL, EVIL, EVIL, 2, 1.5, 1, None, 0, False),))
     yield ck.detect(stream, STRUCTURE, route="driver")
     # Of the events that were fetched.
     yield ck.aggregate(stream, counted, functions={EVIL: Count()})
@@ -74,7 +88,8 @@ def test_texts_stay_texts(stream, live, eager):
         kinds.append(type(thing))
     assert kinds == [
         SparkMatches, SeveralSparkMatches, SparkAggregates, SeveralSparkAggregates,
-        StreamMatches, StreamSeveralMatches, StreamAggregates, Watched,
+        StreamMatches, StreamSeveralMatches, StreamAggregates, StreamSeveralAggregates,
+        SparkRowMatches, Watched, StreamExplanation,
         FetchedMatches, FetchedAggregates,
     ]  # fmt: skip
     known = {k.__name__ for k in classes() if k.__module__.startswith("cepkit.spark.")}

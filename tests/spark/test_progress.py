@@ -12,6 +12,7 @@ from cepkit.errors import StreamError
 from cepkit.spark.passes.frame import ResultFrame
 from cepkit.spark.passes.reports import Reports
 from cepkit.spark.session import progress
+from cepkit.spark.session.access import access_to
 from cepkit.spark.session.progress import run_with_progress
 
 
@@ -89,7 +90,7 @@ def test_an_interrupt_cancels_the_jobs_at_once(spark):
 
 
 def result_of(rows) -> ResultFrame:
-    reports = Reports(rows.sparkSession.sparkContext, 1, (), reported=True)
+    reports = Reports(access_to(rows).reports(rows.sparkSession), 1, (), reported=True)
     return ResultFrame(rows, title="rows", route="here", reports=reports)
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.sql import functions as F
 
 import cepkit as ck
 from cepkit.errors import StatisticsError, StreamError, UnsupportedError
 from cepkit.spark.session.failures import error_of
+from cepkit.spark.streaming.pieces import bucket_labels
 from tests.spark.live import (
     COUNTED,
     PATTERNS,
@@ -216,16 +220,17 @@ def test_plans_follow_the_stream_and_the_progress_says_why(live, adapt):
         ck.detect(stream, text, adapt="slices")
 
 
-@pytest.mark.parametrize("change", ["pattern", "lateness", "buckets"])
+@pytest.mark.parametrize("change", ["pattern", "buckets", "columns"])
 def test_a_checkpoint_of_another_query_is_refused(live, change):
     live.put(_events((0, "A"), (1, "B")))
     live.run(ck.detect(live.events(lateness="1 second"), PATTERNS["SEQ"]))
     live.put(_events((9, "X")))
     text = PATTERNS["AND" if change == "pattern" else "SEQ"]
-    lateness = "2 seconds" if change == "lateness" else "1 second"
-    other = ck.detect(
-        live.events(lateness=lateness), text, buckets=4 if change == "buckets" else None
-    )
+    stream = live.events(lateness="1 second")
+    if change == "columns":
+        frame = stream.source.withColumn("price", F.col("price").cast("float"))
+        stream = ck.events(frame, time="ts", type="type", lateness="1 second")
+    other = ck.detect(stream, text, buckets=4 if change == "buckets" else None)
     with pytest.raises(Exception, match="the checkpoint belongs to another query") as raised:
         live.run(other)
     error = error_of(str(raised.value))
@@ -233,6 +238,44 @@ def test_a_checkpoint_of_another_query_is_refused(live, change):
     assert change in error.found
     assert change in str(error.expected)
     assert "new checkpointLocation" in str(error.hint)
+
+
+def test_files_whose_columns_have_changed_are_null_there_or_refused(live):
+    live.put(_events((0, "A"), (1, "B"), (2, "C"), (10, "A"), (11, "B")))
+    live.put(_events((12, "C"), (19, "X")).drop_columns(["price"]))
+    matches = ck.detect(live.events(lateness="1 second"), PATTERNS["SEQ"])
+    live.run(matches)
+    assert identities(live.result()) == [(0, 1, 2)]
+    texts = _events((30, "A"), (31, "X"))
+    live.put(texts.set_column(3, "price", pa.array(["dear", "cheap"])))
+    with pytest.raises(Exception, match="price"):
+        live.run(matches)
+
+
+def test_a_query_that_was_killed_while_it_wrote_its_first_offsets_starts_again(live):
+    table = make_events(2_000)
+    live.put(table)
+    offsets = live.root / "out-checkpoint" / "offsets"
+    offsets.mkdir(parents=True)
+    (offsets / ".0.0a1b2c3d.tmp").write_text("v1\n{")
+    conf, setting = live.spark.conf, "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart"
+    ours = conf.get(setting)
+    matches = ck.detect(live.events(lateness="3 seconds"), PATTERNS["SEQ"])
+    try:
+        conf.set(setting, "true")
+        with pytest.raises(Exception, match="should be empty"):
+            live.run(matches)
+    finally:
+        conf.set(setting, ours)
+    live.run(matches)
+    assert identities(live.result()) == in_batch(table, PATTERNS["SEQ"], sealed(table, 3))
+
+
+def test_the_labels_of_buckets_have_the_hashes_that_spark_makes(spark):
+    labels = bucket_labels(16)
+    frame = spark.createDataFrame([(label,) for label in labels], "label int")
+    hashes = frame.select(F.expr("pmod(hash(label), 8)")).toArrow().column(0).to_pylist()
+    assert hashes == [*range(8), *range(8)]
 
 
 def test_two_queries_in_one_session(live):
@@ -301,16 +344,22 @@ def test_timeouts_and_plans_that_follow_the_stream_of_several_patterns(live):
     stream = live.events(lateness="3 seconds")
     with pytest.raises(StatisticsError, match="without statistics"):
         ck.detect(stream, queries, adapt="slices")
-    progress = live.run(ck.detect(stream, queries, plans, timeouts=True, adapt="slices"))
+    matches = ck.detect(stream, queries, plans, timeouts=True, adapt="invariants")
+    progress = live.run(matches)
     run = {name for one in progress for name in one.observedMetrics["cepkit"]["plans"]}
     assert {name.partition(":")[0] for name in run} == {"order", "first"}
     rows = live.result()
+    done = matches.explain(SimpleNamespace(recentProgress=progress)).to_pandas()
     for name, text in queries.items():
         own = rows.filter(pa.compute.equal(rows["pattern"], name))
-        matches = own.filter(pa.compute.equal(own["kind"], "match"))
+        found = own.filter(pa.compute.equal(own["kind"], "match"))
         bound = ["a", "b", "c"] if name == "order" else ["a", "b"]
         expected = in_batch(table, text, sealed(table, 3))
-        assert identities(matches.select(bound)) == expected
+        assert identities(found.select(bound)) == expected
+        steps = done[done["pattern"] == name]
+        assert steps.groupby("plan").tail(1)["survivors"].sum() == len(expected)
+        given = steps["plan"] == str(plans[list(queries).index(name)].branches[0])
+        assert steps[given]["expected_survivors"].notna().all()
         waiting = own.filter(pa.compute.equal(own["awaited"], "b"))
         window = 2 if name == "order" else 0.1
         price = "a.price < b.price AND " if name == "order" else ""
@@ -361,6 +410,8 @@ def test_what_needs_all_events_is_refused_of_a_streaming_frame(live):
         lambda: ck.detect(stream, [PATTERNS["OR"]], timeouts=True),
         lambda: ck.detect(stream, [PATTERNS["SEQ"]], limit=3),
         lambda: ck.aggregate(stream, f"{PATTERNS['SEQ']} AGG COUNT", emit="total"),
+        lambda: ck.aggregate(stream, [f"{PATTERNS['SEQ']} AGG COUNT"] * 2, share="chop-connect"),
+        lambda: ck.aggregate(stream, ["PATTERN SEQ(A a, B b) WITHIN 5 EVENTS AGG COUNT"]),
         lambda: ck.detect(stream, PATTERNS["OR"], timeouts=True),
     ):
         with pytest.raises(UnsupportedError):
@@ -383,7 +434,7 @@ def test_a_match_says_when_it_will_be_told(live):
     live.put(_events((0, "A")))
     stream = live.events(lateness="1 second")
     matches = ck.detect(stream, PATTERNS["SEQ"])
-    assert "told 1 second after" in repr(matches)
+    assert "told 1 second after their last event, and up to two triggers later" in repr(matches)
     assert matches.usual_trigger == "5 seconds"
     assert "1 second and 2 seconds after" in repr(ck.detect(stream, PATTERNS["NOT at the end"]))
 

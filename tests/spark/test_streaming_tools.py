@@ -35,21 +35,30 @@ def test_a_replayed_stream_run_to_its_end_has_all_matches_of_the_batch(spark, tm
     assert 0 < written < rows.count()
 
 
-def test_aggregates_run_to_their_end_are_those_of_the_batch(spark, tmp_path):
+def test_aggregates_of_several_patterns_run_to_their_end_are_those_of_the_batch(spark, tmp_path):
     table = make_events(3_000, disorder=0)
     player = ck.replay(ck.events(table, **ROLES), tmp_path / "in", speed=3, disorder="1 second")
     player.put()
     stream = ck.events(player.frame(spark), **ROLES, lateness="1 second")
-    text = f"PATTERN SEQ(A a, B b, C c) WHERE {KEYED} WITHIN 2 seconds AGG COUNT, MAX(c.price)"
-    text += " GROUP BY key"
-    rows = ck.run_to_end(
-        ck.aggregate(stream, text, emit="changes"),
-        tmp_path / "out",
-        checkpoint=tmp_path / "checkpoint",
+    alike = f"PATTERN SEQ(A a, B b, C c) WHERE {KEYED} WITHIN 2 seconds AGG"
+    queries = {
+        "highest": f"{alike} COUNT, MAX(c.price) GROUP BY key",
+        "number": f"{alike} COUNT GROUP BY key",
+        "detected": "PATTERN SEQ(A a, NOT(B b), C c) WHERE a.price < c.price"
+        " WITHIN 200 milliseconds AGG COUNT GROUP BY key",
+    }
+    aggregates = ck.aggregate(stream, queries, emit="changes")
+    assert "2 queries" not in repr(aggregates)
+    assert "Aggregates of 3 queries in a streaming DataFrame: columns pattern, ts" in repr(
+        aggregates
     )
-    expected = ck.aggregate(ck.events(table, **ROLES), text, emit="changes").to_arrow()
-    assert expected.column_names == rows.columns
-    assert _sorted(rows.toArrow()) == _sorted(expected)
+    assert "cluster 1" in repr(aggregates)
+    rows = ck.run_to_end(aggregates, tmp_path / "out", checkpoint=tmp_path / "checkpoint").toArrow()
+    for name, text in queries.items():
+        own = rows.filter(pa.compute.equal(rows["pattern"], name))
+        expected = ck.aggregate(ck.events(table, **ROLES), text, emit="changes").to_arrow()
+        assert len(expected) > 100
+        assert _sorted(own.select(expected.column_names)) == _sorted(expected)
 
 
 def _sorted(table):
@@ -90,7 +99,9 @@ def test_a_watched_query_tells_what_its_batches_did(spark, tmp_path):
     player = ck.replay(ck.events(table, **ROLES), tmp_path / "in", speed=4)
     player.put()
     stream = ck.events(player.frame(spark), **ROLES, lateness="1 second")
-    matches = ck.detect(stream, PATTERNS["SEQ"])
+    recorded = ck.events(table, **ROLES)
+    plan = ck.choose_plan(PATTERNS["SEQ"], ck.profile(recorded, PATTERNS["SEQ"]))
+    matches = ck.detect(stream, PATTERNS["SEQ"], plan)
     writer = matches.writeStream.format("memory").queryName("seq")
     query = writer.trigger(availableNow=True).start()
     query.awaitTermination()
@@ -99,6 +110,16 @@ def test_a_watched_query_tells_what_its_batches_did(spark, tmp_path):
     assert watched.table()["rows"].sum() == 2_000
     assert "Query seq, stopped; match" in repr(watched)
     assert "<table" in watched._repr_html_()
+    explanation = matches.explain(watched)
+    steps = explanation.steps
+    assert [step.variable for step in steps] == [step.variable for step in plan.expected[0]]
+    assert [step.expected_survivors for step in steps] == pytest.approx(
+        [step.partial_matches for step in plan.expected[0]]
+    )
+    assert steps[-1].survivors == watched.totals()["match"]
+    assert all(step.candidates >= step.survivors > 0 for step in steps)
+    assert "2,000 rows in" in str(explanation)
+    assert str(plan.branches[0]) in str(explanation)
     last = ck.watch(query, last=2)
     ends = sorted(row["match_end"] for row in spark.table("seq").collect())[-2:]
     assert sorted(last.last(2)["match_end"]) == ends

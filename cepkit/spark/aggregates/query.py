@@ -33,7 +33,7 @@ from cepkit.routes.aggregates import Way
 from cepkit.routes.detected import without_aggregates
 from cepkit.routes.functions import attributes_of
 from cepkit.spark.aggregates.request import Request
-from cepkit.spark.cells.keys import Key, common_key
+from cepkit.spark.cells.keys import Key, key_of
 from cepkit.spark.cells.layout import IN_TURN, Cut
 from cepkit.spark.cells.schemas import nullable
 from cepkit.spark.cells.sending import Sending, numbers_for, sending_for
@@ -96,7 +96,7 @@ def prepare(
     attributes = {*attributes_of(functions), *bare.partition_by, *compiled.attributes}
     if way.sequence is not None:
         attributes |= way.sequence.attributes
-    numbers = numbers_for(compiled.programs, in_turn=compiled.in_turn)
+    numbers = numbers_for(compiled.programs, in_turn=compiled.chooses)
     detects = way.sequence is None
     if detects and emit != "total" and "arrival" not in numbers and _ties_matter(compiled):
         numbers = ("arrival", *numbers)
@@ -139,8 +139,8 @@ def route_for(emit: Emit, cut: Cut, route: Route | None) -> Route | None:
 def _cut(request: Request) -> Cut:
     """Return how a stream may be cut for an aggregation."""
     compiled, emit, group_by = request.compiled, request.emit, request.query.group_by
-    detects, key = request.way.sequence is None, common_key(compiled.programs)
-    clock, window = ("time", None) if compiled.in_turn else cutting_clock(compiled.programs)
+    detects, key = request.way.sequence is None, key_of(compiled)
+    clock, window = ("time", None) if compiled.chooses else cutting_clock(compiled.programs)
     if emit != "total" and clock != "time":
         clock, window = "time", None  # rows are about moments
     absent = detects and any(branch.negated for branch in compiled.branches)
@@ -153,7 +153,7 @@ def _cut(request: Request) -> Cut:
     elif key is not None:
         key = replace(key, missing_agree=True)  # a trigger without a key has its row
     cut = Cut(window, clock, ahead, key)
-    if compiled.in_turn:
+    if compiled.chooses:
         return replace(cut, uncut=IN_TURN)
     if _every_type(request.query, emit):
         return replace(cut, uncut="what is live depends on all events before")

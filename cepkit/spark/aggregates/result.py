@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -87,14 +87,7 @@ class SeveralSparkAggregates(Several[SparkAggregates]):
         """
         for aggregates in self.passes:
             check_session(aggregates.frame)
-        known: dict[str, str] = {PATTERN: "string"}
-        for result in self.results:
-            for name, kind in result.dtypes:
-                if known.setdefault(name, kind) != kind or name == PATTERN:
-                    raise PatternError(
-                        f"the column '{name}' of one query is another one than that of another",
-                        hint="take the results one by one",
-                    )
+        check_one_type(column for result in self.results for column in result.dtypes)
         pattern = pattern_column(self.names)
         parts = [_named(aggregates, pattern) for aggregates in self.passes]
         union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
@@ -123,6 +116,21 @@ class SeveralSparkAggregates(Several[SparkAggregates]):
         """Let go of what `persist` has kept."""
         for aggregates in self.passes:
             aggregates.frame.unpersist()
+
+
+def check_one_type(columns: Iterable[tuple[str, str]]) -> None:
+    """Check that the columns of several queries, by name and type, can be those of one table.
+
+    Raises:
+        PatternError: Two of one name are of different types, or one is called `pattern`.
+    """
+    known: dict[str, str] = {PATTERN: "string"}
+    for name, kind in columns:
+        if known.setdefault(name, kind) != kind or name == PATTERN:
+            raise PatternError(
+                f"the column '{name}' of one query is another one than that of another",
+                hint="take the results one by one; over a streaming DataFrame aggregate one by one",
+            )
 
 
 def _named(aggregates: AggregationPass, pattern: Column) -> DataFrame:

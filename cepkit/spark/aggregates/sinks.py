@@ -132,7 +132,7 @@ class TotalsSink:
         """Add what is a cell's own to totals."""
         requests = self.aggregation.requests
         for query, request in requests.items():
-            ungrouped = not request.query.group_by and not request.compiled.in_turn
+            ungrouped = not request.query.group_by and not request.compiled.chooses
             detects = request.way.sequence is None
             if detects and ungrouped and only_counts(request.functions.values()):
                 detector = Detector(request.compiled)  # counted without being made

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark import cloudpickle
 
 from cepkit.aggregation.rows.moments import Moments
 from cepkit.aggregation.rows.partial import summed
@@ -20,6 +19,7 @@ from cepkit.aggregation.semirings.functions import Element
 from cepkit.aggregation.sequence.elements import Together
 from cepkit.errors import LimitError
 from cepkit.spark.aggregates.request import Request
+from cepkit.spark.session.tasks import pickled
 from cepkit.stream.columns import EventColumns
 
 Rows = npt.NDArray[np.int32]
@@ -66,7 +66,7 @@ class Totals:
     def packed(self) -> list[pa.Array]:
         """Return the columns of the groups, and the sums, each packed."""
         # What a user's own function makes may be of a class that only he knows.
-        packed = [_dumps(element) for element in self._sums.values()]
+        packed = [pickled(element) for element in self._sums.values()]
         return [*self._keys(), pa.array(packed, pa.binary())]
 
     def results(self, promised: pa.Schema) -> list[pa.Array]:
@@ -88,11 +88,6 @@ class Totals:
             pa.array([group[i] for group in self._sums], field.type)
             for i, field in enumerate(self._groups)
         ]
-
-
-def _dumps(element: Element) -> bytes:
-    packed: bytes = cloudpickle.dumps(element)  # type: ignore[no-untyped-call]
-    return packed
 
 
 def _normal(value: Any) -> Any:

@@ -46,7 +46,7 @@ def dealt_out(rows: DataFrame, sending: Sending, layout: Layout, tasks: int) -> 
     packed = rows.mapInArrow(run, _PACKED)
     number = F.pmod(F.col("cell"), F.lit(tasks)).cast("int")
     dealt: Any
-    if hasattr(packed, "repartitionById"):  # since Spark 4.1; a hash may put many in one
+    if hasattr(DataFrame, "repartitionById"):  # since Spark 4.1; a hash may put many in one
         dealt = packed.repartitionById(tasks, number)
     else:
         dealt = packed.repartition(tasks, "cell")

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from cepkit.columnar.compile.program import RUN, Program
+from cepkit.columnar.compile.query import CompiledQuery
 from cepkit.stream.columns import Column
 
 
@@ -25,6 +26,16 @@ class Key:
 
     columns: tuple[str, ...]
     missing_agree: bool
+
+
+def key_of(query: CompiledQuery) -> Key | None:
+    """Return the columns whose values may be looked at by themselves; None: there are none.
+
+    A match leaves out others of its partition by AFTER MATCH SKIP, whatever else they agree on.
+    """
+    if query.after_match is not None and not query.programs[0].partition_by:
+        return None
+    return common_key(query.programs)
 
 
 def common_key(programs: Sequence[Program]) -> Key | None:

@@ -4,7 +4,8 @@ A slice of time owns the matches whose last event lies in it and sees the events
 before it (the halo), which are copied to it. Events of one time are never parted. A window in
 events is cut in the same way by the numbers that it counts: those of arrival, or those inside the
 partition. Where all events of a match agree on a key, buckets of keys need no copies; they are cut
-by the clock as well where the heaviest key alone is too much for a worker. The halo of a slice of
+by the clock as well where the heaviest key alone is too much for a worker, or where its task would
+go on long after all others: the halos then cost less than waiting for it. The halo of a slice of
 ten windows costs a tenth; fewer than some 50,000 events do not pay for a task.
 """
 
@@ -35,6 +36,9 @@ IN_TURN = "what is taken depends on what was taken before"
 
 MOST_TASKS = 4000
 MOST_COPIES = 1000
+
+_WORTH = 0.9
+"""Slices replace buckets where they take less than this share of the time."""
 
 _FAR = 2**60
 """Some 36,000 years in microseconds; sums of a few of these are still int64."""
@@ -156,30 +160,49 @@ def choose_layout(extent: Extent | None, cut: Cut, *, cores: int, row_bytes: flo
     most = max(LEAST_EVENTS, int(MOST_BYTES / row_bytes))
     events = 0 if extent is None else extent.events
     usual = min(USUAL_EVENTS, most, max(LEAST_EVENTS, events // (8 * cores)))
-    window, key = cut.window, cut.key
-    choice = None
-    if window is not None:
-        window = min(max(window, 0), _FAR)
-        cut = replace(cut, window=window)
-        choice = _given_length(window, cut)
-    if window is None or (
-        key is not None and choice is None and extent and extent.heaviest <= most
-    ):
-        buckets = 1
-        if key is not None:
-            room = max(1, most - (extent.heaviest if extent else 0))
-            buckets = max(2 * cores if extent is None else 1, *_shares(events, usual, room))
-        return Layout(cut, buckets=buckets, cells=buckets)
+    if cut.window is None:
+        return _buckets(extent, cut, cores, usual, most)
+    cut = replace(cut, window=min(max(cut.window, 0), _FAR))
+    given = _given_length(cut.window or 0, cut)
     if extent is None:
-        assert choice is not None
-        return Layout(cut, choice, 0, 2 if key else 1, None)
-    # By place, the slices of all keys are numbered alike: the heaviest key has all of them.
-    sliced = replace(extent, events=extent.heaviest) if cut.clock == "place" else extent
-    length = _length(sliced, window, usual, most) if choice is None else choice
+        assert given is not None
+        return Layout(cut, given, 0, 2 if cut.key else 1, None)
+    length = given or _length(extent, cut, usual, most)
     slices = (extent.last - extent.first) // length + 1
-    buckets = max(1, *_shares(events // slices, most, most)) if key is not None else 1
+    buckets = 1
+    if cut.key is not None:
+        buckets = max(1, *_shares(events // slices, most, most))
+        if given is None:
+            # Of slices that are fewer than the cores each is dealt out.
+            buckets = max(buckets, math.ceil(min(cores, events / usual) / slices))
+            fits = extent.heaviest <= most
+            if fits and not _ends_earlier(extent, cut, length, slices * buckets, cores):
+                return _buckets(extent, cut, cores, usual, most)
     origin = max(-_FAR, min(extent.first, _FAR))
     return Layout(cut, length, origin, buckets, slices * buckets)
+
+
+def _buckets(extent: Extent | None, cut: Cut, cores: int, usual: int, most: int) -> Layout:
+    """Return buckets of keys; one for all without a key."""
+    if cut.key is None:
+        return Layout(cut)
+    events, heaviest = (0, 0) if extent is None else (extent.events, extent.heaviest)
+    shares = _shares(events, usual, max(1, most - heaviest))
+    buckets = max(2 * cores if extent is None else 1, *shares)
+    return Layout(cut, buckets=buckets, cells=buckets)
+
+
+def _ends_earlier(extent: Extent, cut: Cut, length: int, cells: int, cores: int) -> bool:
+    """Return whether slices of the keys are done earlier than buckets without halos.
+
+    By the events that the busiest core takes: its share of all, or those of the heaviest key, which
+    are one task's, or of a slice of it.
+    """
+    halos = 1 + (cut.window or 0) * (2 if cut.ahead else 1) / length
+    slices = (extent.last - extent.first) // length + 1
+    share = extent.events / cores
+    sliced = halos * max(share, extent.heaviest / slices, extent.events / cells)
+    return sliced < _WORTH * max(share, extent.heaviest)
 
 
 def _given_length(window: int, cut: Cut) -> int | None:
@@ -205,9 +228,11 @@ def _shares(events: int, *sizes: int) -> tuple[int, ...]:
     return tuple(math.ceil(events / size) for size in sizes)
 
 
-def _length(extent: Extent, window: int, usual: int, most: int) -> int:
-    span = max(extent.last - extent.first, 1)
-    each = span / max(extent.events, 1)
+def _length(extent: Extent, cut: Cut, usual: int, most: int) -> int:
+    # By place, the slices of all keys are numbered alike: the heaviest key has all of them.
+    events = extent.heaviest if cut.clock == "place" else extent.events
+    window, span = cut.window or 0, max(extent.last - extent.first, 1)
+    each = span / max(events, 1)
     length = max(WINDOWS_PER_SLICE * window, math.ceil(usual * each), 1)
     if length > most * each:
         length = max(window, int(most * each), 1)

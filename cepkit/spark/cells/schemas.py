@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
-from cepkit.columnar.results.output import END, START
+from cepkit.columnar.results.output import END, START, MatchColumns
 from cepkit.errors import StreamError
 from cepkit.stream.schema import Schema
 
@@ -63,26 +63,34 @@ def arrow_columns(frame: DataFrame, names: Sequence[str], selected: Sequence[str
 
 
 def match_columns(
-    columns: t.StructType,
-    names: Sequence[str],
-    variables: Sequence[str],
-    schema: Schema,
-    repeated: Collection[str] = (),
+    columns: t.StructType, names: Sequence[str], matches: MatchColumns, in_arrow: pa.Schema
 ) -> t.StructType:
-    """Return the columns of the matches: a struct for each variable, start and end.
-
-    A Kleene variable has a list of structs.
+    """Return the columns of the matches as Spark has them: the types of the source stay.
 
     Args:
         columns: Those of the source.
-        variables: All variables of the query in pattern order.
-        schema: Says which columns are carried and which is the time.
-        repeated: The Kleene variables among them.
+        names: What they are called.
+        matches: The columns.
+        in_arrow: What they are in Arrow.
     """
-    event = event_type(columns, names, schema)
-    moment = nullable(columns).fields[names.index(schema.time)].dataType
-    fields = [t.StructField(v, t.ArrayType(event) if v in repeated else event) for v in variables]
-    return t.StructType([*fields, t.StructField(START, moment), t.StructField(END, moment)])
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    event = event_type(columns, names, matches.stream)
+    by_name = dict(zip(names, nullable(columns).fields, strict=True))
+    moment = by_name[matches.stream.time].dataType
+    kinds: dict[str, t.DataType] = {START: moment, END: moment}
+    for variable in () if matches.returned else matches.variables:
+        kinds[variable] = t.ArrayType(event) if variable in matches.repeated else event
+    for result in matches.returned:
+        source = result.source
+        if source is None:
+            computed = in_arrow.field(result.name).type
+            kinds[result.name] = from_arrow_type(computed, prefer_timestamp_ntz=True)
+        else:
+            kind = by_name[source.name].dataType
+            is_list = source is result.value and source.variable in matches.repeated
+            kinds[result.name] = t.ArrayType(kind) if is_list else kind
+    return t.StructType([t.StructField(name, kinds[name]) for name in in_arrow.names])
 
 
 def event_type(columns: t.StructType, names: Sequence[str], schema: Schema) -> t.StructType:

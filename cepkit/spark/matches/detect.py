@@ -8,18 +8,19 @@ Workers need cepkit installed, as they need pyarrow.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
 from cepkit.columnar.results.matches import Matches
+from cepkit.columnar.results.output import MatchColumns
 from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead
 from cepkit.columnar.slices.plans import SlicePlans
 from cepkit.pattern.evaluation.kind_checks import check_kinds
-from cepkit.pattern.nodes import bound_events_of, repeated_in
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
-from cepkit.spark.cells.keys import common_key
+from cepkit.spark.cells.keys import key_of
 from cepkit.spark.cells.layout import IN_TURN, Cut
 from cepkit.spark.cells.schemas import match_columns
 from cepkit.spark.cells.sending import numbers_for, sending_for
@@ -73,7 +74,7 @@ def detect(
         StreamError: A missing column, or one that cannot be read; an arrival column without a
             value for some event.
         UnsupportedError: The query has a part that the engine cannot detect; the DataFrame is
-            a stream, or one of Spark Connect.
+            a stream.
     """
     frame = batch_frame(stream)
     compiled, known = compile_query(query, plan, sets), plan.statistics
@@ -84,20 +85,19 @@ def detect(
     )
     if known is not None and not reported:
         warn_of_absent(known.never_occurring, (), query)
-    variables = tuple(event.variable for event in bound_events_of(query.structure))
-    schema, repeated = scan.sending.schema, repeated_in(query.structure)
-    columns = match_columns(frame.schema, stream.column_names, variables, schema, repeated)
+    matches = MatchColumns.of(query, scan.sending.schema)
+    in_arrow = matches.schema(scan.sending.nothing)
+    columns = match_columns(frame.schema, stream.column_names, matches, in_arrow)
     return SparkMatches(
-        pass_.rows(
-            MatchesSink(compiled, variables, schema.time, limit is not None, plans), columns
-        ),
+        pass_.rows(MatchesSink(compiled, matches, limit is not None, plans), columns),
         pass_.rows(CountsSink(compiled, plans), columns),
         pass_,
         query=query,
         plan=plan,
         programs=compiled.programs,
-        variables=variables,
+        variables=matches.variables,
         limit=limit,
+        sets=sets,
     )
 
 
@@ -129,9 +129,8 @@ def detect_fetched(
     columns = match_columns(
         stream.source.schema,
         stream.column_names,
-        matches.variables,
-        stream.schema.without_arrival(),
-        repeated_in(query.structure),
+        MatchColumns.of(query, stream.schema.without_arrival()),
+        matches.schema,
     )
     workers = partial(
         detect, stream, query, plan, limit=limit, sets=sets, plans=plans, reported=True
@@ -148,16 +147,26 @@ def scan_for(
     slice_events: int | None = None,
 ) -> Scan:
     """Return what is read of a stream for queries that are run as one, and how it may be cut."""
-    numbers = numbers_for(compiled.programs, in_turn=compiled.in_turn)
-    sending = sending_for(stream, queries, compiled.attributes, numbers=numbers)
+    numbers = numbers_for(compiled.programs, in_turn=compiled.chooses)
+    read = {*compiled.attributes}.union(*(query.computed_from for query in queries))
+    sending = sending_for(_returning(stream, queries), queries, read, numbers=numbers)
     cut = _cut(compiled, slice_seconds, slice_events)
     return Scan(stream, queries, sending, cut, statistics, queries[0].partition_by)
 
 
+def _returning(stream: Stream, queries: tuple[Query, ...]) -> Stream:
+    """Return a stream of which no more goes to the output than RETURN asks for."""
+    if not all(query.returned for query in queries):
+        return stream
+    sources = (result.source for query in queries for result in query.returned)
+    names = tuple(dict.fromkeys(source.name for source in sources if source is not None))
+    return replace(stream, schema=replace(stream.schema, columns=names))
+
+
 def _cut(compiled: CompiledQuery, slice_seconds: float | None, slice_events: int | None) -> Cut:
     programs = compiled.programs
-    key = common_key(programs)
-    if compiled.in_turn:
+    key = key_of(compiled)
+    if compiled.chooses:
         return Cut(key=key, uncut=IN_TURN)
     clock, window = cutting_clock(programs)
     length = slice_seconds if clock == "time" else slice_events

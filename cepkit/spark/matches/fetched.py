@@ -48,24 +48,14 @@ class FetchedMatches(FetchedFrame, SparkMatches):
             route=f"searched in this process, {events:,} event{'' if events == 1 else 's'} fetched",
         )
         self._matches = matches
+        self._stream = stream
+        self._sets = matches.sets
         self.query = matches.query
         self.plan = matches.plan
         self.most = matches.limit
         self.variables = matches.variables
 
-    def explain(  # type: ignore[override]
-        self, extended: bool | str | None = None, mode: str | None = None
-    ) -> Explanation | AdaptedExplanation | None:
-        """Return what each step of the plan did, beside what was expected.
-
-        Args:
-            extended: As for any Spark DataFrame: with this or `mode`, Spark's own plan is
-                printed instead.
-            mode: The same.
-        """
-        if extended is not None or mode is not None:
-            FetchedFrame.explain(self, extended, mode)
-            return None
+    def _explained(self) -> Explanation | AdaptedExplanation:
         return self._matches.explain()
 
     @property

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pyspark.sql import DataFrame
 
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.frames import frame_of
+from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.results.plans import AdaptedExplanation, PlansInForce, explanation_of
 from cepkit.columnar.results.shown import timeline
 from cepkit.columnar.slices.plans import SliceWork
+from cepkit.errors import UnsupportedError
 from cepkit.memory import Room
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
+from cepkit.spark.matches.piece import matches_of_piece
 from cepkit.spark.passes.frame import ResultFrame
 from cepkit.spark.passes.one_pass import Pass
 from cepkit.spark.session.failures import plain_errors
@@ -53,6 +56,7 @@ class SparkMatches(ResultFrame):
         programs: Sequence[Program],
         variables: tuple[str, ...],
         limit: int | None,
+        sets: Literal["every", "maximal"] = "every",
     ) -> None:
         limited = rows if limit is None else rows.limit(limit)
         order = "; ".join(map(str, plan.branches))
@@ -62,9 +66,11 @@ class SparkMatches(ResultFrame):
         self.plan = plan
         self.most = limit
         self.variables = variables
+        self._sets = sets
         self._counting = counting
         self._programs = programs
-        self._roles = pass_.scan.stream.schema
+        self._stream = pass_.scan.stream
+        self._roles = self._stream.schema
         self._left_out = pass_.delivery.left_out
 
     def explain(  # type: ignore[override]
@@ -84,6 +90,9 @@ class SparkMatches(ResultFrame):
         if extended is not None or mode is not None:
             super().explain(extended, mode)
             return None
+        return self._explained()
+
+    def _explained(self) -> Explanation | AdaptedExplanation:
         work, _ = self._run()
         self._reports.warn()
         return explanation_of(self.query, self.plan, work)
@@ -102,7 +111,8 @@ class SparkMatches(ResultFrame):
     def count(self) -> int:
         """Return the number of matches; their rows are not made, unless the frame is cached."""
         level = self.storageLevel
-        if level.useMemory or level.useDisk:
+        # Counters tell how many matches there were to choose among.
+        if level.useMemory or level.useDisk or self.query.after_match is not None:
             return super().count()
         matches = self._run()[0].matches
         return matches if self.most is None else min(matches, self.most)
@@ -120,12 +130,35 @@ class SparkMatches(ResultFrame):
         Raises:
             LimitError: They would not fit the free memory.
         """
+        if self.query.returned:
+            raise UnsupportedError(
+                "a timeline of matches that have the columns of RETURN alone",
+                hint="detect without RETURN",
+            )
         with plain_errors(self):
             table = self.select("*").limit(n).toArrow()
         # Beside the frame there are the rows of the table, and the table.
         room = Room("matches", "a table of their events", "ask for fewer", copies=3)
         some = frame_of(table.to_batches(), table.schema, room, nested=True)
         return timeline(some, self.variables, self._roles.time, self._roles.type)
+
+    def piece(self, events: int = 100_000) -> tuple[Matches, str]:
+        """Return matches of a piece of the stream in this process, and which piece that is.
+
+        Args:
+            events: The most events; the first is that of the earliest of some matches, or of the
+                stream where what is a match depends on all events before it.
+        """
+        with plain_errors(self):
+            return matches_of_piece(
+                self._stream,
+                self,
+                self.query,
+                self.plan,
+                limit=self.most,
+                sets=self._sets,
+                events=events,
+            )
 
     def _run(self) -> tuple[SliceWork, Dropped]:
         """Return the counters and the dropped rows of a whole run; make one if there was none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
 from cepkit.columnar.detector import Detector
+from cepkit.columnar.results.output import MatchColumns, check_alike
 from cepkit.columnar.results.several import SeveralMatches, SeveralResults
 from cepkit.columnar.slices.counters import Counters
 from cepkit.columnar.workload import Group
@@ -79,7 +80,8 @@ class SeveralSparkMatches(SeveralResults[SparkMatches]):
         sending, members = scan.sending, {q: self.queries[q] for q in numbers}
         columns = batch_frame(self.stream).schema
         table, in_spark = matches_table(self.stream, columns, sending, members)
-        sink = SeveralSink(group, table, sending.schema.time, self.limit is not None)
+        written = {q: MatchColumns.of(query, sending.schema) for q, query in members.items()}
+        sink = SeveralSink(group, table, written, self.limit is not None)
         counts = t.StructType(
             [t.StructField(QUERY, t.IntegerType()), t.StructField(_COUNT, t.LongType())]
         )
@@ -116,6 +118,7 @@ class SeveralSparkMatches(SeveralResults[SparkMatches]):
         A variable of several queries is one column; a list of events where it is a Kleene variable
         of any of them.
         """
+        check_alike(schema for one in self._passes for schema in one.table.of.values())
         lists = lists_in([one.table for one in self._passes])
         pattern = pattern_column(self.names)
         parts = []
@@ -160,13 +163,13 @@ class SeveralSink:
     Attributes:
         group: The queries.
         table: Its columns.
-        time: The column of the event time.
+        written: Those of the matches of each query, by its number.
         limited: Whether only some of the matches are wanted.
     """
 
     group: Group
     table: OneTable
-    time: str
+    written: Mapping[int, MatchColumns]
     limited: bool
 
     def __call__(self, cells: Iterator[Cell]) -> Generator[pa.RecordBatch, None, Counters]:
@@ -174,7 +177,7 @@ class SeveralSink:
         detector = Detector(self.group.query)
         for cell in cells:
             blocks = detector.matches(cell.events, cell.owned, limited=self.limited)
-            yield from table_rows(blocks, self.group, self.table, cell.events, self.time)
+            yield from table_rows(blocks, self.group, self.table, cell.events, self.written)
         return detector.counters
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from cepkit.columnar.compile.query import CompiledQuery
 from cepkit.columnar.detector import Detector
-from cepkit.columnar.results.output import Writer
+from cepkit.columnar.results.output import MatchColumns, Writer
 from cepkit.columnar.slices.plans import SlicePlans, Work
 from cepkit.spark.passes.one_pass import Cell
 
@@ -22,24 +22,21 @@ class MatchesSink:
     """Yields the matches of a query.
 
     Attributes:
-        variables: All its variables in pattern order.
-        time: The column of the event time.
+        columns: Those of its rows.
         limited: Whether only some of the matches are wanted.
         plans: What says under which plan each slice of a cell is run; None: all as `query` says.
     """
 
     query: CompiledQuery
-    variables: tuple[str, ...]
-    time: str
+    columns: MatchColumns
     limited: bool
     plans: SlicePlans | None = None
 
     def __call__(self, cells: Iterator[Cell]) -> Generator[pa.RecordBatch, None, Work]:
         """Yield the matches of each cell, some at a time."""
         detector, programs = Detector(self.query, plans=self.plans), self.query.programs
-        repeated = {step.variable for program in programs for step in program.listed}
         for cell in cells:
-            writer = Writer(cell.events, self.variables, self.time, repeated)
+            writer = Writer(cell.events, self.columns)
             for branch, block in detector.matches(cell.events, cell.owned, limited=self.limited):
                 yield from writer.batches(block, programs[branch].variables)
         return detector.work or detector.counters

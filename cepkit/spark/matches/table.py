@@ -9,10 +9,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
-from cepkit.columnar.results.output import END, START, Writer, output_schema
+from cepkit.columnar.results.output import END, START, MatchColumns, Writer
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.workload import Group
-from cepkit.pattern.nodes import bound_events_of, repeated_in
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import PATTERN
 from cepkit.spark.cells.schemas import match_columns, quoted
@@ -33,13 +32,12 @@ def matches_table(
         sending: What workers are sent of it.
         queries: The queries, by their numbers.
     """
-    schema, carried = sending.schema, sending.nothing.source.schema
+    nothing = sending.nothing
     of = {}
     for number, query in queries.items():
-        variables = tuple(event.variable for event in bound_events_of(query.structure))
-        repeated = repeated_in(query.structure)
-        in_spark = match_columns(columns, stream.column_names, variables, schema, repeated)
-        in_arrow = output_schema(carried, variables, schema.time, repeated)
+        matches = MatchColumns.of(query, sending.schema)
+        in_arrow = matches.schema(nothing)
+        in_spark = match_columns(columns, stream.column_names, matches, in_arrow)
         of[number] = in_arrow, in_spark.fields
     return one_table(of)
 
@@ -49,7 +47,7 @@ def table_rows(
     group: Group,
     table: OneTable,
     events: EventColumns,
-    time: str,
+    columns: Mapping[int, MatchColumns],
 ) -> Iterator[pa.RecordBatch]:
     """Yield the matches of several queries among some events as rows of one table.
 
@@ -57,16 +55,13 @@ def table_rows(
         blocks: The matches, with the number of their program.
         group: The queries.
         table: The columns.
-        time: The column of the event time.
+        columns: The columns of the matches of each query, by its number.
     """
     writers: dict[int, Writer] = {}
     for number, block in blocks:
         q = group.of[number]
         if q not in writers:
-            schema = table.of[q]
-            names = [name for name in schema.names if name not in (START, END)]
-            sets = {v for v in names if pa.types.is_list(schema.field(v).type)}
-            writers[q] = Writer(events, names, time, sets)
+            writers[q] = Writer(events, columns[q])
         for batch in writers[q].batches(block, group.query.programs[number].variables):
             yield table.widened(q, batch.columns)
 

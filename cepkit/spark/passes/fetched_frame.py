@@ -6,17 +6,19 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
-from pyspark.sql import DataFrame as AnyDataFrame
-from pyspark.sql import SparkSession
-from pyspark.sql.classic.dataframe import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import Row, StructType
 
-from cepkit.arguments import typed
 from cepkit.spark.passes.frame import ResultFrame
+from cepkit.spark.session.access import access_to
 from cepkit.stream.sessions import check_session
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+_LATER = object()
+"""Stands for what Spark knows of a result until Spark is asked."""
 
 
 class Found(Protocol):
@@ -51,34 +53,41 @@ class FetchedFrame(ResultFrame):
         route: Where the rows come from.
     """
 
+    _made: Any
+    _workers: Callable[[], DataFrame] | None = None
+
     def __init__(
         self,
         here: Found,
         columns: StructType,
         session: SparkSession,
-        workers: Callable[[], AnyDataFrame],
+        workers: Callable[[], DataFrame],
         *,
         title: str,
         route: str,
     ) -> None:
-        self._made: Any = None
+        self._begin(access_to(session), _LATER, session)
         self._workers = workers
-        DataFrame.__init__(self, None, session)
         self.route = route
         self._title = f"{title}; {route}"
         self._here = here
         self._columns = columns
 
-    @property
-    def _jdf(self) -> Any:
-        """What Spark knows of it, made when Spark is asked."""
-        if self._made is None:
-            self._made = self._workers()._jdf  # noqa: SLF001 - Spark has no other way
+    def _handle(self) -> Any:
+        """Return what Spark knows of it, made when Spark is asked."""
+        if self._made is _LATER and self._workers is not None:
+            workers = self._workers()
+            self._made = access_to(workers).handle(workers)
         return self._made
 
-    @_jdf.setter
-    def _jdf(self, value: Any) -> None:
-        self._made = value
+    def _keep(self, handle: Any) -> None:
+        self._made = handle
+
+    _jdf = property(_handle, _keep)
+    """What a classic DataFrame is made of."""
+
+    _plan = property(_handle, _keep)
+    """What one of Connect is made of."""
 
     @property
     def schema(self) -> StructType:
@@ -105,16 +114,7 @@ class FetchedFrame(ResultFrame):
         """Return all rows in this process as Spark makes them, each event in one column."""
         return self._in_spark(self.toArrow()).toPandas()
 
-    @typed
-    def to_pandas(self, *, nested: bool = False) -> pd.DataFrame:
-        """Return all rows in this process, in columns such as `a.price`, as of a local stream.
-
-        Args:
-            nested: Whether each variable is one column of dictionaries, a set a list of them.
-
-        Raises:
-            LimitError: They would not fit the free memory.
-        """
+    def _flat(self, *, nested: bool) -> pd.DataFrame:
         return self._here.to_pandas(nested=nested)
 
     def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
@@ -122,11 +122,11 @@ class FetchedFrame(ResultFrame):
         check_session(self)
         return self._as_spark_has_it(self._here.to_arrow())
 
-    def _some(self, n: int) -> AnyDataFrame:
+    def _some(self, n: int) -> DataFrame:
         check_session(self)
         return self._in_spark(self._as_spark_has_it(self._here.first(max(n, 0))))
 
-    def _in_spark(self, rows: pa.Table) -> AnyDataFrame:
+    def _in_spark(self, rows: pa.Table) -> DataFrame:
         # Of a table without rows Spark cannot tell the types.
         return self.sparkSession.createDataFrame(rows if len(rows) else [], self._columns)
 

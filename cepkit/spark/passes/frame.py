@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar, cast
+from functools import cache
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from pyspark.sql import DataFrame as AnyDataFrame
-from pyspark.sql.classic.dataframe import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from cepkit.arguments import typed
 from cepkit.columnar.results.frames import frame_of
 from cepkit.memory import Room
 from cepkit.printing import html_output, html_text, visible
 from cepkit.spark.passes.reports import Reports
+from cepkit.spark.session.access import Access, access_to
 from cepkit.spark.session.failures import plain_errors
 from cepkit.spark.session.progress import run_with_progress
 
@@ -30,7 +31,8 @@ _INSTEAD = ".limit(1000) gives some of them, .count() their number; .write.parqu
 class ResultFrame(DataFrame):
     """A result of workers as a Spark DataFrame that can explain its plan.
 
-    What is derived from it (`select`, `limit`) is a plain DataFrame of Spark's.
+    It is a DataFrame of the kind that its session has, classic or of Connect. What is derived from
+    it (`select`, `limit`) is a plain one of Spark's.
 
     Args:
         rows: What it is made of.
@@ -42,12 +44,23 @@ class ResultFrame(DataFrame):
         route: How the events reach the workers, and how they are cut, as a sentence.
     """
 
-    def __init__(self, rows: AnyDataFrame, *, title: str, route: str, reports: Reports) -> None:
-        frame = cast("DataFrame", rows)
-        super().__init__(frame._jdf, frame.sparkSession)  # noqa: SLF001 - Spark has no other way
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        """Return an object: Spark's own would make a classic DataFrame of no more than two."""
+        return object.__new__(cls)
+
+    def __init__(self, rows: DataFrame, *, title: str, route: str, reports: Reports) -> None:
+        access = access_to(rows)
+        self._begin(access, access.handle(rows), rows.sparkSession)
         self.route = route
         self._title = f"{title}; {route}"
         self._reports = reports
+
+    def _begin(self, access: Access, handle: Any, session: SparkSession) -> None:
+        """Become a DataFrame of the kind of a session, made of what its kind is made of."""
+        frame_class: Any = access.frame_class()
+        own: Any = type(self)
+        self.__class__ = _of_kind(own, frame_class)
+        frame_class.__init__(self, handle, session)
 
     def _watched(self, action: Callable[[], Result], description: str) -> Result:
         """Return what an action returns; a bar shows how far it is, an interrupt stops its jobs."""
@@ -67,7 +80,7 @@ class ResultFrame(DataFrame):
     def show(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> None:
         """Print the first `n` rows that are found."""
         # Printed in this thread: a notebook shows it below the cell that asked.
-        text = super()._show_string
+        text = super()._show_string  # type: ignore[misc]
         print(self._watched(lambda: text(n, truncate, vertical), "looking"))  # noqa: T201
 
     def toPandas(self) -> pd.DataFrame:  # noqa: N802 - Spark's name
@@ -89,6 +102,9 @@ class ResultFrame(DataFrame):
         Raises:
             LimitError: They would not fit the free memory.
         """
+        return self._flat(nested=nested)
+
+    def _flat(self, *, nested: bool) -> pd.DataFrame:
         table = self.toArrow()
         room = Room("rows", "a DataFrame", _INSTEAD)
         return frame_of(table.to_batches(), table.schema, room, nested=nested)
@@ -107,3 +123,12 @@ class ResultFrame(DataFrame):
         table = super()._repr_html_()
         below = f"<p>columns {columns}; <code>.show()</code> runs it</p>"
         return html_output(f"<p>{html_text(self._title)}</p>", visible(table or below))
+
+
+@cache
+def _of_kind(result: Any, frame: Any) -> type[ResultFrame]:
+    """Return the class of such results among DataFrames of a kind, under its own name."""
+    if issubclass(result, frame):
+        return cast("type[ResultFrame]", result)
+    names = {"__module__": result.__module__, "__qualname__": result.__qualname__}
+    return cast("type[ResultFrame]", type(result.__name__, (result, frame), names))

@@ -30,8 +30,9 @@ from pyspark.sql import types as t
 from cepkit.errors import UnsupportedError
 from cepkit.spark.cells.layout import Extent
 from cepkit.spark.passes.extent import KEY_BUCKETS
-from cepkit.spark.passes.rows import StreamRows, key_value
+from cepkit.spark.passes.rows import StreamRows, cores_of, key_value
 from cepkit.spark.passes.scan import Scan
+from cepkit.spark.session.access import access_to
 from cepkit.stream.columns import Dropped
 from cepkit.stream.reading.arrival import refuse_missing
 
@@ -244,8 +245,7 @@ class _Numbering:
 
     def _bounds(self, total: int) -> list[Column]:
         """Return values between which about as many events lie, from a sample."""
-        cores = self._rows.sparkSession.sparkContext.defaultParallelism
-        ranges = max(2 * cores, min(math.ceil(total / _RANGE_EVENTS), _MOST_RANGES))
+        ranges = max(2 * cores_of(self._rows), min(math.ceil(total / _RANGE_EVENTS), _MOST_RANGES))
         events = self._rows.where(self._is_event).select(self._order())
         share = _SAMPLED * ranges / max(total, 1)
         if share < 1:
@@ -319,20 +319,11 @@ def _looked_up(values: Sequence[int], place: Column) -> Column:
     return F.get(F.array(*(F.lit(value).cast("long") for value in values)), place)
 
 
-def is_shuffled(rows: DataFrame) -> bool:
-    """Return whether rows come out of a shuffle, so that they lie anew each time."""
-    return "Exchange" in rows._jdf.queryExecution().executedPlan().toString()  # noqa: SLF001
-
-
 def fixed(rows: DataFrame) -> DataFrame:
     """Return rows that lie in the same partitions in the same order whenever they are read.
 
     Those of files do. What a shuffle brings lies anew each time, in other partitions for other
     columns: there the shuffle is run now, and its outcome is read from then on.
     """
-    if not is_shuffled(rows):
-        return rows
-    session = rows.sparkSession
-    shuffled = rows._jdf.javaRDD()  # noqa: SLF001 - without carrying the rows to Python
-    again = session._jsparkSession.createDataFrame(shuffled, rows._jdf.schema())  # noqa: SLF001
-    return type(rows)(again, session)
+    access = access_to(rows)
+    return access.kept(rows) if access.is_shuffled(rows) else rows

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -22,11 +22,9 @@ from cepkit.spark.cells.sending import Sending
 from cepkit.spark.passes.delivery import Delivery, Route, deliver
 from cepkit.spark.passes.reports import Reports, TaskReport
 from cepkit.spark.passes.scan import Scan
+from cepkit.spark.session.access import access_to
 from cepkit.stream.columns import Dropped, EventColumns
 from cepkit.stream.warnings import warn_of_dropped
-
-if TYPE_CHECKING:
-    from pyspark.accumulators import Accumulator
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +66,11 @@ class Pass:
         """Return what a sink makes of all cells, as a DataFrame with these columns."""
         # Not this object: tasks are sent what they need, and no DataFrame.
         sending, layout, tables = self.scan.sending, self.delivery.layout, self.delivery.tables
-        by_task: Accumulator[dict[int, TaskReport]] = self.reports.by_task
 
-        def run(batches: Batches) -> Batches:
-            from pyspark import TaskContext
+        def work(batches: Batches) -> Generator[pa.RecordBatch, None, TaskReport]:
+            return (yield from run_sink(sink, sending, layout, tables(batches)))
 
-            report = yield from run_sink(sink, sending, layout, tables(batches))
-            task = TaskContext.get()
-            assert task is not None
-            by_task.add({task.partitionId(): report})
-
-        return self.delivery.source.mapInArrow(run, columns)
+        return self.reports.sent.rows(self.delivery.source, work, columns)
 
 
 def start_pass(
@@ -96,8 +88,9 @@ def start_pass(
     known = delivery.dropped if dropped is None else dropped
     if known is not None and not reported:
         warn_of_dropped(known, *scan.queries)
-    context = scan.stream.source.sparkSession.sparkContext
-    reports = Reports(context, delivery.tasks, scan.queries, reported=reported or bool(known))
+    frame = scan.stream.source
+    sent = access_to(frame).reports(frame.sparkSession)
+    reports = Reports(sent, delivery.tasks, scan.queries, reported=reported or bool(known))
     return Pass(scan, delivery, reports)
 
 

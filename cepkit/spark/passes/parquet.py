@@ -22,6 +22,7 @@ from cepkit.errors import StreamError
 from cepkit.spark.cells.layout import Extent, Layout
 from cepkit.spark.cells.row_groups import Read, RowGroup
 from cepkit.spark.passes.scan import Scan
+from cepkit.spark.session.access import access_to
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.reading.arrow import is_text
 from cepkit.stream.reading.time_zones import is_utc
@@ -70,8 +71,8 @@ def scanned_files(frame: DataFrame) -> list[Path] | None:
     """Return the local Parquet files whose rows the frame is; None where in doubt."""
     if frame.storageLevel.useMemory or frame.storageLevel.useDisk:
         return None  # cached: the files may have changed since
-    node = frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - the only way to the plan
-    while True:
+    node = access_to(frame).relation(frame)
+    while node is not None:
         kind = node.getClass().getSimpleName()
         if kind in ("SubqueryAlias", "View"):
             node = node.child()
@@ -83,7 +84,7 @@ def scanned_files(frame: DataFrame) -> list[Path] | None:
             node = node.child()
         else:
             break
-    if kind != "LogicalRelation":
+    if node is None or kind != "LogicalRelation":
         return None
     relation = node.relation()
     if relation.getClass().getSimpleName() != "HadoopFsRelation":

@@ -1,28 +1,17 @@
-"""Reports that tasks send as they finish, each counted once.
-
-Each task reports once, when all that it makes has left it, under its number. A task that runs
-again (a retry, a second action) reports under the same number, and the newer report replaces the
-older one. A task that is broken off, as by `show()`, reports nothing.
-"""
+"""Reports that tasks send as they finish (`session/access.py`), summed up."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from pyspark.accumulators import AccumulatorParam
 
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.slices.counters import counters_for
 from cepkit.columnar.slices.plans import Branches, SliceWork, Work
 from cepkit.pattern.query import Query
+from cepkit.spark.session.access import TaskReports
 from cepkit.stream.columns import Dropped
 from cepkit.stream.warnings import warn_of_dropped
-
-if TYPE_CHECKING:
-    from pyspark.accumulators import Accumulator
-    from pyspark.core.context import SparkContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,37 +27,23 @@ class TaskReport:
     dropped: Dropped
 
 
-ByTask = dict[int, TaskReport]
-
-
-class _Latest(AccumulatorParam[ByTask]):
-    """Keeps the last report of each task."""
-
-    def zero(self, value: ByTask) -> ByTask:  # noqa: ARG002 - Spark's signature
-        return {}
-
-    def addInPlace(self, value1: ByTask, value2: ByTask) -> ByTask:  # noqa: N802
-        value1.update(value2)
-        return value1
-
-
 class Reports:
     """The reports of the tasks of a pass, and a warning of rows that are no events: once.
 
     Args:
-        context: Spark's.
+        sent: Where tasks report.
         tasks: How many there are.
         reported: Whether the user knows of rows that are no events.
 
     Attributes:
-        by_task: The reports so far, on the driver; tasks add theirs.
+        sent: The same.
         reported: Whether the user knows.
     """
 
     def __init__(
-        self, context: SparkContext, tasks: int, queries: Sequence[Query], *, reported: bool
+        self, sent: TaskReports, tasks: int, queries: Sequence[Query], *, reported: bool
     ) -> None:
-        self.by_task: Accumulator[ByTask] = context.accumulator({}, _Latest())
+        self.sent = sent
         self.reported = reported
         self._tasks = tasks
         self._queries = queries
@@ -76,12 +51,12 @@ class Reports:
     @property
     def complete(self) -> bool:
         """Whether all tasks have reported."""
-        return len(self.by_task.value) >= self._tasks
+        return len(self.sent.by_task) >= self._tasks
 
     @property
     def dropped(self) -> Dropped:
         """The rows that are no events, summed over the tasks."""
-        return sum((report.dropped for report in self.by_task.value.values()), Dropped())
+        return sum((report.dropped for report in self.sent.by_task.values()), Dropped())
 
     def work(self, branches: Branches, programs: Sequence[Program]) -> SliceWork:
         """Return the work of each plan, summed over the tasks.
@@ -91,7 +66,7 @@ class Reports:
             programs: It, compiled.
         """
         total = SliceWork()
-        for report in self.by_task.value.values():
+        for report in self.sent.by_task.values():
             work = report.work
             total.add(work if isinstance(work, SliceWork) else SliceWork({branches: work}))
         if not total.counters:

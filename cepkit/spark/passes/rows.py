@@ -13,10 +13,9 @@ import pandas as pd
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
-from pyspark.sql.classic.dataframe import DataFrame as Classic
 from pyspark.sql.pandas.functions import pandas_udf
 
-from cepkit.errors import UnsupportedError
+from cepkit.spark.session.access import access_to
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.reading.time_zones import instants, is_utc
 from cepkit.stream.schema import UNITS, Schema
@@ -46,8 +45,7 @@ class StreamRows:
     @property
     def cores(self) -> int:
         """How many tasks run at once."""
-        cores: int = self.stream.source.sparkSession.sparkContext.defaultParallelism
-        return cores
+        return cores_of(self.stream.source)
 
     def place(self, name: str) -> str:
         """Return what a column is called among `rows`."""
@@ -99,19 +97,18 @@ class StreamRows:
         return F.lit(True) if fitting is None else fitting
 
 
+def cores_of(frame: DataFrame) -> int:
+    """Return how many tasks run at once in the session of a DataFrame."""
+    return access_to(frame).cores(frame.sparkSession)
+
+
 def batch_frame(stream: Stream) -> DataFrame:
     """Return the DataFrame of a stream.
 
     Raises:
-        UnsupportedError: It is a streaming one, or one of Spark Connect.
         SessionError: Its session has been stopped.
     """
-    frame = stream.source
-    if not isinstance(frame, Classic):
-        raise UnsupportedError(
-            "this release cannot detect over Spark Connect",
-            hint="use a classic session, or write the events to Parquet and pass the path",
-        )
+    frame: DataFrame = stream.source
     check_session(frame)
     check_all_there(stream)
     return frame

@@ -20,8 +20,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
-from cepkit.spark.passes.numbering import fixed, is_shuffled
+from cepkit.spark.passes.numbering import fixed
 from cepkit.spark.profile.source import Source
+from cepkit.spark.session.access import access_to
+from cepkit.spark.session.tasks import task_number
 from cepkit.statistics.lateness import LateCounts, Lateness
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.reading.times import microseconds
@@ -41,7 +43,7 @@ def lateness(source: Source, events: int) -> Lateness | None:
     times = source.rows.where(source.is_event)
     if schema.arrival is not None:
         times = _sorted(source, times, events)
-    elif is_shuffled(source.stream.source):
+    elif access_to(source.stream.source).is_shuffled(source.stream.source):
         return None
     times = times.select(F.col(time))
     parts = _counted(times, schema, {})
@@ -96,11 +98,7 @@ def _counted(times: DataFrame, schema: Schema, before: Mapping[int, int]) -> lis
     """Count each partition, given the latest time before it where that matters."""
 
     def counting(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from pyspark import TaskContext
-
-        task = TaskContext.get()
-        assert task is not None
-        number = task.partitionId()
+        number = task_number()
         counts, latest, ends = LateCounts(), before.get(number), list[int]()
         for batch in batches:
             ts = _times(schema, batch)

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _OURS = re.compile(r"^cepkit\.errors\.(\w+): (.*)", re.MULTILINE | re.DOTALL)
-_NEXT = re.compile(r"^(?:\s+at |Caused by: |Driver stacktrace|\tat |JVM stacktrace)", re.MULTILINE)
+_NEXT = re.compile(
+    r"^(?: SQLSTATE: |\s+at |Caused by: |Driver stacktrace|\tat |JVM stacktrace)", re.MULTILINE
+)
 
 
 @contextlib.contextmanager

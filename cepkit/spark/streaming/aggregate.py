@@ -6,27 +6,34 @@ rows of its own moments. Expiries are told when the watermark has passed them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import types as t
 
 from cepkit.aggregation.semirings.functions import Function
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.columnar.slices.candidates import Owned
-from cepkit.errors import UnsupportedError
+from cepkit.errors import UnsupportedError, telling
 from cepkit.pattern.query import Query
-from cepkit.plan.nodes import Plan
-from cepkit.routes.aggregates import Way
-from cepkit.spark.aggregates.one_pass import sink_for
+from cepkit.pattern.several import called
+from cepkit.routes.aggregates import way_of
+from cepkit.routes.several import Shared, SharingPlan, plan_sharing, shareable
+from cepkit.spark.aggregates.aggregate import passes_of
+from cepkit.spark.aggregates.one_pass import scan_for
 from cepkit.spark.aggregates.query import AggregateQuery
 from cepkit.spark.aggregates.query import prepare as prepare_aggregates
-from cepkit.spark.aggregates.sinks import AggregatesSink
+from cepkit.spark.aggregates.result import check_one_type
+from cepkit.spark.aggregates.sinks import AggregatesSink, Aggregation
+from cepkit.spark.matches.table import named_columns, pattern_column
 from cepkit.spark.passes.one_pass import Cell
+from cepkit.spark.passes.one_table import OneTable, one_table
+from cepkit.spark.profile.rates import unknown_rates
 from cepkit.spark.streaming.bucket import Bucket
 from cepkit.spark.streaming.live import Live
 from cepkit.spark.streaming.pieces import unpacking
@@ -37,7 +44,7 @@ from cepkit.spark.streaming.prepare import (
     dealt_out,
     identity_of,
 )
-from cepkit.spark.streaming.result import StreamAggregates
+from cepkit.spark.streaming.result import StreamAggregates, StreamSeveralAggregates
 from cepkit.spark.streaming.searches import FAR, Carried, Reach
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
@@ -81,72 +88,184 @@ def aggregate(
     stream: Stream,
     query: Query,
     functions: Mapping[str, Function],
-    way: Way,
+    method: str,
     emit: Emit,
-    *,
-    plan: Plan | None = None,
-    buckets: int | None = None,
 ) -> StreamAggregates:
     """Return the aggregates of a query's matches in a streaming DataFrame.
 
     Args:
         stream: Events in a streaming DataFrame.
         query: The query, with a window in time.
-        way: How it is aggregated.
+        method: How it is aggregated, as for `cepkit.aggregate`.
         emit: Which rows; a total is never known.
-        plan: How matches are detected where they have to be; None: in pattern order.
-        buckets: Into how many buckets the groups are hashed; None: 16.
 
     Raises:
         PatternError: An aggregate cannot take the column that it is of.
         UnsupportedError: What must be remembered for the query has no bound.
     """
     check_live(stream)
+    alone = SharingPlan(("",), (), {})
+    live = prepare_aggregation(stream, {"": query}, [functions], method, emit, alone)
+    return StreamAggregates(stream, _live(stream, live, str(query), emit, functions), query)
+
+
+def aggregate_several(
+    stream: Stream,
+    queries: Mapping[str, Query],
+    functions: Sequence[Mapping[str, Function]],
+    method: str,
+    emit: Emit,
+    share: Shared,
+) -> StreamSeveralAggregates:
+    """Return the aggregates of several queries in a streaming DataFrame, as one.
+
+    The column `pattern` says of which query a row is. Events are kept once, for the longest window.
+
+    Args:
+        stream: Events in a streaming DataFrame.
+        queries: The queries, with windows in time, by their names.
+        functions: For each query the columns of aggregates, by name.
+        method: As for one query.
+        emit: As for one query.
+        share: What is counted once: "prefix", "none", or a plan; "auto" is "prefix", as nobody
+            knows how often events will come.
+
+    Raises:
+        PlanError: The sharing plan is not one of these queries.
+        PatternError: An aggregate cannot take the column that it is of, or two columns of one name
+            are of different types.
+        UnsupportedError: What must be remembered for a query has no bound.
+    """
+    check_live(stream)
+    if share == "chop-connect":
+        raise UnsupportedError(
+            "share='chop-connect' over a streaming DataFrame: what is cheapest depends on how often"
+            " events come",
+            hint="share=aggregate(recorded, patterns, share='chop-connect').plan",
+        )
+    sequences, reasons = shareable([*queries.values()], functions, method)
+    wanted = "prefix" if share == "auto" else share
+    plan = plan_sharing(tuple(queries), sequences, functions, reasons, unknown_rates, wanted)
+    live = prepare_aggregation(stream, queries, functions, method, emit, plan)
+    text = "; ".join(f"{name}: {query}" for name, query in queries.items())
+    names = [name for each in functions for name in each]
+    return StreamSeveralAggregates(
+        stream, _live(stream, live, text, emit, names, queries), queries, plan
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LiveAggregation:
+    """Queries made ready for a streaming DataFrame.
+
+    Attributes:
+        prepared: What is done in its buckets, and what is hashed.
+        rows: The columns of the rows.
+        output: The same, in Spark.
+    """
+
+    prepared: Prepared
+    rows: OneTable
+    output: t.StructType
+
+
+def prepare_aggregation(
+    stream: Stream,
+    queries: Mapping[str, Query],
+    functions: Sequence[Mapping[str, Function]],
+    method: str,
+    emit: Emit,
+    plan: SharingPlan,
+) -> LiveAggregation:
+    """Return what is done in the buckets of a stream for the aggregates of some queries.
+
+    Args:
+        stream: Events in a streaming DataFrame.
+        queries: As for `aggregate_several`.
+        functions: As for `aggregate_several`.
+        method: As for `aggregate_several`.
+        emit: As for `aggregate_several`.
+        plan: What they share.
+
+    Raises:
+        PatternError: An aggregate cannot take the column that it is of.
+        UnsupportedError: What must be remembered for a query has no bound, or no order.
+    """
     if emit == "total":
         raise UnsupportedError(
             "emit='total' over a streaming DataFrame, which has no end",
             hint="emit='new' gives what each trigger completes: sum it up behind",
         )
-    prepared = prepare_aggregates(stream, query, functions, way, emit, plan)
-    bucket, unpacked = aggregate_bucket(prepared)
-    bucket, count = dealt_out(Prepared(bucket, prepared.cut.key), buckets)
-    identity = identity_of(
-        stream, str(query), bucket, count, emit=emit, aggregates=", ".join(functions)
-    )
-    sink, output, _ = sink_for({0: prepared}, ())
-    table = sink.aggregation.rows
-    own = [
-        F.col(table.schema.names[at]).alias(name)
-        for name, at in zip(table.of[0].names, table.places[0], strict=True)
-    ]
+    prepared: dict[int, AggregateQuery] = {}
+    for q, (name, query) in enumerate(queries.items()):
+        way = way_of(query, method)
+        with telling(called(name)) if name else nullcontext():
+            prepared[q] = prepare_aggregates(stream, query, functions[q], way, emit)
+            _check_bounded(prepared[q])
+    scan = scan_for(stream, prepared)
+    rows, output = one_table({q: (one.promised, one.output.fields) for q, one in prepared.items()})
+    searches = []
+    for members in passes_of(prepared, plan):
+        requests = {q: prepared[q].request for q in sorted(members)}
+        clusters = tuple(each for each in plan.clusters if members.issuperset(each.queries))
+        windows = [min(max(prepared[q].cut.window or 0, 0), FAR) for q in members]
+        # Only what is detected, each by itself, looks ahead.
+        ahead = max(windows) if any(prepared[q].cut.ahead for q in members) else 0
+        sink = AggregatesSink(Aggregation(requests, clusters, rows))
+        reach = Reach(max(windows), ahead)
+        searches.append(AggregateSearch(sink, rows.schema, reach, at_any_time=emit == "changes"))
+    # Rows stand in the order of arrival; numbers are of use where slices are cut apart.
+    bucket = Bucket(replace(scan.sending, numbers=()), tuple(searches))
+    return LiveAggregation(Prepared(bucket, scan.cut.key), rows, output)
 
-    def rows(found: DataFrame) -> DataFrame:
-        return found.mapInArrow(unpacking(unpacked), output).select(*own)
 
-    return StreamAggregates(stream, Live(bucket, identity, prepared.cut.key, count, rows), query)
-
-
-def aggregate_bucket(prepared: AggregateQuery) -> tuple[Bucket, RowReader]:
-    """Return what is done in the buckets of a stream, and what reads the rows that they give.
+def _check_bounded(prepared: AggregateQuery) -> None:
+    """Refuse a query for which all events would have to be kept, or be in order.
 
     Raises:
-        UnsupportedError: What must be remembered for the query has no bound, or no order.
+        UnsupportedError: It is such a query.
     """
-    request, cut = prepared.request, prepared.cut
+    request = prepared.request
     check_time_window(request.query, request.compiled.programs)
-    if request.compiled.in_turn or cut.window is None:
+    if request.compiled.chooses or prepared.cut.window is None:
         raise UnsupportedError(
-            "aggregates under skip-till-next-match over a streaming DataFrame",
+            "aggregates under skip-till-next-match, or with AFTER MATCH SKIP, over a streaming"
+            " DataFrame",
             hint="detect the matches, and aggregate them with Spark: groupBy(window(...))",
         )
-    sink, _, _ = sink_for({0: prepared}, ())
-    assert isinstance(sink, AggregatesSink)
-    window = min(max(cut.window, 0), FAR)
-    rows = sink.aggregation.rows.schema
-    reach = Reach(window, window if cut.ahead else 0)
-    search = AggregateSearch(sink, rows, reach, at_any_time=request.emit == "changes")
-    # Rows stand in the order of arrival; numbers are of use where slices are cut apart.
-    return Bucket(replace(request.sending, numbers=()), (search,)), RowReader(rows)
+
+
+def _live(
+    stream: Stream,
+    aggregation: LiveAggregation,
+    text: str,
+    emit: Emit,
+    names: Iterable[str],
+    queries: Iterable[str] = (),
+) -> Live:
+    """Return what a streaming query does.
+
+    Args:
+        text: The queries.
+        names: Of the aggregates.
+        queries: The names of the queries, which are a column; none: of one query alone.
+    """
+    table, output = aggregation.rows, aggregation.output
+    bucket, count = dealt_out(aggregation.prepared, None)
+    identity = identity_of(
+        stream, text, bucket, count, emit=emit, aggregates=", ".join(dict.fromkeys(names))
+    )
+    columns = named_columns(table, ())
+    if queries := list(queries):
+        kinds = ((c.name, c.type) for each in table.of.values() for c in each)
+        check_one_type((name, str(kind)) for name, kind in kinds)
+        columns = [pattern_column(queries), *columns]
+    reader = RowReader(table.schema)
+
+    def rows(found: DataFrame) -> DataFrame:
+        return found.mapInArrow(unpacking(reader), output).select(*columns)
+
+    return Live(bucket, identity, aggregation.prepared.key, count, rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from cepkit.columnar.slices.candidates import Owned
 from cepkit.pattern.keys import partition_keys
 from cepkit.spark.cells.sending import Sending
+from cepkit.spark.streaming.explanation import work_texts
 from cepkit.spark.streaming.searches import Carried, Counted, Search
 from cepkit.spark.streaming.slices import Slices
 from cepkit.stream.columns import EventColumns
@@ -29,7 +30,7 @@ TAKEN = "\0taken"
 """Columns that say which events a match has, one for each search under skip-till-next-match."""
 
 Found = tuple[str, pa.RecordBatch | int | str]
-"""What rows are, and the rows; or how many events were looked at, or by which plan."""
+"""What rows are, and the rows; or how many events were looked at, by which plan, what it did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,9 @@ class Bucket:
                 whole[rows] = carried.taken
                 table = table.set_column(at, table.schema.field(at), pa.array(whole))
             memories.append(carried.plans)
+            if search.kind == "match":
+                for text in work_texts(i, carried.work):
+                    yield "work", text
         plans = tuple(memories) if any(memories) else ()
         return Held(self._of_use(table, events, until), until, plans)
 

@@ -6,8 +6,8 @@ from typing import Literal
 
 from pyspark.sql import DataFrame
 
+from cepkit.columnar.results.output import END, START, MatchColumns
 from cepkit.columnar.slices.plans import SlicePlans
-from cepkit.pattern.nodes import bound_events_of, repeated_in
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.spark.cells.schemas import event_type, match_columns
@@ -58,14 +58,14 @@ def detect(
     bucket, count = dealt_out(prepared, buckets, slice_seconds)
     search = bucket.searches[0]
     identity = identity_of(stream, str(query), bucket, count, sets=sets, timeouts=str(timeouts))
-    variables = tuple(event.variable for event in bound_events_of(query.structure))
-    schema, repeated = bucket.sending.schema, repeated_in(query.structure)
-    columns = match_columns(frame.schema, stream.column_names, variables, schema, repeated)
+    schema = bucket.sending.schema
+    matches = MatchColumns.of(query, schema)
+    columns = match_columns(frame.schema, stream.column_names, matches, search.rows)
     output = MatchRows(
         search.rows,
         bucket.sending.nothing.source.schema,
         bucket.sending.fields,
-        variables,
+        [name for name in search.rows.names if name not in (START, END)],
         late == "collect",
         timeouts,
     )

@@ -8,7 +8,7 @@ what they are.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,8 +74,8 @@ def rest(rows: StreamFrame, checkpoint: str) -> DataFrame:
         .load(checkpoint)
         .select("key.bucket", "value.groupState.*")
     )
-    bucket, identity = rows.live.bucket, rows.live.identity
-    return rows.live.rows(held.mapInArrow(Finishing(bucket, identity), FOUND))
+    live = rows.live
+    return live.rows(held.mapInArrow(Finishing(live.bucket, live.identity, live.numbers), FOUND))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +85,20 @@ class Finishing:
     Attributes:
         bucket: What is done.
         identity: Whose the states are.
+        numbers: The number of each bucket by its label.
     """
 
     bucket: Bucket
     identity: Identity
+    numbers: Mapping[int, int]
 
     def __call__(self, batches: Batches) -> Batches:
         """Yield the rows of all buckets, packed."""
         self.bucket.sending.register()
         for batch in batches:
-            for number, owner, complete, events in self._states(batch):
+            for label, owner, complete, events in self._states(batch):
                 self.identity.check(owner)
+                number = self.numbers[label]
                 held = from_bytes(self.bucket, events, complete)
                 nothing = self.bucket.sending.fields.empty_table()
                 for kind, rows, packed in found_rows(self.bucket.step(held, nothing, FAR, number)):

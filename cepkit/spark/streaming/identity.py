@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from cepkit.errors import StreamError
 from cepkit.printing import cut
 
-FORMAT = 2
+FORMAT = 3
 """Of the state. It changes when what is kept does."""
 
 _WIDTH = 300

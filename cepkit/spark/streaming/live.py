@@ -14,7 +14,7 @@ as Spark drops rows that are late without telling which; of pieces it knows no t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +29,7 @@ from cepkit.spark.cells.keys import Key
 from cepkit.spark.passes.rows import StreamRows
 from cepkit.spark.streaming.bucket import Bucket, Found, Held
 from cepkit.spark.streaming.identity import Identity
-from cepkit.spark.streaming.pieces import PIECES, Packing, read_pieces
+from cepkit.spark.streaming.pieces import PIECES, Packing, bucket_labels, read_pieces
 from cepkit.spark.streaming.state import from_bytes, to_bytes
 from cepkit.stream.stream import Stream
 
@@ -44,50 +44,67 @@ _STATE = "owner string, complete long, events binary, plans string"
 _DELAY = "spark.watermarkDelayMs"
 """Spark's own mark of a column that carries a watermark; mapInArrow makes new columns without."""
 
+_BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+
 _EARLIEST = -62_000_000_000_000_000
 """The time of rows that must not move the clock; in the year 5."""
 
+_FLUSH_BYTES = 2**25
+"""Of pieces that a worker gathers before it hands them on."""
 
-@dataclass(frozen=True, slots=True)
+FoundRow = tuple[str, int, bytes | None]
+"""A kind, a number of rows, and the rows packed."""
+
+
+@dataclass(slots=True)
 class Stepping:
     """What Spark calls for a bucket: with new pieces, or when its timer has run out.
+
+    Spark unpickles one for each task.
 
     Attributes:
         bucket: What is done.
         identity: Whose the state is.
+        numbers: The number of each bucket by its label.
+        flush_rows: Of so many rows Spark makes a batch, which it hands on; 0: of all of a task.
+        gathered: Bytes of pieces of which no batch has been made, in this task.
     """
 
     bucket: Bucket
     identity: Identity
+    numbers: Mapping[int, int]
+    flush_rows: int = 0
+    gathered: int = 0
 
     def __call__(
         self, key: tuple[Any, ...], frames: Iterator[pd.DataFrame], state: GroupState
     ) -> Iterator[pd.DataFrame]:
         """Yield what becomes certain, and counts."""
+        yield from self._frames(self._rows(key, frames, state))
+
+    def _rows(
+        self, key: tuple[Any, ...], frames: Iterator[pd.DataFrame], state: GroupState
+    ) -> Iterator[FoundRow]:
         bucket, mark = self.bucket, state.getCurrentWatermarkMs()
-        number = int(key[0])
+        number = self.numbers[int(key[0])]
         bucket.sending.register()
         held = bucket.nothing()
         if state.exists:
             owner, complete, events, plans = state.get
             self.identity.check(owner)
             held = from_bytes(bucket, bytes(events), complete, tuple(json.loads(plans)))
-        rows = [] if state.hasTimedOut else [row for f in frames for row in _in_order(f)]
-        rows.sort()
+        pieces = [] if state.hasTimedOut else [piece for f in frames for piece in _in_order(f)]
+        pieces.sort()
         packed_events = (
-            packed for *_place, kind, _size, packed in rows if kind == "events" and packed
+            packed for *_place, kind, _size, packed in pieces if kind == "events" and packed
         )
         new = read_pieces(packed_events, bucket.sending.fields)
-        for *_place, kind, size, packed in rows:
-            # The events themselves are counted only; what else came is told as it is.
-            yield _frame(kind, size, None if kind == "events" else packed)
-        working = found_rows(bucket.step(held, new, mark * 1_000 + 1, number))
-        while True:
-            try:
-                yield _frame(*next(working))
-            except StopIteration as done:
-                held = done.value
-                break
+        # The events themselves are counted only; what else came is told as it is.
+        yield "events", sum(size for *_place, kind, size, _ in pieces if kind == "events"), None
+        for *_place, kind, size, packed in pieces:
+            if kind != "events":
+                yield kind, size, packed
+        held = yield from found_rows(bucket.step(held, new, mark * 1_000 + 1, number))
         plans = json.dumps(held.plans)
         state.update((self.identity.text, held.complete, to_bytes(held), plans))
         wakes = bucket.wakes(held, number)
@@ -95,10 +112,24 @@ class Stepping:
             # Spark calls when the watermark has passed the timer, which cannot lie before it.
             state.setTimeoutTimestamp(max(-(-wakes // 1_000) - 1, mark, 1))
 
+    def _frames(self, rows: Iterator[FoundRow]) -> Iterator[pd.DataFrame]:
+        """Yield rows in few frames, as each costs a third of a millisecond.
 
-def found_rows(
-    working: Generator[Found, None, Held],
-) -> Generator[tuple[str, int, bytes | None], None, Held]:
+        Spark makes batches of so many rows, which here may have any size: where pieces are many
+        bytes, rows of nothing fill a batch up.
+        """
+        held: list[FoundRow] = []
+        for row in rows:
+            held.append(row)
+            self.gathered += len(row[2] or b"")
+            if self.gathered > _FLUSH_BYTES and self.flush_rows:
+                yield _frame(held + [("", 0, None)] * (self.flush_rows + 1 - len(held)))
+                held, self.gathered = [], 0
+        if held:
+            yield _frame(held)
+
+
+def found_rows(working: Generator[Found, None, Held]) -> Generator[FoundRow, None, Held]:
     """Yield what a bucket finds as kind, number of rows, and the rows packed."""
     while True:
         try:
@@ -121,8 +152,9 @@ def _in_order(frame: pd.DataFrame) -> Iterator[tuple[int, int, str, int, bytes |
         yield int(task), int(number), str(kind), int(rows), packed
 
 
-def _frame(kind: str, rows: int, packed: bytes | None) -> pd.DataFrame:
-    return pd.DataFrame({"kind": [kind], "rows": [rows], "packed": [packed]})
+def _frame(rows: list[FoundRow]) -> pd.DataFrame:
+    kinds, sizes, pieces = zip(*rows, strict=True)
+    return pd.DataFrame({"kind": kinds, "rows": sizes, "packed": pieces})
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +175,21 @@ class Live:
     buckets: int
     rows: Callable[[DataFrame], DataFrame]
 
+    @property
+    def numbers(self) -> dict[int, int]:
+        """The number of each bucket by its label."""
+        return {label: number for number, label in enumerate(bucket_labels(self.buckets))}
+
 
 def run_buckets(stream: Stream, live: Live) -> DataFrame:
     """Return the rows that the buckets of a stream tell."""
     bucket = live.bucket
-    packing = Packing(bucket.sending, live.buckets, live.key, _is_marked(stream), bucket.slices)
+    labels = tuple(live.numbers)
+    packing = Packing(bucket.sending, labels, live.key, _is_marked(stream), bucket.slices)
     pieces = _clocked(stream, packing)
+    batch_rows = int(pieces.sparkSession.conf.get(_BATCH_ROWS) or 0)
     found = pieces.groupBy("bucket").applyInPandasWithState(
-        Stepping(bucket, live.identity),
+        Stepping(bucket, live.identity, live.numbers, max(batch_rows, 0)),
         FOUND,
         _STATE,
         "append",
@@ -160,8 +199,13 @@ def run_buckets(stream: Stream, live: Live) -> DataFrame:
         F.coalesce(F.sum(F.when(F.col("kind") == kind, F.col("rows"))), F.lit(0)).alias(kind)
         for kind in KINDS
     ]
-    plan = F.when(F.col("kind") == "plan", F.col("packed").cast("string"))
-    return live.rows(found.observe(OBSERVED, *counts, F.collect_set(plan).alias("plans")))
+    texts = {
+        kind: F.when(F.col("kind") == kind, F.col("packed").cast("string"))
+        for kind in ("plan", "work")
+    }
+    plans = F.collect_set(texts["plan"]).alias("plans")
+    work = F.collect_list(texts["work"]).alias("work")
+    return live.rows(found.observe(OBSERVED, *counts, plans, work))
 
 
 def _has_watermark(stream: Stream, delay: int) -> bool:

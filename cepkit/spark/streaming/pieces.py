@@ -6,11 +6,13 @@ micro-batch is run again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import count, pairwise
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
@@ -45,14 +47,14 @@ class Packing:
 
     Attributes:
         sending: Which columns they have.
-        buckets: Into how many.
+        labels: What the buckets are called: see `bucket_labels`.
         key: What is hashed; None: there is one bucket, or slices.
         marked: Whether the last column says what lies too far ahead.
         slices: The slices of time that are dealt out; None: there are none.
     """
 
     sending: Sending
-    buckets: int
+    labels: Sequence[int]
     key: Key | None
     marked: bool
     slices: Slices | None = None
@@ -63,11 +65,11 @@ class Packing:
         task = 0 if context is None else context.partitionId()
         # One that is empty goes to the first bucket, which so looks at each micro-batch whether
         # the checkpoint is of this query.
-        yield _piece(0, task, 0, ("events", 0, None))
+        yield _piece(self.labels[0], task, 0, ("events", 0, None))
         number = count(1)
         for table in self._tables(batches):
             for bucket, *rest in self._packed(table):
-                yield _piece(bucket, task, next(number), rest)
+                yield _piece(self.labels[bucket], task, next(number), rest)
 
     def _tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         """Yield many rows at a time, by the names of their columns."""
@@ -116,9 +118,9 @@ class Packing:
             rows, numbers = self.slices.copies(ts)
             own = self.slices.owners(ts)[rows] == numbers
             table = table.take(pa.array(rows))
-        elif self.key is not None and self.buckets > 1 and len(table):
+        elif self.key is not None and len(self.labels) > 1 and len(table):
             columns = [attribute(table.column(n), n, self.sending.schema) for n in self.key.columns]
-            numbers = (key_hashes(columns) % np.uint64(self.buckets)).astype(np.int64)
+            numbers = (key_hashes(columns) % np.uint64(len(self.labels))).astype(np.int64)
         if numbers.any():
             order = np.argsort(numbers.astype(np.int16), kind="stable")
             table, numbers, own = table.take(pa.array(order)), numbers[order], own[order]
@@ -129,6 +131,39 @@ class Packing:
                 piece = whole.slice(begin, end - begin).serialize().to_pybytes()
                 # A copy is no event more.
                 yield int(numbers[begin]), "events", int(own[begin:end].sum()), piece
+
+
+@cache
+def bucket_labels(buckets: int) -> tuple[int, ...]:
+    """Return what buckets are called, so that Spark deals them out to its tasks evenly.
+
+    It hashes them, and of four buckets called 0 to 3 one of two tasks would have three. Here the
+    hash of the n-th is n by any usual number of tasks.
+    """
+    labels = np.arange(32 * _TASKS, dtype=np.uint32)
+    rest = _murmur3(labels).astype(np.int64) % _TASKS
+    first = np.full(_TASKS, -1)
+    first[rest[::-1]] = labels[::-1]
+    assert first.min() >= 0
+    return tuple(first[:buckets].tolist())
+
+
+_TASKS = 2**5 * 3**2 * 5**2 * 7
+"""A multiple of most numbers of tasks; more than there may be buckets."""
+
+
+def _murmur3(values: npt.NDArray[np.uint32]) -> npt.NDArray[np.int32]:
+    """Return Spark's hash of integers."""
+
+    def turned(bits: npt.NDArray[np.uint32], by: int) -> npt.NDArray[np.uint32]:
+        return (bits << np.uint32(by)) | (bits >> np.uint32(32 - by))
+
+    mixed = turned(values * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
+    mixed = turned(np.uint32(42) ^ mixed, 13) * np.uint32(5) + np.uint32(0xE6546B64)
+    mixed ^= np.uint32(4)
+    mixed = (mixed ^ (mixed >> np.uint32(16))) * np.uint32(0x85EBCA6B)
+    mixed = (mixed ^ (mixed >> np.uint32(13))) * np.uint32(0xC2B2AE35)
+    return (mixed ^ (mixed >> np.uint32(16))).view(np.int32)
 
 
 def _piece(bucket: int, task: int, number: int, rest: Iterable[object]) -> pa.RecordBatch:

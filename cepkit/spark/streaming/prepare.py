@@ -11,12 +11,12 @@ from pyspark.sql.classic.dataframe import DataFrame as Classic
 from cepkit.arguments import check_range
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
-from cepkit.columnar.results.output import START
+from cepkit.columnar.results.output import START, MatchColumns
 from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead
 from cepkit.columnar.slices.plans import SlicePlans
 from cepkit.errors import StreamError, UnsupportedError
 from cepkit.pattern.evaluation.kind_checks import check_kinds
-from cepkit.pattern.nodes import bound_events_of
+from cepkit.pattern.numbers import has_next
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
@@ -175,15 +175,12 @@ def prepare(
     reaches = [reach_of(one.programs) for one in every]
     sending = live_sending(stream, (query,), every, reaches)
     check_kinds(query, sending.nothing.kinds)
-    variables = tuple(event.variable for event in bound_events_of(query.structure))
-    carried, time = sending.nothing.source.schema, sending.schema.time
-    found: list[Search] = [
-        MatchSearch.of(compiled, variables, time, carried, reach=reaches[0], plans=plans)
-    ]
-    start = found[0].rows.get_field_index(START)
+    columns = MatchColumns.of(query, sending.schema)
+    rows = columns.schema(sending.nothing)
+    found: list[Search] = [MatchSearch(compiled, columns, rows, reaches[0], plans=plans)]
+    start = rows.get_field_index(START)
     for awaited, one, reach in zip(others, every[1:], reaches[1:], strict=True):
-        partial = MatchSearch.of(one, variables, time, carried, reach=reach)
-        found.append(TimeoutSearch(partial, awaited, start))
+        found.append(TimeoutSearch(MatchSearch(one, columns, rows, reach), awaited, start))
     keys = [live_key(one.programs) for one in every]
     key = keys[0] if all(each == keys[0] for each in keys) else None
     return Prepared(Bucket(sending, tuple(found)), key)
@@ -200,7 +197,14 @@ def live_sending(
     Where events are counted that is those of all types; where it matters which of two of one time
     came first, the column that says so too.
     """
+    if any(one.after_match is not None for one in compiled):
+        raise UnsupportedError(
+            "AFTER MATCH SKIP over a streaming DataFrame: which match is taken depends on all"
+            " before it",
+            hint="leave it out, and choose among the matches that are told",
+        )
     attributes = {name for one in compiled for name in one.attributes}
+    attributes.update(name for query in queries for name in query.computed_from)
     counted = any(reach.counted is not None for reach in reaches)
     if stream.schema.arrival is not None and (counted or any(one.in_turn for one in compiled)):
         attributes.add(stream.schema.arrival)
@@ -265,4 +269,6 @@ def check_time_window(query: Query, programs: Sequence[Program]) -> int:
 
 
 def _counting(query: Query) -> str:
+    if has_next(query.structure):
+        return "NEXT"
     return "contiguity" if "contiguity" in query.strategy else "a window in events"

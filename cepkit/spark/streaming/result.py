@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 
+import pandas as pd
 from pyspark.sql.classic.dataframe import DataFrame
 
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.printing import html_output, html_text
+from cepkit.routes.several import SharingPlan
+from cepkit.spark.streaming.explanation import (
+    Branch,
+    StreamExplanation,
+    steps_of,
+    work_of_texts,
+)
 from cepkit.spark.streaming.live import Live, run_buckets
+from cepkit.spark.streaming.watching import Watched, watched
 from cepkit.stream.durations import duration_text
 from cepkit.stream.stream import Stream
 from cepkit.tables import count_text
@@ -26,7 +36,7 @@ class StreamFrame(DataFrame):
     Attributes:
         title: What the rows are.
         live: What is done.
-        delay: How long after its last event a row is told, a trigger aside, in microseconds.
+        delay: How long after its last event a row is told, triggers aside, in microseconds.
         kept: How long events are kept, in microseconds.
     """
 
@@ -58,7 +68,7 @@ class StreamFrame(DataFrame):
             after += f" and {duration_text(ahead)}"
         reason = " (the second as what must not be there may come so much later)" if ahead else ""
         return f"""{self._described()}
-  told {after} after their last event{reason}, and up to a trigger later
+  told {after} after their last event{reason}, and up to two triggers later
   kept: {self._kept()}, in {self._buckets()}
   looked at, each: once and, with a trigger of L, another {self._again()}
   .writeStream starts it; .trigger(processingTime="{self.usual_trigger}") is usual"""
@@ -108,39 +118,114 @@ class StreamAggregates(StreamFrame):
         return f"{super()._described()}: columns {', '.join(self.columns)}"
 
 
-class StreamMatches(StreamFrame):
+class StreamSeveralAggregates(StreamFrame):
+    """Aggregates of several queries in a streaming DataFrame; the column `pattern` says of which.
+
+    Attributes:
+        queries: What was asked, by names.
+        plan: What they share.
+    """
+
+    title = "Aggregates"
+
+    def __init__(
+        self, stream: Stream, live: Live, queries: Mapping[str, Query], plan: SharingPlan
+    ) -> None:
+        super().__init__(stream, live)
+        self.queries = dict(queries)
+        self.plan = plan
+
+    def _described(self) -> str:
+        of = f"Aggregates of {count_text(len(self.queries), 'query', 'queries')}"
+        return f"{of} in a streaming DataFrame: columns {', '.join(self.columns)}\n{self.plan}"
+
+
+class StreamPlanned(StreamFrame):
+    """Matches in a streaming DataFrame, found by plans."""
+
+    title = "Matches"
+
+    def explain(  # type: ignore[override]
+        self, extended: bool | str | Watched | Any | None = None, mode: str | None = None
+    ) -> StreamExplanation | None:
+        """Return what each step of the plans did in a query, beside what was expected.
+
+        What was expected is what the recording had of which the plan's statistics are, for as many
+        rows. What is looked at again because windows reach back is in the counts alone.
+
+        Args:
+            extended: The query that `writeStream.start()` gave, or what `watch` gave of it: of
+                micro-batches that Spark has forgotten the latter knows more. Anything else as for
+                any Spark DataFrame, whose own plan is printed.
+            mode: As for any Spark DataFrame.
+        """
+        if not isinstance(extended, Watched) and not hasattr(extended, "recentProgress"):
+            super().explain(extended, mode)
+            return None
+        watching = watched(extended)
+        rows = int(watching.table().get("rows", pd.Series(dtype=int)).sum())
+        work = work_of_texts(text for texts in watching.work.values() for text in texts)
+        batches = count_text(len(watching.work), "micro-batch", "micro-batches")
+        title = f"{count_text(rows, 'row')} in {batches}: {watching.counts}"
+        return StreamExplanation(title, steps_of(work, self._branches(), rows))
+
+    def _branches(self) -> dict[int, list[Branch]]:
+        """Return for each search the branches that its programs are of."""
+        raise NotImplementedError
+
+
+class StreamMatches(StreamPlanned):
     """Matches in a streaming DataFrame.
 
     Attributes:
         query: What was asked.
     """
 
-    title = "Matches"
-
     def __init__(self, stream: Stream, live: Live, query: Query, plan: Plan) -> None:
         super().__init__(stream, live)
         self.query = query
         self.plan = plan
 
+    def _branches(self) -> dict[int, list[Branch]]:
+        return {0: [("", self.plan, number) for number in range(len(self.plan.branches))]}
+
     def _described(self) -> str:
         return f"{super()._described()} by the plan {'; '.join(map(str, self.plan.branches))}"
 
 
-class StreamSeveralMatches(StreamFrame):
+class StreamSeveralMatches(StreamPlanned):
     """Matches of several queries in a streaming DataFrame; the column `pattern` says of which.
 
     Attributes:
         queries: What was asked, by names.
+
+    Args:
+        programs: For each search, by its number, the number of the query that each program is of.
     """
 
-    title = "Matches"
-
     def __init__(
-        self, stream: Stream, live: Live, queries: Mapping[str, Query], plans: Sequence[Plan]
+        self,
+        stream: Stream,
+        live: Live,
+        queries: Mapping[str, Query],
+        plans: Sequence[Plan],
+        programs: Mapping[int, Sequence[int]],
     ) -> None:
         super().__init__(stream, live)
         self.queries = dict(queries)
         self.plans = dict(zip(queries, plans, strict=True))
+        self._programs = programs
+
+    def _branches(self) -> dict[int, list[Branch]]:
+        named = list(self.plans.items())
+        branches: dict[int, list[Branch]] = {}
+        for search, of in self._programs.items():
+            before: Counter[int] = Counter()
+            branches[search] = []
+            for q in of:
+                branches[search].append((*named[q], before[q]))
+                before[q] += 1
+        return branches
 
     def _described(self) -> str:
         plans = [
@@ -149,7 +234,7 @@ class StreamSeveralMatches(StreamFrame):
         ]
         more = len(plans) - _MOST_SHOWN
         rest = f"\n  and {more} more" if more > 0 else ""
-        of = f"Matches of {len(plans)} {'query' if len(plans) == 1 else 'queries'}"
+        of = f"Matches of {count_text(len(plans), 'query', 'queries')}"
         return f"{of} in a streaming DataFrame{''.join(plans[:_MOST_SHOWN])}{rest}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -12,10 +12,11 @@ import pyarrow as pa
 
 from cepkit.columnar.compile.query import CompiledQuery
 from cepkit.columnar.detector import Detector
-from cepkit.columnar.results.output import Writer, output_schema
+from cepkit.columnar.results.output import MatchColumns, Writer
 from cepkit.columnar.slices.candidates import Owned
 from cepkit.columnar.slices.plans import SlicePlans
 from cepkit.printing import time_text
+from cepkit.spark.streaming.explanation import PlanSteps, add_work
 from cepkit.stream.columns import EventColumns
 
 Taken = npt.NDArray[np.bool_]
@@ -31,10 +32,12 @@ class Carried:
     Attributes:
         taken: Which of the events matches have, under skip-till-next-match; else None.
         plans: What decides the plan of the next stretch: see `SlicePlans.memory`.
+        work: What the steps of each plan did in this step.
     """
 
     taken: Taken | None = None
     plans: str = ""
+    work: PlanSteps = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,40 +116,20 @@ class MatchSearch:
     """The matches of a compiled query.
 
     Attributes:
-        variables: All its variables in pattern order.
-        repeated: The Kleene variables among them.
-        time: The column of the event time.
-        rows: The columns of the matches.
+        columns: Those of its rows.
+        rows: The same in Arrow.
         reach: What it must see.
         kind: What the rows are.
         plans: What says under which plan each stretch is searched; None: all as `query` says.
     """
 
     query: CompiledQuery
-    variables: tuple[str, ...]
-    repeated: frozenset[str]
-    time: str
+    columns: MatchColumns
     rows: pa.Schema
     reach: Reach
     kind: str = "match"
     at_any_time: bool = False
     plans: SlicePlans | None = None
-
-    @classmethod
-    def of(
-        cls,
-        query: CompiledQuery,
-        variables: tuple[str, ...],
-        time: str,
-        carried: pa.Schema,
-        *,
-        reach: Reach,
-        plans: SlicePlans | None = None,
-    ) -> MatchSearch:
-        """Return a search of which it is known what it must see."""
-        repeated = frozenset(step.variable for p in query.programs for step in p.listed)
-        rows = output_schema(carried, variables, time, repeated)
-        return cls(query, variables, repeated, time, rows, reach, plans=plans)
 
     @property
     def in_turn(self) -> bool:
@@ -163,21 +146,28 @@ class MatchSearch:
         """Yield the matches whose last event lies in the stretch."""
         if self.reach.counted is not None:
             events = counted_by_time(events)
-        writer = Writer(events, self.variables, self.time, self.repeated)
+        writer = Writer(events, self.columns)
         programs = self.query.programs
         plans = None if self.plans is None else self.plans.resumed(carried.plans)
         detector = Detector(self.query, plans=plans)
         for branch, block in detector.matches(events, owned, taken=carried.taken):
             yield from writer.batches(block, programs[branch].variables)
-        if plans is not None:
-            carried.plans = plans.memory
-            yield from plans_run(plans, detector)
+        yield from said_of(carried, plans, detector)
 
 
-def plans_run(plans: SlicePlans, detector: Detector) -> Iterator[str]:
-    """Yield in words which plans a detector ran, one after the other, and why."""
+def said_of(carried: Carried, plans: SlicePlans | None, detector: Detector) -> Iterator[str]:
+    """Yield in words which plans a detector ran, one after the other, and why.
+
+    What decides the next plan, and the work, are carried on.
+    """
+    if plans is None or detector.work is None:
+        add_work(carried.work, "", detector.counters)
+        return
+    carried.plans = plans.memory
+    for branches, counters in detector.work.counters.items():
+        add_work(carried.work, "; ".join(map(str, branches)), counters)
     before = None
-    for run in () if detector.work is None else detector.work.slices:
+    for run in detector.work.slices:
         if run.branches != before:
             before, why = run.branches, plans.why(run)
             plan = "; ".join(map(str, run.branches))

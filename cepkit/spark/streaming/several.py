@@ -14,7 +14,7 @@ from pyspark.sql import types as t
 
 from cepkit.columnar.compile.query import CompiledQuery, Sets, compile_query
 from cepkit.columnar.detector import Detector
-from cepkit.columnar.results.output import START
+from cepkit.columnar.results.output import START, MatchColumns, check_alike
 from cepkit.columnar.slices.candidates import Owned
 from cepkit.columnar.slices.plans import SlicePlans
 from cepkit.columnar.workload import Group, grouped
@@ -56,7 +56,7 @@ from cepkit.spark.streaming.searches import (
     Search,
     counted_by_time,
     has_event,
-    plans_run,
+    said_of,
 )
 from cepkit.spark.streaming.timeouts import (
     AWAITED,
@@ -75,7 +75,7 @@ class GroupSearch:
     Attributes:
         group: The queries.
         table: The columns of the matches of all queries.
-        time: The column of the event time.
+        written: Those of the matches of each query, by its number.
         reach: As for any search.
         name: What its plan is called, where plans follow the stream.
         plans: What says under which plan each stretch is searched; None: always one.
@@ -85,7 +85,7 @@ class GroupSearch:
 
     group: Group
     table: OneTable
-    time: str
+    written: Mapping[int, MatchColumns]
     reach: Reach
     name: str = ""
     plans: SlicePlans | None = None
@@ -115,11 +115,9 @@ class GroupSearch:
         plans = None if self.plans is None else self.plans.resumed(carried.plans)
         detector = Detector(self.group.query, plans=plans)
         blocks = detector.matches(events, owned, taken=carried.taken)
-        yield from table_rows(blocks, self.group, self.table, events, self.time)
-        if plans is not None:
-            carried.plans = plans.memory
-            for plan in plans_run(plans, detector):
-                yield f"{self.name}: {plan}"
+        yield from table_rows(blocks, self.group, self.table, events, self.written)
+        for plan in said_of(carried, plans, detector):
+            yield f"{self.name}: {plan}"
 
 
 PlansOf = Callable[[Query, Plan], "SlicePlans | None"]
@@ -185,7 +183,12 @@ def detect_several(
         return ends_last(unpacked.select(*first, *selected, *last), *last)
 
     live = Live(bucket, identity, prepared.key, count, rows)
-    return StreamSeveralMatches(stream, live, queries, Sharing.of(plans).plans)
+    programs = {
+        i: search.group.of
+        for i, search in enumerate(bucket.searches)
+        if isinstance(search, GroupSearch)
+    }
+    return StreamSeveralMatches(stream, live, queries, Sharing.of(plans).plans, programs)
 
 
 def prepare_several(
@@ -233,21 +236,24 @@ def prepare_several(
     for query in queries.values():
         check_kinds(query, sending.nothing.kinds)
     table, in_spark = matches_table(stream, columns, sending, dict(enumerate(queries.values())))
-    time = sending.schema.time
+    check_alike(table.of.values())
+    written = {
+        q: MatchColumns.of(query, sending.schema) for q, query in enumerate(queries.values())
+    }
     found: list[Search] = []
     if follow is None:
         groups = _groups(compiled, reaches, pools, share=share)
-        found += [GroupSearch(one, table, time, reach_of(one.query.programs)) for one in groups]
+        found += [GroupSearch(one, table, written, reach_of(one.query.programs)) for one in groups]
     else:
         for q, (name, query) in enumerate(queries.items()):
             with telling(called(name)):
                 plans_of = follow(query, own[q])
             found.append(
-                GroupSearch(_alone(compiled[q], q), table, time, reaches[q], name, plans_of)
+                GroupSearch(_alone(compiled[q], q), table, written, reaches[q], name, plans_of)
             )
     for q, awaited, one, reach in partial:
         start = table.places[q][table.of[q].get_field_index(START)]
-        search = GroupSearch(_alone(one, q), table, time, reach)
+        search = GroupSearch(_alone(one, q), table, written, reach)
         found.append(TimeoutSearch(search, awaited, start))
     key = live_key([program for one in every for program in one.programs])
     return Prepared(Bucket(sending, tuple(found)), key), table, in_spark

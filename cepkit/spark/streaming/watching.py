@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,11 +30,13 @@ class Watched:
         query: Spark's.
         shown: How many of the last rows of its sink are shown below.
         batches: What its micro-batches did, by their number.
+        work: What the steps of its plans did in each, as `explanation` reads it.
     """
 
     query: Any
     shown: int = 0
     batches: dict[int, dict[str, Any]] = field(default_factory=dict)
+    work: dict[int, Sequence[str]] = field(default_factory=dict)
 
     def table(self) -> pd.DataFrame:
         """Return what each micro-batch did, one row for each.
@@ -45,6 +48,7 @@ class Watched:
         """
         for progress in self.query.recentProgress:
             self.batches[progress.batchId] = _row(progress)
+            self.work[progress.batchId] = _observed(progress).get("work", ())
         rows = [row for _, row in sorted(self.batches.items())]
         return pd.DataFrame(rows, index=pd.Index(sorted(self.batches), name="batch"))
 
@@ -119,11 +123,16 @@ class Watched:
         error = None if self.query.isActive else self.query.exception()
         if error is not None:
             state = f"failed: {str(error).splitlines()[0]}"
+        return f"Query {self.query.name or self.query.id}, {state}; {self.counts}"
+
+    @property
+    def counts(self) -> str:
+        """The counts over all micro-batches in words."""
         totals = self.totals()
         counts = ", ".join(f"{kind} {n:,}" for kind, n in totals.items() if n)
         if totals.get("looked") and totals.get("events"):
             counts += f"; each event looked at {totals['looked'] / totals['events']:.1f} times"
-        return f"Query {self.query.name or self.query.id}, {state}; {counts or 'nothing yet'}"
+        return counts or "nothing yet"
 
 
 def watch(query: Any, *, last: int = 0) -> Watched:
@@ -150,9 +159,18 @@ def watch(query: Any, *, last: int = 0) -> Watched:
     return Watched(query, last)
 
 
-def _row(progress: Any) -> dict[str, Any]:
+def watched(query: Any) -> Watched:
+    """Return what watches a query, which may be watched already."""
+    return query if isinstance(query, Watched) else watch(query)
+
+
+def _observed(progress: Any) -> dict[str, Any]:
     observed = progress.observedMetrics.get(OBSERVED)
-    counts = observed.asDict() if observed is not None else {}
+    return observed.asDict() if observed is not None else {}
+
+
+def _row(progress: Any) -> dict[str, Any]:
+    counts = _observed(progress)
     operators = progress.stateOperators
     watermark = dict(progress.eventTime or {}).get("watermark")
     behind = None

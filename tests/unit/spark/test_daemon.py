@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import subprocess
 import sys
 from types import ModuleType
 
@@ -44,3 +45,29 @@ def test_modules_are_set_aside_once(monkeypatch):
     monkeypatch.setitem(sys.modules, "a new module", ModuleType("a new module"))
     worker(None, True)
     assert gc.get_freeze_count() > aside + len(more) - 1000
+
+
+PREPARED = """
+import os, sys
+from cepkit.spark.session.daemon import prepare
+prepare()
+print(sorted({"pyspark.worker", "pandas", "pyarrow", "cepkit.columnar.run"} - set(sys.modules)))
+sys.stdout.flush()
+child = os.fork()
+if not child:
+    import numpy as np, pyarrow as pa, pyarrow.compute as pc
+    square = np.ones((300, 300)) @ np.ones((300, 300))  # with the threads of NumPy
+    table = pa.table({str(n): np.arange(100_000) for n in range(8)})
+    frame = table.to_pandas(use_threads=True)  # with those of Arrow
+    os._exit(0 if square[0, 0] == 300 and frame["7"].sum() == pc.sum(table["7"]).as_py() else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="nothing is imported elsewhere")
+def test_workers_are_forked_with_all_that_they_need():
+    answer = subprocess.run(
+        [sys.executable, "-c", PREPARED], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert answer.stdout.split() == ["[]", "0"]

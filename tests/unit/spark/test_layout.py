@@ -67,6 +67,21 @@ def test_keys_need_no_slices_unless_one_is_too_heavy():
     assert heavy.cells > 8
 
 
+def test_a_key_that_others_would_wait_for_is_cut_by_time_where_that_costs_less():
+    # Of a day's 3 million events one key has half: a core's share is an eighth.
+    half = chosen(3_000_000, 60, KEY, heaviest=1_500_000)
+    assert half.slice is not None
+    assert 1_500_000 * half.slice / DAY <= 3_000_000 / 8
+    assert half.cells >= 8
+    # Halos of a window of four hours would cost more than the waiting.
+    assert chosen(3_000_000, 4 * 3600, KEY, heaviest=400_000).slice is None
+    assert chosen(3_000_000, 60, KEY, heaviest=380_000).slice is None
+    # Of a window of an hour there are three slices: keys are dealt out in each.
+    wide = chosen(3_000_000, 3600, KEY, heaviest=1_500_000)
+    assert wide.slice == 36_000 * SECOND
+    assert wide.buckets == 3
+
+
 def test_a_given_length_is_taken_but_for_absurd_ones():
     assert chosen(1000, 10, length=0.5).slice == SECOND // 2
     assert choose_layout(None, Cut(5, length=1e300), cores=2, row_bytes=8).slice > DAY

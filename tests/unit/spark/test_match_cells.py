@@ -10,6 +10,7 @@ import pytest
 from cepkit.adaptation.slices import PerSlice
 from cepkit.columnar.compile.query import compile_query
 from cepkit.columnar.results.matches import Matches
+from cepkit.columnar.results.output import MatchColumns
 from cepkit.columnar.results.plans import PlansInForce
 from cepkit.columnar.slices.plans import SliceWork
 from cepkit.costs import WORK
@@ -50,7 +51,9 @@ def test_sinks_find_and_count_what_a_local_stream_has(pattern, cut):
     whole = Matches(events(table, time="ts", type="kind", unit="us"), query, plan)
     compiled = compile_query(query, plan)
     scan = scan_for(stream_of(table, SCHEMA), (query,), compiled)
-    rows, reports = in_cells(scan, MatchesSink(compiled, whole.variables, "ts", False), table, cut)
+    rows, reports = in_cells(
+        scan, MatchesSink(compiled, MatchColumns.of(query, SCHEMA), False), table, cut
+    )
     found = [str(row) for batch in rows for row in batch.to_pylist()]
     assert sorted(found) == sorted(map(str, whole.to_arrow().to_pylist()))
     assert whole.count() > 0
@@ -85,7 +88,9 @@ def test_slices_of_cells_have_plans_of_their_own(pattern, cut):
     compiled = compile_query(query, plan)
     by_slice = ShortSlices(query, plan)
     scan = scan_for(stream_of(table, SCHEMA), (query,), compiled)
-    sink = MatchesSink(compiled, whole.variables, "ts", False, pickle.loads(pickle.dumps(by_slice)))
+    sink = MatchesSink(
+        compiled, MatchColumns.of(query, SCHEMA), False, pickle.loads(pickle.dumps(by_slice))
+    )
     rows, reports = in_cells(scan, sink, table, cut)
     found = [str(row) for batch in rows for row in batch.to_pylist()]
     assert sorted(found) == sorted(map(str, whole.to_arrow().to_pylist()))

@@ -1,0 +1,116 @@
+"""Access to a session of Spark Connect: there is a server, and no JVM to ask.
+
+A task's report travels behind its rows, as a row of its own with nothing in its other columns. The
+server observes these rows, takes them out, and hands what it has observed to whatever action ran:
+`write` as well as `collect`. How a DataFrame came about the client does not tell, so that tasks
+never read its files by themselves.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+from pyspark import StorageLevel, cloudpickle
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
+from pyspark.sql.connect import dataframe as connect
+from pyspark.sql.connect.observation import Observation
+
+from cepkit.spark.session.tasks import Batches, Work, pickled, task_number
+
+_REPORT = "\0report"
+"""The column of reports: no column of a stream has such a name."""
+
+_cores: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, slots=True)
+class Connect:
+    """A session through a server (see `access.Access`)."""
+
+    def frame_class(self) -> type[DataFrame]:
+        """Return the class of its DataFrames."""
+        return connect.DataFrame
+
+    def handle(self, frame: DataFrame) -> Any:
+        """Return the client's plan."""
+        return frame._plan  # noqa: SLF001 - Spark has no other way
+
+    def cores(self, session: SparkSession) -> int:
+        """Return how many tasks run at once; a job asks once a session."""
+        if session not in _cores:
+            # A range has as many partitions as there are cores, unless it is told otherwise.
+            parts = session.range(1 << 20).select(F.spark_partition_id().alias("part"))
+            _cores[session] = int(parts.agg(F.max("part")).collect()[0][0]) + 1
+        return _cores[session]
+
+    def reports(self, session: SparkSession) -> _Observed:  # noqa: ARG002 - see `Access`
+        """Return where tasks can report."""
+        return _Observed()
+
+    def relation(self, frame: DataFrame) -> None:
+        """Return None: the plan cannot be seen."""
+
+    def is_shuffled(self, frame: DataFrame) -> bool:
+        """Return whether rows come out of a shuffle, so that they lie anew each time."""
+        return "Exchange" in frame._explain_string()  # type: ignore[operator]  # noqa: SLF001
+
+    def kept(self, frame: DataFrame) -> DataFrame:
+        """Return what a shuffle brings such that it is run once and its outcome read again."""
+        return frame.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
+
+
+@dataclass(frozen=True, slots=True)
+class _Observed:
+    """Reports in rows that the server observes (see `access.TaskReports`)."""
+
+    known: dict[int, Any] = field(default_factory=dict)
+    observations: list[Observation] = field(default_factory=list)
+
+    def rows(self, source: DataFrame, work: Work, columns: t.StructType) -> DataFrame:
+        with_report = t.StructType([*columns.fields, t.StructField(_REPORT, t.BinaryType())])
+        schema = _arrow_schema(source.sparkSession, with_report)
+
+        def run(batches: Batches) -> Generator[pa.RecordBatch]:
+            report: Any = None
+
+            def watched() -> Batches:
+                nonlocal report
+                report = yield from work(batches)
+
+            for batch in watched():
+                none = pa.nulls(batch.num_rows, pa.binary())
+                yield pa.RecordBatch.from_arrays([*batch.columns, none], names=schema.names)
+            packed = pa.array([pickled({task_number(): report})], pa.binary())
+            nothing = [pa.nulls(1, one.type) for one in schema][:-1]
+            yield pa.RecordBatch.from_arrays([*nothing, packed], names=schema.names)
+
+        observation: Any = Observation()
+        report = F.col(f"`{_REPORT}`")
+        self.observations.append(observation)
+        # One text: of what is observed not every type finds its way to the client.
+        packed = F.array_join(F.collect_list(F.base64(report)), ",").alias("reports")
+        made = source.mapInArrow(run, with_report).observe(observation, packed)
+        return made.where(report.isNull()).drop(report)
+
+    @property
+    def by_task(self) -> Mapping[int, Any]:
+        for observation in self.observations:
+            for text in observation.get.get("reports", "").split(","):
+                if text:
+                    # What a task has written.
+                    self.known.update(cloudpickle.loads(base64.b64decode(text)))
+        return self.known
+
+
+def _arrow_schema(session: SparkSession, columns: t.StructType) -> pa.Schema:
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    large = session.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false")
+    return to_arrow_schema(columns, timezone="UTC", prefers_large_types=large == "true")

@@ -1,0 +1,182 @@
+"""What the steps of a streaming query's plans did, beside what was expected of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from cepkit.columnar.slices.counters import Counters, StepCounters
+from cepkit.plan.nodes import Plan
+from cepkit.printing import Printed, html_output
+from cepkit.tables import html_table, number, text_table, whole
+
+_MOST_STEPS = 300
+"""Of the plans of a query whose work micro-batches tell: it stands in the progress of each."""
+
+PlanSteps = dict[str, Counters]
+"""The work of each plan, by its text; "" where there is but the one given."""
+
+
+def add_work(to: PlanSteps, plan: str, counters: Counters) -> None:
+    """Add the work of a plan to that of all."""
+    if plan not in to:
+        to[plan] = tuple(tuple(StepCounters(step.variable) for step in each) for each in counters)
+    for steps, more in zip(to[plan], counters, strict=True):
+        for step, counted in zip(steps, more, strict=True):
+            step.add(counted)
+
+
+def work_texts(search: int, work: PlanSteps) -> Iterable[str]:
+    """Return the work of a search in a micro-batch as texts for its progress; none of too many."""
+    for plan, counters in work.items():
+        steps = [
+            [[s.variable, s.candidates, s.survivors, s.removed, s.shared_with] for s in each]
+            for each in counters
+        ]
+        if sum(map(len, steps)) <= _MOST_STEPS:
+            yield json.dumps([search, plan, steps])
+
+
+def work_of_texts(texts: Iterable[str]) -> dict[int, PlanSteps]:
+    """Return the work of each search, by its number, over all micro-batches."""
+    total: dict[int, PlanSteps] = {}
+    for search, plan, branches in map(json.loads, texts):
+        counters = tuple(
+            tuple(
+                StepCounters(name, candidates, survivors, removed, shared_with=shared)
+                for name, candidates, survivors, removed, shared in steps
+            )
+            for steps in branches
+        )
+        add_work(total.setdefault(search, {}), plan, counters)
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class LiveStep:
+    """A step of a plan, over some micro-batches.
+
+    Attributes:
+        pattern: The name of the pattern; "" of one alone.
+        plan: The plan of its branch.
+        variable: The variable that it binds.
+        candidates: Pairs of a partial match and an event that were looked at.
+        expected_candidates: Of so many rows of the recording; None where the plan has no
+            statistics, or is not the one that was given.
+        survivors: Partial matches that came out.
+        expected_survivors: As for candidates.
+        removed: Partial matches that an event under NOT ruled out.
+        shared: Whether a step of another pattern did its work as well.
+    """
+
+    pattern: str
+    plan: str
+    variable: str
+    candidates: int
+    expected_candidates: float | None
+    survivors: int
+    expected_survivors: float | None
+    removed: int
+    shared: bool
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StreamExplanation(Printed):
+    """The steps of a streaming query: prints as a table, has an HTML repr and a pandas twin.
+
+    Attributes:
+        title: What it is about.
+        steps: What each step did.
+    """
+
+    title: str
+    steps: tuple[LiveStep, ...]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row for each step."""
+        names = LiveStep.__slots__
+        rows = [{name: getattr(step, name) for name in names} for step in self.steps]
+        return pd.DataFrame(rows, columns=list(names))
+
+    def __str__(self) -> str:
+        return f"{self.title}\n{text_table(*self._table(), left=3)}"
+
+    def _repr_html_(self) -> str:
+        return html_output(html_table(*self._table(), self.title, left=3))
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        head = ["pattern", "plan", "step", "candidates", "expected", "survivors", "expected"]
+        rows = []
+        before: tuple[str, str] | None = None
+        for step in self.steps:
+            now = step.pattern, step.plan
+            named = ["", ""] if now == before else list(now)
+            before = now
+            if step.shared and not step.candidates:
+                rows.append([*named, step.variable, "shared", "", "", ""])
+                continue
+            counts = [whole(step.candidates), _approximate(step.expected_candidates)]
+            counts += [whole(step.survivors), _approximate(step.expected_survivors)]
+            rows.append([*named, step.variable, *counts])
+        return head, rows
+
+
+def _approximate(expected: float | None) -> str:
+    return "-" if expected is None else f"~{number(expected)}"
+
+
+Branch = tuple[str, Plan, int]
+"""The pattern's name, its plan, and the number of a branch in it."""
+
+
+def steps_of(
+    work: Mapping[int, PlanSteps], branches: Mapping[int, Sequence[Branch]], rows: int
+) -> tuple[LiveStep, ...]:
+    """Return the steps of searches beside what was expected of them.
+
+    Args:
+        work: What they did.
+        branches: For each search the branches that its programs are of.
+        rows: How many rows came, as many of which are expected to give the same as of the recording
+            that a plan's statistics are of.
+    """
+    steps: list[LiveStep] = []
+    for search, programs in branches.items():
+        for plan_text, counters in work.get(search, {}).items():
+            for (name, plan, number_), counted in zip(programs, counters, strict=True):
+                own = plan_text.split("; ")[number_] if plan_text else str(plan.branches[number_])
+                scale = _scale(plan, rows) if own == str(plan.branches[number_]) else None
+                steps += _steps(name, own, plan, number_, counted, scale)
+    return tuple(steps)
+
+
+def _scale(plan: Plan, rows: int) -> float | None:
+    known = plan.statistics
+    return rows / known.events if known is not None and known.events and plan.expected else None
+
+
+def _steps(
+    name: str,
+    text: str,
+    plan: Plan,
+    branch: int,
+    counted: Sequence[StepCounters],
+    scale: float | None,
+) -> Iterable[LiveStep]:
+    expected = {} if scale is None else {step.variable: step for step in plan.expected[branch]}
+    for step in counted:
+        hoped = expected.get(step.variable)
+        yield LiveStep(
+            name,
+            text,
+            step.variable,
+            step.candidates,
+            None if hoped is None or scale is None else hoped.candidates * scale,
+            step.survivors,
+            None if hoped is None or scale is None else hoped.partial_matches * scale,
+            step.removed,
+            bool(step.shared_with),
+        )
