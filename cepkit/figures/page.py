@@ -34,6 +34,7 @@ dd { margin: 0; font-size: 1.05rem; font-weight: 600; overflow-wrap: anywhere; }
 .scroll:focus-visible { outline: 2px solid var(--accent); }
 figure { margin: 0; }
 figure svg { display: block; color: var(--soft); font-family: inherit; }
+.scroll svg { max-width: 100%; min-width: 40rem; height: auto; }
 figure svg text { color: var(--ink); }
 table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; color: var(--soft); padding: 0 0 .35rem; font-size: .875rem; }
@@ -41,10 +42,11 @@ th, td { padding: .3rem .7rem; border-bottom: 1px solid var(--line); text-align:
   vertical-align: top; white-space: nowrap; }
 thead th { color: var(--soft); font-weight: 600; border-bottom-width: 2px; }
 tbody th { font-weight: 600; }
-td.wide { white-space: normal; min-width: 14rem; overflow-wrap: anywhere; }
+td.wide { white-space: normal; min-width: 9rem; overflow-wrap: anywhere; }
 .number { text-align: right; }
 tr.marked th, tr.marked td { color: var(--accent); font-weight: 600; }
 footer { color: var(--soft); font-size: .8rem; margin-top: 2.5rem; padding-bottom: 2rem; }
+@media (max-width: 60rem) { table { font-size: .8125rem; } th, td { padding: .3rem .45rem; } }
 @media print { .scroll { overflow: visible; } section { break-inside: avoid; } }
 """
 

@@ -25,10 +25,11 @@ from cepkit.figures.charts.stream_profile import shares
 from cepkit.figures.diagrams import plan_canvas, timeline_canvas
 from cepkit.figures.diagrams.pictures import notes_in_words, pictures, steps_in_words
 from cepkit.figures.diagrams.timeline import timeline
+from cepkit.figures.kit.responsive import as_layouts, layouts_of
 from cepkit.figures.kit.svg import to_svg
 from cepkit.files import HTML, write_text
 from cepkit.pattern.conditions import attributes_of
-from cepkit.pattern.nodes import events_of
+from cepkit.pattern.nodes import events_of, labels_of
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.planners.compare import PlanComparison
@@ -89,7 +90,7 @@ def write_report(
 
 def _plan(plan: Plan, query: Query) -> str:
     parts = pictures(plan, query)
-    picture = to_svg(plan_canvas.layout(parts))
+    picture = as_layouts(layouts_of(lambda room: plan_canvas.layout(parts, room)))
     several = len(parts) > 1
     rows = [
         (f"{number_}.{i}" if several else str(i), *step)
@@ -99,7 +100,7 @@ def _plan(plan: Plan, query: Query) -> str:
     steps = page.table("The steps in words", ("step", "takes", "where", "checks"), rows, wide=[3])
     notes = [page.paragraph(note) for part in parts for note in notes_in_words(part)]
     head = page.paragraph(f"By the planner {plan.planner}.")
-    return page.section("Plan", head, page.drawing(picture, "the plan"), steps, *notes)
+    return page.section("Plan", head, picture, steps, *notes)
 
 
 def _comparison(comparison: PlanComparison) -> str:
@@ -107,24 +108,25 @@ def _comparison(comparison: PlanComparison) -> str:
     both = comparison.has_trees and any(row.as_order for row in rows_of_plans)
     rows = [
         (
-            f"{row.planner} (best)" if row.best else row.planner,
+            f"{row.planner} ★" if row.best else row.planner,
             row.plan,
             *([row.as_order] if both else []),
             row.cost,
-            f"{number(row.relative)} x",
-            f"{number(row.seconds * 1000)} ms",
+            number(row.relative),
+            number(float(f"{1000 * row.seconds:.3g}")),
         )
         for row in rows_of_plans
     ]
     costs = ("cost as an order", "as a tree") if both else ("cost",)
-    head = ("planner", "plan", *costs, "relative", "planned in")
+    head = ("planner", "plan", *costs, "x best", "planning ms")
     remarks = [page.paragraph(f"{planner}: {reason}.") for planner, reason in comparison.refused]
     if both:
         remarks.insert(0, page.paragraph(_AS_TREES))
     return page.section(
         "Plans compared",
+        page.paragraph(", ".join(labels_of(comparison.query.structure).values())),
         page.table(
-            f"What each planner finds; cost: {comparison.cost_model}",
+            f"What each planner finds (★ the cheapest); cost: {comparison.cost_model}",
             head,
             rows,
             numbers=range(2, len(head)),
@@ -210,16 +212,20 @@ def _table(frame: pd.DataFrame, query: Query) -> str:
 
 
 def _statistics(statistics: Statistics) -> str:
+    labels = labels_of(statistics.query.structure) if statistics.query else {}
     arriving = page.table(
         f"{statistics.events:,} events in {number(statistics.span_seconds)} s",
         ("variable", "events/s", "after its own conditions, events/s"),
-        [(v, number(rate), number(statistics.rate(v))) for v, rate in statistics.rates.items()],
+        [
+            (labels.get(v, v), number(rate), number(statistics.rate(v)))
+            for v, rate in statistics.rates.items()
+        ],
         numbers=(1, 2),
     )
     measured = shares(statistics)
     fitting = page.table(
         "Shares that satisfy the conditions between variables",
-        ("conditions between", "selectivity", "95 % interval", "sampled"),
+        ("conditions between", "selectivity (share)", "95 % interval", "sampled pairs"),
         [
             (
                 s.variables,

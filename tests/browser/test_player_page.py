@@ -273,6 +273,23 @@ def test_one_goes_to_a_step_or_an_event_by_its_name(opened):
     assert player.step == 4
 
 
+def test_a_diagram_is_made_larger_smaller_and_whole(opened, page):
+    page.set_viewport_size({"width": 800, "height": 900})
+    player = opened(cases.rich())
+    diagram = player.card(0).locator(".diagram")
+    width = "element => element.firstChild.getBoundingClientRect().width"
+    begin = diagram.evaluate(width)
+    player.card(0).get_by_role("button", name="Larger").click()
+    assert diagram.evaluate(width) == pytest.approx(1.4 * begin, rel=0.01)
+    player.focus()
+    player.press("x", "x", "x")
+    assert diagram.evaluate(width) == pytest.approx(0.5 * begin, rel=0.01)
+    player.press("z", "z", "z", "z", "z", "f")
+    for card in range(player.host.locator(".card").count()):
+        over = "element => element.scrollWidth - element.clientWidth"
+        assert player.card(card).locator(".diagram").evaluate(over) <= 1
+
+
 def test_players_of_one_link_go_together(page, tmp_path):
     from cepkit.figures import draw
     from cepkit.figures.player.page import page as whole_page

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cepkit.figures.player import DEFAULT_STEPS, Player
 from cepkit.tracing import AdaptedTrace
 
 
-def draw_generations(trace: AdaptedTrace, *, steps: int = DEFAULT_STEPS, start: int = 0) -> Player:
+def draw_generations(
+    trace: AdaptedTrace,
+    *,
+    steps: int = DEFAULT_STEPS,
+    start: int = 0,
+    attributes: Sequence[str] | None = None,
+    redact: Sequence[str] = (),
+) -> Player:
     """Return a player with a card for each plan; what each owns stands above it.
 
     Args:
         trace: From `simulate(..., adapt=...)`.
         steps: How many steps at most.
         start: The position where it begins.
+        attributes: Those of events that the page carries; None for all.
+        redact: Attributes whose values the page replaces by numbers.
     """
-    return Player(trace.traces, steps=steps, start=start)
+    return Player(trace.traces, steps=steps, start=start, attributes=attributes, redact=redact)

@@ -16,13 +16,12 @@ from typing import assert_never
 import plotly.graph_objects as go
 
 from cepkit.figures.diagrams import plan_canvas
-from cepkit.figures.diagrams.automaton import PER_ROW
 from cepkit.figures.diagrams.chain import Chain, State, Take
 from cepkit.figures.diagrams.layered import MOST, ROOM, Vertex, folded
 from cepkit.figures.diagrams.layered import layout as layered
 from cepkit.figures.diagrams.tree import Join, JoinTree, Leaf, TreeNode
 from cepkit.figures.kit.canvas import BOLD, LINE_HEIGHT, Anchor, Canvas, Circle, Item, Line, Text
-from cepkit.figures.kit.plotly_canvas import to_figure
+from cepkit.figures.kit.plotly_canvas import laid_out
 from cepkit.figures.kit.style import SIZE, SMALL
 from cepkit.figures.kit.texts import fitted
 from cepkit.tables import count_text
@@ -83,33 +82,33 @@ def traffic(trace: MechanismTrace) -> tuple[Traffic, ...]:
 
 def draw_mechanism(trace: MechanismTrace) -> go.Figure:
     """Return the mechanism of a trace as a figure; it is returned, not shown."""
-    return to_figure(layout(trace), trace.name)
+    return laid_out(lambda room: layout(trace, room), trace.name)
 
 
-def layout(trace: MechanismTrace) -> Canvas:
+def layout(trace: MechanismTrace, room: float = ROOM) -> Canvas:
     """Return the picture of a mechanism: chains and trees as plans are drawn, others on a grid."""
     diagram = trace.diagram
     match diagram.kind:
         case "chain":
-            return plan_canvas.layout(_chains(diagram), per_row=PER_ROW)
+            return plan_canvas.layout(_chains(diagram), room)
         case "evaluation-tree":
-            return plan_canvas.layout(_trees(diagram, traffic(trace)))
+            return plan_canvas.layout(_trees(diagram, traffic(trace)), room)
         case "tree-nfa":
             return _grid(diagram, traffic(trace))
         case "forest" | "multitree":
-            return _shared(trace)
+            return _shared(trace, room)
         case _:
             assert_never(diagram.kind)
 
 
-def _shared(trace: MechanismTrace) -> Canvas:
+def _shared(trace: MechanismTrace, room: float) -> Canvas:
     """Return the nodes of several patterns as cards: who uses them, and what came to them."""
     nodes, counts = [placed.node for placed in trace.diagram.nodes], traffic(trace)
     sizes = [len(node.variables) for node in nodes]
     ranked = sorted(
         range(len(nodes)), key=lambda i: (-len(nodes[i].patterns), -counts[i].created, i)
     )
-    groups = folded(ranked, sizes, MOST, ROOM)
+    groups = folded(ranked, sizes, MOST, room)
     group_of = {node: i for i, group in enumerate(groups) for node in group}
     ways = (edge for edge in trace.diagram.edges if edge.begin != edge.end)
     edges = dict.fromkeys((group_of[way.begin], group_of[way.end]) for way in ways)
@@ -120,7 +119,7 @@ def _shared(trace: MechanismTrace) -> Canvas:
     vertices = [
         _card([nodes[i] for i in group], [counts[i] for i in group], events) for group in groups
     ]
-    return layered(vertices, [*edges], notes, [str(size) for size in sorted({*sizes})], ROOM)
+    return layered(vertices, [*edges], notes, [str(size) for size in sorted({*sizes})], room)
 
 
 def _events(diagram: Diagram) -> dict[str, str]:

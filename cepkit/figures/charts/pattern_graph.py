@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from cepkit.figures.diagrams.layered import MOST, ROOM, Vertex, folded, layout
 from cepkit.figures.kit.canvas import Canvas
-from cepkit.figures.kit.plotly_canvas import to_figure
+from cepkit.figures.kit.plotly_canvas import laid_out
 from cepkit.sharing.graph import CommonPattern, PatternGraph
 from cepkit.tables import count_text
 
@@ -19,16 +19,18 @@ _KEY = (
 
 
 def draw_pattern_graph(
-    graph: PatternGraph, *, vertices: int = MOST, width: float = ROOM
+    graph: PatternGraph, *, vertices: int = MOST, width: float | None = None
 ) -> go.Figure:
     """Return the figure of what patterns have in common; it is returned, not shown.
 
     Args:
         vertices: How many are drawn by themselves; where there are more, those of a row with the
             fewest lines are drawn as one.
-        width: The width to keep to, in pixels.
+        width: The width to keep to, in pixels; None for as much as there is room.
     """
-    return to_figure(picture(graph, vertices, width), "what patterns have in common")
+    return laid_out(
+        lambda room: picture(graph, vertices, room), "what patterns have in common", width
+    )
 
 
 def picture(graph: PatternGraph, vertices: int = MOST, width: float = ROOM) -> Canvas:

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import plotly.graph_objects as go
 
 from cepkit.arguments import check_range
 from cepkit.figures.diagrams import plan_canvas
-from cepkit.figures.diagrams.automaton import PER_ROW
-from cepkit.figures.diagrams.pictures import pictures
-from cepkit.figures.diagrams.tree_canvas import ROOM
-from cepkit.figures.kit.canvas import Canvas
-from cepkit.figures.kit.plotly_canvas import to_figure
-from cepkit.figures.kit.style import SIZE
-from cepkit.figures.kit.texts import fitted, width_of
+from cepkit.figures.diagrams.pictures import Picture, pictures
+from cepkit.figures.kit.plotly_canvas import laid_out, to_figure
 from cepkit.pattern.builder import Pattern, as_query
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
@@ -24,29 +18,24 @@ from cepkit.plan.logarithms import from_log, log_text
 from cepkit.plan.nodes import Plan
 from cepkit.tables import number
 
-_TITLE_ROOM = 60
-"""What the buttons of a figure take of the line of its title."""
-
 
 def draw_plan(
-    plan: Plan, pattern: Query | Pattern | None = None, *, per_row: int = PER_ROW
+    plan: Plan, pattern: Query | Pattern | None = None, *, per_row: int | None = None
 ) -> go.Figure:
     """Return a plan as a figure: orders as automata, trees as trees; it is returned, not shown.
 
     Args:
         pattern: The query that it evaluates: without it types and conditions are not known.
-        per_row: How many steps of an order stand side by side.
+        per_row: How many steps of an order stand side by side; None for as many as have room.
 
     Raises:
         PlanError: The plan does not belong to the pattern.
     """
-    check_range("per_row", per_row, 1)
-    canvas = plan_canvas.layout(pictures(plan, _query(pattern)), per_row=per_row)
-    return _figure(canvas, f"plan: {_head(plan)}")
+    return _figure(pictures(plan, _query(pattern)), f"plan: {_head(plan)}", per_row)
 
 
 def draw_plans(
-    plans: Sequence[Plan], pattern: Query | Pattern | None = None, *, width: float = ROOM
+    plans: Sequence[Plan], pattern: Query | Pattern | None = None, *, width: float | None = None
 ) -> go.Figure:
     """Return plans of one query side by side, on one scale; the figure is returned, not shown.
 
@@ -54,7 +43,7 @@ def draw_plans(
 
     Args:
         pattern: The query that they evaluate: without it types and conditions are not known.
-        width: The width to keep to, in pixels.
+        width: The width to keep to, in pixels; None for as much as there is room.
 
     Raises:
         PlanError: A plan does not belong to the pattern.
@@ -65,24 +54,27 @@ def draw_plans(
         least = None
     query = _query(pattern)
     headed = [(_head(plan, least), pictures(plan, query)) for plan in plans]
-    return _figure(plan_canvas.side_by_side(headed, width), f"{len(plans)} plans")
+    return laid_out(
+        lambda room: plan_canvas.side_by_side(headed, room), f"{len(plans)} plans", width
+    )
 
 
-def draw_query(pattern: Query | Pattern, *, per_row: int = PER_ROW) -> go.Figure:
+def draw_query(pattern: Query | Pattern, *, per_row: int | None = None) -> go.Figure:
     """Return the automata of a query in the order of its text; returned, not shown."""
-    check_range("per_row", per_row, 1)
     query = as_query(pattern)
-    canvas = plan_canvas.layout(pictures(as_plan(None, query), query), per_row=per_row)
-    return _figure(canvas, "the pattern as an automaton, in the order of its text")
+    parts = pictures(as_plan(None, query), query)
+    return _figure(parts, "the pattern as an automaton, in the order of its text", per_row)
 
 
 def _query(pattern: Query | Pattern | None) -> Query | None:
     return None if pattern is None else as_query(pattern)
 
 
-def _figure(canvas: Canvas, title: str) -> go.Figure:
-    room = max(canvas.width, min(ROOM, width_of(title, SIZE + 2) + _TITLE_ROOM))
-    return to_figure(replace(canvas, width=room), fitted(title, SIZE + 2, room - _TITLE_ROOM))
+def _figure(parts: Sequence[Picture], title: str, per_row: int | None) -> go.Figure:
+    if per_row is None:
+        return laid_out(lambda room: plan_canvas.layout(parts, room), title)
+    check_range("per_row", per_row, 1)
+    return to_figure(plan_canvas.layout(parts, per_row=per_row), title)
 
 
 def _head(plan: Plan, least: float | None = None) -> str:

@@ -24,7 +24,6 @@ _AXIS = 56
 _PLAN_WIDTH = 380
 _PLAN_LINES = 3
 _NAME_LENGTH = 28
-_EQUAL = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ def bars(comparison: PlanComparison) -> tuple[Bar, ...]:
                 "" if own is None else log_text(own),
                 row.relative,
                 row.seconds,
-                row.relative <= 1.0 + _EQUAL,
+                comparison.is_best(row),
             )
         )
     return tuple(rows)

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from cepkit.figures.diagrams.layered import MOST, ROOM, Vertex, folded, layout
 from cepkit.figures.kit.canvas import Canvas, Item, moved
-from cepkit.figures.kit.plotly_canvas import to_figure
+from cepkit.figures.kit.plotly_canvas import laid_out
 from cepkit.figures.kit.strokes import Strokes
 from cepkit.sharing.shared_plan import SharedNode, SharedPlan
 from cepkit.tables import count_text, number
@@ -28,16 +28,20 @@ _KEY = (
 
 
 def draw_shared_plans(
-    plans: Sequence[SharedPlan], *, nodes: int = MOST, width: float = ROOM
+    plans: Sequence[SharedPlan], *, nodes: int = MOST, width: float | None = None
 ) -> go.Figure:
     """Return the figure of shared plans, one below the other; it is returned, not shown.
 
     Args:
         nodes: How many nodes of a plan are drawn by themselves; the others of a row, those with
             the fewest patterns, are drawn as one.
-        width: The width to keep to, in pixels.
+        width: The width to keep to, in pixels; None for as much as there is room.
     """
-    return to_figure(picture(plans, nodes, width), "what the plans of several patterns share")
+    return laid_out(
+        lambda room: picture(plans, nodes, room),
+        "what the plans of several patterns share",
+        width,
+    )
 
 
 def picture(plans: Sequence[SharedPlan], nodes: int = MOST, width: float = ROOM) -> Canvas:

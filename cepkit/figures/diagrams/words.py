@@ -19,7 +19,8 @@ def event_text(branch: Branch, variable: str) -> str:
     node = branch.event(variable)
     for name, least, most in branch.repeated:
         if name == variable:
-            return structure_text(Kleene(node, least, most))
+            item = First(node) if variable in branch.runs else node
+            return structure_text(Kleene(item, least, most))
     return structure_text(node)
 
 

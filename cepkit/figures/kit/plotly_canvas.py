@@ -2,29 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, assert_never
 
 import plotly.graph_objects as go
 
 from cepkit.figures.kit.canvas import THIN, Canvas, Card, Circle, Item, Line, Text
-from cepkit.figures.kit.style import TEXT, figure
-from cepkit.figures.kit.texts import cut, shown
+from cepkit.figures.kit.drawing import Drawing
+from cepkit.figures.kit.responsive import layouts_of
+from cepkit.figures.kit.style import SIZE, TEXT, figure
+from cepkit.figures.kit.texts import cut, fitted, shown, width_of
 
+ROOM = 900.0
+"""The width of pictures in plotly's figures, where none is named."""
+
+_BUTTONS = 60.0
+"""What plotly's buttons take of the line of the title."""
 _HEAD = 44
 _HOVER = 600
 
 
-def to_figure(canvas: Canvas, title: str) -> go.Figure:
+def laid_out(picture: Callable[[float], Canvas], title: str, width: float | None = None) -> Drawing:
+    """Return the figure of a picture that notebooks show in the width that they have.
+
+    Args:
+        picture: Lays it out for a width.
+        title: A text from data; it is escaped here.
+        width: The only one that is wanted; None for as much as there is room.
+    """
+    if width is not None:
+        return to_figure(picture(width), title)
+    return to_figure(picture(ROOM), title).with_layouts(layouts_of(picture))
+
+
+def to_figure(canvas: Canvas, title: str) -> Drawing:
     """Return the figure: as large as the canvas, one unit of its axes a pixel.
 
     Args:
         canvas: The picture.
         title: A text from data; it is escaped here.
     """
-    chart = figure(shown(title), round(canvas.height) + _HEAD, round(canvas.width))
+    room = max(canvas.width, min(ROOM, width_of(title, SIZE + 2) + _BUTTONS))
+    title = fitted(title, SIZE + 2, room - _BUTTONS)
+    chart = figure(shown(title), round(canvas.height) + _HEAD, round(room))
     chart.update_layout(margin={"l": 0, "r": 0, "t": _HEAD, "b": 0, "pad": 0}, dragmode=False)
     hidden: dict[str, Any] = {"visible": False, "fixedrange": True, "automargin": False}
-    chart.update_xaxes(range=[0, canvas.width], **hidden)
+    chart.update_xaxes(range=[0, room], **hidden)
     chart.update_yaxes(range=[canvas.height, 0], **hidden)
     # All at once: adding shapes one by one validates all earlier ones again each time.
     shapes = [shape for item in canvas.items for shape in _shapes(item)]
@@ -47,7 +70,7 @@ def to_figure(canvas: Canvas, title: str) -> go.Figure:
             showlegend=False,
         )
     )
-    return chart
+    return chart.with_layouts((canvas,))
 
 
 def _spots(item: Item) -> list[tuple[float, float, float, str]]:

@@ -11,6 +11,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from cepkit.figures.kit.drawing import Drawing
+
 TEXT = "#767676"
 """4.5:1 on white, 4.2:1 on #111."""
 GRID = "rgba(118,118,118,0.25)"
@@ -42,7 +44,7 @@ def symbol_of(number: int) -> str:
     return SYMBOLS[number // len(COLOURS) % len(SYMBOLS)]
 
 
-def figure(title: str, height: int, width: int | None = None) -> go.Figure:
+def figure(title: str, height: int, width: int | None = None) -> Drawing:
     """Return an empty figure in this style.
 
     Args:
@@ -50,7 +52,7 @@ def figure(title: str, height: int, width: int | None = None) -> go.Figure:
         height: In pixels.
         width: In pixels; None for as wide as there is room.
     """
-    chart = go.Figure()
+    chart = Drawing()
     chart.update_layout(
         # An empty template: what the session has set as default stays there and out of here.
         template=go.layout.Template(),

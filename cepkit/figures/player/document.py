@@ -12,6 +12,7 @@ from dataclasses import asdict
 from typing import Any, TypeAlias, assert_never
 
 from cepkit.errors import TraceError
+from cepkit.figures.player.carried import Carried
 from cepkit.figures.player.moments import Moment, counts_at, first_of, moments_of
 from cepkit.stream.codec import encode
 from cepkit.tracing import AnyTrace, CounterTrace, MechanismTrace
@@ -35,16 +36,19 @@ _LARGEST = 2**53
 _SHARED = ("pattern", "clauses", "events", "moments", "looked_at")
 
 
-def player_document(traces: Traces, steps: int = DEFAULT_STEPS) -> dict[str, Any]:
+def player_document(
+    traces: Traces, steps: int = DEFAULT_STEPS, carried: Carried | None = None
+) -> dict[str, Any]:
     """Return the document for traces of the same pattern over the same stream.
 
     Args:
         traces: One for each card, in the order in which they are shown.
         steps: How many steps at most.
+        carried: What it holds of the events; None for all of it.
 
     Raises:
-        TraceError: There is no trace, they are not of one kind, pattern and stream, or the number
-            of steps is none that the player can show.
+        TraceError: There is no trace, they are not of one kind, pattern and stream, the number
+            of steps is none that the player can show, or an attribute is none of the events'.
     """
     if not 1 <= steps <= MOST_STEPS:
         raise TraceError(f"a player of {steps:,} steps", expected=f"1 to {MOST_STEPS:,}")
@@ -67,15 +71,20 @@ def player_document(traces: Traces, steps: int = DEFAULT_STEPS) -> dict[str, Any
     counters = [trace for trace in traces if isinstance(trace, CounterTrace)]
     clauses = [asdict(clause) for clause in first.clauses]
     moments = moments[:length]
+    carried = carried or Carried()
+    carried.check(first.events.attributes, [key for trace in counters for key in trace.keys])
     return {
         "schema": SCHEMA,
         "pattern": first.pattern,
         "clauses": clauses,
         "types": types_of(clauses, first.events.type),
         "reasons": dict(REASONS),
-        "events": _events(first, moments),
+        "events": carried.of_events(_events(first, moments)),
         **({"moments": _columns(counters, moments)} if counters else {}),
-        "traces": [_played(trace, n, moments) for n, trace in enumerate(traces)],
+        "traces": [
+            carried.of_trace(_played(trace, n, moments), first.events.attributes, clauses)
+            for n, trace in enumerate(traces)
+        ],
         "cut": " ".join(filter(None, notes)) or None,
     }
 

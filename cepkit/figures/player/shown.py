@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
 from cepkit.arguments import typed
 from cepkit.figures.player import page
+from cepkit.figures.player.carried import Carried
 from cepkit.figures.player.document import DEFAULT_STEPS, Traces, player_document
 from cepkit.files import HTML, write_text
 from cepkit.printing import html_lines, html_output, html_text, plain
@@ -30,6 +32,8 @@ class Player:
         steps: int = DEFAULT_STEPS,
         start: int = 0,
         link: str | None = None,
+        attributes: Sequence[str] | None = None,
+        redact: Sequence[str] = (),
     ) -> None:
         """Collect what is shown.
 
@@ -39,11 +43,15 @@ class Player:
             steps: How many steps at most, up to 20,000; what is cut is said above the player.
             start: The position where it begins: how many steps have been taken.
             link: Any name: in a page the step of one player moves all that have the same.
+            attributes: Those of events that the page carries; None for all.
+            redact: Attributes whose values the page replaces by numbers: "#1" stands for the
+                first value, and for every one that equals it.
 
         Raises:
-            TraceError: The traces do not belong together, or `steps` is out of range.
+            TraceError: The traces do not belong together, `steps` is out of range, or the
+                events have no such attribute.
         """
-        self._content = player_document(traces, steps)
+        self._content = player_document(traces, steps, Carried.of(attributes, redact))
         self._titles = traces[0].total_titles
         self._start = start
         self._link = link

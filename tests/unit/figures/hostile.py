@@ -32,6 +32,7 @@ from cepkit.diagnosis.result import Funnel, NearMisses, Requirements, WhyNot
 from cepkit.errors import LimitError
 from cepkit.figures import FIGURES
 from cepkit.figures.charts.measured_plans import _MEASURES
+from cepkit.figures.kit.drawing import Drawing
 from cepkit.figures.player import Player
 from cepkit.pattern.builder import event, seq
 from cepkit.pattern.query import Query
@@ -41,6 +42,7 @@ from cepkit.planners.compare import PlanComparison
 from cepkit.planners.tradeoff import Tradeoff
 from cepkit.planners.what_if import WhatIf
 from cepkit.routes.several import SeveralAggregates, SharingPlan
+from cepkit.rowpattern.result import RowMatches
 from cepkit.sharing.compare import SharingComparison
 from cepkit.sharing.graph import PatternGraph
 from cepkit.sharing.searches.baselines import OWN_PLANS
@@ -114,6 +116,15 @@ def stream(count: int = 40) -> Stream:
         }
     )
     return ck.events(frame, time=TIME, type=TYPE, unit="s")
+
+
+def row_pattern() -> str:
+    """Return a query with MATCH_RECOGNIZE."""
+    variable = quoted(NAMES[0])
+    return f"""SELECT * FROM {quoted(EVIL)} MATCH_RECOGNIZE (
+        PARTITION BY {quoted(GROUP)} ORDER BY {quoted(TIME)}
+        MEASURES CLASSIFIER() AS {quoted(NAMES[1])}, LAST({quoted(NOTE)}) AS {quoted(NAMES[2])}
+        PATTERN ({variable}+) DEFINE {variable} AS {quoted(PRICE)} > 2)"""
 
 
 @dataclass(frozen=True)
@@ -304,8 +315,24 @@ def _drawn_aggregates() -> Drawn:
 def _drawn_traces() -> Drawn:
     for mechanism in MECHANISMS:
         yield from ((trace(mechanism), {"of": kind}) for kind in TRACES)
-    yield trace(), {"of": "player", "steps": 9, "start": 5, "link": EVIL}
-    yield from ((adapted_trace(), {}), (adapted_trace(), {"steps": 9, "start": 5}))
+    yield (
+        trace(),
+        {
+            "of": "player",
+            "steps": 9,
+            "start": 5,
+            "link": EVIL,
+            "attributes": [PRICE, NOTE],
+            "redact": [PRICE],
+        },
+    )
+    yield from (
+        (adapted_trace(), {}),
+        (
+            adapted_trace(),
+            {"steps": 9, "start": 5, "attributes": [NOTE], "redact": [NOTE]},
+        ),
+    )
     yield trace(), {"of": "counters", "counters": ["created"]}
 
 
@@ -391,6 +418,7 @@ SHOWN: dict[type, Callable[[], Any]] = {
     PlansInForce: lambda: adapted().plans,
     AdaptedExplanation: lambda: adapted().explain(),
     Matches: matches,
+    RowMatches: lambda: ck.from_match_recognize(row_pattern(), stream()),
     SeveralMatches: detected_together,
     SharedExplanation: lambda: detected_together().explain(),
     SharedPlan: lambda: detected_together().plan,
@@ -412,6 +440,7 @@ SHOWN: dict[type, Callable[[], Any]] = {
     SharingPlan: lambda: several().plan,
     SeveralAggregates: several,
     Player: lambda: ck.draw(trace()),
+    Drawing: lambda: ck.draw(QUERY),
     Stream: stream,
     StreamSummary: lambda: ck.profile(stream()),
 }

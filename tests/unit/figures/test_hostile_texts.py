@@ -21,6 +21,7 @@ import cepkit as ck
 import cepkit_widgets
 from cepkit.figures import FIGURES, Player, write_report
 from cepkit.figures.charts.aggregates import draw_from_spark
+from cepkit.figures.kit.drawing import Drawing
 from cepkit.figures.player.page import embedded
 from cepkit_widgets import PlayerWidget
 from tests.unit.figures import hostile
@@ -49,6 +50,10 @@ ATTRIBUTES = words("style class scope role tabindex aria-label data-cepkit lang 
 PAGE_ATTRIBUTES = words(
     "http-equiv content name charset viewbox width height fill stroke stroke-width stroke-linecap "
     "stroke-dasharray d x y cx cy r text-anchor font-size font-weight"
+)
+PICTURE_TAGS = PAGE_TAGS | words("figcaption img ellipse polygon")
+PICTURE_ATTRIBUTES = PAGE_ATTRIBUTES | words(
+    "xmlns xml:space font-family transform rx ry points src alt font-style"
 )
 
 
@@ -97,7 +102,7 @@ class Page(HTMLParser):
         self.attributes += attributes
         no_formulas = (dict(attributes).get("class") or "").split()
         inside = bool(self._open) and self._open[-1][1]
-        if tag not in ("br", "meta"):
+        if tag not in ("br", "meta", "img"):
             self._open.append((tag, inside or no_formulas == ["tex2jax_ignore", "mathjax_ignore"]))
         if tag == "script":
             self.scripts.append("")
@@ -127,10 +132,13 @@ class Page(HTMLParser):
         assert TAG in self.text
 
 
-def check_output(html: str) -> None:
+def check_output(html: str, *, pictures: bool = False) -> None:
     """Check what a notebook shows: HTML in which MathJax looks for no formulas."""
     found = Page(html)
-    found.check(TAGS, ATTRIBUTES)
+    if pictures:
+        found.check(TAGS | PICTURE_TAGS, ATTRIBUTES | PICTURE_ATTRIBUTES)
+    else:
+        found.check(TAGS, ATTRIBUTES)
     assert not found.scripts
     assert all(ignored for text, ignored in found.texts if "$" in text or "\\" in text)
 
@@ -158,6 +166,10 @@ def test_texts_stay_texts_in_every_figure(things):
         assert not wrong, options
         assert not FILLED_IN & set(found)
         told += found
+        picture = Page(made.to_svg())
+        assert picture.tags <= PICTURE_TAGS
+        assert {name for name, _ in picture.attributes} <= ATTRIBUTES | PICTURE_ATTRIBUTES
+        assert "nan" not in str(picture.attributes).lower().replace(EVIL.lower(), "")
     assert any(escape(TAG) in text for text in told)
 
 
@@ -169,7 +181,7 @@ def test_texts_stay_texts_in_everything_that_a_notebook_shows(kind):
     if kind is Player:
         check_player(html, TAGS, ATTRIBUTES)
     else:
-        check_output(html)
+        check_output(html, pictures=kind is Drawing)
 
 
 def test_no_figure_and_no_option_is_left_out():

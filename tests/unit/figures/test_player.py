@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cepkit.api import draw, simulate
+from cepkit.api import aggregate_trace, draw, simulate
 from cepkit.errors import CepkitError, FileError, TraceError
 from cepkit.figures.player import Player, document, player_document, script
 from cepkit.figures.player.page import embedded
@@ -22,6 +22,11 @@ def stream_of(types="AABXCBAC", price=None):
     frame = pd.DataFrame({"ts": range(len(types)), "type": list(types)})
     frame["price"] = range(len(types)) if price is None else price
     return events(frame, time="ts", type="type", unit="s")
+
+
+def who_of(who):
+    frame = pd.DataFrame({"t": range(4), "type": list("AABB"), "price": [1, 2, 3, 4], "who": who})
+    return events(frame, time="t", type="type", unit="s")
 
 
 def trace(order="cba", pattern=PATTERN, stream=None, **options) -> MechanismTrace:
@@ -96,6 +101,31 @@ def test_integers_that_a_browser_would_round_are_texts():
     price = np.full(8, 2**53 + 1)
     made = player_document([trace(stream=stream_of(price=price))])
     assert made["events"]["attributes"]["price"][0] == "9007199254740993"
+
+
+def test_a_page_carries_the_attributes_that_it_is_to_carry():
+    text = "PATTERN SEQ(A a, B b) WHERE a.price < b.price AND a.who <> b.who WITHIN 9 s"
+    played = trace(pattern=text, order="ab", stream=who_of(["anna", "bo", "anna", None]))
+    assert json.loads(Player([played], attributes=["price"]).document)["events"][
+        "attributes"
+    ].keys() == {"price"}
+    page = Player([played], redact=["who"]).document
+    assert json.loads(page)["events"]["attributes"]["who"] == ["#1", "#2", "#1", None]
+    assert "anna" not in page
+    assert not json.loads(Player([played], attributes=[]).document)["events"]["attributes"]
+    with pytest.raises(TraceError, match="no attribute 'wo'"):
+        Player([played], redact=["wo"])
+
+
+def test_keys_are_values_and_are_redacted_with_them():
+    counted = aggregate_trace(
+        who_of(["anna", "bo", "anna", "bo"]), "PATTERN SEQ(A a, B b) WITHIN 9 s PARTITION BY who"
+    )
+    assert "who anna" in Player([counted]).document
+    for options in ({"attributes": []}, {"redact": ["who"]}):
+        page = Player([counted], **options).document
+        assert "anna" not in page
+        assert '"key 1"' in page
 
 
 def test_no_text_of_the_document_can_end_the_script(tmp_path):

@@ -68,10 +68,11 @@ def test_it_has_everything_and_a_table_for_each_picture(tmp_path):
         "The stream",
     ):  # fmt: skip
         assert heading in page.text
-    for text in ("SEQ(A a, B b, C c)", "a → b → c", "a.price + c.price > 5", "greedy (best)"):
+    for text in ("SEQ(A a, B b, C c)", "a → b → c", "a.price + c.price > 5", "greedy ★"):
         assert text in page.text
     assert "as a tree" in page.text
-    assert page.tags.count("svg") == 2
+    # The plan is laid out for three widths, the time line for one.
+    assert page.tags.count("svg") == 4
     assert page.tags.count("table") == page.tags.count("caption") == 6
     assert page.tags.count("h1") == 1
     scopes = [value for name, value in page.attributes if name == "scope"]

@@ -38,6 +38,7 @@ def browser_html(
     width: int,
     total: str,
     typed: str,
+    piece: str = "",
 ) -> str:
     """Return the browser as HTML.
 
@@ -51,7 +52,7 @@ def browser_html(
     lines = "\n".join(map(html_text, str(known.matches.query).splitlines()))
     return (
         f'<h3>Match browser</h3><pre class="soft">{lines}</pre>'
-        f"{_controls(state, known, order, total, typed)}"
+        f"{_controls(state, known, order, total, typed, piece)}"
         f'<div class="panes">'
         f'<div class="pane">{_table(state, known, order, looker)}{_pages(state, order)}</div>'
         f'<div class="pane">{_match(state, known, looker, width)}</div></div>'
@@ -70,7 +71,9 @@ def columns_of(known: KnownMatches) -> tuple[Key, ...]:
     return (NUMBER, START, LENGTH, *keys[:_MOST_COLUMNS])
 
 
-def _controls(state: BrowserState, known: KnownMatches, order: Ints, total: str, typed: str) -> str:
+def _controls(
+    state: BrowserState, known: KnownMatches, order: Ints, total: str, typed: str, piece: str
+) -> str:
     examples = [f"{name_text(v)}.{name}" for v, name in columns_of(known)[3:5]]
     example = f"{examples[0]} > 100" if examples else "a condition"
     filtered = ""
@@ -86,18 +89,19 @@ def _controls(state: BrowserState, known: KnownMatches, order: Ints, total: str,
         + choice("rows", "rows", [str(size) for size in SIZES], str(state.rows))
         + (button("more", f"Look at {wanted:,}") if more else "")
         + button("count", "Count all", disabled=bool(total))
-        + f'</div><p class="soft" aria-live="polite">{_said(state, known, order, total)}</p>'
+        + f'</div><p class="soft" aria-live="polite">{_said(state, known, order, total, piece)}</p>'
     )
 
 
-def _said(state: BrowserState, known: KnownMatches, order: Ints, total: str) -> str:
+def _said(state: BrowserState, known: KnownMatches, order: Ints, total: str, piece: str) -> str:
     looked = min(known.size, state.wanted)
     every = known.complete and known.size <= state.wanted
     of = f"all {looked:,} matches" if every else f"the first {looked:,} matches found"
     seen = f"{len(order):,} of {of}" if len(order) != looked else of
     marked = f" · {len(state.marked):,} marked" if state.marked else ""
-    there = "" if every else f" · {total or 'there are more'}"
-    return html_text(f"{seen}{there}{marked}")
+    there = "" if every and not piece else f" · {total or 'there are more'}"
+    where = f" · of {piece}; the others stay on Spark" if piece else ""
+    return html_text(f"{seen}{there}{where}{marked}")
 
 
 def _table(state: BrowserState, known: KnownMatches, order: Ints, looker: Looker) -> str:

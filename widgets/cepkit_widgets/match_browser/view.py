@@ -31,19 +31,22 @@ class MatchBrowser(App):
         error: What was wrong with the last input; None where nothing was.
     """
 
-    def __init__(self, matches: Matches) -> None:
+    def __init__(self, matches: Any) -> None:
         """Show the first matches.
 
         Args:
-            matches: From `cepkit.detect` of a local stream.
+            matches: From `cepkit.detect`. Those of a Spark stream are shown of a piece of it,
+                100,000 events from the first matches on.
         """
         self.state = BrowserState()
         self._known: KnownMatches | None = None
         self._order: Ints = np.empty(0, dtype=np.int64)
-        self._total = self._typed = ""
+        self._total = self._typed = self._piece = ""
         error: Exception | None = None
         try:
-            self._known = KnownMatches(_checked(matches))
+            here, self._piece = _at_hand(matches)
+            self._known = KnownMatches(here)
+            self._all = matches
             self._looker = Looker(self._known)
             self._to(self.state)
         except Exception as reason:  # noqa: BLE001 - an app never raises into the notebook
@@ -65,6 +68,7 @@ class MatchBrowser(App):
             self.width,
             self._total,
             self._typed,
+            self._piece,
         )
 
     @property
@@ -126,7 +130,8 @@ class MatchBrowser(App):
 
     def act(self, name: str, value: Any) -> None:
         """Do what the reader asks for."""
-        known, state = self._there(), self.state
+        self._there()
+        state = self.state
         match name:
             case "filter":
                 # What is wrong stays to be mended.
@@ -152,7 +157,7 @@ class MatchBrowser(App):
                 self._to(replace(state, wanted=min(MOST, state.wanted * 10)))
             case "count":
                 self._total = "counting …"
-                threading.Thread(target=self._count, args=(known.matches,), daemon=True).start()
+                threading.Thread(target=self._count, daemon=True).start()
             case _ if name.startswith("mark:"):
                 number = int(name.removeprefix("mark:"))
                 self.state = state.toggled(number)
@@ -173,11 +178,11 @@ class MatchBrowser(App):
             state = replace(state, current=int(order[0]) if len(order) else None)
         self.state, self._order = state, order
 
-    def _count(self, matches: Matches) -> None:
+    def _count(self) -> None:
         error: Exception | None = None
         total = ""
         try:
-            total = f"{count_text(matches.count(), 'match', 'matches')} in all"
+            total = f"{count_text(self._all.count(), 'match', 'matches')} in all"
         except Exception as reason:  # noqa: BLE001 - it becomes a text in the app
             error = reason
         with self.moving:
@@ -191,14 +196,14 @@ class MatchBrowser(App):
         return f"MatchBrowser: {len(self._order):,} of {known:,} known matches"
 
 
-def _checked(matches: object) -> Matches:
+def _at_hand(matches: Any) -> tuple[Matches, str]:
+    """Return matches of events in this process, and which of the stream these are in words."""
     if isinstance(matches, Matches):
-        return matches
-    kind = type(matches).__name__
-    where = "of a Spark DataFrame, which stay there" if "Spark" in kind else f"of the type {kind}"
+        return matches, ""
+    if callable(piece := getattr(matches, "piece", None)):
+        here, words = piece()
+        assert isinstance(here, Matches)
+        return here, words
     raise ArgumentError(
-        f"matches {where}",
-        expected="what cepkit.detect returns of a local stream",
-        hint="of the first events of a Spark DataFrame: "
-        "MatchBrowser(ck.detect(stream.head(100_000), pattern))",
+        f"matches of the type {type(matches).__name__}", expected="what cepkit.detect returns"
     )

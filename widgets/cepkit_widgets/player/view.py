@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from threading import RLock
 from typing import Any
 
@@ -36,6 +37,8 @@ class PlayerWidget(anywidget.AnyWidget):
         steps: int = DEFAULT_STEPS,
         step: int = 0,
         link: str = "",
+        attributes: Sequence[str] | None = None,
+        redact: Sequence[str] = (),
     ) -> None:
         """Show traces of one pattern over one stream.
 
@@ -44,12 +47,18 @@ class PlayerWidget(anywidget.AnyWidget):
             steps: How many steps at most, up to 20,000; what is cut is said above the player.
             step: Where to begin.
             link: Any name: the step of one player moves all that have the same.
+            attributes: Those of events that are shown; None for all.
+            redact: Attributes whose values are replaced by numbers.
 
         Raises:
             TraceError: The traces do not belong together, or `steps` is out of range.
         """
         self._player = Player(
-            [traces] if isinstance(traces, Trace) else traces, steps=steps, link=link or None
+            [traces] if isinstance(traces, Trace) else traces,
+            steps=steps,
+            link=link or None,
+            attributes=attributes,
+            redact=redact,
         )
         self._beginning = PlayerState.of(self._player.document)
         self._moving = RLock()

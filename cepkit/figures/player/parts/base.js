@@ -33,6 +33,7 @@ const KEYS = [
   ["B", "the next step to stop at"],
   ["G", "go to a step or an event"],
   ["−, +", "slower or faster"],
+  ["Z, X, F", "diagrams larger, smaller, whole"],
   ["Esc", "close this, forget what was chosen"],
   ["?", "these keys"],
 ];
@@ -44,6 +45,9 @@ const ICONS = {
   next: "M7 4l8 6-8 6z",
   last: "M5 4l7 6-7 6zM13 4h2v12h-2z",
   matchBack: "M9 4v12l-7-6zM15 5.5l1.3 3 3.2.3-2.4 2.1.7 3.2-2.8-1.7-2.8 1.7.7-3.2-2.4-2.1 3.2-.3z",
+  smaller: "M4 9h12v2H4z",
+  larger: "M4 9h5V4h2v5h5v2h-5v5H9v-5H4z",
+  whole: "M3 3h5v2H5v3H3zM12 3h5v5h-2V5h-3zM3 12h2v3h3v2H3zM15 12h2v5h-5v-2h3z",
   matchNext: "M11 4l7 6-7 6zM5 5.5l1.3 3 3.2.3-2.4 2.1.7 3.2L5 12.4l-2.8 1.7.7-3.2L.5 8.8l3.2-.3z",
 };
 

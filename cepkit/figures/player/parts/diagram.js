@@ -8,6 +8,7 @@ const MOST_LINES = 5;
 const MOST_STATES = 24;
 const MOST_NAME = 18;
 const PARTING = 46;
+const ZOOMS = [0.25, 0.35, 0.5, 0.7, 1, 1.4, 2];
 
 /** What stands in a node; one that several patterns use says how many. */
 function nodeName(node) {
@@ -56,8 +57,19 @@ function drawn(track) {
 /** The states or nodes of one trace, with a token for each instance. */
 class Diagram {
   constructor(track, choose) {
-    Object.assign(this, { track, choose, width: 0 });
-    this.element = h("div", { class: "diagram" });
+    Object.assign(this, { track, choose, width: 0, zoom: 1 });
+    const { name } = track.trace;
+    this.element = h("div", { class: "diagram", role: "region", tabindex: 0, "aria-label": `diagram of ${name}` });
+    const button = (icon_, text, action) => h("button", { type: "button", "aria-label": `${text}: ${name}`, title: text, "data-zoom": icon_, onclick: action }, icon(icon_));
+    this.controls = h("span", { class: "zoom", role: "group", "aria-label": `size of the diagram of ${name}` },
+      button("smaller", "Smaller", () => this.scale(-1)), button("larger", "Larger", () => this.scale(1)),
+      button("whole", "As large as fits", () => this.scale(0)));
+    // With Ctrl, as elsewhere: without it a wheel scrolls the page.
+    this.element.addEventListener("wheel", (turned) => {
+      if (!turned.ctrlKey) return;
+      turned.preventDefault();
+      this.scale(turned.deltaY < 0 ? 1 : -1);
+    }, { passive: false });
     this.chain = track.kind === "chain";
     // Of several patterns: edges part from one state.
     this.forest = track.trace.diagram.kind === "forest";
@@ -119,7 +131,30 @@ class Diagram {
       viewBox: `0 0 ${size.x} ${size.y}`, width: size.x, height: size.y, role: "img",
       "aria-label": `${trace.name}: ${counted(nodes.length, "node")}`,
     }, entry, lines, [...this.nodeViews.values()].map((view) => view.group), texts);
+    Object.assign(this, { svg, size });
     this.element.replaceChildren(svg);
+    this.sized();
+  }
+
+  /** Larger (1) or smaller (-1) by a step; 0: so that all of it is seen. The middle stays where it is. */
+  scale(by) {
+    const { element, size, zoom } = this;
+    if (!size) return;
+    const whole = Math.min(1, element.clientWidth / size.x);
+    this.zoom = by > 0 ? ZOOMS.find((each) => each > zoom + 0.01) ?? zoom
+      : by < 0 ? ZOOMS.findLast((each) => each < zoom - 0.01) ?? zoom : whole;
+    const ratio = this.zoom / zoom;
+    const left = (element.scrollLeft + element.clientWidth / 2) * ratio - element.clientWidth / 2;
+    const top = (element.scrollTop + element.clientHeight / 2) * ratio - element.clientHeight / 2;
+    this.sized();
+    element.scrollTo(left, top);
+  }
+
+  sized() {
+    const { svg, size, zoom } = this;
+    svg.setAttribute("width", size.x * zoom);
+    svg.setAttribute("height", size.y * zoom);
+    this.element.dataset.zoom = zoom.toFixed(2);
   }
 
   edge(edge, lines, texts) {

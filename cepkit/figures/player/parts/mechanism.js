@@ -293,7 +293,7 @@ class Card {
     [this.buffer, this.bufferHead] = pane("Input buffer", name);
     [this.instances, this.instancesHead] = pane("Instances", name);
     this.element = h("section", { class: "card", "aria-label": name },
-      h("h3", {}, lineSample(track.number), name), this.facts, this.diagram.element, this.lineage,
+      h("div", { class: "head" }, h("h3", {}, lineSample(track.number), name), this.diagram.controls), this.facts, this.diagram.element, this.lineage,
       h("div", { class: "panes" }, ...[this.evaluations, this.buffer, this.instances].map((each) => each.parentNode)));
   }
 

@@ -138,13 +138,14 @@ class Player {
     if (on instanceof HTMLSelectElement || on === this.jump) return;
     // A button that has the focus keeps the space bar, a region that scrolls its keys.
     if (pressed.key === " " && on instanceof HTMLButtonElement && inside) return;
-    if (on instanceof HTMLElement && on.matches(".body, .scroll") && /^(Page|Home|End| )/.test(pressed.key)) return;
+    if (on instanceof HTMLElement && on.matches(".body, .scroll, .diagram") && /^(Page|Home|End| )/.test(pressed.key)) return;
     const actions = {
       ArrowLeft: () => this.seek(this.position - 1), ArrowRight: () => this.seek(this.position + 1),
       PageUp: () => this.seek(this.position - 10), PageDown: () => this.seek(this.position + 10),
       Home: () => this.seek(0), End: () => this.seek(this.total), " ": () => this.toggle(),
       b: () => this.toStop(), g: () => this.jump.focus(),
       n: () => this.toMatch(1), p: () => this.toMatch(-1),
+      z: () => this.zoom(1), x: () => this.zoom(-1), f: () => this.zoom(0),
       "+": () => this.faster(1), "=": () => this.faster(1), "-": () => this.faster(-1), "?": () => this.toggleHelp(), Escape: () => this.forget(),
     };
     const action = actions[pressed.key.length === 1 ? pressed.key.toLowerCase() : pressed.key];
@@ -158,6 +159,10 @@ class Player {
     this.toggleHelp(false);
     this.cards.forEach((card) => { card.chosen = null; });
     this.show();
+  }
+
+  zoom(by) {
+    this.cards.forEach((card) => card.diagram?.scale(by));
   }
 
   faster(by) {

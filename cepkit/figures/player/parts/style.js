@@ -56,7 +56,11 @@ h3, h4, p, pre, dl, dd, dt, figure, ol { margin: 0; padding: 0; }
 .card h3 { font-size: 14px; overflow-wrap: anywhere; }
 .facts { display: flex; flex-wrap: wrap; gap: 0 14px; font-size: 12px; margin-bottom: 2px; }
 .facts div { display: flex; gap: 5px; } .facts dt { color: var(--soft); } .facts dd { font-weight: 700; }
-.diagram { overflow-x: auto; overflow-y: hidden; }
+.head { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: center; gap: 4px 10px; }
+.zoom { display: inline-flex; gap: 4px; }
+.zoom button { width: 28px; height: 28px; padding: 0; display: inline-flex; align-items: center; justify-content: center; color: var(--soft); background: none; border: 1px solid var(--line); border-radius: 5px; cursor: pointer; }
+.zoom button:hover { background: var(--shade); color: var(--ink); }
+.diagram { overflow: auto; max-height: 34em; }
 .diagram > svg { display: block; margin: 0 auto; font-family: inherit; }
 .edge .line { fill: none; stroke: var(--soft); stroke-width: 1.3; } .edge .head { fill: var(--soft); }
 .edge.store .line { stroke-dasharray: 6 4; } .edge.ignore .line { stroke-dasharray: 1.5 3.5; }
@@ -85,13 +89,13 @@ h3, h4, p, pre, dl, dd, dt, figure, ol { margin: 0; padding: 0; }
 .evaluation { padding: 2px 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
 .outcome { display: inline-block; min-width: 5.6em; font-weight: 700; } .held .outcome { color: var(--good); } .refused .outcome { color: var(--fire); }
 .conditions { display: inline-flex; flex-wrap: wrap; gap: 0 10px; margin-left: 8px; } .condition { white-space: nowrap; color: var(--soft); }
-.link { font: inherit; color: inherit; background: none; border: 0; padding: 1px 2px; min-height: 20px; cursor: pointer; text-decoration: underline dotted; text-underline-offset: 2px; }
+.link { font: inherit; color: inherit; background: none; border: 0; padding: 1px 4px; min-width: 28px; min-height: 28px; cursor: pointer; text-decoration: underline dotted; text-underline-offset: 2px; }
 .link.chosen { font-weight: 700; color: var(--fire); }
 .stored { display: grid; grid-template-columns: minmax(2em, max-content) 1fr; gap: 8px; padding: 2px 0; border-bottom: 1px solid var(--line); }
 .chip { display: inline-block; border-left: 5px solid var(--hue); background: var(--shade); border-radius: 3px; padding: 0 4px; white-space: nowrap; }
 .chip.new { outline: 1.5px solid var(--ink); outline-offset: -1px; font-weight: 700; } .chip.gone, tr.gone .chip { text-decoration: line-through; opacity: .7; }
 table { border-collapse: collapse; width: 100%; } th { text-align: left; font-weight: 400; color: var(--soft); }
-td, th { padding: 1px 6px 1px 0; vertical-align: top; border-bottom: 1px solid var(--line); } td:first-child { white-space: nowrap; }
+td, th { padding: 1px 6px 1px 0; vertical-align: top; border-bottom: 1px solid var(--line); } td:first-child { white-space: nowrap; } .body td { vertical-align: middle; }
 tr.new td { font-weight: 600; } tr.gone td { color: var(--soft); } tr.chosen td { background: color-mix(in srgb, var(--fire) 14%, transparent); }
 .pieces { display: flex; flex-wrap: wrap; gap: 8px 22px; align-items: flex-start; margin-top: 4px; }
 .piece { min-width: 0; max-width: 100%; } .piece h4 { font-size: 12px; } .scroll { position: relative; overflow-x: auto; max-height: 22em; overflow-y: auto; min-height: 3.6em; }

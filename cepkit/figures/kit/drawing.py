@@ -1,0 +1,126 @@
+"""Figures as they are returned: plotly's, with a picture for where plotly is not shown.
+
+An exported notebook runs no scripts: there the picture stands in for the chart. A picture that was
+laid out in pixels - an automaton, a tree, a graph - is shown as SVG everywhere: in the colours of
+the page, and in that of its layouts for which there is room.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import plotly.graph_objects as go
+
+from cepkit.errors import ArgumentError, MissingPackageError
+from cepkit.figures.kit.canvas import Canvas
+from cepkit.figures.kit.image.chart import chart_svg, summary
+from cepkit.figures.kit.image.markup import plain_text
+from cepkit.figures.kit.responsive import as_image, as_layouts
+from cepkit.files import PNG, SVG, check_target, whole_file
+
+_PLOTLY = "application/vnd.plotly.v1+json"
+_HTML, _PLAIN = "text/html", "text/plain"
+_MOST = 20_000
+_THEMES = {"light": ("#1c1e21", "#ffffff"), "dark": ("#e6e7e9", "#111111")}
+
+
+class Drawing(go.Figure):  # type: ignore[misc]
+    """A figure of plotly that is also a picture, which needs no browser."""
+
+    _layouts: tuple[Canvas, ...] = ()
+
+    def with_layouts(self, layouts: Sequence[Canvas]) -> Drawing:
+        """Return itself as a picture that notebooks show in one of several widths.
+
+        Args:
+            layouts: The widest first.
+        """
+        self._layouts = tuple(layouts)
+        return self
+
+    def to_svg(
+        self, *, width: float | None = None, theme: Literal["light", "dark"] | None = None
+    ) -> str:
+        """Return the figure as an SVG document.
+
+        Args:
+            width: In pixels; None for its own, or 900 where it is as wide as there is room.
+            theme: What is behind it; None for grey letters on nothing.
+        """
+        if width is not None and not 100 <= width <= _MOST:
+            raise ArgumentError(f"width: {width!r} pixels", expected=f"100 to {_MOST:,}")
+        grey = self.layout.font.color or "#767676"
+        svg = chart_svg(self, width)
+        if theme is None:
+            return svg
+        ink, paper = _THEMES[theme]
+        sheet = f'<rect width="100%" height="100%" fill="{paper}"/>'
+        return svg.replace(f'"{grey}"', f'"{ink}"').replace(">", f">{sheet}", 1)
+
+    def save_image(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        width: float | None = None,
+        scale: float = 2.0,
+        theme: Literal["light", "dark"] = "light",
+        overwrite: bool = False,
+    ) -> Path:
+        """Write the figure as a picture and return the path; no browser is needed.
+
+        Args:
+            path: Where to: `.svg`, or `.png` with `pip install 'cepkit[image]'`.
+            width: In pixels; None for its own, or 900 where it is as wide as there is room.
+            scale: How many pixels a PNG has for one of the figure.
+            theme: What is behind it.
+            overwrite: Whether a file that exists is replaced.
+
+        Raises:
+            FileError: The file cannot, or must not, be written.
+            MissingPackageError: What makes PNG files is not installed.
+        """
+        if not 0.1 <= scale <= 20:
+            raise ArgumentError(f"scale: {scale!r}", expected="0.1 to 20")
+        target = check_target(path, SVG, PNG, overwrite=overwrite)
+        svg = self.to_svg(width=width, theme=theme)
+        content = svg.encode() if target.suffix.casefold() in SVG.endings else _png(svg, scale)
+        with whole_file(target, overwrite=overwrite) as file:
+            file.write(content)
+        return target
+
+    def _repr_mimebundle_(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        bundle = dict(super()._repr_mimebundle_(*args, **kwargs))
+        if _PLOTLY not in bundle:
+            return bundle  # the session shows figures in a way of its own
+        if self._layouts:
+            del bundle[_PLOTLY]
+        return {_PLAIN: summary(self), **bundle, _HTML: self._repr_html_()}
+
+    def _repr_html_(self) -> str:
+        if self._layouts:
+            title = plain_text(self.layout.title.text or "")
+            return as_layouts(self._layouts, title, self.to_svg())
+        return as_image(self.to_svg(), summary(self))
+
+    def _ipython_display_(self) -> None:
+        bundle = self._repr_mimebundle_()
+        if _PLAIN not in bundle:
+            super()._ipython_display_()
+            return
+        from IPython.display import display
+
+        display(bundle, raw=True)  # type: ignore[no-untyped-call]
+
+
+def _png(svg: str, scale: float) -> bytes:
+    try:
+        import resvg_py
+    except ImportError:
+        raise MissingPackageError(
+            "PNG files need the package resvg-py, which is not installed",
+            hint="pip install 'cepkit[image]', or save an .svg file",
+        ) from None
+    return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=scale))

@@ -1,0 +1,1 @@
+"""Figures as SVG, drawn without a browser: for exported notebooks, and for files."""

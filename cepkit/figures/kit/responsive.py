@@ -1,0 +1,83 @@
+"""Pictures as HTML without scripts, as wide as there is room.
+
+A picture that was laid out several times is there as often, and the page shows the widest layout
+that fits: styles ask for the width of what is around it, not for that of the window.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Sequence
+
+from cepkit.figures.kit.canvas import Canvas
+from cepkit.figures.kit.svg import to_svg
+from cepkit.printing import html_output, html_text
+
+_INK = "var(--jp-content-font-color1, currentColor)"
+
+
+_ROOMS = (1100.0, 900.0, 660.0, 440.0)
+
+
+def layouts_of(picture: Callable[[float], Canvas]) -> tuple[Canvas, ...]:
+    """Return a picture laid out for several widths, the widest first.
+
+    Args:
+        picture: Lays it out for a width.
+    """
+    layouts: list[Canvas] = []
+    for room in _ROOMS:
+        layout = picture(room)
+        if not layouts or layout.width < layouts[-1].width:
+            layouts.append(layout)
+    return tuple(layouts)
+
+
+def as_image(svg: str, text: str) -> str:
+    """Return an SVG document as an image with a text for who cannot see it."""
+    return html_output(_image(svg, text))
+
+
+def as_layouts(canvases: Sequence[Canvas], title: str = "", otherwise: str = "") -> str:
+    """Return a picture as HTML that shows the layout for which there is room.
+
+    A notebook that is not trusted loses styles and SVG, whose texts it would show: they are hidden
+    until a style shows them, and an image is shown until a style hides it.
+
+    Args:
+        canvases: The layouts, the widest first.
+        title: Of the picture.
+        otherwise: The image, as SVG; none for a page that is always trusted.
+    """
+    widths = [round(canvas.width) for canvas in canvases]
+    name = "-".join(["cepkit", *map(str, widths)])
+    drawn = "".join(
+        f'<div class="{name}-{number}" style="display:none;overflow-x:auto">{to_svg(canvas)}</div>'
+        for number, canvas in enumerate(canvases)
+    )
+    head = f'<figcaption style="padding:0 8px 4px">{html_text(title)}</figcaption>' if title else ""
+    image = _image(otherwise, canvases[0].summary) if otherwise else ""
+    instead = f'<div class="{name}-image">{image}</div>' if otherwise else ""
+    return html_output(
+        f"<style>{_rules(name, widths)}</style>"
+        f'<figure style="margin:0;container-type:inline-size;color:{_INK}">'
+        f"{head}{drawn}{instead}</figure>"
+    )
+
+
+def _image(svg: str, text: str) -> str:
+    data = base64.b64encode(svg.encode()).decode()
+    source = f"data:image/svg+xml;base64,{data}"
+    return f'<img src="{source}" alt="{html_text(text)}" style="max-width:100%">'
+
+
+def _rules(name: str, widths: Sequence[int]) -> str:
+    """Return styles that show one layout: the widest that fits, or else the last."""
+    rules = [f".{name}-image {{display: none}}"]
+    above = ""
+    for number, width in enumerate(widths):
+        least = f"(min-width: {width}px)" if number < len(widths) - 1 else ""
+        where = " and ".join(filter(None, (least, above))) or "(min-width: 0)"
+        rules.append(f"@container {where} {{.{name}-{number} {{display: block !important}}}}")
+        above = f"(max-width: {width - 0.02:.2f}px)"
+    return "".join(rules)

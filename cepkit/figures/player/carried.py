@@ -1,0 +1,102 @@
+"""What a player carries of its events: pages are passed on, and may hold less than the stream."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cepkit.errors import TraceError
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """Which attributes of events a document has, and of which only that values are equal.
+
+    Attributes:
+        attributes: Those that it has; None for all.
+        redact: Those whose values are replaced by numbers, "#1" for the first that comes.
+    """
+
+    attributes: tuple[str, ...] | None = None
+    redact: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, attributes: Sequence[str] | None, redact: Sequence[str]) -> Carried:
+        """Return what is asked for."""
+        return cls(None if attributes is None else tuple(attributes), tuple(redact))
+
+    def check(self, known: Iterable[str], keys: Sequence[str] = ()) -> None:
+        """Check that the events have such attributes.
+
+        Args:
+            known: The names of those that they have.
+            keys: Of counters, as "customer 17": what these are called is known as well.
+
+        Raises:
+            TraceError: They have not.
+        """
+        names = list(known)
+        for name in (*(self.attributes or ()), *self.redact):
+            if name not in names and not any(f"{name} " in key for key in keys):
+                raise TraceError.unknown(
+                    f"the events of the trace have no attribute '{name}'", name, names
+                )
+
+    def of_events(self, events: dict[str, Any]) -> dict[str, Any]:
+        """Return the columns of events as far as they are carried."""
+        columns = {
+            name: _numbered(column) if name in self.redact else column
+            for name, column in events["attributes"].items()
+            if self.attributes is None or name in self.attributes
+        }
+        return {**events, "attributes": columns}
+
+    def of_trace(
+        self, played: dict[str, Any], known: Collection[str], clauses: Sequence[Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        """Return what is a trace's own, its keys and evaluated conditions without values.
+
+        Args:
+            known: The attributes that events have.
+            clauses: Those of the pattern: evaluated conditions are numbered by them.
+        """
+        if not self.redact and self.attributes is None:
+            return played
+        kept = known if self.attributes is None else self.attributes
+        hidden = [name for name in known if name not in kept or name in self.redact]
+        plain = {
+            number: clause["text"]
+            for number, clause in enumerate(clauses)
+            if any(name.replace('"', '""') in clause["text"] for name in hidden)
+        }
+        steps = [[_without_values(one, plain) for one in step] for step in played["steps"]]
+        keys = [f"key {i + 1}" if key else key for i, key in enumerate(played.get("keys", ()))]
+        return {**played, "steps": steps, **({"keys": keys} if keys else {})}
+
+
+def _without_values(operation: Any, plain: Mapping[int, str]) -> Any:
+    """Return an operation; some of the conditions that it evaluated as the pattern has them."""
+    if not isinstance(operation, list):
+        return operation
+    return [
+        [_checked(one, plain) for one in part] if isinstance(part, list) else part
+        for part in operation
+    ]
+
+
+def _checked(one: Any, plain: Mapping[int, str]) -> Any:
+    match one:
+        case [int(clause), str(text), held]:
+            return [clause, plain.get(clause, text), held]
+        case _:
+            return one
+
+
+def _numbered(column: Sequence[Any]) -> list[str | None]:
+    """Return equal values as equal texts that say nothing else; what is not there stays away."""
+    numbers: dict[Any, int] = {}
+    return [
+        None if value is None else f"#{numbers.setdefault(value, len(numbers) + 1)}"
+        for value in column
+    ]
