@@ -17,7 +17,6 @@ The names below are loaded on first use, so that importing cepkit costs next to 
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from cepkit.api import detect as detect
     from cepkit.api import draw as draw
     from cepkit.api import events as events
+    from cepkit.api import from_match_recognize as from_match_recognize
     from cepkit.api import parse as parse
     from cepkit.api import pattern_graph as pattern_graph
     from cepkit.api import profile as profile
@@ -60,6 +60,7 @@ _HOMES = {
         "detect",
         "draw",
         "events",
+        "from_match_recognize",
         "parse",
         "pattern_graph",
         "profile",
@@ -92,20 +93,27 @@ _MODULES = {
 
 __all__ = [*_HOME_OF, *_MODULES]  # noqa: PLE0604 - the names of the tables above
 
-try:
-    __version__ = version("cepkit")
-except PackageNotFoundError:  # a checkout that was never installed
-    __version__ = "0"
-
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(_MODULES[name])
+    if name == "__version__":
+        globals()[name] = _version()
+        return globals()[name]
     if name not in _HOME_OF:
         raise AttributeError(f"module 'cepkit' has no attribute '{name}'")
     value = getattr(import_module(_HOME_OF[name]), name)
     globals()[name] = value
     return value
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("cepkit")
+    except PackageNotFoundError:  # a checkout that was never installed
+        return "0"
 
 
 def __dir__() -> list[str]:

@@ -34,15 +34,37 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """The session of all tests: on two cores, so that data really is split."""
+    """The session of all tests: on two cores, so that data really is split.
+
+    With SPARK_REMOTE, as `tests.spark.connect` sets it, it is one of Spark Connect.
+    """
     from cepkit.spark.fetching import LIMIT
     from cepkit.spark.session.local import get_session
 
+    if os.environ.get("SPARK_REMOTE"):
+        from pyspark.sql import SparkSession
+
+        _take_empty_tables(SparkSession.builder.getOrCreate())
     session = get_session(cores=2, memory="2g", app_name="cepkit tests")
     # Or all that tests have would be fetched, and no worker tested.
     session.conf.set(LIMIT, "0")
     yield session
     session.stop()
+
+
+def _take_empty_tables(session: Any) -> None:
+    """Let a session of Connect make DataFrames of Arrow tables without rows, as a classic one."""
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    create = session.createDataFrame
+
+    def created(data: Any, schema: Any = None, **options: Any) -> Any:
+        if isinstance(data, pa.Table) and not len(data) and schema is None:
+            return create([], from_arrow_schema(data.schema))
+        return create(data, schema, **options)
+
+    session.createDataFrame = created
 
 
 @pytest.fixture(autouse=True)

@@ -72,7 +72,13 @@ def _shuffled(
     match structure:
         case nodes.Event(variable, types):
             return nodes.Event(names[variable], types)
-        case nodes.Not(item) | nodes.Kleene(item) | nodes.First(item) | nodes.Opt(item):
+        case (
+            nodes.Not(item)
+            | nodes.Kleene(item)
+            | nodes.First(item)
+            | nodes.Next(item)
+            | nodes.Opt(item)
+        ):
             return replace(structure, item=_shuffled(draw, item, names, shuffle))
         case _:
             items = [_shuffled(draw, item, names, shuffle) for item in structure.items]

@@ -9,6 +9,7 @@ Before anything runs
     plans side by side; `pattern_graph` says what patterns have in common.
 Matches
     `detect` finds them; `check_detectable` refuses, at no cost, what it cannot do.
+    `from_match_recognize` runs a query in SQL.
 Aggregates of matches
     `aggregate` gives them without the matches, where that can be.
 Event by event
@@ -35,6 +36,7 @@ from cepkit.api.planning import profile as profile
 from cepkit.api.planning import share_plans as share_plans
 from cepkit.api.planning import weigh_plans as weigh_plans
 from cepkit.api.planning import what_if as what_if
+from cepkit.api.row_patterns import from_match_recognize as from_match_recognize
 from cepkit.api.tracing import aggregate_trace as aggregate_trace
 from cepkit.api.tracing import simulate as simulate
 from cepkit.stream.stream import Stream as Stream

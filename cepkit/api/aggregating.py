@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from cepkit.aggregation.sequence.elements import Emit
     from cepkit.routes.several import SeveralAggregates, Shared
     from cepkit.spark.aggregates.result import SeveralSparkAggregates, SparkAggregates
-    from cepkit.spark.streaming.result import StreamAggregates
+    from cepkit.spark.fetching import Where
+    from cepkit.spark.streaming.result import StreamAggregates, StreamSeveralAggregates
 
 
 @overload
@@ -41,7 +42,7 @@ def aggregate(
     emit: Emit = "trigger",
     share: Shared = "auto",
     slice_seconds: float | None = None,
-) -> SeveralAggregates | SeveralSparkAggregates: ...
+) -> SeveralAggregates | SeveralSparkAggregates | StreamSeveralAggregates: ...
 
 
 @overload
@@ -66,7 +67,14 @@ def aggregate(
     functions: Mapping[str, Function] | None = None,
     share: Shared = "auto",
     slice_seconds: float | None = None,
-) -> Aggregates | SeveralAggregates | SparkAggregates | SeveralSparkAggregates | StreamAggregates:
+) -> (
+    Aggregates
+    | SeveralAggregates
+    | SparkAggregates
+    | SeveralSparkAggregates
+    | StreamAggregates
+    | StreamSeveralAggregates
+):
     """Aggregate the matches of a pattern, where that can be done without detecting them.
 
     The live matches of a moment are those whose events have all occurred by then and whose first
@@ -100,7 +108,8 @@ def aggregate(
             their values have.
         share: Of several queries what is counted once for all: "prefix" what they begin with,
             "chop-connect" also what they have in common elsewhere, "none" nothing, "auto"
-            what is cheapest by the rates of the stream; or a plan: that of an earlier result, or
+            what is cheapest by the rates of the stream (of a streaming DataFrame, of which nobody
+            knows them, "prefix"); or a plan: that of an earlier result, or
             for each query the lengths of the pieces that it is cut into, as [(2, 3), (3, 2)],
             None for one that is by itself. Sequences share, in all functions of the language; the
             rows are always the same.
@@ -114,7 +123,8 @@ def aggregate(
         its name, with the `plan` that says what was shared; on Spark it also has `together`, the
         rows of all queries as one DataFrame from one pass over the stream, and `persist`, after
         which the results share it. Of a streaming DataFrame a streaming one, in append mode: each
-        row comes once, when no earlier event can come any more.
+        row comes once, when no earlier event can come any more; of several queries one that is
+        like `together`.
 
     Raises:
         StreamError: The stream is none, or an option has no such value.
@@ -152,7 +162,7 @@ def aggregate(
     by_name = queries_of(pattern, read) if several else {"": read(pattern)}
     queries = [*by_name.values()]
     if stream.lateness is not None:
-        return _on_stream(stream, queries, by_query, several, method, emit, slice_seconds)
+        return _on_stream(stream, by_name, by_query, several, method, emit, share, slice_seconds)
     if stream.place == "spark":
         from cepkit.spark.aggregates import aggregate as on_spark
 
@@ -166,8 +176,9 @@ def aggregate(
             on_spark.aggregate, stream, queries[0], by_query[0], method, emit, plan=plans.get(0)
         )
         attributes = {*queries[0].group_by, *attributes_of(by_query[0])}
-        part = at_hand(stream, queries, attributes, output=False)
-        if slice_seconds is not None or part.place == "spark" or not _are_quick(plans):
+        where: Where = "auto" if slice_seconds is None and _are_quick(plans) else "workers"
+        part = at_hand(stream, queries, attributes, where=where, output=False)
+        if part.place == "spark":
             return workers(slice_seconds=slice_seconds)
         return on_spark.aggregate_fetched(
             stream, part, queries[0], by_query[0], method, emit, workers, plans.get(0)
@@ -179,32 +190,30 @@ def aggregate(
 
 def _on_stream(
     stream: Stream,
-    queries: Sequence[Query],
+    queries: Mapping[str, Query],
     functions: Sequence[Mapping[str, Function]],
     several: bool,
     method: str,
     emit: Emit,
+    share: Shared,
     slice_seconds: float | None,
-) -> StreamAggregates:
-    """Return the aggregates of a query in a streaming DataFrame.
+) -> StreamAggregates | StreamSeveralAggregates:
+    """Return the aggregates of a query, or several, in a streaming DataFrame.
 
     Raises:
-        UnsupportedError: There are several queries, or slices are wanted.
+        UnsupportedError: Slices are wanted.
     """
-    from cepkit.routes.aggregates import way_of
-    from cepkit.spark.streaming.aggregate import aggregate as aggregate_on_stream
+    from cepkit.spark.streaming import aggregate as on_stream
 
-    if several:
-        raise UnsupportedError(
-            "aggregates of several patterns over a streaming DataFrame",
-            hint="aggregate each by itself",
-        )
     if slice_seconds is not None:
         raise UnsupportedError(
             "slices with a streaming DataFrame",
             hint="each micro-batch is one: .trigger(processingTime=...) says how long",
         )
-    return aggregate_on_stream(stream, queries[0], functions[0], way_of(queries[0], method), emit)
+    if several:
+        return on_stream.aggregate_several(stream, queries, functions, method, emit, share)
+    (query,) = queries.values()
+    return on_stream.aggregate(stream, query, functions[0], method, emit)
 
 
 def _are_quick(plans: Mapping[int, Plan]) -> bool:

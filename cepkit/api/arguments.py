@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cepkit.errors import StatisticsError, StreamError
 from cepkit.pattern.builder import as_query
-from cepkit.pattern.checks import check_asks_for_matches, check_attributes
+from cepkit.pattern.checks import check_asks_for_matches, check_attributes, check_carried
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.statistics.model import Statistics
@@ -45,6 +45,7 @@ def detectable(stream: Stream, pattern: Pattern) -> Query:
     """
     query = checked(stream, pattern)
     check_asks_for_matches(query)
+    check_carried(query, stream.schema.carried(stream.column_names))
     return query
 
 

@@ -229,7 +229,7 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
     columns = None
     if plan is None and order_matters(query):
         if part.place == "local":
-            columns = part.columns(attributes_read(query))
+            columns = part.columns({*attributes_read(query), *query.computed_from})
             plan_to_run = choosing.plan_in_memory(query, columns)
             _note_no_window(query, plan_to_run)
         else:
@@ -237,10 +237,12 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
     else:
         # Of events side by side there are so few that their order does not matter.
         plan_to_run = as_plan(plan, query)
-    from cepkit.adaptation.choice import slice_plans
+    plans = None
+    if adapt != "static":
+        from cepkit.adaptation.choice import slice_plans
 
-    measure = partial(measured, stream, query, 0)
-    plans = slice_plans(adapt, query, plan_to_run, sets, measure, in_order=stream.place == "local")
+        measure, in_order = partial(measured, stream, query, 0), stream.place == "local"
+        plans = slice_plans(adapt, query, plan_to_run, sets, measure, in_order=in_order)
     if stream.place == "spark":
         from cepkit.spark.matches.detect import detect as detect_on_spark
         from cepkit.spark.matches.detect import detect_fetched

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,9 +13,14 @@ from cepkit.pattern.query import Query
 from cepkit.pattern.several import called, queries_of
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
+from cepkit.planners.choose import size_worth
 from cepkit.sharing.choose import plans_to_run
 from cepkit.sharing.parts import Share
 from cepkit.sharing.shared_plan import SharedPlan
+from cepkit.statistics.measuring.slices import SIZE, estimate_by_slices
+from cepkit.statistics.model import Statistics
+from cepkit.statistics.stream_counts import attributes_read
+from cepkit.statistics.together import alike, together
 from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
@@ -96,8 +102,28 @@ def _plans(
         PlanError: What is given is not one for each.
     """
     if plan is None:
-        return plans_to_run(queries, measured_together(stream, [*queries.values()]), share)
+        listed = [*queries.values()]
+        if stream.place == "spark":
+            return plans_to_run(queries, measured_together(stream, listed), share)
+        briefly = partial(_measured_briefly, stream, listed)
+        return plans_to_run(queries, briefly(SIZE), share, partial(_worth, briefly, len(listed)))
     return plans_given(queries, plan)
+
+
+def _measured_briefly(stream: Stream, queries: Sequence[Query], size: int) -> Statistics:
+    """Return statistics of slices of a stream in memory, of so many events."""
+    first, *others = (
+        estimate_by_slices(
+            stream.columns(attributes_read(query)), query, size=size, joins=len(queries) == 1
+        )
+        for query in map(together, alike(queries))
+    )
+    return replace(first, others=tuple(others))
+
+
+def _worth(measure: Callable[[int], Statistics], queries: int, seconds: float) -> Statistics | None:
+    size = size_worth(seconds, queries)
+    return None if size is None else measure(size)
 
 
 def as_the_plan_names_them(

@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 from cepkit.api.arguments import Pattern, checked, detectable, measured, measured_together
-from cepkit.api.several import as_the_plan_names_them, plans_given
 from cepkit.arguments import typed
 from cepkit.errors import LimitError, PlanError, UnsupportedError, telling
 from cepkit.pattern.several import called, queries_of
@@ -67,7 +66,8 @@ def simulate(
 
     Several patterns run as one automaton: "chain-nfa" makes of them the multi-pattern NFA, in which
     orders that begin alike are one up to where they part, "evaluation-tree" the multitree, in which
-    equal subtrees are one. The counters say what sharing saves against one run for each.
+    equal subtrees are one. The counters say what sharing saves against one run for each. Nodes of
+    a shared plan that demand less than their users are not shared here: only what is equal is.
 
     Args:
         stream: From `events`; from Spark the first `limit` events are fetched.
@@ -182,6 +182,8 @@ def _run_several(
     if plan is None:
         known = measured_together(stream, [*queries.values()])
         plan = share_plans(queries, known, "prefix" if mechanism.follows == "an order" else "tree")
+    from cepkit.api.several import as_the_plan_names_them, plans_given
+
     plans = plans_given(queries, plan)
     queries = as_the_plan_names_them(queries, plans)
     sharing = Sharing.of(plans)

@@ -12,8 +12,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.pattern.conditions import NUMBER
 from cepkit.pattern.evaluation.closures import History
 from cepkit.pattern.evaluation.functions.correlation import standardised
+from cepkit.pattern.numbers import number_columns
 from cepkit.pattern.policies import CountWindow
 from cepkit.pattern.query import Query
 from cepkit.stream.columns import Column, EventColumns
@@ -57,10 +59,12 @@ def events_of(columns: EventColumns, query: Query, names: Sequence[str]) -> Iter
     keys: list[tuple[Hashable, ...]] = [()] * len(columns)
     if keyed:
         keys = list(zip(*keyed, strict=True))
-    clock = columns.ts
-    if isinstance(query.window, CountWindow):
-        clock = _places(arrivals, keys) if query.partition_by else arrivals
-    read = [_values(columns.attributes[name]) for name in names]
+    clock, known = columns.ts, columns.attributes
+    if isinstance(query.window, CountWindow) or NUMBER in names:
+        counted = _places(arrivals, keys) if query.partition_by else arrivals
+        known = {**known, **number_columns(counted)}
+        clock = counted if isinstance(query.window, CountWindow) else clock
+    read = [_values(known[name]) for name in names]
     rows = zip(*read, strict=True) if read else iter([()] * len(columns))
     types = [columns.type_names[code] for code in columns.types.tolist()]
     numbers = range(len(columns))

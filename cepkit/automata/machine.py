@@ -89,6 +89,8 @@ class Machine:
         self._clock_each = isinstance(first.window, CountWindow) and bool(first.partition_by)
         self._clocks: dict[Hashable, dict[int | None, Clock]] = {}
         self._lanes: dict[Hashable, tuple[Lane, ...]] = {}
+        # By partition what an event of it is for: found once, as there are many events.
+        self._fed: dict[Hashable, tuple[tuple[Clock, ...], tuple[Lane, ...]]] = {}
         if not first.partition_by:
             self._lanes_of(())
 
@@ -118,12 +120,16 @@ class Machine:
         Returns:
             What it caused, in the order in which it happened; nothing unless `journal` records.
         """
-        lanes = self._lanes_of(event.key)
-        for clock in self._clocks_of(event.key).values():
+        fed = self._fed.get(event.key)
+        if fed is None:
+            lanes = zip(self._lanes_of(event.key), self._possible, strict=True)
+            clocks = tuple(self._clocks_of(event.key).values())
+            fed = self._fed[event.key] = clocks, tuple(lane for lane, able in lanes if able)
+        clocks, able_lanes = fed
+        for clock in clocks:
             clock.advance(event.clock)
-        for lane, possible in zip(lanes, self._possible, strict=True):
-            if possible:
-                lane.feed(event)
+        for lane in able_lanes:
+            lane.feed(event)
         return self._end()
 
     def finish(self) -> list[Operation]:

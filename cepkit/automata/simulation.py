@@ -18,6 +18,7 @@ from cepkit.pattern.durations import window_text
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.pattern.query import Query
+from cepkit.pattern.run_checks import refuse_runs
 from cepkit.plan.checks import PlanLike, as_plan
 from cepkit.plan.nodes import Plan, TreePlan
 from cepkit.plan.printer import one_line
@@ -33,16 +34,22 @@ def refuse_unsupported(query: Query) -> None:
     """Refuse, by name, what no mechanism does.
 
     Raises:
-        UnsupportedError: AGG, or a strategy other than skip-till-any-match.
+        UnsupportedError: AGG, a run, or a strategy other than skip-till-any-match.
     """
     if query.aggregates:
         raise UnsupportedError("a pattern with AGG cannot be simulated", hint="leave AGG out")
+    if query.after_match is not None:
+        raise UnsupportedError(
+            "a pattern with AFTER MATCH SKIP cannot be simulated: mechanisms find all matches",
+            hint="leave it out; detect can",
+        )
     if query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
         raise UnsupportedError(
             f"mechanisms cannot follow the strategy {query.strategy} yet",
             expected=str(Strategy.SKIP_TILL_ANY_MATCH),
             hint="detect can",
         )
+    refuse_runs(query, "mechanisms do")
 
 
 def follow(mechanism: Mechanism, plan: PlanLike, query: Query) -> Plan:
@@ -78,7 +85,7 @@ def machine_for(
     """
     machine = new_machine(mechanism, columns, query, plan)
     _check_memory(columns, attributes_read(query))
-    return machine, list(events_of(columns, query, attributes_read(query)))
+    return machine, list(events_of(columns, query, Subject.of(query).values))
 
 
 def new_machine(mechanism: Mechanism, columns: EventColumns, query: Query, plan: Plan) -> Machine:
@@ -98,13 +105,14 @@ def _machine(
     queries = {member.query: subject.queries[member.query] for member in members}
     for query in queries.values():
         check_kinds(query, columns.kinds)
-    kinds = {name: columns.attributes[name].kind for name in subject.attributes}
+    # Beside the attributes there are arrival numbers.
+    kinds = {name: columns.kinds.get(name, "integer") for name in subject.values}
     counted = isinstance(members[0].branch.window, CountWindow)
     return Machine(
         mechanism,
         members,
         subject.clauses,
-        subject.attributes,
+        subject.values,
         kinds,
         ascending=not counted or columns.in_order(),
         journal=journal,
@@ -178,7 +186,7 @@ def simulate_several(
     for family in _families(members):
         machines.append(_machine(mechanism, columns, subject, family, journal, chart))
         query = subject.queries[family[0].query]
-        streams.append(list(events_of(columns, query, subject.attributes)))
+        streams.append(list(events_of(columns, query, subject.values)))
     for machine in machines:
         _tell_users(chart, machine, subject)
     chart.number_states()

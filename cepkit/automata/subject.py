@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from cepkit.automata.joint import Member
 from cepkit.pattern.canonical import canonical_conditions
-from cepkit.pattern.conditions import attributes_of
+from cepkit.pattern.conditions import NUMBER, NUMBER_BEFORE, attributes_of
+from cepkit.pattern.numbers import has_next
 from cepkit.pattern.printer import expression_text
 from cepkit.pattern.query import Query
 from cepkit.tracing.clauses import Clauses
@@ -55,6 +56,12 @@ class Subject:
             text.rstrip(),
             tuple(sorted(read)),
         )
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """What events carry: the attributes, and arrival numbers where there is NEXT."""
+        counted = any(has_next(query.structure) for query in self.queries)
+        return (*self.attributes, *((NUMBER, NUMBER_BEFORE) if counted else ()))
 
     def patterns(self, members: Sequence[Member]) -> tuple[TracedPattern, ...]:
         """Return what a trace says of each query; nothing where there is only one."""

@@ -120,9 +120,9 @@ def parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         formatter_class=_Formatter,
     )
     top.add_argument("--version", action="version", version=f"cepkit {cepkit.__version__}")
-    commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
+    below = top.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
     for verb, line in VERBS.items():
-        command = commands.add_parser(verb, help=line, formatter_class=_Formatter)
+        command = below.add_parser(verb, help=line, formatter_class=_Formatter)
         if verb in arguments:
             module = import_module(f"cepkit.cli.verbs.{verb.replace('-', '_')}")
             module.options(command)
@@ -131,3 +131,13 @@ def parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
             "--traceback", action="store_true", help="on an unexpected error, show Python's trace"
         )
     return top
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    """Return the parser of each verb, all modules loaded."""
+    [below] = [
+        action
+        for action in parser(list(VERBS))._actions  # noqa: SLF001 - argparse has no public way
+        if isinstance(action, argparse._SubParsersAction)  # noqa: SLF001
+    ]
+    return dict(below.choices)

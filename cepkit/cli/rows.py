@@ -36,12 +36,14 @@ def first_rows(matches: Any, n: int) -> list[dict[str, Any]]:
 
 
 def match_table(rows: Sequence[dict[str, Any]], query: Query, schema: Schema) -> str:
-    """Return matches as a table: for each variable its time and what conditions read of it.
+    """Return matches as a table: what RETURN asks for, else what conditions read of events.
 
     Args:
         rows: From `first_rows`.
         schema: Which column of an event is its time and which its type.
     """
+    if query.returned:
+        return table_of([result.name for result in query.returned], rows)
     head = [f"{variable}.{name}" for variable, name in _shown(query, schema)]
     cells = [
         [_text(_value(row[variable], name)) for variable, name in _shown(query, schema)]

@@ -213,7 +213,8 @@ class Question:
         """Return an event as a row of the answer shows it."""
         columns = self.table.columns
         at = np.array([event])
-        read = {name for c in branch.conditions for v, name in attributes_of(c) if v == variable}
+        written = branch.as_written.conditions
+        read = {name for c in written for v, name in attributes_of(c) if v == variable}
         names = [n for n in columns.attributes if n in read or n in self.query.partition_by]
         return AnswerEvent(
             variable,

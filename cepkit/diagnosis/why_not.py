@@ -19,11 +19,13 @@ from cepkit.diagnosis.search import Search
 from cepkit.diagnosis.verdict import Completion, Verdict, consumption, verdict_on
 from cepkit.diagnosis.words import variables_text
 from cepkit.diagnosis.work import Coverage, Work
-from cepkit.errors import PatternError
+from cepkit.errors import PatternError, UnsupportedError
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.numbers import has_next, with_numbers_as_attributes
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
+from cepkit.pattern.run_checks import refuse_runs
 from cepkit.plan.nodes import Plan
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.columns import Column, EventColumns
@@ -65,12 +67,22 @@ def why_not(
     Raises:
         PatternError: A name that is no variable's.
         StreamError: No such event, or several.
+        UnsupportedError: The pattern has a run, KL(FIRST B b).
     """
+    if query.after_match is not None:
+        raise UnsupportedError(
+            "why_not of a pattern with AFTER MATCH SKIP: what is left depends on all other matches",
+            hint="leave it out, to ask whether the events are a match at all",
+        )
     check_names(query, events)
+    refuse_runs(query, "why_not does")
     attributes = sorted(attributes_read(query) | ({id} if id is not None else set()))
     columns = stream.columns(attributes)
     check_kinds(query, columns.kinds)
     table = EventTable(columns, query.partition_by)
+    if has_next(query.structure):
+        numbers = table.place if query.partition_by else table.arrival
+        table = EventTable(with_numbers_as_attributes(columns, numbers), query.partition_by)
     naming = Naming(columns, id, _id_column(columns, id, stream.schema))
     question = Question(query, table, naming, plan, violations, limit, budget)
     return _about_named(question, events) if events else _about_any(question)

@@ -77,14 +77,12 @@ class Clauses:
         inside: set[int] = set()
         for node in nodes.walk(again.structure):
             match node:
-                case nodes.Not(nodes.Event(variable) as event, span):
-                    events[variable] = add("absence", *_ends(span))
-                    inside.add(id(event))
-                case nodes.Kleene(nodes.Event(variable) as event, span=span) | nodes.First(
-                    nodes.Event(variable) as event, span
-                ):
-                    events[variable] = add("event", *_ends(span))
-                    inside.add(id(event))
+                case nodes.Not() | nodes.Kleene() | nodes.First() | nodes.Next():
+                    (event,) = nodes.events_of(node)
+                    if id(event) not in inside:
+                        kind: ClauseKind = "absence" if isinstance(node, nodes.Not) else "event"
+                        events[event.variable] = add(kind, *_ends(node.span))
+                        inside.add(id(event))
                 case nodes.Event(variable, _, span) if id(node) not in inside:
                     events[variable] = add("event", *_ends(span))
         conditions = {c: add("condition", *_ends(c.span)) for c in conjuncts(again.where)}

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from cepkit.pattern.limits import MAX_EVENTS
 from cepkit.stream.codec import INLINE, SPARSE, keyed
 from cepkit.stream.shapes import ShapeError
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 DiagramKind: TypeAlias = Literal["chain", "forest", "tree-nfa", "evaluation-tree", "multitree"]
 NodeKind: TypeAlias = Literal["start", "state", "final", "leaf", "join"]
@@ -85,6 +88,40 @@ class Diagram:
     kind: DiagramKind
     nodes: tuple[PlacedNode, ...]
     edges: tuple[Edge, ...]
+
+    def to_networkx(self) -> nx.MultiDiGraph[int]:
+        """Return the automaton or tree as a graph of networkx; its nodes are their numbers.
+
+        Attributes of a node: `kind`, `label`, `variables`, `branch`, `patterns`, `ends`, `window`
+        and `pos`, its place; of an edge: `kind`, `label`, `conditions`, `scope`.
+        """
+        import networkx as nx
+
+        graph: nx.MultiDiGraph[int] = nx.MultiDiGraph(kind=self.kind)
+        for placed in self.nodes:
+            node = placed.node
+            graph.add_node(
+                node.id,
+                kind=node.kind,
+                label=node.label,
+                variables=node.variables,
+                branch=node.branch,
+                patterns=node.patterns,
+                ends=node.ends,
+                window=node.window,
+                pos=(placed.x, -placed.y),
+            )
+        for edge in self.edges:
+            graph.add_edge(
+                edge.begin,
+                edge.end,
+                edge.id,
+                kind=edge.kind,
+                label=edge.label,
+                conditions=edge.conditions,
+                scope=edge.scope,
+            )
+        return graph
 
 
 def check_trees(diagram: Diagram) -> None:

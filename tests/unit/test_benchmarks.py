@@ -3,7 +3,10 @@
 import subprocess
 import sys
 
+import pyarrow.parquet as pq
 import pytest
+
+from benchmarks import spark_large
 
 
 @pytest.mark.slow
@@ -24,3 +27,14 @@ def test_a_benchmark_runs_and_writes_its_tables(name, options, tmp_path):
     tables = sorted(tmp_path.glob("*.csv"))
     assert tables
     assert all(len(table.read_text().splitlines()) > 1 for table in tables)
+
+
+def test_the_stream_of_the_large_benchmark_goes_on_where_a_chunk_ends(monkeypatch, tmp_path):
+    monkeypatch.setattr(spark_large, "_CHUNK", 400)
+    spark_large._write_events(tmp_path / "events.parquet", 1_000)
+    table = pq.read_table(tmp_path / "events.parquet")
+    assert len(table) == 1_000
+    ts = table.column("ts").to_pylist()
+    assert ts == sorted(ts)
+    # A chunk of two seconds after the other, and not one on top of the other.
+    assert (ts[-1] - ts[0]).total_seconds() > 4

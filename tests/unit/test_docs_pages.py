@@ -1,4 +1,4 @@
-"""The code on pages of docs/ runs, and prints what stands below it."""
+"""The code on pages of docs/ runs, prints what stands below it, and the files named exist."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ PAGES = sorted(
     [
         *DOCS.glob("how-to/*.md"),
         *DOCS.glob("teaching/*.md"),
+        *DOCS.glob("coming-from/*.md"),
         DOCS / "matches.md",
         DOCS / "workbench.md",
     ]
@@ -37,3 +38,13 @@ def test_the_code_prints_what_stands_below_it(page, tmp_path, monkeypatch):
 
 def test_there_are_pages_with_code():
     assert sum(bool(BLOCK.search(page.read_text(encoding="utf-8"))) for page in PAGES) >= 7
+
+
+def test_files_that_the_architecture_names_exist():
+    page = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    names = re.findall(r"`([\w/]+\.(?:py|js|lark))`", page)
+    root = DOCS.parent
+    folders = (root / "cepkit", root / "widgets", root / "tests")
+    files = [path.as_posix() for folder in folders for path in folder.rglob("*.*")]
+    assert len(names) > 100
+    assert not [name for name in names if not any(f.endswith(f"/{name}") for f in files)]

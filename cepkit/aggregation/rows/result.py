@@ -6,18 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
 
 from cepkit.aggregation.rows.tables import Values
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.errors import LimitError
+from cepkit.lazy import pd
 from cepkit.pattern.query import Query
 from cepkit.printing import html_output, html_text
 from cepkit.tables import html_table, text_table, value_text
 
 _SHOWN = 10
-_NULLABLE = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +93,8 @@ def _first(values: Values) -> list[Any]:
 def _series(values: Values) -> pd.Series[Any]:
     if isinstance(values, list):
         return pd.Series(values, dtype=object)
-    kind = _NULLABLE.get(values.type) if values.null_count else None
+    nullable = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
+    kind = nullable.get(values.type) if values.null_count else None
     frame: pd.Series[Any] = values.to_pandas(types_mapper=lambda _: kind)
     return frame
 

@@ -20,7 +20,8 @@ from cepkit.aggregation.sequence.elements import Emit
 from cepkit.errors import PatternError
 from cepkit.pattern.aggregates.contract import EXTREMES
 from cepkit.stream.columns import Column, EventColumns
-from cepkit.stream.schema import Schema
+from cepkit.stream.reading.arrow import integers
+from cepkit.stream.schema import Schema, time_zone
 
 TIME, CAUSE, NEW = "ts", "cause", "new_matches"
 
@@ -82,22 +83,14 @@ def columns_of(
             result[name] = typed(results, function, columns, schema)
     if emit != "total":
         long = moments.new.dtype == object
-        result[NEW] = _whole(moments.new.tolist()) if long else pa.array(moments.new)
+        result[NEW] = _whole(moments.new.tolist()) if long else integers(moments.new)
     return result
-
-
-def time_zone(kind: pa.DataType, schema: Schema) -> str | None:
-    """Return the zone in which times of a source are shown: its own, none, or UTC."""
-    if pa.types.is_timestamp(kind) and (kind.tz is not None or schema.timezone is None):
-        zone: str | None = kind.tz
-        return zone
-    return None if pa.types.is_date(kind) and schema.timezone is None else "UTC"
 
 
 def _of_lanes(outcome: Outcome, tracks: Tracks, columns: EventColumns, schema: Schema) -> Values:
     number, held = outcome.held(tracks)
     if isinstance(outcome.function, Count):
-        return _whole(number.tolist()) if _is_long(number) else pa.array(number)
+        return _whole(number.tolist()) if _is_long(number) else integers(number)
     definition = outcome.function.definition
     enough = number >= definition.least
     for each, coded in zip(definition.state, held, strict=True):

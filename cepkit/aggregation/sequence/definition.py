@@ -24,7 +24,7 @@ from cepkit.pattern.conditions import (
     conjuncts,
     variables_of,
 )
-from cepkit.pattern.nodes import And, Event, First, Not, Opt, Or, Seq, Structure
+from cepkit.pattern.nodes import And, Event, First, Next, Not, Opt, Or, Seq, Structure
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.printer import expression_text
@@ -78,6 +78,8 @@ def sequence_of(query: Query) -> EventSequence:
     """
     if query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
         _refuse(f"the strategy {query.strategy.value} chooses among matches")
+    if query.after_match is not None:
+        _refuse("AFTER MATCH SKIP chooses among matches")
     if isinstance(query.window, CountWindow):
         _refuse("a window in events counts events of every type")
     _check_sequence(query.structure)
@@ -129,8 +131,10 @@ def _check_sequence(structure: Structure) -> None:
     last: Event | None = None  # what must be absent after all so far
     for item in _items(structure):
         match item:
-            case Event() | First():
+            case Event() | First(Event()):
                 began, last = True, None
+            case Next(Event(variable)) | Not(Next(Event(variable))):
+                _refuse(f"whether '{variable}' came next depends on all events", item.span)
             case Not(Event() as event) if not began:
                 _refuse(f"'{event.variable}' must be absent before the first event", item.span)
             case Not(Event() as event):

@@ -16,12 +16,12 @@ import numpy.typing as npt
 
 from cepkit.aggregation.sequence.definition import EventSequence
 from cepkit.compiling import compiled, inlined
-from cepkit.lazy import pd
 from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.keys import dense_keys, partition_keys
 from cepkit.pattern.nodes import Event
 from cepkit.stream.columns import Column, EventColumns
+from cepkit.stream.reading.arrow import value_codes
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
@@ -195,8 +195,7 @@ def keys_of(
         return np.empty(0, dtype=np.int32), one, one
     keys, number = parts[0]
     for part, size in parts[1:]:
-        joined, distinct_keys = pd.factorize(keys.astype(np.int64) * size + part)
-        keys, number = joined.astype(np.int32), len(distinct_keys)
+        keys, number = value_codes(keys.astype(np.int64) * size + part)
     groups = np.zeros(number, dtype=np.int32)
     group_rows = one
     if sequence.group_by:

@@ -26,6 +26,7 @@ from cepkit.pattern.conditions import (
 from cepkit.pattern.nodes import Event as EventNode
 from cepkit.pattern.nodes import Kleene
 from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.numbers import next_in
 from cepkit.pattern.policies import CountWindow, TimeWindow
 from cepkit.pattern.printer import expression_text, structure_text
 from cepkit.pattern.rewrite import renamed, replaced
@@ -227,12 +228,19 @@ class Rules:
         }
         return Test(
             expression_text(replaced(condition, self._renamed)),
-            self.clauses.conditions[renamed(condition, self._written)],
+            self._clause(condition),
             truth(condition, layout),
             shown(condition, layout),
             self.mask(variables_of(condition)),
             self.mask(set_slots),
         )
+
+    def _clause(self, condition: Expression) -> int:
+        """Return the number of the clause that says a condition: its own, or an event's."""
+        following = next_in(condition)
+        if following is not None:
+            return self.clauses.events[following]
+        return self.clauses.conditions[renamed(condition, self._written)]
 
     def _renamed(self, node: Attribute | Aggregate) -> Expression:
         """Return what a condition reads by the name that traces give its variable."""

@@ -18,6 +18,7 @@ VERBS: Mapping[str, str] = MappingProxyType(
         "why-not": "why there is no match, or why some events are none, and what comes nearest",
         "simulate": "run the published mechanisms event by event, and count what they do",
         "aggregate": "count and add up the matches of a pattern, without finding them if possible",
+        "completion": "print what makes bash, zsh or fish complete these commands",
     }
 )
 """What each verb does, by its name; the module of `my-verb` is `my_verb`."""

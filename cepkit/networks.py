@@ -1,0 +1,15 @@
+"""Values as graphs of networkx, by type: a module beside the value registers how."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+@singledispatch
+def graph_of(value: object) -> nx.DiGraph[Any]:
+    """Return a value as a directed graph."""
+    raise TypeError(f"{type(value).__name__} is no graph")
