@@ -84,6 +84,18 @@ test-all: test test-rest test-browser ## Run all tests
 test-kills: $(READY) ## Kill streaming queries at random moments (KILLS=20)
 	$(BIN)/python -m tests.spark.kills --kills $(KILLS) $(KINDS)
 
+.PHONY: cluster-test
+cluster-test: $(READY) ## Kill workers of a cluster of this machine in the middle of searches
+	$(BIN)/python -m tests.spark.cluster $(KINDS)
+
+.PHONY: connect-test
+connect-test: $(READY) ## Run the batch tests over Spark Connect (TEST_ARGS="-k over_connect")
+	@$(BIN)/python -c 'import grpc, grpc_status, zstandard' || { \
+		echo "Spark Connect needs more packages: $(BIN)/pip install 'pyspark[connect]'" >&2; \
+		exit 1; \
+	}
+	$(BIN)/python -m tests.spark.connect $(TEST_ARGS)
+
 .PHONY: test-long
 test-long: $(READY) ## Run the property tests with many more examples
 	HYPOTHESIS_PROFILE=long $(PYTEST) -o faulthandler_timeout=0 tests/properties $(TEST_ARGS)

@@ -81,6 +81,12 @@ CASES = (
         f"AND (a.key != b.key OR a.diff < c.diff) WITHIN {1000 * GAP:g} seconds",
         "cba",
     ),
+    Case(
+        "near values, window of 100,000",
+        "PATTERN SEQ(T01 a, T02 b) WHERE abs(a.price - b.price) < 0.000001 "
+        f"WITHIN {100_000 * GAP:g} seconds",
+        "ab",
+    ),
 )
 
 

@@ -37,8 +37,19 @@ def worker_seconds() -> float | None:
 
 def worker_megabytes() -> float | None:
     """Return the most memory that one of these processes has ever had."""
+    return _megabytes(lambda process, name: process != os.getpid() and name != "java")
+
+
+def java_megabytes() -> float | None:
+    """Return the most memory that the JVM below this process has ever had."""
+    return _megabytes(lambda _, name: name == "java")
+
+
+def _megabytes(wanted: Callable[[int, str], bool]) -> float | None:
+    if not Path("/proc/self/stat").exists():
+        return None
     most = 0
-    for process in _ours(lambda process, name: process != os.getpid() and name != "java"):
+    for process in _ours(wanted):
         try:
             status = Path(f"/proc/{process}/status").read_text()
         except OSError:

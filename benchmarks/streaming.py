@@ -7,8 +7,10 @@ of the workers alone where none has ended (Linux only); on a busy machine they s
 the same pattern in Spark SQL: two stream-stream joins with watermarks. `looked` is how many events
 were looked at for each of the pattern's types; `state bytes` those of an event that is held at the
 end, `worker MB` the most memory that a worker ever had. `sustained`: micro-batches of a second's
-events, beside a plain mapInArrow over the same columns; what takes less than a second goes on
-without a backlog. `latency`: from a match's last event to its row in the sink, with a rate source.
+events, ten of each key, beside a plain mapInArrow over the same columns; what takes less than a
+second goes on without a backlog. `latency`: from a match's last event to its row in the sink, with
+a rate source, which gives out the events of a second when it is over; beside the events themselves,
+that wait for nothing.
 
     python -m benchmarks.streaming [--events N] [--out FOLDER] [--cores N] [--only TEXT] [--runs N]
                                    [--file-rows N] [--rate N] [--seconds N] [--quick]
@@ -190,7 +192,7 @@ def sustained(session: Any, name: str, rate: int, seconds: float) -> dict[str, A
     source = source.option("numPartitions", session.sparkContext.defaultParallelism)
     source = source.option("advanceMillisPerBatch", 1000).load()
     within = F.make_dt_interval(secs=F.expr("pmod(hash(value, 3), 1000000) / 1e6D"))
-    frame = _drawn(source, F.col("timestamp") + within)
+    frame = _drawn(source, F.col("timestamp") + within, rate)
     rows = frame.mapInArrow(lambda batches: batches, COLUMNS)
     if name != "mapInArrow":
         rows = detection(KEYED)(frame)
@@ -200,8 +202,10 @@ def sustained(session: Any, name: str, rate: int, seconds: float) -> dict[str, A
     query.awaitTermination(seconds)
     query.stop()
     shutil.rmtree(folder, ignore_errors=True)
-    took = [p.durationMs["triggerExecution"] / 1e3 for p in query.recentProgress if p.numInputRows]
-    took = took[len(took) // 3 :] or [np.nan]  # the first compile
+    batches = [p for p in query.recentProgress if p.numInputRows]
+    batches = batches[len(batches) // 3 :]  # the first compile
+    took = [p.durationMs["triggerExecution"] / 1e3 for p in batches] or [np.nan]
+    observed = [p.observedMetrics["cepkit"]["match"] for p in batches if p.observedMetrics]
     median = float(np.median(took))
     return {
         "case": name,
@@ -209,45 +213,51 @@ def sustained(session: Any, name: str, rate: int, seconds: float) -> dict[str, A
         "batches": len(took),
         "median s": median,
         "events/s": rate / median,
+        "matches a batch": float(np.median(observed)) if observed else None,
     }
 
 
-def _drawn(source: DataFrame, time: Any) -> DataFrame:
-    """Return the rows of a rate source as events."""
+def _drawn(source: DataFrame, time: Any, rate: int) -> DataFrame:
+    """Return the rows of a rate source as events, ten a second of each key."""
     from pyspark.sql import functions as F
 
     return source.select(
         time.alias("ts"),
         F.expr("substring('ABCDEFGHIJ', cast(pmod(hash(value), 10) as int) + 1, 1)").alias("type"),
-        F.expr("pmod(hash(value, 1), 1000)").cast("long").alias("key"),
+        F.expr(f"pmod(hash(value, 1), {max(1, rate // 10)})").cast("long").alias("key"),
         F.expr("pmod(hash(value, 2), 1000) / 10.0D").alias("price"),
         F.col("value").alias("id"),
     )
 
 
-def latency(session: Any, rate: int, seconds: float) -> dict[str, Any]:
+def latency(session: Any, name: str, rate: int, seconds: float, trigger: str) -> dict[str, Any]:
     """Return how long after its last event a match is in the sink, at a rate of events."""
     from pyspark.sql import functions as F
 
     source = session.readStream.format("rate").option("rowsPerSecond", rate).load()
-    frame = _drawn(source, F.col("timestamp"))
-    stream = ck.events(frame, time="ts", type="type", lateness="0 seconds")
+    frame = _drawn(source, F.col("timestamp"), rate)
+    rows = frame.where("type = 'C'").select(F.col("ts").alias("match_end"))
+    if name != "events alone":
+        stream = ck.events(frame, time="ts", type="type", lateness="0 seconds")
+        rows = ck.detect(stream, KEYED)
     delays: list[float] = []
 
     def collect(batch: DataFrame, _: int) -> None:
         ends = batch.select(F.col("match_end").cast("double")).toArrow().column(0).to_numpy()
         delays.extend((time.time() - ends).tolist())
 
-    writer = ck.detect(stream, KEYED).writeStream.foreachBatch(collect)
+    writer = rows.writeStream.foreachBatch(collect)
     folder = tempfile.mkdtemp(prefix="cepkit-streaming-")
-    query = writer.option("checkpointLocation", folder).trigger(processingTime="1 second").start()
+    query = writer.option("checkpointLocation", folder).trigger(processingTime=trigger).start()
     query.awaitTermination(seconds)
     query.stop()
     shutil.rmtree(folder, ignore_errors=True)
     late = np.array(delays[len(delays) // 3 :] or [np.nan])  # the first batches compile
     return {
+        "case": name,
+        "trigger": trigger,
         "rate": rate,
-        "matches": len(delays),
+        "rows": len(delays),
         "median s": float(np.median(late)),
         "99 % s": float(np.quantile(late, 0.99)),
     }
@@ -289,8 +299,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         show("micro-batches of a rate source", at_rate)
         write(given.out, "streaming_sustained", at_rate)
     if given.only in "latency":
-        delays = [latency(session, given.rate // 2, given.seconds)]
-        show("latency, trigger 1 s, lateness 0", delays)
+        delays = [
+            latency(session, name, given.rate // 2, given.seconds, trigger)
+            for trigger in ("1 second", "0 seconds")
+            for name in ("keyed", "events alone")
+        ]
+        show("latency, lateness 0", delays)
         write(given.out, "streaming_latency", delays)
 
 
