@@ -444,7 +444,7 @@ def test_a_match_says_when_it_will_be_told(live):
     live.put(_events((0, "A")))
     stream = live.events(lateness="1 second")
     matches = ck.detect(stream, PATTERNS["SEQ"])
-    assert "told 1 second after their last event, and up to two triggers later in" in repr(matches)
+    assert "told 1 second after their last event, and up to two triggers later" in repr(matches)
     assert matches.usual_trigger == "5 seconds"
     assert "1 second and 2 seconds after" in repr(ck.detect(stream, PATTERNS["NOT at the end"]))
 
