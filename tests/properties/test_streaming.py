@@ -73,6 +73,8 @@ class Run:
         batches: What was told, with its kind.
         plans: Which plans were run, in words.
         work: What their steps did, as texts.
+        lateness: By how much no event is earlier than the latest of its micro-batch and of those
+            before, where a bucket may rely on that; None: it may not.
         numbered: For each event its number in the order in which they came.
     """
 
@@ -82,6 +84,7 @@ class Run:
     steps: int = 0
     plans: list[str] = field(default_factory=list)
     work: list[str] = field(default_factory=list)
+    lateness: int | None = None
     numbered: dict[int, int] = field(default_factory=dict)
 
     @property
@@ -106,7 +109,11 @@ class Run:
         return self.feed(bucket, new.select(bucket.sending.columns.names), until, 0)
 
     def feed(self, bucket: Bucket, sent: pa.Table, until: int, number: int) -> Held:
-        working = bucket.step(from_bytes(bucket, *self.state), sent, until, number)
+        complete = None
+        if self.lateness is not None and len(sent):
+            complete = int(bucket.sending.times(sent).max()) - self.lateness + 1
+        held = from_bytes(bucket, *self.state)
+        working = bucket.step(held, sent, until, number, complete=complete)
         while True:
             try:
                 kind, found = next(working)
@@ -152,21 +159,25 @@ class SlicedRun(Run):
 
 def arrivals(
     data: st.DataObject, events: Sequence[Any], *, in_order: bool = False
-) -> list[tuple[list[Any], int]]:
-    """Draw batches in which the events come, and what is complete before each; some are late."""
+) -> tuple[list[tuple[list[Any], int]], int | None]:
+    """Draw batches in which the events come, and what is complete before each; some are late.
+
+    And the lateness, where nothing that comes after a batch is earlier by more than that.
+    """
     events = list(events)
     if not in_order and data.draw(st.booleans()):
         events = data.draw(st.permutations(events))
     cuts = st.sampled_from(range(len(events) + 1))
     ends = sorted(data.draw(st.lists(cuts, min_size=2, max_size=8)))
     lateness = data.draw(st.sampled_from((0, 2, 5, 1, 12))) * UNIT
+    known = data.draw(st.booleans())
     batches, begin, until = [], 0, 0
     for end in (*ends, len(events)):
         batches.append((events[begin:end], until))
         latest = max((event.ts for event in events[:end]), default=0)
-        until = max(until, latest - lateness + data.draw(st.sampled_from((1, 0))))
+        until = max(until, latest - lateness + (known or data.draw(st.sampled_from((1, 0)))))
         begin = end
-    return batches
+    return batches, lateness if known else None
 
 
 def fed(run: Run, batches: list[tuple[list[Any], int]]) -> tuple[list[Any], list[int]]:
@@ -235,13 +246,13 @@ def judged(
 @given(data=st.data())
 def test_the_matches_are_those_of_all_events_that_were_not_late(data: st.DataObject) -> None:
     case = data.draw(cases(**CASES))
-    batches = arrivals(data, case.events)
+    batches, lateness = arrivals(data, case.events)
     stream = stream_of(as_table(case.events), SCHEMA)
     chosen: list[Plan] = data.draw(st.lists(plans(case), min_size=1, max_size=3))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of types that never occur
         prepared = [prepare(stream, case.query, plan) for plan in chosen]
-    run = Run([one.bucket for one in prepared])
+    run = Run([one.bucket for one in prepared], lateness=lateness)
     timely, late = fed(run, batches)
     assert sorted(row["id"] for row in run.rows("late")) == late
     assert result_of(run.rows("match"), case.variables) == judged(run, timely, case.query)
@@ -253,7 +264,7 @@ def test_plans_that_follow_the_stream_find_the_same(data: st.DataObject) -> None
     adapt = data.draw(st.sampled_from(["slices", *DECISIONS, Invariants(K=None, d="median")]))
     case = data.draw(cases(windows=CASES["windows"], strategies=CASES["strategies"][:1]))
     assume(not has_next(case.query.structure))  # which counts events
-    batches = arrivals(data, case.events)
+    batches, lateness = arrivals(data, case.events)
     stream = stream_of(as_table(case.events), SCHEMA)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -265,7 +276,7 @@ def test_plans_that_follow_the_stream_find_the_same(data: st.DataObject) -> None
             adapt = Adaptation(adapt, planner, history=data.draw(st.integers(1, 3)))
         plans = slice_plans(adapt, case.query, plan, "every", lambda: known)
         prepared = prepare(stream, case.query, plan, plans=plans)
-    run = Run([prepared.bucket])
+    run = Run([prepared.bucket], lateness=lateness)
     timely, _ = fed(run, batches)
     assert result_of(run.rows("match"), case.variables) == judged(run, timely, case.query)
     assert run.plans or not run.rows("match")
@@ -275,7 +286,7 @@ def test_plans_that_follow_the_stream_find_the_same(data: st.DataObject) -> None
 @given(data=st.data())
 def test_what_counts_events_counts_them_in_the_order_of_time(data: st.DataObject) -> None:
     case = data.draw(cases(windows=COUNTING, max_events=24))
-    batches = arrivals(data, case.events)
+    batches, lateness = arrivals(data, case.events)
     stream = stream_of(as_table(case.events), SCHEMA)
     chosen: list[Plan] = data.draw(st.lists(plans(case), min_size=1, max_size=3))
     with warnings.catch_warnings():
@@ -284,7 +295,7 @@ def test_what_counts_events_counts_them_in_the_order_of_time(data: st.DataObject
             prepared = [prepare(stream, case.query, plan) for plan in chosen]
         except UnsupportedError:
             return  # of which the state has no bound, or the matches are certain at no time
-    run = Run([one.bucket for one in prepared])
+    run = Run([one.bucket for one in prepared], lateness=lateness)
     timely, late = fed(run, batches)
     assert sorted(row["id"] for row in run.rows("late")) == late
     counted = prepared[0].bucket.searches[0].reach.counted is not None
@@ -311,14 +322,14 @@ def test_of_events_of_one_time_the_arrival_column_says_which_came_first(arrival,
 def test_slices_of_time_have_the_matches_of_one_bucket(data: st.DataObject) -> None:
     case = data.draw(cases(windows=CASES["windows"], strategies=CASES["strategies"][:1]))
     assume(not has_next(case.query.structure))  # which counts events
-    batches = arrivals(data, case.events)
+    batches, lateness = arrivals(data, case.events)
     stream = stream_of(as_table(case.events), SCHEMA)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         one = prepare(stream, case.query, data.draw(plans(case)))
     buckets, seconds = data.draw(st.integers(1, 4)), data.draw(st.sampled_from((1, 3, 20)))
     bucket, _ = dealt_out(Prepared(one.bucket, None), buckets, seconds)
-    run = SlicedRun([bucket])
+    run = SlicedRun([bucket], lateness=lateness)
     timely, late = fed(run, batches)
     assert sorted(row["id"] for row in run.rows("late")) == late
     matches = run.rows("match")
@@ -331,7 +342,7 @@ def test_the_matches_of_several_queries_are_those_of_each(data: st.DataObject) -
     case = data.draw(cases(windows=("time",)))
     drawn = {name: query for name, (query, _) in workload(data.draw, case).items()}
     queries = {name: query for name, query in drawn.items() if _can_be_live(query)}
-    batches = arrivals(data, case.events)
+    batches, lateness = arrivals(data, case.events)
     stream = stream_of(as_table(case.events), SCHEMA)
     share = data.draw(st.booleans())
     chosen = [
@@ -344,7 +355,8 @@ def test_the_matches_of_several_queries_are_those_of_each(data: st.DataObject) -
             prepare_several(stream, stream.source.schema, queries, plans, share=share)
             for plans in chosen
         ]
-    run, table = Run([one.bucket for one, _, _ in prepared]), prepared[0][1]
+    run = Run([one.bucket for one, _, _ in prepared], lateness=lateness)
+    table = prepared[0][1]
     timely, late = fed(run, batches)
     assert sorted(row["id"] for row in run.rows("late")) == late
     rows: dict[int, list[Any]] = {number: [] for number in range(len(queries))}
@@ -478,7 +490,7 @@ def aggregated(
         except UnsupportedError:
             reject()  # without a window in time
     run, until, ahead = Run([live.prepared.bucket]), 0, list(events)
-    for rows, mark in arrivals(data, events, in_order=True):
+    for rows, mark in arrivals(data, events, in_order=True)[0]:
         until = max(until, min([mark, *(event.ts for event in ahead)]))
         ahead = ahead[len(rows) :]
         run.step(as_table(rows), until)

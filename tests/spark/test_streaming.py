@@ -113,6 +113,15 @@ def test_slices_of_time_are_dealt_out_to_buckets_and_late_events_told_once(live)
     assert identities(rows.filter(pa.array(kinds == "match")).select(ends)) == expected
 
 
+def test_a_match_is_told_by_the_micro_batch_that_completes_it(live):
+    live.put(_events((0, "A"), (1, "B"), (2, "C"), (3, "A")))
+    live.put(_events((2, "C"), (4, "B"), (5, "C"), (6, "A")))
+    progress = live.run(ck.detect(live.events(lateness="1 second"), PATTERNS["SEQ"]))
+    told = [one.observedMetrics["cepkit"] for one in progress[:2]]
+    assert [(one["match"], one["late"]) for one in told] == [(1, 0), (1, 1)]
+    assert identities(live.result()) == [(0, 1, 2), (3, 4, 5)]
+
+
 def test_time_goes_on_while_none_of_the_types_come(live):
     live.put(_events((0, "A"), (1, "B"), (2, "C")))
     for second in (10, 20):

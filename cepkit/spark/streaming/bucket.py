@@ -81,17 +81,25 @@ class Bucket:
         return Held(self.fields.empty_table())
 
     def step(
-        self, held: Held, new: pa.Table, until: int, number: int = 0
+        self,
+        held: Held,
+        new: pa.Table,
+        until: int,
+        number: int = 0,
+        *,
+        complete: int | None = None,
     ) -> Generator[Found, None, Held]:
         """Yield what becomes certain when time goes on, and late events; return what is held then.
 
         Args:
             held: What the bucket holds.
             new: Rows that have come since, in the order of arrival, of `sending`'s columns.
-            until: All events before this time have come, in microseconds.
+            until: All events before this time had come before these, in microseconds.
             number: That of the bucket.
+            complete: And these included; None: no more are known to be complete.
         """
         until = max(until, held.complete or until)
+        complete = until if complete is None else max(until, complete)
         ts = self.sending.times(new)
         late = ts < until
         if late.any():
@@ -107,8 +115,8 @@ class Bucket:
             if self.sending.arrival in self.sending.fields.names:
                 order = pc.sort_indices(table.column(self.sending.arrival))
                 table = table.take(order)
-            return (yield from self._search(table, held, until, number))
-        return replace(held, events=table, complete=until)
+            return (yield from self._search(table, held, complete, number))
+        return replace(held, events=table, complete=complete)
 
     def wakes(self, held: Held, number: int = 0) -> int | None:
         """Return the time that must be complete before there is more to do; None: never.

@@ -66,6 +66,7 @@ class Stepping:
         bucket: What is done.
         identity: Whose the state is.
         numbers: The number of each bucket by its label.
+        delay: By how much the watermark is behind the latest event, in milliseconds.
         flush_rows: Of so many rows Spark makes a batch, which it hands on; 0: of all of a task.
         gathered: Bytes of pieces of which no batch has been made, in this task.
     """
@@ -73,6 +74,7 @@ class Stepping:
     bucket: Bucket
     identity: Identity
     numbers: Mapping[int, int]
+    delay: int
     flush_rows: int = 0
     gathered: int = 0
 
@@ -104,7 +106,12 @@ class Stepping:
         for *_place, kind, size, packed in pieces:
             if kind != "events":
                 yield kind, size, packed
-        held = yield from found_rows(bucket.step(held, new, mark * 1_000 + 1, number))
+        complete = mark
+        if len(new):
+            # Spark moves the watermark when the micro-batch has ended: past what is told here.
+            complete = max(mark, int(bucket.sending.times(new).max()) // 1_000 - self.delay)
+        stepping = bucket.step(held, new, mark * 1_000 + 1, number, complete=complete * 1_000 + 1)
+        held = yield from found_rows(stepping)
         plans = json.dumps(held.plans)
         state.update((self.identity.text, held.complete, to_bytes(held), plans))
         wakes = bucket.wakes(held, number)
@@ -189,7 +196,7 @@ def run_buckets(stream: Stream, live: Live) -> DataFrame:
     pieces = _clocked(stream, packing)
     batch_rows = int(pieces.sparkSession.conf.get(_BATCH_ROWS) or 0)
     found = pieces.groupBy("bucket").applyInPandasWithState(
-        Stepping(bucket, live.identity, live.numbers, max(batch_rows, 0)),
+        Stepping(bucket, live.identity, live.numbers, _delay(stream), max(batch_rows, 0)),
         FOUND,
         _STATE,
         "append",
@@ -227,6 +234,12 @@ def _has_watermark(stream: Stream, delay: int) -> bool:
     return True
 
 
+def _delay(stream: Stream) -> int:
+    """Return by how much the watermark is behind the latest event, in milliseconds."""
+    assert stream.lateness is not None
+    return -(-stream.lateness.late // 1_000)
+
+
 def _is_marked(stream: Stream) -> bool:
     return stream.lateness is not None and stream.lateness.ahead is not None
 
@@ -241,7 +254,7 @@ def _clocked(stream: Stream, packing: Packing) -> DataFrame:
     if stream.lateness.ahead is not None:
         most = F.make_dt_interval(secs=F.lit(stream.lateness.ahead / 1e6))
         ahead = F.coalesce(time > F.current_timestamp() + most, F.lit(False))
-    delay = -(-stream.lateness.late // 1_000)
+    delay = _delay(stream)
     clocked, clock = rows.rows, time
     if not _has_watermark(stream, delay):
         clocked = clocked.withColumn(

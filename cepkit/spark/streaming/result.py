@@ -68,7 +68,8 @@ class StreamFrame(DataFrame):
             after += f" and {duration_text(ahead)}"
         reason = " (the second as what must not be there may come so much later)" if ahead else ""
         return f"""{self._described()}
-  told {after} after their last event{reason}, and up to two triggers later
+  told {after} after their last event{reason}, and up to two triggers later in
+    a bucket of few events
   kept: {self._kept()}, in {self._buckets()}
   looked at, each: once and, with a trigger of L, another {self._again()}
   .writeStream starts it; .trigger(processingTime="{self.usual_trigger}") is usual"""
