@@ -111,7 +111,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, tuple[inspect.Parameter, A
 
 def _refused(function: Callable[..., Any], name: str, value: Any, hint: Any) -> ArgumentError:
     """Return the error for a value of another kind."""
-    advice = f"help({function.__name__}) tells of each argument"
+    advice = f"help({function.__name__}) describes each argument"
     if isinstance(value, str) and not _misfit(_number(value), hint):
         advice = f"{name}={value.strip()}, without quotes"
     return ArgumentError(f"{name}={shown(value)}", expected=_words(hint), hint=advice)

@@ -83,8 +83,8 @@ class LoopCache:
         if not refusals:
             return
         warn_once(
-            "compiled loops cannot be kept on disk, so that each process compiles them anew, which "
-            f"takes some seconds ({'; '.join(refusals)}).\n"
+            "compiled loops cannot be cached on disk, so each process compiles them again, which"
+            f" takes some seconds ({'; '.join(refusals)}).\n"
             "Hint: set NUMBA_CACHE_DIR to a folder of your own"
         )
 

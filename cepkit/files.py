@@ -102,7 +102,7 @@ def check_apart(target: Path, source: Path) -> None:
     there, source = target.resolve(), source.resolve()
     if there == source or there in source.parents or source in there.parents:
         raise FileError(
-            f"'{target}' is the file of the events, or lies among them", hint="name another place"
+            f"'{target}' is the file of the events, or one of them", hint="name another place"
         )
 
 
@@ -222,7 +222,7 @@ def _check_old(target: Path, name: str, *, overwrite: bool, option: str, folders
         by = " that cepkit did not write" if folders else ""
         raise FileError(f"'{name}' is a folder{by}", hint="name another place, or remove it")
     if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
-        raise FileError(f"'{name}' is a pipe or a device, and no file", hint="name a file")
+        raise FileError(f"'{name}' is a pipe or a device, not a file", hint="name a file")
     if not overwrite:
         raise _exists(name, option)
     if not os.access(target, os.W_OK):

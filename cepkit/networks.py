@@ -12,4 +12,4 @@ if TYPE_CHECKING:
 @singledispatch
 def graph_of(value: object) -> nx.DiGraph[Any]:
     """Return a value as a directed graph."""
-    raise TypeError(f"{type(value).__name__} is no graph")
+    raise TypeError(f"{type(value).__name__} is not a graph")

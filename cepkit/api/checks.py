@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from cepkit.errors import PatternError, PlanError, StreamError, shown
 
 _FUNCTION = ("zero", "one", "plus", "times", "reads", "lift", "result")
-_HINT = "cepkit.aggregation.semirings.functions tells what an aggregate is"
+_HINT = "cepkit.aggregation.semirings.functions describes aggregates"
 
 
 def are_several(pattern: object) -> bool:

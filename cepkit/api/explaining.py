@@ -35,7 +35,7 @@ def why_not(
     bindings: Mapping[str, Any] | None = None,
     **named: Any,
 ) -> WhyNot:
-    """Say why events are no match - or, if none are named, why there is none.
+    """Say why events do not match - or, if none are named, why there is none.
 
     Events are named by variable: ``why_not(stream, pattern, a=17, c=30)`` asks about the events
     in rows 17 and 30 of the source, counted from 0. Variables that are not named are searched for

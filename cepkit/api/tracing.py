@@ -120,7 +120,7 @@ def simulate(
     if not 1 <= max_steps <= MOST_STEPS:
         raise LimitError(
             f"max_steps={max_steps:,}",
-            expected=f"1 to {MOST_STEPS:,}; the totals count the whole stream whatever it is",
+            expected=f"1 to {MOST_STEPS:,}; the totals always count the whole stream",
         )
     stream = _fetched(
         stream,

@@ -17,10 +17,10 @@ def pattern_options(
     """
     group = command.add_argument_group("pattern")
     pattern = group.add_mutually_exclusive_group(required=required)
-    file, text = "a file with its text; - for stdin", "the text itself"
+    file, text = "a file with the pattern; - for stdin", "the pattern itself"
     if several:
-        file += "; a folder of .cep files, or more than once, for several patterns"
-        text += "; more than once for several patterns"
+        file += "; for several patterns a folder of .cep files, or repeat the option"
+        text += "; repeat it for several patterns"
     action = "append" if several else _Once
     pattern.add_argument("--pattern", metavar="FILE", action=action, help=file)
     pattern.add_argument("--pattern-text", metavar="TEXT", action=action, help=text)
@@ -36,14 +36,20 @@ def stream_options(command: argparse.ArgumentParser, *, required: bool = True) -
         required=required,
         help="a CSV (also gzipped) or Parquet file, or a folder of them; - for CSV from stdin",
     )
-    events.add_argument("--time", metavar="COLUMN", required=required, help="when it happened")
-    events.add_argument("--type", metavar="COLUMN", required=required, help="what happened")
+    events.add_argument("--time", metavar="COLUMN", required=required, help="the time of an event")
+    events.add_argument("--type", metavar="COLUMN", required=required, help="the type of an event")
     events.add_argument(
-        "--arrival", metavar="COLUMN", help="in which order the events came; else that of the rows"
+        "--arrival",
+        metavar="COLUMN",
+        help="the order in which events came; default: that of the rows",
     )
-    events.add_argument("--unit", help="of numeric times since 1970: s, ms, us, ns, min, h, d")
     events.add_argument(
-        "--timezone", metavar="ZONE", help="of times without one, as Europe/Copenhagen; else UTC"
+        "--unit", help="the unit of numeric times since 1970: s, ms, us, ns, min, h, d"
+    )
+    events.add_argument(
+        "--timezone",
+        metavar="ZONE",
+        help="the zone of times without one, as Europe/Copenhagen; default: UTC",
     )
     engine = events.add_mutually_exclusive_group()
     engine.add_argument(
@@ -52,15 +58,15 @@ def stream_options(command: argparse.ArgumentParser, *, required: bool = True) -
         help="run in this process (the default): the events must fit memory",
     )
     engine.add_argument(
-        "--spark", action="store_true", help="run on Spark: for more than fits, on all cores"
+        "--spark",
+        action="store_true",
+        help="run on Spark, on all cores: for events that do not fit memory",
     )
 
 
 def plan_options(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """Add --plan, --planner and --statistics, and return their group."""
-    group = command.add_argument_group(
-        "how it is evaluated; by the cheapest plan if nothing is said"
-    )
+    group = command.add_argument_group("how to evaluate it; default: by the cheapest plan")
     way = group.add_mutually_exclusive_group()
     way.add_argument("--plan", metavar="ORDER", help='the order of the variables, as "c,b,a"')
     way.add_argument(
@@ -75,7 +81,9 @@ def plan_options(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 def statistics_option(command: argparse._ActionsContainer) -> None:
     """Add --statistics."""
     command.add_argument(
-        "--statistics", metavar="FILE", help="of `cepkit profile --json FILE`, instead of profiling"
+        "--statistics",
+        metavar="FILE",
+        help="a file from `cepkit profile --json FILE`, instead of profiling",
     )
 
 
@@ -87,7 +95,7 @@ def out_option(command: argparse._ActionsContainer, description: str) -> None:
         description: What kinds of files can be written.
     """
     command.add_argument(
-        "--out", metavar="FILE", help=f"{description}. It appears when it is whole"
+        "--out", metavar="FILE", help=f"{description}. Written completely or not at all"
     )
 
 
@@ -96,7 +104,7 @@ def json_option(command: argparse._ActionsContainer, what: str) -> None:
     command.add_argument(
         "--json",
         metavar="FILE",
-        help=f"write {what} as JSON to a .json file; - for stdout, and nothing else there",
+        help=f"write {what} as JSON to a .json file; - for stdout, which then has nothing else",
     )
     overwrite_option(command)
 
@@ -104,7 +112,9 @@ def json_option(command: argparse._ActionsContainer, what: str) -> None:
 def overwrite_option(command: argparse._ActionsContainer) -> None:
     """Add --overwrite."""
     command.add_argument(
-        "--overwrite", action="store_true", help="replace files that exist; else they are refused"
+        "--overwrite",
+        action="store_true",
+        help="replace existing files; otherwise they are refused",
     )
 
 
@@ -139,5 +149,5 @@ class _Once(argparse.Action):
         option_string: str | None = None,
     ) -> None:
         if getattr(namespace, self.dest, None) is not None:
-            parser.error(f"{option_string} stands twice: a command takes one")
+            parser.error(f"{option_string} is given twice: a command takes one")
         setattr(namespace, self.dest, values)

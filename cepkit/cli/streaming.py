@@ -25,23 +25,25 @@ _REFUSED = ("limit", "explain", "json", "statistics", "planner", "arrival", "ove
 def streaming_options(command: argparse.ArgumentParser) -> None:
     """Add --stream and what goes with it."""
     group = command.add_argument_group(
-        "a folder into which files come", "on Spark, until Ctrl-C; started again, it goes on"
+        "a folder in which files arrive", "on Spark, until Ctrl-C; started again, it continues"
     )
     group.add_argument("--stream", action="store_true", help="--events is such a folder")
     group.add_argument(
-        "--checkpoint", metavar="FOLDER", help="where it is kept how far the files were read"
+        "--checkpoint", metavar="FOLDER", help="the folder that records how far the files were read"
     )
     group.add_argument(
         "--lateness",
         metavar="DURATION",
-        help='by how much an event may be earlier than one before it, as "10 seconds"',
+        help='how much earlier an event may be than one before it, as "10 seconds"',
     )
     group.add_argument(
         "--max-ahead",
         metavar="DURATION",
-        help="by how much a time may lie ahead of the clock on the wall",
+        help="how far a time may be ahead of the system clock",
     )
-    group.add_argument("--once", action="store_true", help="end when all files there are read")
+    group.add_argument(
+        "--once", action="store_true", help="end when all files that are there have been read"
+    )
 
 
 def detect_in_folder(
@@ -77,7 +79,7 @@ def detect_in_folder(
                 time.sleep(_LOOK_SECONDS)
         except KeyboardInterrupt:
             caller.submit(running.stop).result()
-            note("stopped; the same command goes on from here")
+            note("stopped; the same command continues from here")
         caller.submit(seen.tell, running).result()
         error = caller.submit(running.exception).result()
     if error is not None:
@@ -116,8 +118,8 @@ def _check(arguments: argparse.Namespace) -> None:
             raise StreamError(
                 f"--stream without --{name}",
                 expected=f"--{name} {'DURATION' if name == 'lateness' else 'FOLDER'}",
-                hint='--lateness "10 seconds": matches are told so much later, and what comes later'
-                " still is left out"
+                hint='--lateness "10 seconds": matches are emitted that much later,'
+                " and later events are left out"
                 if name == "lateness"
                 else None,
             )
@@ -133,7 +135,7 @@ def _open(arguments: argparse.Namespace) -> Stream:
     folder = path_of(arguments.events)
     if not folder.is_dir():
         raise StreamError(
-            f"'{folder}' is not a folder", expected="a folder into which files come, with --stream"
+            f"'{folder}' is not a folder", expected="a folder in which files arrive, with --stream"
         )
     kind = data_at(folder).format
     session = quiet_session()

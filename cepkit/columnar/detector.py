@@ -183,15 +183,15 @@ class Detector:
             late = np.datetime64(int(columns.ts[0]), "us")
             raise StreamError(
                 f"an event at {late}",
-                expected=f"none before {np.datetime64(before, 'us')}, as the stream was said to be"
-                " complete up to there",
+                expected=f"none before {np.datetime64(before, 'us')}, since the stream was declared"
+                " complete up to that time",
                 hint="leave late events out, or allow for more lateness",
             )
         if self.query.after_match is not None:
             raise UnsupportedError(
-                "AFTER MATCH SKIP over events that come one after the other: which match is taken"
-                " depends on all before it",
-                hint="leave it out, and choose among the matches that are told",
+                "AFTER MATCH SKIP over events that arrive one by one: which match is taken"
+                " depends on all matches before it",
+                hint="leave it out, and choose among the matches afterwards",
             )
         if query is not None and query != self.query:
             self.earlier.append((self.query, self.counters))

@@ -31,9 +31,9 @@ __all__ = [
 
 COSTS: Shelf[CostModel] = Shelf(
     "cost model",
-    (PARTIAL_MATCHES, "partial matches that are alive in a window: what is kept"),
-    (LATENCY, "what is looked at once the last event of a match has come"),
-    (WORK, "candidates and three times the partial matches: what the engine looks at and writes"),
+    (PARTIAL_MATCHES, "the partial matches alive in a window: what is kept"),
+    (LATENCY, "the work left when the last event of a match has come"),
+    (WORK, "candidates plus three times the partial matches: what the engine examines and writes"),
     method="on",
     beside=", or cepkit.costs.Blend(alpha=0.5)",
 )

@@ -1,4 +1,4 @@
-"""Diagnosis: why events are no match, and which combinations come nearest to one.
+"""Diagnosis: why events do not match, and which combinations come nearest to one.
 
 A branch is a list of requirements (requirements.py); each can be measured on many combinations of
 events at once (measures.py) and put in words for one (findings.py). `search.py` joins events as

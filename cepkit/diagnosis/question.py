@@ -67,7 +67,7 @@ class Naming:
         if len(events):
             raise StreamError(
                 f"{what} is there {len(events):,} times",
-                expected="a column that tells events apart",
+                expected="a column with a different value for each event",
                 hint="without id=, an event is named by the number of its row, from 0",
             )
         if self.ids is not None:

@@ -273,7 +273,7 @@ def consumption(matches: Sequence[Match] | None, binding: Binding, inspector: In
     """
     requirement = req.Unconsumed()
     if matches is None:
-        return Finding(requirement, None, "not looked at: the matches before it are too many")
+        return Finding(requirement, None, "not checked: there are too many matches before it")
     events = {e for members in binding.values() for e in members}
     single = {v: members[0] for v, members in binding.items()}
     for match in matches:

@@ -229,9 +229,9 @@ def _reason_named(
     one = len(events) - len(absent) == 1
     are = "is" if one else "are"
     if wrong and any(f.holds is False for f in verdict.findings):
-        return f"No match: {names} {are} no part of one, whatever {others} may be."
+        return f"No match: {names} cannot be part of one, with any {others}."
     fine = f"{names} {are} fine{'' if one else ' together'}"
-    return f"No match: {fine}, but no {others} {'goes' if len(todo) == 1 else 'go'} with them."
+    return f"No match: {fine}, but no {others} {'fits' if len(todo) == 1 else 'fit'} them."
 
 
 def _about_any(question: Question) -> WhyNot:
@@ -338,17 +338,19 @@ def _bounds(
         least = "" if counted.done else "; the counts are lower bounds"
         notes.append(f"partial matches are counted for {_part(counted)}{least}")
     if not searched.complete:
-        notes.append(f"nearest misses are looked for with {_part(searched)}")
+        notes.append(f"the nearest misses were searched only with {_part(searched)}")
     if branch.repeated:
         names = variables_text([v for v, _, _ in branch.repeated])
-        notes.append(f"of {names} (KL) one event is looked at a time")
+        notes.append(f"for {names} (KL) single events are checked, one at a time")
         notes += [
-            f"not looked at, as it is about whole sets: {req.text_of(each)}"
+            f"not checked, because it is about whole sets: {req.text_of(each)}"
             for each in req.requirements_of(branch)
             if isinstance(each, req.Holds) and req.about_sets(each)
         ]
     if question.query.strategy is Strategy.SKIP_TILL_NEXT_MATCH and near:
-        notes.append("matches that skip-till-next-match leaves out are no near misses here")
+        notes.append(
+            "matches that skip-till-next-match leaves out do not count as near misses here"
+        )
     return notes
 
 
@@ -364,9 +366,9 @@ def _reason_any(
 ) -> str:
     """Return the answer about a whole stream in a sentence."""
     if matched is None and passed:
-        return "Single events pass; whether sets of them do is not looked at here."
+        return "Single events pass; sets of them are not checked here."
     if matched:
-        return "There are matches; this is how they come about, and what just fails to be one."
+        return "There are matches; this shows how they arise, and what almost matches."
     word = "There is no match" if matched is False else "No match was found"
     if misses:
         least = len(misses[0].violated)

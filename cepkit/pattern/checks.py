@@ -210,7 +210,7 @@ def _check_what_follows(structure: Structure, *, follows: bool) -> bool:
                 raise PatternError(
                     f"no event is always before {word} '{variable}'",
                     expected=f"an event before it, as in SEQ(A a, {structure_text(structure)})",
-                    hint=f'a type that is called {word} stands in double quotes: "{word}" a',
+                    hint=f'a type that is called {word} goes in double quotes: "{word}" a',
                     span=structure.span,
                 )
             return True
@@ -240,7 +240,7 @@ def _check_names(structure: Structure) -> None:
         if again:
             raise PatternError(
                 f"two choices at an OR have the same variables: {', '.join(sorted(names))}",
-                expected="names that tell the choices apart",
+                expected="different names for the choices",
                 hint="AND(A a, B b) says any order",
                 span=again[0].span,
             )
@@ -368,7 +368,7 @@ def _check_after_match(query: Query) -> None:
 def _check_returned(query: Query) -> None:
     if query.returned and (query.aggregates or query.group_by):
         raise PatternError(
-            "RETURN beside AGG: one says what the rows of matches have, the other asks for none",
+            "RETURN together with AGG: RETURN defines columns of matches, AGG asks for no matches",
             expected="one of them",
             span=query.returned[0].span,
         )

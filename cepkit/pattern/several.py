@@ -70,11 +70,11 @@ _NUMBERED = re.compile(r"pattern \d+")
 _ELSEWHERE = {
     "tree": (
         "subtrees of aggregates: a counter goes along a sequence, there is nothing to join",
-        "share='chop-connect' counts once what sequences have in common behind their beginning",
+        "share='chop-connect' also counts common parts after the beginning once",
     ),
     "chop-connect": (
         "connected counters of matches, which have to be found one by one",
-        "share='tree' finds once what patterns have in common behind their beginning",
+        "share='tree' also finds common parts after the beginning once",
     ),
 }
 """What can be shared by aggregates or by matches alone: why not by the others, and what instead."""

@@ -118,8 +118,8 @@ def _cells(validity: Validity) -> list[tuple[str, ...]]:
 def _title(validity: Validity) -> str:
     plan = f"plan {validity.plan} ({validity.planner})"
     if not validity.rows:
-        return f"{plan} is right whatever the statistics: the planner compares nothing"
-    return f"{plan} {'is right' if validity.holds else 'would be planned anew'}"
+        return f"{plan} is right under any statistics: the planner compares nothing"
+    return f"{plan} {'is right' if validity.holds else 'would be planned again'}"
 
 
 @text_of.register

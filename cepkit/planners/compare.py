@@ -204,7 +204,7 @@ class PlanComparison(Printed):
         best = f"{_BEST} the cheapest"
         by_tree = "x best: by the cost as a tree; an order is a tree that leans left"
         refused = (f"{planner}: {reason}" for planner, reason in self.refused)
-        latency = "latency: what is looked at after the last event of a match"
+        latency = "latency: the work left after the last event of a match"
         of_trees = (by_tree,) if self.has_trees else ()
         return (labels, best, *of_trees, latency, *refused, *self.notes)
 

@@ -417,7 +417,7 @@ def plan_sharing(
         of = {q: positions_of(sequences[q]) for q in members}
         for related in [members] if explicit is not None else _related(of):
             if len(related) == 1 and explicit is None:
-                reasons[related[0]] = "it has nothing in common with the others"
+                reasons[related[0]] = "it shares nothing with the others"
                 continue
             if share == "none":
                 reasons.update(dict.fromkeys(related, "as asked"))

@@ -80,7 +80,7 @@ class ExpressionBuilder(Transformer[Token, Any]):
     def _whole(self, token: Token) -> int:
         if not token.isdigit() or len(token) > 18:
             raise PatternError(
-                f"{token} is no number of rows",
+                f"{token} is not a number of rows",
                 expected="a whole number",
                 span=self._token_span(token),
             )
@@ -113,7 +113,9 @@ class ExpressionBuilder(Transformer[Token, Any]):
     def like(self, meta: Any, parts: list[Any]) -> Call:
         value, wanted = (part for part in parts if not isinstance(part, Token))
         if not (isinstance(wanted, Constant) and isinstance(wanted.value, str)):
-            raise PatternError("LIKE with what is no constant", expected="a text", span=wanted.span)
+            raise PatternError(
+                "LIKE with something other than a constant", expected="a text", span=wanted.span
+            )
         return self._unless(parts, Call("like", (value, wanted), span=self._span(meta)))
 
     def is_value(self, meta: Any, parts: list[Any]) -> Call:
@@ -174,7 +176,7 @@ class ExpressionBuilder(Transformer[Token, Any]):
             duration = timedelta(**{unit.lower().rstrip("s") + "s": float(text)})
         except (ValueError, OverflowError):
             raise PatternError(
-                f"{number} is no number of {unit.upper()}S", span=self._token_span(number)
+                f"{number} is not a number of {unit.upper()}S", span=self._token_span(number)
             ) from None
         return Constant(-duration if signs else duration, self._span(meta))
 

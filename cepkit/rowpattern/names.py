@@ -122,14 +122,14 @@ class Binder:
                 known = _known(expression, self.place)
                 return replace(expression, name=known, arguments=tuple(map(self.of, arguments)))
             case AllRows(span=span):
-                raise PatternError("'*' stands in COUNT alone", span=span)
+                raise PatternError("'*' may only be in COUNT", span=span)
             case Here() | Label() | RowValue() | Fold() | MatchNumber():
                 return expression
 
     def _read(self, call: Call) -> Expression:
         if call.scope == "final" and self.place == "DEFINE":
             raise PatternError(
-                "FINAL in DEFINE", hint="a condition knows the match so far alone", span=call.span
+                "FINAL in DEFINE", hint="a condition knows only the match so far", span=call.span
             )
         match call.name:
             case "match_number":
@@ -264,7 +264,7 @@ class Binder:
             case Cast(inner, kind, span):
                 return Cast(self.here(inner), _cast_type(kind, span), span)
             case AllRows(span=span):
-                raise PatternError("'*' stands in COUNT alone", span=span)
+                raise PatternError("'*' may only be in COUNT", span=span)
             case _:
                 return value
 
@@ -288,7 +288,7 @@ def _label(value: Expression) -> tuple[str | None] | None:
         case (Column(None, name),):
             return (name.upper(),)
         case _:
-            raise PatternError("CLASSIFIER of what is no variable", span=value.span)
+            raise PatternError("CLASSIFIER of something other than a variable", span=value.span)
 
 
 def _known(call: Call, place: Place) -> str:

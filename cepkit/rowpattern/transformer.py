@@ -190,7 +190,7 @@ class QueryBuilder(ExpressionBuilder):
         if most is not None and most < max(1, least):
             raise PatternError(
                 f"a part is repeated {least} to {most} times",
-                expected="a range from the lesser to the greater, and at least once",
+                expected="a range from the smaller to the larger number, at least 1",
                 span=span,
             )
         return Repetition(part, least, most, greedy, span)

@@ -160,7 +160,7 @@ def _rows(pattern: RowPattern) -> Iterator[str]:
             for _ in range(least):
                 yield from _rows(part)
         case Repetition():
-            raise _refused("a part that is repeated as often as there are rows", pattern.span)
+            raise _refused("a part that repeats without a limit", pattern.span)
         case Alternation():
             raise _refused("'|', of which SQL prefers the left part,", pattern.span)
         case Permutation():

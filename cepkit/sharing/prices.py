@@ -52,7 +52,7 @@ class Prices:
         if ready.waiting is not None or ready.alive is None:
             raise PlanError(
                 f"plans of several patterns cannot be shared by the cost '{cost.name}'",
-                expected="a cost of work alone: partial-matches or work",
+                expected="a cost model of work only: partial-matches or work",
             )
         self._works = ready.pairs is not None
         self._shift = math.log(window_seconds(branch, sharer.statistics)) if self._works else 0.0

@@ -42,7 +42,7 @@ class SparkRowMatches(ResultFrame, Translatable):
         if source.isStreaming:
             raise UnsupportedError(
                 "MATCH_RECOGNIZE over a streaming DataFrame",
-                hint="run it over what is there: spark.read in place of spark.readStream",
+                hint="run it over the files that are there: spark.read instead of spark.readStream",
             )
         columns = arrow_columns(source, source.columns, source.columns)
         self.query = query

@@ -213,7 +213,7 @@ def _known(value: _T | None, what: str) -> _T:
     if value is None:
         raise StatisticsError(
             f"the statistics do not say {what}",
-            expected="statistics of a pattern that has it, whatever the names of its variables",
+            expected="statistics of a pattern that has it, under any variable names",
             hint="cepkit.profile(stream, [pattern, another]) measures several patterns together",
         )
     return value

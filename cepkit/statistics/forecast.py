@@ -66,7 +66,7 @@ class Forecast:
         """Return the forecast as lines of text, the warning last."""
         matches = f"expected matches: {_text(self.matches)}"
         if self.low < self.high:
-            matches += f" ({_text(self.low)} to {_text(self.high)} by the sample alone)"
+            matches += f" ({_text(self.low)} to {_text(self.high)} from the sample only)"
         lines = [f"{matches}, {SAMPLED if self.sampled else CAVEAT}"]
         if self.warning:
             lines.append(f"warning: {self.warning}")

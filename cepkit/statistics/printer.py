@@ -18,7 +18,7 @@ _EQUALITIES = ("equal keys of", "share in the window", "95 % interval", "share b
 _TIMES = ("events/s over time", "smallest", "mean", "largest", "drift", "bursts")
 _OF_TIMES = (
     "drift: the last quarter of the stream against the first; "
-    "bursts: 1 where events come at random, more where they come together"
+    "bursts: 1 if events come at random, more if they come in bursts"
 )
 _KEYS = ("key", "different", "of events", "largest share", "times the mean", "most frequent")
 

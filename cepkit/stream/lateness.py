@@ -51,10 +51,10 @@ def check_lateness(
         return None
     if lateness is None:
         raise StreamError(
-            "a streaming DataFrame, and no lateness: a match can be told only when no earlier"
+            "a streaming DataFrame, and no lateness: a match can be emitted only when no earlier"
             " event can come any more",
             expected="lateness=, by how much an event may be earlier than one that came before it",
-            hint="events(..., lateness='10 seconds'): matches are told so much later, and what"
+            hint="events(..., lateness='10 seconds'): matches are emitted that much later, and what"
             " comes later still is left out and counted",
         )
     ahead = None if max_ahead is None else as_microseconds("max_ahead", max_ahead)

@@ -21,7 +21,7 @@ def check_session(frame: Any) -> None:
         raise SessionError(
             "the Spark session of this DataFrame has been stopped",
             hint="cepkit.get_session() starts another: read the data in it, and make the stream "
-            "anew with cepkit.events",
+            "again with cepkit.events",
         )
 
 

@@ -120,7 +120,7 @@ def _checker(shape: Any) -> _Check:
         return _list(_checker(arguments[0]))
     if origin is tuple:
         return _row(tuple(map(_checker, arguments)))
-    assert origin is dict, f"{shape} is no shape"
+    assert origin is dict, f"{shape} is not a shape"
     return _table(_checker(arguments[1]))
 
 

@@ -246,7 +246,7 @@ def check_all_there(stream: Stream) -> None:
     if stream.lateness is not None:
         raise UnsupportedError(
             "this needs all events of a stream, and a streaming DataFrame has no end",
-            hint="ask it of what the stream is read from: spark.read in place of spark.readStream",
+            hint="use the source of the stream: spark.read instead of spark.readStream",
         )
 
 

@@ -17,8 +17,8 @@ Reason: TypeAlias = Literal[
 
 REASONS: dict[Reason, str] = {
     "expired": "the window closed before it was complete",
-    "absence": "an event came that must not be there",
-    "exhausted": "what it waits for could only have come before now",
+    "absence": "a forbidden event came",
+    "exhausted": "the event it waits for can no longer come",
     "unfinished": "its set can neither end nor grow",
     "matched": "it became a match",
     "duplicate": "another branch of the OR found the same match",

@@ -70,7 +70,7 @@ def test_events_are_counted_in_the_order_of_their_times(live):
     live.put(table, 2_000)
     stream, text = live.events(lateness="3 seconds"), COUNTED["partition-contiguity"]
     matches = ck.detect(stream, text, buckets=3)
-    assert "kept: the last 1 event of each partition, of all types, in 3 buckets" in repr(matches)
+    assert "state: the last 1 event of each partition, of all types, in 3 buckets" in repr(matches)
     live.run(matches)
     ordered = table.sort_by("ts")
     expected = in_batch(ordered, text, sealed(table, 3))

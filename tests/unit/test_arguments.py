@@ -79,7 +79,7 @@ def test_numbers_of_numpy_arrive_as_those_of_python():
 
 @pytest.mark.parametrize(
     ("value", "hint"),
-    [("3", "whole=3, without quotes"), ("three", "help(verb) tells of each argument")],
+    [("3", "whole=3, without quotes"), ("three", "help(verb) describes each argument")],
 )
 def test_the_hint_says_what_to_write(value, hint):
     with pytest.raises(ArgumentError) as caught:

@@ -167,7 +167,7 @@ def test_a_socket_is_no_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # names of sockets are short
     with socket.socket(socket.AF_UNIX) as server:
         server.bind("x.json")
-        with pytest.raises(FileError, match=r"'x.json' is a pipe or a device, and no file"):
+        with pytest.raises(FileError, match=r"'x.json' is a pipe or a device, not a file"):
             write_text("x.json", "{}", JSON, overwrite=True)
 
 
@@ -176,7 +176,7 @@ def test_a_device_is_no_file(tmp_path):
         os.mknod(tmp_path / "x.json", stat.S_IFCHR | 0o666, os.makedev(1, 3))
     except (OSError, AttributeError) as error:
         pytest.skip(f"devices cannot be made here: {error}")
-    with pytest.raises(FileError, match="is a pipe or a device, and no file"):
+    with pytest.raises(FileError, match="is a pipe or a device, not a file"):
         write_text(tmp_path / "x.json", "{}", JSON, overwrite=True)
 
 

@@ -76,5 +76,5 @@ def test_a_tree_leads_from_its_leaves_to_its_root():
 
 
 def test_what_is_no_graph_says_so():
-    with pytest.raises(TypeError, match="int is no graph"):
+    with pytest.raises(TypeError, match="int is not a graph"):
         graph_of(3)

@@ -11,10 +11,16 @@ __all__ = ["DECISIONS", "Decision", "Invariants", "Static", "Threshold", "Uncond
 
 DECISIONS: Shelf[Decision] = Shelf(
     "decision function",
-    (Static(), "never plans anew; O(1)"),
-    (Unconditional(), "plans anew at every check; O(1) and the planner"),
-    (Threshold(), "plans anew when a rate or selectivity is off by more than half; O(statistics)"),
-    (Invariants(), "plans anew when what decided the plan no longer holds; O(blocks of the plan)"),
+    (Static(), "never plans again; O(1)"),
+    (Unconditional(), "plans again at every check; O(1) and the planner"),
+    (
+        Threshold(),
+        "plans again when a rate or selectivity has changed by more than half; O(statistics)",
+    ),
+    (
+        Invariants(),
+        "plans again when a comparison behind the plan no longer holds; O(blocks of the plan)",
+    ),
     method="fires",
     beside=", or one with settings, as cepkit.adaptation.Invariants(K=2, d=0.2)",
 )

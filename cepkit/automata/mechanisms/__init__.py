@@ -11,15 +11,15 @@ __all__ = ["MECHANISMS", "ChainNFA", "EagerNFA", "EvaluationTree", "Mechanism", 
 
 MECHANISMS: Shelf[Mechanism] = Shelf(
     "mechanism",
-    (EagerNFA(), "events are taken in the order in which they come; nothing is stored"),
+    (EagerNFA(), "takes events in the order in which they come; stores nothing"),
     (
         ChainNFA(),
-        "lazy: variables are taken in the plan's order; of several patterns the multi-pattern NFA",
+        "lazy: takes variables in the plan's order; for several patterns the multi-pattern NFA",
     ),
-    (TreeNFA(), "lazy, without a plan: each instance takes what is rarest in its buffers"),
+    (TreeNFA(), "lazy, without a plan: each instance takes the rarest event in its buffers"),
     (
         EvaluationTree(),
-        "partial matches meet at the nodes of the plan's tree; of several patterns the multitree",
+        "joins partial matches at the nodes of the plan's tree; for several patterns the multitree",
     ),
     method="prepare",
     beside=", or cepkit.automata.mechanisms.TreeNFA(statistics)",

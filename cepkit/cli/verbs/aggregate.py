@@ -25,8 +25,8 @@ _SHOWN = 10
 def options(command: argparse.ArgumentParser) -> None:
     """Add what the command line takes."""
     command.description = (
-        "Give the aggregates that AGG asks for, of a pattern or of several in one pass. Without "
-        "--out, the first rows and their number are printed."
+        "Compute the aggregates that AGG asks for, for a pattern or for several in one pass. "
+        "Without --out, print the first rows and their number."
     )
     pattern_options(command, several=True)
     stream_options(command)
@@ -35,20 +35,21 @@ def options(command: argparse.ArgumentParser) -> None:
         "--emit",
         choices=EMITS,
         default="trigger",
-        help="rows at each event that can end a match, about the matches live then (the default);"
-        " also when matches expire; about those that the event completes; or one of all",
+        help="trigger: a row at each event that can end a match, over the live matches (the"
+        " default); changes: also when matches expire; new: over the matches that the event"
+        " completes; total: one row over all matches",
     )
     group.add_argument(
         "--method",
         choices=METHODS,
         default="auto",
-        help="%(default)s if absent; all give the same rows",
+        help="default: %(default)s; all give the same rows",
     )
     output = command.add_argument_group("output")
     out_option(
         output,
-        "a .parquet or .csv file; with --spark a folder of such files; of several patterns with "
-        "the column `pattern`",
+        "a .parquet or .csv file; with --spark a folder of such files; for several patterns "
+        "with a column `pattern`",
     )
     json_option(output, "the number of rows, the first of them, and the method")
 

@@ -20,8 +20,8 @@ from cepkit.tables import count_text
 def options(command: argparse.ArgumentParser) -> None:
     """Add what the command line takes."""
     command.description = (
-        "Read patterns and say of each whether it is right, without running it. With --events, "
-        "--time and --type also whether the columns and types that it names are there."
+        "Check patterns without running them. With --events, "
+        "--time and --type also check that the columns and types they name exist."
     )
     pattern_options(command, several=True)
     stream_options(command, required=False)

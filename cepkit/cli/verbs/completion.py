@@ -28,13 +28,13 @@ class Option:
 
 def options(command: argparse.ArgumentParser) -> None:
     """Add the options of `cepkit completion`."""
-    command.description = "Print what makes a shell complete the commands of cepkit."
+    command.description = "Print a script that lets a shell complete the commands of cepkit."
     command.epilog = (
         'bash: eval "$(cepkit completion bash)" in ~/.bashrc\n'
         'zsh:  eval "$(cepkit completion zsh)" in ~/.zshrc, after compinit\n'
         "fish: cepkit completion fish > ~/.config/fish/completions/cepkit.fish"
     )
-    command.add_argument("shell", choices=_SHELLS, help="which one")
+    command.add_argument("shell", choices=_SHELLS, help="the shell")
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -35,8 +35,8 @@ _SHOWN = 10
 def options(command: argparse.ArgumentParser) -> None:
     """Add what the command line takes."""
     command.description = (
-        "Find all matches of a pattern, or of several in one pass. Without --out, the first ones "
-        "and their number are printed, of several their numbers."
+        "Find all matches of a pattern, or of several in one pass. Without --out, print the first "
+        "ones and their number; for several patterns, their numbers."
     )
     command.epilog = f"functions of conditions:\n{opt.table_of(USAGE)}"
     opt.pattern_options(command, several=True)
@@ -46,14 +46,14 @@ def options(command: argparse.ArgumentParser) -> None:
         "--share",
         choices=SHARES,
         default="auto",
-        help="what several patterns may have in common; by what is cheapest if nothing is said",
+        help="what several patterns may share; default: what is cheapest",
     )
     command.set_defaults(refuse=command.error)
     output = command.add_argument_group("output")
     opt.out_option(
         output,
         "a .parquet file with a struct for each variable, or a flat .csv file; with --spark a "
-        "folder of such files under that name; of several patterns with the column `pattern`",
+        "folder of such files with that name; for several patterns with a column `pattern`",
     )
     output.add_argument(
         "--limit", type=opt.count, metavar="N", help="stop after N matches of a pattern"
@@ -62,17 +62,17 @@ def options(command: argparse.ArgumentParser) -> None:
         "--sets",
         choices=("every", "maximal"),
         default="every",
-        help="with KL: every set of events is a match, or for each choice of the others the"
-        " largest alone",
+        help="with KL: every set of events makes a match, or only the largest set for each choice"
+        " of the other events",
     )
     output.add_argument(
         "--explain",
         action="store_true",
-        help="print expected and actual work of each step, over the whole stream",
+        help="print the expected and the actual work of each step, over the whole stream",
     )
     opt.json_option(
         output,
-        "the number and the plan, of several patterns by name (and with --explain the steps)",
+        "the number and the plan, for several patterns by name (with --explain also the steps)",
     )
     streaming_options(command)
 

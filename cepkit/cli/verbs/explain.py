@@ -15,8 +15,8 @@ from cepkit.cli.terminal import run_with_progress, say
 def options(command: argparse.ArgumentParser) -> None:
     """Add what the command line takes."""
     command.description = (
-        "Run a pattern, or several in one pass, and print the candidates and survivors of each "
-        "step of the plan: expected and actual."
+        "Run a pattern, or several in one pass, and print the expected and the actual candidates "
+        "and survivors of each step of the plan."
     )
     opt.pattern_options(command, several=True)
     opt.stream_options(command)

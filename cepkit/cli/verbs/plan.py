@@ -22,8 +22,8 @@ _COST, _COST_OF_SEVERAL = "partial-matches", "work"
 def options(command: argparse.ArgumentParser) -> None:
     """Add what the command line takes."""
     command.description = (
-        "Compare plans by their expected cost; of several patterns, show plans that share what they"
-        " have in common. Needs a file of events to profile, or --statistics."
+        "Compare plans by their expected cost; for several patterns, show plans that share common"
+        " parts. Needs a file of events to profile, or --statistics."
     )
     command.epilog = (
         f"planners:\n{opt.table_of(PLANNERS.help)}\n\ncosts:\n{opt.table_of(COSTS.help)}"
@@ -32,13 +32,12 @@ def options(command: argparse.ArgumentParser) -> None:
     opt.stream_options(command, required=False)
     opt.statistics_option(command)
     command.add_argument(
-        "--planner", metavar="NAME", help="choose this planner's plan; else the best"
+        "--planner", metavar="NAME", help="choose this planner's plan; default: the best"
     )
     command.add_argument(
         "--cost",
         metavar="NAME",
-        help=f"what makes one plan better than another; {_COST} if absent, {_COST_OF_SEVERAL} of "
-        "several patterns",
+        help=f"the cost model; default: {_COST}, for several patterns {_COST_OF_SEVERAL}",
     )
     command.add_argument(
         "--run",
@@ -47,7 +46,7 @@ def options(command: argparse.ArgumentParser) -> None:
         type=opt.count,
         nargs="?",
         const=100_000,
-        help="run each plan over the first N events as well, 100000 if N is absent",
+        help="also run each plan over the first N events (100000 without N)",
     )
     opt.out_option(command, "a .parquet or .csv file with a row for each plan")
     opt.json_option(command, "the plans")

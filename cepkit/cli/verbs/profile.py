@@ -14,15 +14,15 @@ from cepkit.cli.terminal import say, working
 def options(command: argparse.ArgumentParser) -> None:
     """Add what the command line takes."""
     command.description = (
-        "Without a pattern, say what is in a stream: its types with rates and gaps, and its "
-        "columns. With one or several, measure arrival rates and selectivities; --json saves them, "
-        "and `plan` and `detect` read them again by --statistics."
+        "Without a pattern, describe a stream: its types with rates and gaps, and its "
+        "columns. With patterns, measure arrival rates and selectivities; --json saves them, "
+        "and `plan` and `detect` read them with --statistics."
     )
     pattern_options(command, several=True, required=False)
     stream_options(command)
     output = command.add_argument_group("output")
     out_option(output, "without a pattern: a .parquet or .csv file with a row for each type")
-    json_option(output, "the statistics, or what is in the stream")
+    json_option(output, "the statistics, or the description of the stream")
     command.set_defaults(refuse=command.error)
 
 

@@ -16,8 +16,8 @@ from cepkit.cli.terminal import say, working
 def options(command: argparse.ArgumentParser) -> None:
     """Add what the command line takes."""
     command.description = (
-        "Run mechanisms event by event. It finds what `detect` finds, far more slowly: it is for "
-        "seeing how. Several patterns run as one mechanism that shares what they have in common."
+        "Run mechanisms event by event. This finds the same matches as `detect`, far more slowly: "
+        "it shows how. Several patterns run as one mechanism that shares their common parts."
     )
     command.epilog = f"mechanisms:\n{table_of(MECHANISMS.help)}"
     pattern_options(command, several=True)
@@ -27,15 +27,17 @@ def options(command: argparse.ArgumentParser) -> None:
         "--mechanism",
         metavar="NAME",
         action="append",
-        help="chain-nfa if nothing is said; more than once, to compare",
+        help="default: chain-nfa; repeat it to compare mechanisms",
     )
     group.add_argument(
-        "--plan", metavar="ORDER", help='the order of the variables, as "c,b,a"; else rare first'
+        "--plan",
+        metavar="ORDER",
+        help='the order of the variables, as "c,b,a"; default: rare first',
     )
     command.set_defaults(refuse=command.error)
-    group.add_argument("--limit", type=count, metavar="N", help="the first N events alone")
+    group.add_argument("--limit", type=count, metavar="N", help="only the first N events")
     group.add_argument(
-        "--max-steps", type=count, default=2_000, metavar="N", help="steps to keep; 2000 if absent"
+        "--max-steps", type=count, default=2_000, metavar="N", help="steps to keep; default: 2000"
     )
     output = command.add_argument_group("output")
     output.add_argument(

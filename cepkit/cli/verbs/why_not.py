@@ -15,26 +15,32 @@ from cepkit.cli.terminal import run_with_progress, say
 def options(command: argparse.ArgumentParser) -> None:
     """Add what the command line takes."""
     command.description = (
-        "Say why a pattern finds nothing: how many partial matches reach each requirement and pass "
-        "it, and which combinations come nearest. Or why the events of --event are no match."
+        "Explain why a pattern finds nothing: how many partial matches reach each requirement and "
+        "pass it, and which combinations come closest. Or why the events of --event do not match."
     )
     opt.pattern_options(command)
     opt.stream_options(command)
-    group = command.add_argument_group("what is asked")
+    group = command.add_argument_group("the question")
     group.add_argument(
         "--event",
         metavar="VARIABLE=ROW",
         action="append",
         default=[],
         help="an event that should take part, by its row from 0 (or its value of --id); "
-        "more than once for several",
-    )
-    group.add_argument("--id", metavar="COLUMN", help="what --event names events by, not the row")
-    group.add_argument(
-        "--violations", type=opt.count, default=1, metavar="N", help="of near misses; 1 if absent"
+        "repeat it for several events",
     )
     group.add_argument(
-        "--limit", type=opt.count, default=10, metavar="N", help="near misses; 10 if absent"
+        "--id", metavar="COLUMN", help="the column whose values --event uses instead of rows"
+    )
+    group.add_argument(
+        "--violations",
+        type=opt.count,
+        default=1,
+        metavar="N",
+        help="requirements that a near miss may violate; default: 1",
+    )
+    group.add_argument(
+        "--limit", type=opt.count, default=10, metavar="N", help="the most near misses; default: 10"
     )
     group.add_argument("--plan", metavar="ORDER", help='the order of the steps, as "c,b,a"')
     output = command.add_argument_group("output")

@@ -239,7 +239,7 @@ class SeveralResults(ByName[Result]):
 
 _HEAD = ("query", "plan", "shares steps with", "matches")
 _SCAN_ALONE: dict[Strategy, str] = {
-    strategy: f"the scan alone: {strategy}"
+    strategy: f"only the scan: {strategy}"
     for strategy in Strategy
     if strategy is not Strategy.SKIP_TILL_ANY_MATCH
 }

@@ -20,7 +20,9 @@ _TITLE = 96
 _OF_EVENTS = ("type", "filter", "stretch")
 
 
-def draw_funnel(funnel: Funnel, title: str = "what each requirement lets through") -> go.Figure:
+def draw_funnel(
+    funnel: Funnel, title: str = "partial matches that pass each requirement"
+) -> go.Figure:
     """Return the funnel as bars; the figure is returned, not shown.
 
     The pale bar is what came, the full one what passed. The axis is logarithmic where numbers

@@ -25,7 +25,7 @@ from cepkit.tables import number
 
 Over: TypeAlias = Literal["plans", "seconds"]
 
-_OVER = {"plans": "plans looked at (of exact planners: sets of variables)", "seconds": "seconds"}
+_OVER = {"plans": "plans examined (exact planners: sets of variables)", "seconds": "seconds"}
 _PLOT = 300
 _TITLE = 68
 _AXIS = 52

@@ -67,7 +67,7 @@ def _picture(plan: SharedPlan, most: int, width: float, strokes: Strokes, first:
         for source in node.sources
     )
     shared = f"{len(plan.shared)} of {count_text(len(shown), 'node')} shared"
-    costs = f"cost {number(plan.cost)}, {number(plan.alone)} with each pattern by itself"
+    costs = f"cost {number(plan.cost)}, {number(plan.alone)} without sharing"
     notes = [f"{count_text(len(plan.names), 'pattern')} by {plan.search}: {shared}; {costs}"]
     if first:
         notes.append(_KEY)

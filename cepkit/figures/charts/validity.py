@@ -25,7 +25,7 @@ def draw_validity(validity: Validity) -> go.Figure:
     """
     title = f"while {shown(cut(validity.plan, _LONGEST))} is right"
     if not validity.rows:
-        return message(title, "whatever the statistics: its planner compares nothing")
+        return message(title, "under any statistics: its planner compares nothing")
     rows = validity.rows[:_MOST]
     left_out = len(validity.rows) - len(rows)
     more = f"; {left_out} more are farther off" if left_out else ""

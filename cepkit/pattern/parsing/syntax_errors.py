@@ -88,20 +88,20 @@ _FOREIGN = {
     "!": "write NOT, as in NOT(B b) or NOT a.price < 3",
     "~": "write NOT",
     "->": "one event after another is written SEQ(A a, B b)",
-    "^": "there is no power; write a product",
-    "**": "there is no power; write a product",
+    "^": "the language has no power operator; write a product",
+    "**": "the language has no power operator; write a product",
     ";": "a pattern ends without ';'",
-    "[": "lists and sets stand in round brackets: IN (1, 2)",
-    "]": "lists and sets stand in round brackets: IN (1, 2)",
-    ":": "a variable stands after its type: MSFT a",
+    "[": "lists and sets go in round brackets: IN (1, 2)",
+    "]": "lists and sets go in round brackets: IN (1, 2)",
+    ":": "a variable comes after its type: MSFT a",
     "ROW": "rows are events here: PAST LAST EVENT, TO NEXT",
     "LIKE": "there is no LIKE: write contains(a.name, 'part'), starts_with or ends_with",
     "ORDER": "matches have no order of their own; sort the result",
     "LIMIT": "a limit is an argument of detect, not a part of the pattern",
-    "HAVING": "all conditions stand in WHERE",
-    "SELECT": "the columns of the matches stand after RETURN, behind the pattern",
-    "MEASURES": "the columns of the matches stand after RETURN, behind the pattern",
-    "`": "names with unusual characters stand in double quotes",
+    "HAVING": "all conditions go in WHERE",
+    "SELECT": "the columns of the matches go after RETURN, after the pattern",
+    "MEASURES": "the columns of the matches go after RETURN, after the pattern",
+    "`": "names with unusual characters go in double quotes",
 }
 _TOKEN = re.compile(
     r"""(?:--|\#)[^\n\r]* | '(?:[^']|'')*+' | "(?:[^"]|"")*+" | \d[\d_]* | \w+ | [^\s\w]""",
@@ -224,7 +224,7 @@ class _Report:
             )
         if character.isascii() or character.isalnum():
             return None
-        hint = "a name with unusual characters stands in double quotes"
+        hint = "a name with unusual characters goes in double quotes"
         match unicodedata.category(character):
             case "Pd":
                 hint = "replace it by -"
@@ -254,7 +254,7 @@ class _Report:
         return PatternSyntaxError(
             f"{word[0]} alone is not a value",
             expected=expected,
-            hint=f"texts stand in single quotes: '{name}'" if word[0][0] == '"' else None,
+            hint=f"texts go in single quotes: '{name}'" if word[0][0] == '"' else None,
             span=Span(self.text, *word.span()),
         )
 
@@ -338,7 +338,7 @@ class _Report:
         elif self.word == "," and "AND" in self.accepts:
             yield "conditions are joined by AND, not by commas"
         elif self.word == "," and {"_WHERE", "$END"} <= self.accepts:
-            yield "several events stand in SEQ(...), AND(...) or OR(...)"
+            yield "several events go in SEQ(...), AND(...) or OR(...)"
         elif self.word == ")" and self.before and self.before[-1][0] == ",":
             yield "is there a ',' too many?"
 
@@ -358,22 +358,22 @@ class _Report:
         if self.accepts == {"_LPAR"} and last == "IN":
             if any(word[0].upper() == "WHERE" for word in self.before):
                 yield "values are listed in brackets: IN (1, 2)"
-            yield 'types are listed as a IN (A, B); as a name IN stands in double quotes: "IN"'
+            yield 'types are listed as a IN (A, B); as a name IN goes in double quotes: "IN"'
         if self.word == "-" and "NUMBER" in self.accepts:
             yield "a window cannot be negative"
         if "EXCLUSIVE" in self.accepts and self.word[:1].isdigit():
             yield "a duration is one number and one unit: write 90 minutes for 1 hour 30 minutes"
         if self.word == "." and "LESS" in self.accepts:
-            yield 'an attribute is one name; one with a dot in it stands in double quotes: a."x.y"'
+            yield 'an attribute is one name; one with a dot in it goes in double quotes: a."x.y"'
         elif self.word == "." and "_GROUP" in self.accepts:
             yield "an attribute that all events have is named without a variable"
         if "TYPE" in self.accepts and self.word[:1].isdigit():
-            yield f'a type that is no word stands in double quotes: "{self.word}" a'
+            yield f'a type that is not a word goes in double quotes: "{self.word}" a'
         name_tokens = self.accepts & {"TYPE", "VARIABLE", "COLUMN", "NAME"}
         if name_tokens and is_reserved(self.word) and f"_{self.word.upper()}" not in _CLAUSES[:3]:
             yield (
                 f"{self.word} is a word of the language; "
-                f'as a name it stands in double quotes: "{self.word}"'
+                f'as a name it goes in double quotes: "{self.word}"'
             )
 
 

@@ -32,13 +32,16 @@ __all__ = [
 
 SEARCHES: Shelf[SharingSearch] = Shelf(
     "search",
-    (TEXT_ORDER, "the order of the text, nothing shared: what engines without a planner do"),
+    (TEXT_ORDER, "the order of the text, nothing shared, like an engine without a planner"),
     (REORDERING, "each pattern's order of cheapest next steps, nothing shared (RE)"),
     (SHARING_ONLY, "the order of the text, equal nodes once (SH)"),
     (OWN_PLANS, "each pattern's best plan, equal nodes once"),
     (RedundancyRatio(), "substrings by what sharing them saves, no reordering (after SPASS)"),
-    (MergeDecompose(), "sub-patterns made of smaller ones, no reordering (after MOTTO)"),
-    (GreedyMerge(), "common sub-patterns, largest first, to all who have them, while that gains"),
+    (MergeDecompose(), "sub-patterns built from smaller ones, no reordering (after MOTTO)"),
+    (
+        GreedyMerge(),
+        "shares common sub-patterns, largest first, with all that have them, while that gains",
+    ),
     (Annealing(), "random neighbours, worse ones with falling probability; anytime, seeded"),
     (Tabu(), "the best of random neighbours that was not there lately; anytime, seeded"),
     (

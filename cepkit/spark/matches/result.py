@@ -132,7 +132,7 @@ class SparkMatches(ResultFrame):
         """
         if self.query.returned:
             raise UnsupportedError(
-                "a timeline of matches that have the columns of RETURN alone",
+                "a timeline of matches that have only the columns of RETURN",
                 hint="detect without RETURN",
             )
         with plain_errors(self):

@@ -139,8 +139,8 @@ def aggregate_several(
     check_live(stream)
     if share == "chop-connect":
         raise UnsupportedError(
-            "share='chop-connect' over a streaming DataFrame: what is cheapest depends on how often"
-            " events come",
+            "share='chop-connect' over a streaming DataFrame: the cheapest cut depends on the rates"
+            " of events",
             hint="share=aggregate(recorded, patterns, share='chop-connect').plan",
         )
     sequences, reasons = shareable([*queries.values()], functions, method)
@@ -194,7 +194,7 @@ def prepare_aggregation(
     if emit == "total":
         raise UnsupportedError(
             "emit='total' over a streaming DataFrame, which has no end",
-            hint="emit='new' gives what each trigger completes: sum it up behind",
+            hint="emit='new' gives what each trigger completes: sum it up afterwards",
         )
     prepared: dict[int, AggregateQuery] = {}
     for q, (name, query) in enumerate(queries.items()):

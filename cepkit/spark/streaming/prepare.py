@@ -201,7 +201,7 @@ def live_sending(
         raise UnsupportedError(
             "AFTER MATCH SKIP over a streaming DataFrame: which match is taken depends on all"
             " before it",
-            hint="leave it out, and choose among the matches that are told",
+            hint="leave it out, and choose among the matches afterwards",
         )
     attributes = {name for one in compiled for name in one.attributes}
     attributes.update(name for query in queries for name in query.computed_from)
@@ -228,8 +228,8 @@ def reach_of(programs: Sequence[Program]) -> Reach:
     if window is None:
         raise UnsupportedError(
             "a pattern without a window, over a streaming DataFrame: any event could be in a match"
-            " that is still to come, so all would have to be kept for ever",
-            hint="WITHIN 5 minutes, or whatever bounds a match",
+            " that is still to come, so all of them would have to be kept forever",
+            hint="WITHIN 5 minutes, or another bound on a match",
         )
     if clock == "time":
         length = min(max(window, 0), FAR)
@@ -238,14 +238,15 @@ def reach_of(programs: Sequence[Program]) -> Reach:
     if clock == "place" and "arrival" in clocks:
         raise UnsupportedError(
             "strict-contiguity with a window in events of a partition and NOT, over a streaming"
-            " DataFrame: the events between those of a partition would have to be kept for ever",
+            " DataFrame: the events between those of a partition would have to be kept forever",
             hint="WITHIN a duration, or STRATEGY partition-contiguity",
         )
     if looks_ahead(programs, "time"):
         what = "a set" if any(program.followed for program in programs) else "NOT"
         raise UnsupportedError(
             f"{what} that looks beyond the last event, counted in events, over a streaming"
-            " DataFrame: a match would be certain after so many more events, which may never come",
+            " DataFrame: a match would be certain only after as many further events, which may"
+            " never come",
             hint="WITHIN a duration, which passes in any case",
         )
     partition_by = programs[0].partition_by if clock == "place" else ()
@@ -261,8 +262,8 @@ def check_time_window(query: Query, programs: Sequence[Program]) -> int:
     reach = reach_of(programs)
     if reach.counted is not None:
         raise UnsupportedError(
-            f"aggregates, or timeouts, of {_counting(query)} over a streaming DataFrame: until when"
-            " a match or a part of it lives is no time",
+            f"aggregates, or timeouts, of {_counting(query)} over a streaming DataFrame: such a"
+            " match does not expire at a point in time",
             hint="WITHIN a duration, and STRATEGY skip-till-any-match",
         )
     return reach.window

@@ -66,13 +66,13 @@ class StreamFrame(DataFrame):
         after = duration_text(self._late)
         if ahead:
             after += f" and {duration_text(ahead)}"
-        reason = " (the second as what must not be there may come so much later)" if ahead else ""
+        reason = " (the second because a forbidden event may still come)" if ahead else ""
         return f"""{self._described()}
-  told {after} after their last event{reason}, and up to two triggers later in
+  emitted {after} after their last event{reason}, up to two triggers later in
     a bucket of few events
-  kept: {self._kept()}, in {self._buckets()}
-  looked at, each: once and, with a trigger of L, another {self._again()}
-  .writeStream starts it; .trigger(processingTime="{self.usual_trigger}") is usual"""
+  state: {self._kept()}, in {self._buckets()}
+  each event is examined once and, with a trigger interval L, another {self._again()}
+  start it with .writeStream, usually with .trigger(processingTime="{self.usual_trigger}")"""
 
     def _described(self) -> str:
         return f"{self.title} of a streaming DataFrame"

@@ -97,9 +97,9 @@ def timeout_queries(query: Query) -> dict[str, Query]:
     events = [item for item in bare if isinstance(item, nodes.Event)]
     if len(events) < len(items) or query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
         raise UnsupportedError(
-            "timeouts of such a pattern: which partial matches there are is defined for SEQ and AND"
-            " of single events (in a SEQ also FIRST) under skip-till-any-match alone",
-            hint="leave timeouts out, or ask for them of a simpler pattern beside",
+            "timeouts of such a pattern: they are defined only for SEQ and AND of single events"
+            " (in a SEQ also FIRST) under skip-till-any-match",
+            hint="leave timeouts out, or ask for them with a simpler pattern in a second query",
         )
     parts = c.conjuncts(query.where)
     queries = {}

@@ -155,7 +155,7 @@ def _by_column(
         if table is None or _mark(path) != mark:
             raise StreamError(
                 f"{shown(path)} has changed since its events were read",
-                hint="detect again, in a stream of what it is now",
+                hint="detect again, on a new stream of the file as it is now",
             )
         return table
 

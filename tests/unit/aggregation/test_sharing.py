@@ -145,7 +145,7 @@ def test_what_cannot_share_is_by_itself_and_the_plan_says_why() -> None:
     assert found.plan.reasons == {
         2: "KL takes sets of events",
         3: "no other query has its keys, groups and kind of window",
-        5: "it has nothing in common with the others",
+        5: "it shares nothing with the others",
     }
     for query, each in zip(queries, found, strict=True):
         assert each.to_arrow().equals(ck.aggregate(events, query).to_arrow())

@@ -151,7 +151,7 @@ def test_the_events_are_never_overwritten(refused):
 def test_the_output_does_not_become_events(refused):
     Path("events").mkdir()
     Path("events", "t.csv").write_text(HEADER, encoding="utf-8")
-    assert "among them" in refused("detect", "--events", "events", "--out", "events/m.csv")
+    assert "one of them" in refused("detect", "--events", "events", "--out", "events/m.csv")
 
 
 def test_a_folder_of_someone_elses_is_not_replaced(refused):

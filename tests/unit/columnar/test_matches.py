@@ -213,7 +213,7 @@ def test_the_events_are_not_overwritten_by_their_matches(tmp_path: Path) -> None
     for source in (path, folder):
         matches = ck.detect(ck.events(source, time="t", type="kind", unit="s"), TEXT)
         for target in (path, folder / "two.parquet") if source == folder else (path,):
-            with pytest.raises(FileError, match="is the file of the events, or lies among them"):
+            with pytest.raises(FileError, match="is the file of the events, or one of them"):
                 matches.write_parquet(target, overwrite=True)
         assert matches.write_parquet(tmp_path / "out.parquet", overwrite=True) == 1
     assert path.read_bytes() == before

@@ -98,8 +98,8 @@ def test_queries_of_any_kind_share_the_scan(stream):
     several = ck.detect(stream, patterns)
     alone = {name: ck.detect(stream, text).count() for name, text in patterns.items()}
     assert several.counts().to_dict() == alone
-    assert "the scan alone: skip-till-next-match" in str(several)
-    assert "the scan alone: strict-contiguity" in several._repr_html_()
+    assert "only the scan: skip-till-next-match" in str(several)
+    assert "only the scan: strict-contiguity" in several._repr_html_()
     assert alone == {
         "next": 1, "side by side": 1, "events": 2, "no window": 2, "none between": 1, "either": 4,
     }  # fmt: skip

@@ -158,7 +158,7 @@ def test_what_is_not_named_is_searched_nearest_first():
     rows = [(0, "A", 1.0), (10, "C", 9.0), (12, "B", 2.0), (30, "B", 2.0), (5, "B", 0.5)]
     text = "PATTERN SEQ(A a, B b, C c) WHERE a.price < b.price WITHIN 20 seconds"
     why = asked(text, rows, a=0, c=1)
-    assert why.reason == "No match: a and c are fine together, but no b goes with them."
+    assert why.reason == "No match: a and c are fine together, but no b fits them."
     assert missed(why) == [
         "b before c: c is 2 s before b, c must be after",
         "a.price < b.price: 1 < 0.5 fails by 0.5",
@@ -169,7 +169,7 @@ def test_what_is_not_named_is_searched_nearest_first():
 
 def test_what_is_wrong_with_the_named_is_told_whatever_completes_them():
     why = asked("PATTERN SEQ(A a, B b, C c) WITHIN 4 hours", a=0, c=3)
-    assert why.reason == "No match: a and c are no part of one, whatever b may be."
+    assert why.reason == "No match: a and c cannot be part of one, with any b."
     assert failing(why) == [("WITHIN 4 hours", "4 h 12 min, 12 min too long")]
 
 

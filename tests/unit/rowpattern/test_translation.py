@@ -34,7 +34,7 @@ AFTER MATCH SKIP PAST LAST EVENT"""
 @pytest.mark.parametrize(
     ("clauses", "named", "place"),
     [
-        ("ORDER BY t PATTERN (A B+)", "repeated as often as there are rows", "B+"),
+        ("ORDER BY t PATTERN (A B+)", "repeats without a limit", "B+"),
         ("ORDER BY t PATTERN (A | B)", "'|'", "A | B"),
         ("ORDER BY t PATTERN (PERMUTE(A, B))", "PERMUTE", "PERMUTE(A, B)"),
         ("ORDER BY t PATTERN (A {- B -})", "{- -}", "{- B -}"),

@@ -355,7 +355,7 @@ def test_errors_say_which_pattern_and_what_is_expected():
         ck.share_plans([TEXTS["p"]], STATISTICS, search="greedy")
     with pytest.raises(PlanError, match=r"share='prefixes'(.|\n)*did you mean 'prefix'"):
         ck.share_plans([TEXTS["p"]], STATISTICS, "prefixes")
-    with pytest.raises(PlanError, match="cost of work alone"):
+    with pytest.raises(PlanError, match="cost model of work only"):
         ck.share_plans([TEXTS["p"]], STATISTICS, cost=LATENCY)
     shared = ck.share_plans(TEXTS, STATISTICS)
     with pytest.raises(PatternError, match="there is a pattern 'p'"):

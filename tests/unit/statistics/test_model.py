@@ -299,7 +299,7 @@ def test_prints_tables():
         "missing values: x 12.5 %",
         "out of order: 3 events (0.0015 %), at most 2.5 s late, 99 % of them at most 2 s",
     ]
-    assert lines[6].startswith("expected matches: 1e+10 (9e+09 to 1.1e+10 by the sample alone)")
+    assert lines[6].startswith("expected matches: 1e+10 (9e+09 to 1.1e+10 from the sample only)")
     assert lines[7] == (
         "warning: 1e+10 matches, 2e+10 partial matches, 2e+07 partial matches alive in one "
         "window are expected; shorten WITHIN, add conditions, PARTITION BY a key, bound KL, as in "

@@ -190,7 +190,7 @@ def test_where_there_is_no_match_it_says_why():
     app = opened("PATTERN SEQ(A a, B b) WHERE a.price > 100 WITHIN 5 seconds")
     assert app.trial.count == 0
     html = unescape(app.html)
-    assert "what each requirement lets through" in html
+    assert "partial matches that pass each requirement" in html
     assert app.trial.why.reason in html
     assert "a.price > 100" in html
 

@@ -249,7 +249,7 @@ def _why(why: WhyNot) -> str:
     return (
         f"<p>{html_text(why.reason)}</p>"
         + table(
-            "what each requirement lets through; what lets nothing through stands out",
+            "partial matches that pass each requirement; the first that none passes is marked",
             ["step", "requirement", "before", "after", "removed by this alone"],
             rows,
             numbers=(2, 3, 4),
