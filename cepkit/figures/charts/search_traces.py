@@ -11,13 +11,13 @@ import plotly.graph_objects as go
 
 from cepkit.costs.contract import BranchCost
 from cepkit.errors import CepkitError
-from cepkit.figures.kit.key import LEFT, KeyRow, add_key, grouped, mark_of, name_axis, runs_of
+from cepkit.figures.kit.key import LEFT, KeyRow, add_key, mark_of, name_axis, runs_of
 from cepkit.figures.kit.labels import add_ends
 from cepkit.figures.kit.scales import Scale, log10
 from cepkit.figures.kit.style import figure
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.pattern.normal_form import normal_form
-from cepkit.plan.logarithms import log_text
+from cepkit.plan.logarithms import grouped, log_text
 from cepkit.plan.nodes import BranchPlan, TreePlan, as_tree
 from cepkit.planners.compare import PlanComparison
 from cepkit.planners.contract import Observed

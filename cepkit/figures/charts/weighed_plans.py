@@ -13,7 +13,6 @@ from cepkit.figures.kit.key import (
     NARROWEST,
     KeyRow,
     add_key,
-    grouped,
     mark_of,
     name_axis,
     runs_of,
@@ -22,7 +21,7 @@ from cepkit.figures.kit.labels import add_labels
 from cepkit.figures.kit.scales import Scale
 from cepkit.figures.kit.style import GREEN, SMALL, TEXT, figure
 from cepkit.figures.kit.texts import cut, shown
-from cepkit.plan.logarithms import log_text
+from cepkit.plan.logarithms import grouped, log_text
 from cepkit.plan.printer import one_line
 from cepkit.planners.tradeoff import Tradeoff, Weighed
 

@@ -6,9 +6,8 @@ its own, broken so that they fit the narrowest page (500 pixels).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import plotly.graph_objects as go
 
@@ -25,7 +24,6 @@ _BETWEEN = 5
 _WIDTH = 500 - 2 * 12 - 8
 _MOST_LINES = 3
 _MOST_HOVER = 400
-_SAME = 1e-9
 _SPACE = "\N{NO-BREAK SPACE}"
 
 # Yellow is left out, as a line of it is lost on a white page.
@@ -76,25 +74,6 @@ def mark_of(number: int) -> Mark:
 def _letter(number: int) -> str:
     above, last = divmod(number, 26)
     return (_letter(above - 1) if above else "") + chr(ord("A") + last)
-
-
-_T = TypeVar("_T")
-
-
-def grouped(things: Iterable[_T], logarithms: Callable[[_T], Sequence[float]]) -> list[list[_T]]:
-    """Return things in groups whose numbers, given as logarithms, are the same."""
-    groups: list[list[_T]] = []
-    for thing in things:
-        same = next((g for g in groups if _alike(logarithms(g[0]), logarithms(thing))), None)
-        if same is None:
-            groups.append([thing])
-        else:
-            same.append(thing)
-    return groups
-
-
-def _alike(one: Sequence[float], other: Sequence[float]) -> bool:
-    return all(a == b or abs(a - b) <= _SAME for a, b in zip(one, other, strict=True))
 
 
 def runs_of(numbers: Iterable[int]) -> list[list[int]]:
