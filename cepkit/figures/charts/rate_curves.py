@@ -54,7 +54,7 @@ def draw_what_if(what_if: WhatIf) -> go.Figure:
     chart.update_yaxes(**upwards.axis(), automargin=False)
     name_axis(chart, f"cost{as_trees}", above=32)
     rows = [_key(curve, i) for i, curve in enumerate(curves)]
-    rows.append(KeyRow("the cheapest at each rate", sign="━━", colour=_BROAD))
+    rows.append(KeyRow("the cheapest at each rate", colour=_BROAD, dash="solid", thick=8))
     if crossings:
         rows.append(KeyRow("here another becomes the cheapest; the rate stands above", sign="○"))
     add_key(chart, rows, axis=_AXIS)
@@ -153,4 +153,6 @@ _LABEL_SHARE = _LABEL_WIDTH / (500 - LEFT - 40)
 def _key(curve: RateCurve, number_: int) -> KeyRow:
     mark = mark_of(number_)
     plans = "  or  ".join(dict.fromkeys(curve.plans))
-    return KeyRow(f"{mark.letter}  {', '.join(curve.planners)}", plans, mark.line, mark.colour)
+    return KeyRow(
+        f"{mark.letter}  {', '.join(curve.planners)}", plans, colour=mark.colour, dash=mark.dash
+    )

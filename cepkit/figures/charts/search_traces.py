@@ -202,7 +202,7 @@ def _letters(numbers: Sequence[int]) -> str:
 def _key(trace: Trace, number_: int) -> KeyRow:
     mark = mark_of(number_)
     text = f"{_effort(trace)}, cost {_cost(trace)}"
-    return KeyRow(f"{mark.letter}  {trace.planner}", text, mark.line, mark.colour)
+    return KeyRow(f"{mark.letter}  {trace.planner}", text, colour=mark.colour, dash=mark.dash)
 
 
 def _effort(trace: Trace) -> str:

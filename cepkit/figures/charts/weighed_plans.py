@@ -191,7 +191,8 @@ def _key(spots: Sequence[Spot], lines: Sequence[Way]) -> list[KeyRow]:
     for i, way in enumerate(lines):
         mark = mark_of(i)
         visited = " → ".join(mark_of(at).letter for at in way.spots)
-        rows.append(KeyRow(way.planner, f"as alpha grows: {visited}", mark.line, mark.colour))
+        text = f"as alpha grows: {visited}"
+        rows.append(KeyRow(way.planner, text, colour=mark.colour, dash=mark.dash))
     for i, spot in enumerate(spots):
         plans = dict.fromkeys(plan for choice in spot.choices for plan in choice.plans)
         head = f"{mark_of(i).letter}  {', '.join(choice.planner for choice in spot.choices)}"
