@@ -29,6 +29,7 @@ _WORDS = {
     "_MATCH": ("MATCH",),
     "_SKIP": ("SKIP",),
     "_PAST": ("PAST",),
+    "_FROM": ("FROM",),
     "_TO": ("TO",),
     "_LAST": ("LAST",),
     "_EVENT": ("EVENT",),

@@ -70,7 +70,9 @@ _WORDS = {
     "_DOT": "'.'",
     "STAR": "'*'",
 }
-_SKIPPING = frozenset({"_MATCH", "_SKIP", "_PAST", "_TO", "_LAST", "_EVENT", "FIRST", "NEXT"})
+_SKIPPING = frozenset(
+    {"_MATCH", "_SKIP", "_PAST", "_FROM", "_TO", "_LAST", "_EVENT", "FIRST", "NEXT"}
+)
 _OPENING = {")": "(", "}": "{"}
 # Typographic quotes, left, right, low and reversed, single and double, and angled ones.
 _STRAIGHT = dict.fromkeys("\u2018\u2019\u201a\u201b", "'") | dict.fromkeys(
