@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
+from cepkit.diagnosis.requirements import text_of
 from cepkit.errors import PatternError
 from cepkit.pattern.bounds import bound_of
 from cepkit.pattern.builder import and_, event, kl, not_, seq, var
@@ -39,10 +40,8 @@ def times(stream, pattern):
 
 
 def test_the_clauses_stand_in_any_order_and_are_printed_as_they_came():
-    text = (
-        "PATTERN SEQ(A a, B b) WITHIN 2 s FROM a TO b WITHIN 1 min WITHIN 1 h EXCLUSIVE FROM a TO b"
-    )
-    query = parse(text)
+    text = "PATTERN SEQ(A a, B b) WITHIN 2 s FROM a TO b WITHIN 1 min"
+    query = parse(f"{text} WITHIN 1 h EXCLUSIVE FROM a TO b")
     assert query.window == TimeWindow(60_000_000)
     hour = TimeWindow(3_600_000_000, exclusive=True)
     assert query.bounds == (StepBound("a", "b", TWO), StepBound("a", "b", hour))
@@ -138,10 +137,11 @@ def test_plans_why_not_and_mechanisms_know_it():
     assert ck.simulate(stream, text).totals.counts.matches == count
     (reason,) = [
         requirement
-        for requirement in ck.why_not(stream, text, {"a": 0, "b": 1, "c": 7}).requirements
-        if not requirement.holds
+        for requirement in ck.why_not(stream, text, a=0, b=1, c=7).requirements
+        if requirement.holds is False
     ]
-    assert "WITHIN 2 seconds FROM b TO c" in str(reason)
+    assert text_of(reason.requirement) == "WITHIN 2 seconds FROM b TO c"
+    assert reason.detail == "6 s <= 2 s fails by 4 s"
 
 
 def test_a_partial_match_times_out_by_the_bounds_it_has():
