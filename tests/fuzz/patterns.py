@@ -38,6 +38,8 @@ _WORDS = {
     "_RPAR": (")",),
     "_LBRACE": ("{",),
     "_RBRACE": ("}",),
+    "_LBRACKET": ("[",),
+    "_RBRACKET": ("]",),
     "_COMMA": (",",),
     "_DOT": (".",),
     "PLUS": ("+",),

@@ -320,6 +320,24 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
     def reference(self, meta: Meta, children: Children) -> c.Attribute:
         return c.Attribute(children[0], children[1], self._span(meta))
 
+    def attribute_of_member(self, meta: Meta, children: Children) -> c.Expression:
+        name, function, attribute = children
+        return c.Aggregate(function, name, attribute, self._span(meta))
+
+    def numbered_member(self, meta: Meta, children: Children) -> str:
+        number = children[0]
+        if self._number(number) != 1:
+            raise PatternSyntaxError(
+                f"the member {number} of a set, of which the first and the last can be named",
+                expected="b[1].price or b[last].price",
+                hint="events that are to be named stand before the set: SEQ(B b1, B b2, KL(B b))",
+                span=self._span(number),
+            )
+        return "first"
+
+    def last_member(self, meta: Meta, children: Children) -> str:
+        return "last"
+
     def lone_name(self, meta: Meta, children: Children) -> _LoneName:
         name = _LoneName(children[0])
         name.span = self._span(meta)
