@@ -124,11 +124,12 @@ class Bar:
     Args:
         parts: How many there are.
         progress: Whether there is a bar at all.
+        whole: What all of them are, as "comparing plans".
     """
 
-    def __init__(self, parts: int, progress: Progress) -> None:
-        self._parts, self._done, self._part = parts, -1, ""
-        self._shown = showing("", progress)
+    def __init__(self, parts: int, progress: Progress, whole: str) -> None:
+        self._parts, self._done, self._part, self._whole = parts, -1, "", whole
+        self._shown = showing(whole, progress)
         self._work: Work | None = None
 
     def begin(self, part: str) -> None:
@@ -140,13 +141,16 @@ class Bar:
     def move(self, share: float) -> None:
         """Show which share of the part is done."""
         if self._work is not None:
-            self._work.tell(self._part, (self._done + share) / self._parts)
+            what = f"{self._whole}: {self._part}"
+            self._work.tell(what, (self._done + share) / self._parts)
 
     def __enter__(self) -> Bar:
         self._work = self._shown.__enter__()
         return self
 
     def __exit__(self, *error: Any) -> None:
+        if self._work is not None:
+            self._work.what = self._whole
         self._shown.__exit__(*error)
 
 

@@ -254,7 +254,7 @@ def compare_plans(
     branches = normal_form(query)
     rows: list[ComparedPlan] = []
     refused: list[tuple[str, LimitError]] = []
-    with Bar(len(names), progress) as bar:
+    with Bar(len(names), progress, "comparing plans") as bar:
         for planner in map(PLANNERS.pick, names):
             bar.begin(planner.name)
             try:

@@ -144,7 +144,7 @@ def weigh(
             "no planner or no alpha to compare", expected="at least one planner and one alpha"
         )
     plans = []
-    with Bar(len(planners) * len(alphas), progress) as bar:
+    with Bar(len(planners) * len(alphas), progress, "weighing plans") as bar:
         for planner in map(PLANNERS.pick, planners):
             for alpha in alphas:
                 bar.begin(f"{planner.name}, alpha {number(alpha)}")

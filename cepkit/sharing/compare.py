@@ -200,7 +200,7 @@ def compare_shared_plans(
     rows: list[ComparedSharing] = []
     refused: dict[str, LimitError] = {}
     tasks = [(mode, search) for mode in _MODES[share] for search in picked]
-    with Bar(len(tasks), progress) as bar:
+    with Bar(len(tasks), progress, "comparing searches") as bar:
         for mode, search in tasks:
             bar.begin(search.name)
             try:

@@ -116,11 +116,11 @@ def test_nobody_looks_at_a_file(capsys, quick):
 
 
 def test_parts_of_work():
-    with Bar(4, progress=False) as bar, showing("within") as work:
+    with showing("comparing", progress=False) as work, Bar(4, False, "plans") as bar:
         bar.begin("one")
         bar.begin("two")
         bar.move(0.5)
-        assert (work.what, work.share) == ("two", 0.375)
+        assert (work.what, work.share) == ("plans: two", 0.375)
 
 
 def test_things_are_counted_as_they_are_taken():
