@@ -1,9 +1,20 @@
-"""Progress bars, shown by one rule for Spark's jobs and for work in this process."""
+"""Progress bars, shown by one rule for Spark's jobs and for work in this process.
+
+A bar appears after two seconds where somebody looks, says what is being done, how far it is where
+that is known, and for how long. When the work ends a terminal shows nothing of it any more, and a
+notebook one line: what took how long.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import sys
-from typing import Any, Literal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from html import escape
+from time import perf_counter
+from typing import Any, Literal, Protocol, TypeVar
 
 Progress = Literal["auto"] | bool
 """True for a bar; False for none; "auto" for one where somebody looks, after two seconds."""
@@ -11,20 +22,100 @@ Progress = Literal["auto"] | bool
 SILENT_SECONDS = 2.0
 """What takes less shows nothing."""
 
+_LOOK_SECONDS = 0.25
+
 
 def is_watched() -> bool:
     """Return whether somebody looks: a terminal, or a notebook."""
-    # That ipykernel is imported says nothing: pyspark imports it wherever it is installed.
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    if getattr(shell, "kernel", None) is not None:
-        return True
-    return bool(getattr(sys.stderr, "isatty", lambda: False)())
+    return _kernel() or bool(getattr(sys.stderr, "isatty", lambda: False)())
 
 
 def is_shown(progress: Progress) -> bool:
     """Return whether a bar is wanted."""
     return progress is True or (progress == "auto" and is_watched())
+
+
+def _kernel() -> bool:
+    # That ipykernel is imported says nothing: pyspark imports it wherever it is installed.
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return getattr(shell, "kernel", None) is not None
+
+
+class Work:
+    """What is being done, and how far it is; a bar looks at it a few times a second.
+
+    Args:
+        what: Is being done, as "counting".
+        share: Of it that is done; what returns it; None where nobody knows.
+    """
+
+    def __init__(self, what: str, share: Callable[[], float | None] | None = None) -> None:
+        self.what = what
+        self.look = share
+        self.changed: Callable[[], None] = lambda: None
+
+    def tell(self, what: str, share: float | None) -> None:
+        """Say what goes on now, and how far it is."""
+        self.what, self.look = what, lambda: share
+        self.changed()
+
+    @property
+    def share(self) -> float | None:
+        """Which share is done, between 0 and 1."""
+        share = None if self.look is None else self.look()
+        return None if share is None else min(1.0, max(0.0, share))
+
+
+class _Here(threading.local):
+    work: Work | None = None
+
+
+_here = _Here()
+"""What this thread is being watched at; what is done within it has no bar of its own."""
+
+
+@contextlib.contextmanager
+def showing(
+    what: str, progress: Progress = "auto", share: Callable[[], float | None] | None = None
+) -> Iterator[Work]:
+    """Show that work goes on; within other work that is shown, or must not be, tell that.
+
+    Args:
+        what: Is being done, as "counting".
+        progress: Whether to show a bar.
+        share: Returns which share is done; it is called from another thread.
+    """
+    outer = _here.work
+    if outer is not None:
+        before = outer.what, outer.look
+        outer.what, outer.look = what, share
+        try:
+            yield outer
+        finally:
+            outer.what, outer.look = before
+        return
+    work = _here.work = Work(what, share)
+    bar = _Watch(work, 0.0 if progress is True else SILENT_SECONDS) if is_shown(progress) else None
+    try:
+        yield work
+    finally:
+        _here.work = None
+        if bar is not None:
+            bar.end()
+
+
+_T = TypeVar("_T")
+
+
+def counted(things: Sequence[_T]) -> Iterator[_T]:
+    """Yield things one after the other; the work that is shown tells how many there were."""
+    work, at, size = _here.work, 0, max(1, len(things))
+    if work is not None:
+        work.look = lambda: at / size
+    for thing in things:
+        yield thing
+        at += 1
 
 
 class Bar:
@@ -33,36 +124,129 @@ class Bar:
     Args:
         parts: How many there are.
         progress: Whether there is a bar at all.
+        whole: What all of them are, as "comparing plans".
     """
 
-    def __init__(self, parts: int, progress: Progress) -> None:
-        self._done = -1
-        self._bar: Any = None
-        if is_shown(progress):
-            from tqdm.auto import tqdm
-
-            self._bar = tqdm(
-                total=parts,
-                delay=SILENT_SECONDS if progress == "auto" else 0.0,
-                bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}",
-                leave=False,
-            )
+    def __init__(self, parts: int, progress: Progress, whole: str) -> None:
+        self._parts, self._done, self._part, self._whole = parts, -1, "", whole
+        self._shown = showing(whole, progress)
+        self._work: Work | None = None
 
     def begin(self, part: str) -> None:
         """Show that the next part begins."""
         self._done += 1
-        if self._bar is not None:
-            self._bar.set_description(part, refresh=not self._bar.delay)
-            self._bar.update(self._done - self._bar.n)
+        self._part = part
+        self.move(0.0)
 
     def move(self, share: float) -> None:
         """Show which share of the part is done."""
-        if self._bar is not None:
-            self._bar.update(self._done + share - self._bar.n)
+        if self._work is not None:
+            what = f"{self._whole}: {self._part}"
+            self._work.tell(what, (self._done + share) / self._parts)
 
     def __enter__(self) -> Bar:
+        self._work = self._shown.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
+    def __exit__(self, *error: Any) -> None:
+        if self._work is not None:
+            self._work.what = self._whole
+        self._shown.__exit__(*error)
+
+
+class _Watch:
+    """A thread that shows work until it ends.
+
+    Args:
+        silent: So many seconds.
+    """
+
+    def __init__(self, work: Work, silent: float) -> None:
+        self._work, self._begin, self._drawn = work, perf_counter(), False
+        self._place: _Place = _Notebook() if _kernel() else _Terminal()
+        self._over, self._lock = threading.Event(), threading.Lock()
+        if not silent:
+            work.changed = self._draw
+        # A notebook shows it below the cell that asked: this thread's context knows which.
+        run = contextvars.copy_context().run
+        self._thread = threading.Thread(target=run, args=(self._watch, silent), daemon=True)
+        self._thread.start()
+
+    def _watch(self, silent: float) -> None:
+        pause = silent or _LOOK_SECONDS
+        while not self._over.wait(pause):
+            pause = _LOOK_SECONDS
+            self._draw()
+
+    def _draw(self) -> None:
+        with self._lock:
+            self._drawn = True
+            self._place.draw(self._work.what, self._work.share, perf_counter() - self._begin)
+
+    def end(self) -> None:
+        """Let no more of it be seen than one line."""
+        self._over.set()
+        self._thread.join()
+        if self._drawn:
+            self._place.end(self._work.what, perf_counter() - self._begin)
+
+
+class _Place(Protocol):
+    """Where a bar is shown."""
+
+    def draw(self, what: str, share: float | None, seconds: float) -> None:
+        """Show how far something is."""
+
+    def end(self, what: str, seconds: float) -> None:
+        """Take the bar away."""
+
+
+def _clock(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:,.0f} s"
+
+
+class _Terminal:
+    """A line of a terminal, gone in the end."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+
+    def draw(self, what: str, share: float | None, seconds: float) -> None:
+        from tqdm import tqdm
+
+        if self._bar is None:
+            self._bar = tqdm(total=1.0, leave=False, bar_format="", file=sys.stderr)
+        known = "" if share is None else "{percentage:3.0f}%|{bar}| "
+        self._bar.bar_format = f"{{desc}}: {known}{_clock(seconds)}"
+        self._bar.n = share or 0.0
+        self._bar.set_description_str(what)
+
+    def end(self, what: str, seconds: float) -> None:
+        del what, seconds
+        self._bar.close()
+
+
+class _Notebook:
+    """An output of a notebook's cell, in the end one line of text."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+
+    def draw(self, what: str, share: float | None, seconds: float) -> None:
+        done = "" if share is None else f' value="{share:.3f}"'
+        far = "" if share is None else f"{share:.0%} "
+        bar = f'<progress max="1"{done} aria-label="{escape(what)}"></progress>'
+        text = f"{escape(what)} {bar} {far}{_clock(seconds)}"
+        plain = f"{what} ... {far}{_clock(seconds)}"
+        self._show({"text/plain": plain, "text/html": f'<div class="mathjax_ignore">{text}</div>'})
+
+    def end(self, what: str, seconds: float) -> None:
+        self._show({"text/plain": f"{what}: {_clock(seconds)}"})
+
+    def _show(self, bundle: dict[str, str]) -> None:
+        from IPython.display import display
+
+        if self._handle is None:
+            self._handle = display(bundle, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+        else:
+            self._handle.update(bundle, raw=True)

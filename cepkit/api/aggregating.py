@@ -21,6 +21,7 @@ from cepkit.pattern.query import Query
 from cepkit.pattern.several import check_share, queries_of
 from cepkit.plan.nodes import Plan
 from cepkit.planners import choose as choosing
+from cepkit.progress import Progress, showing
 from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def aggregate(
     emit: Emit = "trigger",
     share: Shared = "auto",
     slice_seconds: float | None = None,
+    progress: Progress = "auto",
 ) -> SeveralAggregates | SeveralSparkAggregates | StreamSeveralAggregates: ...
 
 
@@ -54,6 +56,7 @@ def aggregate(
     emit: Emit = "trigger",
     functions: Mapping[str, Function] | None = None,
     slice_seconds: float | None = None,
+    progress: Progress = "auto",
 ) -> Aggregates | SparkAggregates | StreamAggregates: ...
 
 
@@ -67,6 +70,7 @@ def aggregate(
     functions: Mapping[str, Function] | None = None,
     share: Shared = "auto",
     slice_seconds: float | None = None,
+    progress: Progress = "auto",
 ) -> (
     Aggregates
     | SeveralAggregates
@@ -114,6 +118,7 @@ def aggregate(
             None for one that is by itself. Sequences share, in all functions of the language; the
             rows are always the same.
         slice_seconds: On Spark, the length of a time slice; None chooses it.
+        progress: "auto" for a bar where it takes more than two seconds; True, or False.
 
     Returns:
         From Spark a Spark DataFrame in no particular order, otherwise a result with `to_pandas()`
@@ -137,9 +142,8 @@ def aggregate(
     """
     from cepkit.aggregation.rows.tables import check_names
     from cepkit.routes.aggregates import EMITS, METHODS, way_of
-    from cepkit.routes.aggregates import aggregate as aggregate_locally
-    from cepkit.routes.functions import attributes_of, functions_of
-    from cepkit.routes.several import SHARES, aggregate_several
+    from cepkit.routes.functions import functions_of
+    from cepkit.routes.several import SHARES
 
     check_name("method", method, METHODS)
     if slice_seconds is not None and not slice_seconds > 0:
@@ -160,9 +164,34 @@ def aggregate(
 
     several = are_several(pattern)
     by_name = queries_of(pattern, read) if several else {"": read(pattern)}
-    queries = [*by_name.values()]
     if stream.lateness is not None:
         return _on_stream(stream, by_name, by_query, several, method, emit, share, slice_seconds)
+    with showing("aggregating", progress):
+        found: Any = _aggregate_recorded(
+            stream, by_name, by_query, several, method, emit, share, slice_seconds
+        )
+    if stream.place == "spark":
+        found = found.with_progress(progress)  # its rows are computed when they are asked for
+    result: Aggregates | SeveralAggregates | SparkAggregates | SeveralSparkAggregates = found
+    return result
+
+
+def _aggregate_recorded(
+    stream: Stream,
+    by_name: Mapping[str, Query],
+    by_query: Sequence[Mapping[str, Function]],
+    several: bool,
+    method: str,
+    emit: Emit,
+    share: Shared,
+    slice_seconds: float | None,
+) -> Any:
+    """Return the aggregates of events that are all there; see `aggregate`."""
+    from cepkit.routes.aggregates import aggregate as aggregate_locally
+    from cepkit.routes.functions import attributes_of
+    from cepkit.routes.several import aggregate_several
+
+    queries = [*by_name.values()]
     if stream.place == "spark":
         from cepkit.spark.aggregates import aggregate as on_spark
 

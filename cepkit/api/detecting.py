@@ -21,6 +21,7 @@ from cepkit.pattern.query import Query
 from cepkit.pattern.several import check_share
 from cepkit.plan.checks import as_plan
 from cepkit.planners import choose as choosing
+from cepkit.progress import Progress, showing
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.stream import Stream
 
@@ -56,6 +57,7 @@ def detect(
     buckets: int | None = None,
     late: Literal["count", "collect"] = "count",
     timeouts: bool = False,
+    progress: Progress = "auto",
 ) -> SeveralMatches | SeveralSparkMatches | StreamSeveralMatches: ...
 
 
@@ -74,6 +76,7 @@ def detect(
     late: Literal["count", "collect"] = "count",
     timeouts: bool = False,
     route: Literal["auto", "driver", "workers"] = "auto",
+    progress: Progress = "auto",
 ) -> Matches | SparkMatches | StreamMatches: ...
 
 
@@ -93,6 +96,7 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
     late: Literal["count", "collect"] = "count",
     timeouts: bool = False,
     route: Literal["auto", "driver", "workers"] = "auto",
+    progress: Progress = "auto",
 ) -> (
     Matches
     | SeveralMatches
@@ -148,6 +152,8 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
             Spark; "auto" fetches up to 64 MB, or what the session says as
             `spark.cepkit.fetch.maxBytes`, and searches them here if that takes a few seconds. Of
             several queries "auto" alone.
+        progress: "auto" for a bar where planning, or what is asked of the result, takes more than
+            two seconds; True, or False.
 
     Returns:
         From Spark a Spark DataFrame with a struct column for each variable, otherwise `Matches`;
@@ -202,10 +208,12 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
                 hint="detect them one by one, or leave `adapt` out",
             )
         _check_recorded_options(buckets, late, timeouts)
-        return detect_several(
-            stream, patterns, plan, share, limit=limit, sets=sets,
-            slice_seconds=slice_seconds, slice_events=slice_events,
-        )  # fmt: skip
+        with showing("planning", progress):
+            found = detect_several(
+                stream, patterns, plan, share, limit=limit, sets=sets,
+                slice_seconds=slice_seconds, slice_events=slice_events,
+            )  # fmt: skip
+        return found.with_progress(progress)
     assert query is not None
     if stream.lateness is not None:
         _check_live_options(limit, slice_events)
@@ -224,6 +232,27 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
             plans=_live_plans(adapt, sets, query, chosen),
         )
     _check_recorded_options(buckets, late, timeouts)
+    with showing("planning", progress):
+        result = _detect_recorded(
+            stream, query, plan, limit=limit, sets=sets, slice_seconds=slice_seconds,
+            slice_events=slice_events, adapt=adapt, route=route,
+        )  # fmt: skip
+    return result.with_progress(progress)
+
+
+def _detect_recorded(
+    stream: Stream,
+    query: Query,
+    plan: Any,
+    *,
+    limit: int | None,
+    sets: Literal["every", "maximal"],
+    slice_seconds: float | None,
+    slice_events: int | None,
+    adapt: str | Decision | Adaptation,
+    route: Literal["auto", "driver", "workers"],
+) -> Matches | SparkMatches:
+    """Return the matches of a query in events that are all there; see `detect`."""
     sliced = slice_seconds is not None or slice_events is not None
     part = at_hand(stream, (query,), where="workers" if sliced and route == "auto" else route)
     columns = None

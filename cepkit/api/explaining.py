@@ -10,6 +10,7 @@ from cepkit.api.arguments import Pattern, checked
 from cepkit.arguments import typed
 from cepkit.errors import StreamError
 from cepkit.plan.checks import as_plan
+from cepkit.progress import Progress, showing
 from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def why_not(
     violations: int = 1,
     limit: int = 10,
     bindings: Mapping[str, Any] | None = None,
+    progress: Progress = "auto",
     **named: Any,
 ) -> WhyNot:
     """Say why events do not match - or, if none are named, why there is none.
@@ -51,6 +53,7 @@ def why_not(
         violations: How many requirements a near miss may violate, 1 to 3.
         limit: The most near misses, up to 1,000.
         bindings: Named events, for variables whose names cannot be keywords here.
+        progress: "auto" for a bar where it takes more than two seconds; True, or False.
         **named: For variables, also those under NOT, the event; for those under KL one or a list.
 
     Returns:
@@ -71,12 +74,15 @@ def why_not(
     if not 1 <= limit <= _MOST_MISSES:
         raise StreamError(f"limit={limit:,}", expected=f"1 to {_MOST_MISSES:,}")
     notes: tuple[str, ...] = ()
-    if stream.place == "spark":
-        from cepkit.spark.diagnosis import local_part
+    with showing("looking for reasons", progress):
+        if stream.place == "spark":
+            from cepkit.spark.diagnosis import local_part
 
-        stream, notes = local_part(stream, query, events_named, id)
-    order = as_plan(plan, query)
-    answer = ask(stream, query, events_named, plan=order, id=id, violations=violations, limit=limit)
+            stream, notes = local_part(stream, query, events_named, id)
+        order = as_plan(plan, query)
+        answer = ask(
+            stream, query, events_named, plan=order, id=id, violations=violations, limit=limit
+        )
     return replace(answer, notes=(*notes, *answer.notes))
 
 

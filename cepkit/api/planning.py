@@ -29,7 +29,7 @@ from cepkit.planners import choose as choosing
 from cepkit.planners import compare, contract, tradeoff
 from cepkit.planners import what_if as asking
 from cepkit.planners.tradeoff import ALPHAS
-from cepkit.progress import Progress
+from cepkit.progress import Progress, showing
 from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import Stream
 
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         PatternGraph,
         SharedPlan,
         SharingComparison,
+        SharingObserved,
         SharingObserver,
         SharingSearch,
     )
@@ -52,7 +53,9 @@ if TYPE_CHECKING:
 
 
 @overload
-def profile(stream: Stream, pattern: None = None, *, seed: int = 0) -> StreamSummary: ...
+def profile(
+    stream: Stream, pattern: None = None, *, seed: int = 0, progress: Progress = "auto"
+) -> StreamSummary: ...
 
 
 @overload
@@ -61,6 +64,7 @@ def profile(
     pattern: Pattern | list[Any] | tuple[Any, ...] | Mapping[str, Any],
     *,
     seed: int = 0,
+    progress: Progress = "auto",
 ) -> Statistics: ...
 
 
@@ -70,6 +74,7 @@ def profile(
     pattern: Pattern | list[Any] | tuple[Any, ...] | Mapping[str, Any] | None = None,
     *,
     seed: int = 0,
+    progress: Progress = "auto",
 ) -> Statistics | StreamSummary:
     """Measure what plans depend on: arrival rates and the selectivities of conditions.
 
@@ -86,6 +91,7 @@ def profile(
         pattern: The query, or its text; or several, as a list or as {"name": query}; None for a
             summary of the stream.
         seed: Of the sample; the same seed gives the same statistics.
+        progress: "auto" for a bar where it takes more than two seconds; True, or False.
 
     Returns:
         Rates in events per second, selectivities with their standard errors, shares of equal
@@ -106,12 +112,14 @@ def profile(
     from cepkit.stream.warnings import warn_of_absent, warn_of_dropped, warn_of_no_events
 
     if pattern is None:
-        return _summary(stream)
+        with showing("measuring", progress):
+            return _summary(stream)
     several = are_several(pattern)
     read = partial(checked, stream)
     queries = [*queries_of(pattern, read).values()] if several else [read(pattern)]
     check_range("seed", seed, 0)
-    statistics = measured_together(stream, queries, seed, details=True)
+    with showing("measuring", progress):
+        statistics = measured_together(stream, queries, seed, details=True)
     warn_of_dropped(statistics.dropped, *queries)
     if not statistics.events:
         warn_of_no_events(*queries)
@@ -145,6 +153,7 @@ def choose_plan(
     *,
     cost: str | CostModel = "partial-matches",
     observe: contract.Observer | None = None,
+    progress: Progress = "auto",
 ) -> Plan:
     """Return the plan that a planner makes.
 
@@ -156,7 +165,9 @@ def choose_plan(
             (candidates and partial matches: what the engine does), or a model with settings, as
             `cepkit.costs.Blend(alpha=0.5)` of partial matches and latency.
         observe: Called with where the search stands (`cepkit.planners.Observed`) when there is a
-            better plan, while an exact search goes on, and at the end.
+            better plan, while a search goes on, and at the end.
+        progress: "auto" for a bar where a search takes more than two seconds; True, or False.
+            Interrupted, a search that goes from plan to plan returns its best until then.
 
     Raises:
         PlanError: No planner, or no cost model, has that name.
@@ -165,7 +176,14 @@ def choose_plan(
     """
     query = as_query(pattern)
     known = statistics_given(statistics, query)
-    return choosing.choose_plan(query, known, planner, COSTS.pick(cost), observe)
+    with showing("planning", progress) as work:
+
+        def told(state: contract.Observed) -> None:
+            work.tell("planning", state.done)
+            if observe is not None:
+                observe(state)
+
+        return choosing.choose_plan(query, known, planner, COSTS.pick(cost), told)
 
 
 @typed
@@ -214,7 +232,8 @@ def compare_plans(
         return comparison
     from cepkit.columnar.results.measuring import run_plans
 
-    return run_plans(comparison, stream.head(events))
+    with showing("running plans", progress):
+        return run_plans(comparison, stream.head(events))
 
 
 @typed
@@ -226,6 +245,7 @@ def share_plans(
     search: str | SharingSearch = "greedy-merge",
     cost: str | CostModel = "work",
     observe: SharingObserver | None = None,
+    progress: Progress = "auto",
 ) -> SharedPlan:
     """Return a plan for each of several patterns, made to share what they have in common.
 
@@ -241,6 +261,8 @@ def share_plans(
         search: A name of `cepkit.sharing.SEARCHES`, or a search with settings of one's own.
         cost: "work" (candidates and partial matches for each second), or "partial-matches".
         observe: Called with where the search stands (`cepkit.sharing.SharingObserved`).
+        progress: "auto" for a bar where a search takes more than two seconds; True, or False.
+            Interrupted, it returns the best plans until then.
 
     Raises:
         PatternError: There is no pattern, or one that means nothing; the error says which.
@@ -251,7 +273,14 @@ def share_plans(
     from cepkit.sharing.choose import share_plans as shared
 
     queries = _several(patterns, statistics)
-    return shared(queries, statistics, share, search, COSTS.pick(cost), observe)
+    with showing("searching for shared plans", progress) as work:
+
+        def told(state: SharingObserved) -> None:
+            work.tell("searching for shared plans", state.done)
+            if observe is not None:
+                observe(state)
+
+        return shared(queries, statistics, share, search, COSTS.pick(cost), told)
 
 
 @typed
@@ -324,6 +353,7 @@ def weigh_plans(
     *,
     alphas: Sequence[float] = ALPHAS,
     matches: Matches | None = None,
+    progress: Progress = "auto",
 ) -> Tradeoff:
     """Return the best plans for each weight of latency against throughput.
 
@@ -334,6 +364,7 @@ def weigh_plans(
         alphas: What a unit of latency is worth in partial matches; 0 for nothing.
         matches: Of a local stream; they show which event comes last under AND. Without them
             that is what independent arrivals would make it.
+        progress: "auto" for a bar where it takes more than two seconds; True, or False.
     """
     query = as_query(pattern)
     output = NOTHING_KNOWN
@@ -347,7 +378,8 @@ def weigh_plans(
                 expected="what detect returns of a local stream",
             )
         output = output_profile(matches)
-    return tradeoff.weigh(query, statistics_given(statistics, query), planners, alphas, output)
+    known = statistics_given(statistics, query)
+    return tradeoff.weigh(query, known, planners, alphas, output, progress=progress)
 
 
 @typed

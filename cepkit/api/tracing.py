@@ -11,6 +11,7 @@ from cepkit.arguments import typed
 from cepkit.errors import LimitError, PlanError, UnsupportedError, telling
 from cepkit.pattern.several import called, queries_of
 from cepkit.planners import choose as choosing
+from cepkit.progress import Progress, showing
 from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def simulate(
     limit: int | None = None,
     max_steps: int = 2_000,
     adapt: None = None,
+    progress: Progress = "auto",
 ) -> MechanismTrace: ...
 
 
@@ -46,6 +48,7 @@ def simulate(
     limit: int | None = None,
     max_steps: int = 2_000,
     adapt: str | Decision | Adaptation,
+    progress: Progress = "auto",
 ) -> AdaptedTrace: ...
 
 
@@ -59,6 +62,7 @@ def simulate(
     limit: int | None = None,
     max_steps: int = 2_000,
     adapt: str | Decision | Adaptation | None = None,
+    progress: Progress = "auto",
 ) -> MechanismTrace | AdaptedTrace:
     """Run a published mechanism event by event, and keep what it did at each step.
 
@@ -86,6 +90,7 @@ def simulate(
             the same: the totals are those of all.
         adapt: A decision function by name or with settings, or an `Adaptation`
             (`cepkit.adaptation`): the plan follows the stream. None: one plan.
+        progress: "auto" for a bar where it takes more than two seconds; True, or False.
 
     Returns:
         A trace: `steps`, `counters` after each, `matches`, `totals`; with `adapt` an
@@ -103,10 +108,7 @@ def simulate(
     """
     from cepkit.automata.mechanisms import MECHANISMS
     from cepkit.automata.recording import MOST_STEPS
-    from cepkit.automata.simulation import follow, refuse_unsupported
-    from cepkit.automata.simulation import simulate as run
-    from cepkit.automata.subject import attributes_read
-    from cepkit.stream.warnings import warn_of_dropped
+    from cepkit.automata.simulation import refuse_unsupported
 
     chosen = MECHANISMS.pick(mechanism)
     several = isinstance(pattern, list | tuple | dict)
@@ -122,15 +124,27 @@ def simulate(
             f"max_steps={max_steps:,}",
             expected=f"1 to {MOST_STEPS:,}; the totals always count the whole stream",
         )
-    stream = _fetched(
-        stream,
-        limit,
-        "mechanisms run event by event in this process",
-        hint="limit=1000 takes the first thousand; detect runs on Spark",
-    )
-    if several:
-        return _run_several(chosen, stream, queries, plan, max_steps, adapt)
-    (query,) = queries.values()
+    with showing(f"simulating {chosen.name}", progress):
+        stream = _fetched(
+            stream,
+            limit,
+            "mechanisms run event by event in this process",
+            hint="limit=1000 takes the first thousand; detect runs on Spark",
+        )
+        if several:
+            return _run_several(chosen, stream, queries, plan, max_steps, adapt)
+        (query,) = queries.values()
+        return _run(chosen, stream, query, plan, max_steps, adapt)
+
+
+def _run(
+    chosen: Mechanism, stream: Stream, query: Query, plan: Any, max_steps: int, adapt: Any
+) -> MechanismTrace | AdaptedTrace:
+    from cepkit.automata.simulation import follow
+    from cepkit.automata.simulation import simulate as run_mechanism
+    from cepkit.automata.subject import attributes_read
+    from cepkit.stream.warnings import warn_of_dropped
+
     if chosen.follows == "nothing" and plan is not None:
         raise PlanError(f"the mechanism '{chosen.name}' does not follow a plan", expected="no plan")
     if adapt is not None:
@@ -150,8 +164,8 @@ def simulate(
         plan = choosing.choose_plan(query, measured(stream, query, seed=0), "by-frequency")
     columns = stream.columns(attributes_read(query))
     warn_of_dropped(columns.dropped, query)
-    own: Any = plan
-    return run(chosen, columns, query, follow(chosen, own, query), max_steps)
+    followed = follow(chosen, plan, query)
+    return run_mechanism(chosen, columns, query, followed, max_steps)
 
 
 def _run_several(

@@ -22,6 +22,7 @@ from cepkit.pattern.run_checks import refuse_runs
 from cepkit.plan.checks import PlanLike, as_plan
 from cepkit.plan.nodes import Plan, TreePlan
 from cepkit.plan.printer import one_line
+from cepkit.progress import counted
 from cepkit.stream.columns import EventColumns
 from cepkit.tracing import MechanismTrace
 
@@ -142,7 +143,7 @@ def simulate(
     """
     machine, events = machine_for(mechanism, columns, query, plan)
     recording = recording_of(machine, query, len(events), max_steps)
-    for event in events:
+    for event in counted(events):
         recording.keep(machine.feed(event))
     recording.keep(machine.finish())
     shown = one_line(plan) if mechanism.follows != "nothing" else ""
@@ -191,7 +192,7 @@ def simulate_several(
         _tell_users(chart, machine, subject)
     chart.number_states()
     recording = Recording(journal, chart, subject, members, len(columns), max_steps)
-    for events in zip(*streams, strict=True):
+    for events in counted([*zip(*streams, strict=True)]):
         fed = zip(machines, events, strict=True)
         recording.keep([done for machine, event in fed for done in machine.feed(event)])
     recording.keep([done for machine in machines for done in machine.finish()])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import permutations
 
 from cepkit.costs.contract import CostModel, query_cost
@@ -12,9 +13,9 @@ from cepkit.costs.work import PER_PARTIAL_MATCH, WORK, work_of_order
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import check_plan
-from cepkit.plan.nodes import OrderPlan, Plan, as_tree
+from cepkit.plan.nodes import BranchPlan, OrderPlan, Plan, as_tree
 from cepkit.planners import PLANNERS
-from cepkit.planners.contract import Observer, Planner
+from cepkit.planners.contract import Observer, Planner, SearchInterrupted
 from cepkit.planners.deciding import Decisions
 from cepkit.planners.iterative_improvement import MAX_VARIABLES
 from cepkit.statistics.measuring.slices import SIZE, estimate_by_slices
@@ -40,6 +41,8 @@ def choose_plan(
         PlanError: There is no planner of that name.
         StatisticsError: The statistics lack a variable of the query.
         LimitError: The planner is exact, and the query is too large for it.
+        KeyboardInterrupt: The user interrupted before there was a plan; later it is the best so
+            far, and its planner says so.
     """
     answer = answer_of(query, statistics, planner, cost, observe)
     return cost_plan(answer, query, statistics, cost)
@@ -55,9 +58,43 @@ def answer_of(
     """Return the plan that `choose_plan` returns, without its cost and expected numbers."""
     picked = PLANNERS.pick(planner)
     branches = normal_form(query)
-    plans = tuple(picked.plan(branch, statistics, cost, observe) for branch in branches)
+    plans, whole = searched(picked, branches, statistics, cost, lambda _: observe)
     decided = Decisions(branches, plans, picked, cost, statistics)
-    return Plan(plans, picked.name, statistics=statistics, decided=decided)
+    return Plan(plans, name_of(picked, whole=whole), statistics=statistics, decided=decided)
+
+
+def searched(
+    planner: Planner,
+    branches: tuple[Branch, ...],
+    statistics: Statistics,
+    cost: CostModel,
+    observer: Callable[[int], Observer | None],
+) -> tuple[tuple[BranchPlan, ...], bool]:
+    """Return the plans that a planner finds, and whether the user let it.
+
+    Who interrupts a search that has a plan gets this one, and greedy orders of further branches.
+
+    Args:
+        observer: Returns what is called with where the search for a branch stands, by its number.
+
+    Raises:
+        KeyboardInterrupt: The user interrupted, and there is no plan yet.
+    """
+    plans: list[BranchPlan] = []
+    whole = True
+    for number, branch in enumerate(branches):
+        try:
+            one = planner if whole else PLANNERS["greedy"]
+            plans.append(one.plan(branch, statistics, cost, observer(number)))
+        except SearchInterrupted as stop:
+            plans.append(stop.best)
+            whole = False
+    return tuple(plans), whole
+
+
+def name_of(planner: Planner, *, whole: bool) -> str:
+    """Return what a planner is called beside its plan, and that it was interrupted if it was."""
+    return planner.name if whole else f"{planner.name}, interrupted"
 
 
 _MOST_FOR_ORDERS, MOST_FOR_TREES = 18, 10

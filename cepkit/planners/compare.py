@@ -15,11 +15,11 @@ from cepkit.pattern.nodes import labels_of
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.logarithms import from_log, log_text
-from cepkit.plan.nodes import BranchPlan, Plan, TreePlan, as_tree
+from cepkit.plan.nodes import Plan, TreePlan, as_tree
 from cepkit.plan.printer import one_line
 from cepkit.planners import PLANNERS
-from cepkit.planners.choose import cost_plan
-from cepkit.planners.contract import Observed, Planner
+from cepkit.planners.choose import cost_plan, name_of, searched
+from cepkit.planners.contract import Observed, Observer, Planner
 from cepkit.planners.deciding import Decisions
 from cepkit.printing import Printed, html_output
 from cepkit.progress import Bar, Progress
@@ -254,11 +254,15 @@ def compare_plans(
     branches = normal_form(query)
     rows: list[ComparedPlan] = []
     refused: list[tuple[str, LimitError]] = []
-    with Bar(len(names), progress) as bar:
+    with Bar(len(names), progress, "comparing plans") as bar:
         for planner in map(PLANNERS.pick, names):
             bar.begin(planner.name)
             try:
-                rows.append(_compared(planner, query, branches, statistics, cost, bar))
+                row, whole = _compared(planner, query, branches, statistics, cost, bar)
+                rows.append(row)
+                if not whole:
+                    refused.append((planner.name, LimitError("interrupted: its best plan so far")))
+                    break
             except LimitError as reason:
                 refused.append((planner.name, reason))
             except KeyboardInterrupt:
@@ -285,33 +289,34 @@ def _compared(
     statistics: Statistics,
     cost: CostModel,
     bar: Bar,
-) -> ComparedPlan:
-    observed: list[tuple[Observed, ...]] = []
-    plans: list[BranchPlan] = []
+) -> tuple[ComparedPlan, bool]:
+    """Return the plan of a planner, and whether it was let finish."""
+    observed: list[list[Observed]] = [[] for _ in branches]
+
+    def observer(number: int) -> Observer:
+        def observe(state: Observed) -> None:
+            observed[number].append(state)
+            bar.move((number + (state.done or 0.0)) / len(branches))
+
+        return observe
+
     begin = perf_counter()
-    for branch in branches:
-        states: list[Observed] = []
-
-        def observe(state: Observed, states: list[Observed] = states) -> None:
-            states.append(state)
-            bar.move(state.done or 0.0)
-
-        plans.append(planner.plan(branch, statistics, cost, observe))
-        observed.append(tuple(states))
+    plans, whole = searched(planner, branches, statistics, cost, observer)
     seconds = perf_counter() - begin
     trees = [as_tree(plan) for plan in plans]
     costs = [cost.on(branch, statistics) for branch in branches]
     waiting = [LATENCY.on(branch, statistics) for branch in branches]
-    decided = Decisions(branches, tuple(plans), planner, cost, statistics)
-    plan = Plan(tuple(plans), planner.name, decided=decided)
-    return ComparedPlan(
+    decided = Decisions(branches, plans, planner, cost, statistics)
+    plan = Plan(plans, name_of(planner, whole=whole), decided=decided)
+    compared = ComparedPlan(
         cost_plan(plan, query, statistics, cost),
         query_cost(costs, trees),
         query_cost(waiting, plans),
         1.0,
         seconds,
-        tuple(observed),
+        tuple(map(tuple, observed)),
     )
+    return compared, whole
 
 
 def _without_plan(cells: tuple[str, ...]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from cepkit.costs.contract import CostModel
 from cepkit.pattern.normal_form import Branch
@@ -26,7 +26,7 @@ class Observed:
             for which it knows the best plan.
         plan: The best plan so far; None as long as there is none.
         log_cost: The logarithm of its cost.
-        done: The share of an exact search that is done; None where there is no end to foresee.
+        done: The share of the search that is done; None where there is no end to foresee.
     """
 
     seconds: float
@@ -34,6 +34,18 @@ class Observed:
     plan: BranchPlan | None
     log_cost: float
     done: float | None = None
+
+
+class SearchInterrupted(KeyboardInterrupt):
+    """The user interrupted a search that has a result already.
+
+    Args:
+        best: The best that it has found until then.
+    """
+
+    def __init__(self, best: Any) -> None:
+        super().__init__()
+        self.best = best
 
 
 Observer: TypeAlias = Callable[[Observed], None]
@@ -66,6 +78,7 @@ class Planner(Protocol):
             observe: Called with where the search stands.
 
         Raises:
+            SearchInterrupted: The user interrupted, and it has a plan.
             LimitError: The planner is exact and cannot be within its limit of time or memory.
         """
         ...

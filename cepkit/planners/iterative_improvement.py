@@ -79,15 +79,18 @@ class IterativeImprovement:
         rng = np.random.default_rng(self.seed)
         # Where all orders cost the same, that of the pattern stays.
         search.offer(OrderPlan(branch.variables))
-        for start in range(self.starts):
-            if start == 0 and self.greedy:
-                names = greedy_order(ready)
-                order = np.array([branch.variables.index(v) for v in names], dtype=np.int64)
-            else:
-                order = rng.permutation(len(branch.variables)).astype(np.int64)
-            _descend(order, ready, search, rng)
-            if search.out_of_time:
-                break
+        with search.interruptible():
+            for start in range(self.starts):
+                search.done = start / self.starts
+                if start == 0 and self.greedy:
+                    names = greedy_order(ready)
+                    order = np.array([branch.variables.index(v) for v in names], dtype=np.int64)
+                else:
+                    order = rng.permutation(len(branch.variables)).astype(np.int64)
+                _descend(order, ready, search, rng)
+                search.report()
+                if search.out_of_time:
+                    break
         search.end()
         assert isinstance(search.plan, OrderPlan)
         return search.plan

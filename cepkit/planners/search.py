@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
 from time import perf_counter
 
 from cepkit.costs.contract import BranchCost, CostModel
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.nodes import BranchPlan
-from cepkit.planners.contract import Observed, Observer
+from cepkit.planners.contract import Observed, Observer, SearchInterrupted
 from cepkit.statistics.model import Statistics
 
 TOLERANCE = 1e-12
@@ -23,6 +25,7 @@ class Search:
         plan: The best plan so far.
         log_cost: The logarithm of its cost.
         examined: How many plans have been looked at: see `contract.Observed`.
+        done: The share of the search that is done; None where nobody knows.
     """
 
     def __init__(
@@ -32,6 +35,7 @@ class Search:
         self.plan: BranchPlan | None = None
         self.log_cost = math.inf
         self.examined = 0
+        self.done: float | None = None
         self._observe = observe
         self._limit = math.inf if seconds is None else seconds
         self._begin = perf_counter()
@@ -56,7 +60,22 @@ class Search:
     def report(self, done: float | None = None) -> None:
         """Tell the observer where the search stands."""
         if self._observe is not None:
-            self._observe(Observed(self.seconds, self.examined, self.plan, self.log_cost, done))
+            share = self.done if done is None else done
+            self._observe(Observed(self.seconds, self.examined, self.plan, self.log_cost, share))
+
+    @contextlib.contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Let the best plan so far be the result where the user interrupts.
+
+        Raises:
+            SearchInterrupted: The user did, and there is a plan.
+        """
+        try:
+            yield
+        except KeyboardInterrupt:
+            if self.plan is None:
+                raise
+            raise SearchInterrupted(self.plan) from None
 
     def end(self) -> None:
         """Tell the observer that nothing is left to do."""

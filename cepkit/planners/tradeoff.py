@@ -23,10 +23,12 @@ from cepkit.pattern.query import Query
 from cepkit.plan.logarithms import from_log, log_text
 from cepkit.plan.nodes import Plan, comparable
 from cepkit.plan.printer import one_line
+from cepkit.planners import PLANNERS
 from cepkit.planners.choose import choose_plan
 from cepkit.planners.contract import Planner
 from cepkit.planners.search import TOLERANCE
 from cepkit.printing import Printed, html_output
+from cepkit.progress import Bar, Progress
 from cepkit.statistics.model import Statistics
 from cepkit.tables import html_table, number, text_table
 
@@ -119,6 +121,8 @@ def weigh(
     planners: Sequence[str | Planner] = ("dp-order", "dp-tree"),
     alphas: Sequence[float] = ALPHAS,
     output: OutputProfile = NOTHING_KNOWN,
+    *,
+    progress: Progress = False,
 ) -> Tradeoff:
     """Return the plans that planners find while alpha changes.
 
@@ -129,6 +133,7 @@ def weigh(
         planners: Names of the shelf, or planners with settings of their own.
         alphas: What a unit of latency is worth in partial matches.
         output: What is known of the matches found so far.
+        progress: Whether to show a bar: see `cepkit.progress`.
 
     Raises:
         PlanError: No planner or no alpha is given.
@@ -138,11 +143,16 @@ def weigh(
         raise PlanError(
             "no planner or no alpha to compare", expected="at least one planner and one alpha"
         )
-    plans = [
-        (alpha, choose_plan(query, statistics, planner, Blend(alpha, output)))
-        for planner in planners
-        for alpha in alphas
-    ]
+    plans = []
+    with Bar(len(planners) * len(alphas), progress, "weighing plans") as bar:
+        for planner in map(PLANNERS.pick, planners):
+            for alpha in alphas:
+                bar.begin(f"{planner.name}, alpha {number(alpha)}")
+                plan = choose_plan(
+                    query, statistics, planner, Blend(alpha, output),
+                    lambda state: bar.move(state.done or 0.0),
+                )  # fmt: skip
+                plans.append((alpha, plan))
     branches = normal_form(query)
     alive, waited = (
         [model.on(branch, statistics) for branch in branches]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from cepkit.costs.contract import CostModel
 from cepkit.costs.work import WORK
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import check_share, named
+from cepkit.planners.contract import SearchInterrupted
 from cepkit.sharing.parts import WORTH, Part, Share, alone_costs, known_statistics, prepared_part
 from cepkit.sharing.plan_graph import Mode, PlanGraph
 from cepkit.sharing.prices import number_of
@@ -55,7 +57,9 @@ def share_plans(
     name = "none" if share == "none" else _told(picked, listed)
     whole = SharedPlan(names, listed, (), (), (), 0.0, 0.0, share, name, cost, statistics)
     orders = None if share == "tree" else prepared_part(listed, known, cost, "order")
-    return assembled(whole, _parts(listed, known, share, picked, cost, observe, orders))
+    searching = _Searching(picked, observe)
+    found = assembled(whole, _parts(listed, known, share, searching, cost, orders))
+    return found if searching.whole else replace(found, search=f"{found.search}, interrupted")
 
 
 _SEARCH_NS = 2_000_000.0
@@ -96,7 +100,7 @@ def plans_to_run(
         kind, search = "prefix", SEARCHES["own-plans"]
     name = "none" if share == "none" else _told(search, listed)
     whole = SharedPlan(names, listed, (), (), (), 0.0, 0.0, share, name, WORK, statistics)
-    return assembled(whole, _parts(listed, known, kind, search, WORK, None, orders))
+    return assembled(whole, _parts(listed, known, kind, _Searching(search), WORK, orders))
 
 
 def _told(search: SharingSearch, queries: Sequence[Query]) -> str:
@@ -106,19 +110,39 @@ def _told(search: SharingSearch, queries: Sequence[Query]) -> str:
     return search.name
 
 
+class _Searching:
+    """A search of one part of the queries after the other.
+
+    Who interrupts it gets the best plans so far, and of further parts each query's own.
+
+    Attributes:
+        whole: Whether nobody has interrupted.
+    """
+
+    def __init__(self, search: SharingSearch, observe: SharingObserver | None = None) -> None:
+        self._search, self._observe, self.whole = search, observe, True
+
+    def of(self, part: Part) -> Part:
+        """Give a part its plans."""
+        if not self.whole:
+            part.choices = own_plans(part.prepared)
+            return part
+        try:
+            part.choices = dict(self._search.search(part.prepared, self._observe))
+        except SearchInterrupted as stop:
+            part.choices, self.whole = dict(stop.best), False
+        return part
+
+
 def _parts(
     queries: Sequence[Query],
     known: Sequence[Statistics],
     share: Share,
-    search: SharingSearch,
+    searching: _Searching,
     cost: CostModel,
-    observe: SharingObserver | None,
     orders: Part | None,
 ) -> list[Part]:
-    def searched(part: Part) -> Part:
-        part.choices = dict(search.search(part.prepared, observe))
-        return part
-
+    searched = searching.of
     if orders is None:
         return [searched(prepared_part(queries, known, cost, "tree"))]
     if share == "none":

@@ -19,6 +19,7 @@ from cepkit.costs.work import WORK
 from cepkit.errors import LimitError, PlanError
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import named
+from cepkit.planners.contract import SearchInterrupted
 from cepkit.printing import Printed, html_output
 from cepkit.progress import Bar, Progress
 from cepkit.sharing.parts import known_statistics
@@ -199,11 +200,15 @@ def compare_shared_plans(
     rows: list[ComparedSharing] = []
     refused: dict[str, LimitError] = {}
     tasks = [(mode, search) for mode in _MODES[share] for search in picked]
-    with Bar(len(tasks), progress) as bar:
+    with Bar(len(tasks), progress, "comparing searches") as bar:
         for mode, search in tasks:
             bar.begin(search.name)
             try:
-                rows.append(_compared(workload, cost, mode, search))
+                row, whole = _compared(workload, cost, mode, search, bar)
+                rows.append(row)
+                if not whole:
+                    refused[search.name] = LimitError("interrupted: its best plans so far")
+                    break
             except LimitError as reason:
                 refused[search.name] = reason
             except KeyboardInterrupt:
@@ -218,12 +223,22 @@ def compare_shared_plans(
 
 
 def _compared(
-    workload: Workload, cost: CostModel, mode: Mode, search: SharingSearch
-) -> ComparedSharing:
+    workload: Workload, cost: CostModel, mode: Mode, search: SharingSearch, bar: Bar
+) -> tuple[ComparedSharing, bool]:
+    """Return what a search finds, and whether it was let finish."""
     prepared = Prepared(workload, cost, mode)  # each its own, so that none plans for the next
     observed: list[SharingObserved] = []
     begin = perf_counter()
-    choices = search.search(prepared, observed.append)
+
+    def observe(state: SharingObserved) -> None:
+        observed.append(state)
+        bar.move(state.done or 0.0)
+
+    whole = True
+    try:
+        choices = search.search(prepared, observe)
+    except SearchInterrupted as stop:
+        choices, whole = stop.best, False
     seconds = perf_counter() - begin
     graph = PlanGraph(prepared, choices)
     apart = PlanGraph(
@@ -234,8 +249,8 @@ def _compared(
         },
     )
     text = PlanGraph(prepared, TEXT_ORDER.search(prepared))
-    return ComparedSharing(
-        search.name,
+    compared = ComparedSharing(
+        search.name if whole else f"{search.name}, interrupted",
         "prefix" if mode == "order" else "tree",
         number_of(graph.cost),
         number_of(apart.cost),
@@ -245,3 +260,4 @@ def _compared(
         seconds,
         tuple(observed),
     )
+    return compared, whole

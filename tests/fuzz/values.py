@@ -52,35 +52,37 @@ def _calls() -> dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
                    "timezone": None, "columns": ["x"], "arrival": None}),
         "parse": (ck.parse, (_PATTERN,), {}),
         "from_match_recognize": (ck.from_match_recognize, (_SQL, stream), {}),
-        "profile": (ck.profile, (stream, _PATTERN), {"seed": 0}),
-        "choose_plan": (ck.choose_plan, (_PATTERN, statistics, "greedy"), {"cost": "work"}),
+        "profile": (ck.profile, (stream, _PATTERN), {"seed": 0, "progress": False}),
+        "choose_plan": (ck.choose_plan, (_PATTERN, statistics, "greedy"), {
+            "cost": "work", "progress": False}),
         "compare_plans": (ck.compare_plans, (_PATTERN, statistics, ["greedy"]), {
             "cost": "work", "run": True, "stream": stream, "events": 5, "progress": False}),
         "weigh_plans": (ck.weigh_plans, (_PATTERN, statistics, ["greedy"]), {
-            "alphas": [0.0, 1.0], "matches": t["matches"]}),
+            "alphas": [0.0, 1.0], "matches": t["matches"], "progress": False}),
         "what_if": (ck.what_if, (_PATTERN, statistics, t["comparison"], "a"), {
             "rates": [1.0, 2.0], "cost": "work"}),
         "detect": (ck.detect, (stream, _PATTERN, ["a", "b", "c"]), {
-            "limit": 3, "sets": "every", "slice_seconds": 1.0, "slice_events": 10}),
+            "limit": 3, "sets": "every", "slice_seconds": 1.0, "slice_events": 10,
+            "progress": False}),
         "detect several": (ck.detect, (stream, {"p": _PATTERN, "q": _PATTERN}), {
             "share": "auto", "limit": 3, "sets": "every"}),
         "share_plans": (ck.share_plans, ([_PATTERN, _PATTERN], statistics, "auto"), {
-            "search": "greedy-merge", "cost": "work", "observe": None}),
+            "search": "greedy-merge", "cost": "work", "observe": None, "progress": False}),
         "compare_shared_plans": (ck.compare_shared_plans, ([_PATTERN], statistics, ["own-plans"]), {
             "share": "auto", "cost": "work", "progress": False}),
         "pattern_graph": (ck.pattern_graph, ([_PATTERN, _PATTERN],), {}),
         "check_detectable": (ck.check_detectable, (stream, _PATTERN), {}),
         "aggregate": (ck.aggregate, (stream, _COUNTED), {
             "method": "auto", "emit": "trigger", "functions": None, "share": "auto",
-            "slice_seconds": 1.0}),
+            "slice_seconds": 1.0, "progress": False}),
         "aggregate several": (ck.aggregate, (stream, [_COUNTED, _COUNTED]), {"share": "auto"}),
         "simulate": (ck.simulate, (stream, _PATTERN, "chain-nfa", ["a", "b", "c"]), {
-            "limit": 5, "max_steps": 10}),
+            "limit": 5, "max_steps": 10, "progress": False}),
         "aggregate_trace": (ck.aggregate_trace, (stream, _PATTERN.replace("a.x <= b.x AND", "")), {
             "pieces": [["a"], ["b", "c"]], "limit": 5}),
         "why_not": (ck.why_not, (stream, _PATTERN), {
             "plan": ["a", "b", "c"], "id": None, "violations": 1, "limit": 3,
-            "bindings": {"a": 0}}),
+            "bindings": {"a": 0}, "progress": False}),
         "why_not named": (ck.why_not, (stream, _PATTERN), {"a": 0, "b": 1}),
         "register_function": (ck.register_function, ("own", abs), {}),
         "sample_stocks": (ck.sample_stocks, (5,), {"seed": 7}),

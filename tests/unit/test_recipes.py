@@ -131,7 +131,7 @@ def test_add_a_search_for_shared_plans(project: Path, answers: Answers):
         "shown(lambda: ck.share_plans([pattern], statistics, search='backward'))",
         "taken_in('tests/contracts/test_sharing_searches.py', 'SEARCH')",
     )
-    assert re.search(r"^backwards +prefix", compared, re.MULTILINE)
+    assert re.search(r"^backwards ★? +prefix", compared, re.MULTILINE)
     assert "did you mean 'backwards'?" in error
     assert "backwards" in suite
     assert "| `backwards` | the order of the text" in rows("docs/plans.md", project)

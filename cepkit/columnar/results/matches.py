@@ -116,6 +116,9 @@ class Matches(Rows):
         """
         return self._last.reached / max(1, len(self._columns)) if self._last is not None else 0.0
 
+    def _searched(self) -> float | None:
+        return self.searched or None
+
     def blocks(self) -> Iterator[tuple[Program, Block]]:
         """Yield the matches as rows of `columns`, some at a time, whatever the `limit`.
 
@@ -179,10 +182,11 @@ class Matches(Rows):
         if self._number is None:
             if self.limit is not None and not self._repeated:
                 number = 0
-                for _, block in self._blocks(limited=True):
-                    number += block.size
-                    if number >= self.limit:
-                        return self.limit
+                with self._watched("counting matches"):
+                    for _, block in self._blocks(limited=True):
+                        number += block.size
+                        if number >= self.limit:
+                            return self.limit
             else:
                 self._count_all()
         assert self._number is not None
@@ -251,7 +255,8 @@ class Matches(Rows):
     def _count_all(self) -> None:
         """Run over the whole stream for the counters alone."""
         detector = self._detector()
-        self._number = sum(block.size for _, block in detector.count(self._columns))
+        with self._watched("counting matches"):
+            self._number = sum(block.size for _, block in detector.count(self._columns))
         self._work = self._done(detector)
 
     def _blocks(self, *, limited: bool) -> Iterator[tuple[Program, Block]]:

@@ -6,8 +6,9 @@ import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import pyarrow as pa
 
@@ -19,6 +20,7 @@ from cepkit.errors import LimitError, UnsupportedError, shown
 from cepkit.files import PARQUET, check_apart, check_target, whole_file
 from cepkit.lazy import pd
 from cepkit.memory import Room
+from cepkit.progress import Progress, Work, showing
 from cepkit.tables import whole
 
 if TYPE_CHECKING:
@@ -38,6 +40,9 @@ class Rows(ABC):
     However many there are, `batches`, `write_parquet` and iteration hold some at a time. `to_arrow`
     and `to_pandas` hold them all, and refuse more than fit the memory.
     """
+
+    progress: Progress = "auto"
+    """Whether what takes long shows a bar: see `cepkit.detect`."""
 
     _file: Path | None
     """The file of the events, which is not to be overwritten."""
@@ -62,6 +67,19 @@ class Rows(ABC):
     @abstractmethod
     def may_lack(self) -> frozenset[str]:
         """Return the flat columns in which values may be missing."""
+
+    def with_progress(self, progress: Progress) -> Self:
+        """Say whether what takes long shows a bar, and return itself."""
+        self.progress = progress
+        return self
+
+    def _searched(self) -> float | None:
+        """Return which share of the events has been searched; None where nobody knows."""
+        return None
+
+    def _watched(self, what: str) -> AbstractContextManager[Work]:
+        """Return what shows a bar while the rows are found."""
+        return showing(what, self.progress, self._searched)
 
     @typed
     def batches(self, *, nested: bool = True) -> Iterator[pa.RecordBatch]:
@@ -88,7 +106,8 @@ class Rows(ABC):
                 `count()` this is known at once.
         """
         schema = self.schema if nested else flat_schema(self.schema)
-        return table_of(self.batches(nested=nested), schema, self._room("an Arrow table"))
+        with self._watched("finding matches"):
+            return table_of(self.batches(nested=nested), schema, self._room("an Arrow table"))
 
     @typed
     def to_pandas(self, *, nested: bool = False) -> pd.DataFrame:
@@ -130,13 +149,15 @@ class Rows(ABC):
 
     def first(self, n: int) -> pa.Table:
         """Return some `n` matches as an Arrow table, a struct for each variable."""
-        return table_of(self._batches(n), self.schema, self._room("an Arrow table", n))
+        with self._watched("finding matches"):
+            return table_of(self._batches(n), self.schema, self._room("an Arrow table", n))
 
     def _frame(self, most: int | None, *, nested: bool) -> pd.DataFrame:
         room = self._room("a DataFrame", most)
-        return frame_of(
-            self._batches(most), self.schema, room, nested=nested, may_lack=self.may_lack()
-        )
+        with self._watched("finding matches"):
+            return frame_of(
+                self._batches(most), self.schema, room, nested=nested, may_lack=self.may_lack()
+            )
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Yield the matches, as rows of `to_pandas(nested=True)`, found some at a time."""
@@ -187,4 +208,5 @@ class Rows(ABC):
             check_apart(target, self._file)
         with whole_file(target, overwrite=overwrite) as file:
             schema = self.schema if nested else flat_schema(self.schema)
-            return to_parquet(self.batches(nested=nested), schema, file)
+            with self._watched("writing matches"):
+                return to_parquet(self.batches(nested=nested), schema, file)

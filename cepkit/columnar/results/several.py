@@ -35,6 +35,7 @@ from cepkit.pattern.query import Query
 from cepkit.pattern.several import PATTERN, ByName, number_of
 from cepkit.plan.nodes import Plan
 from cepkit.printing import Printed, html_output
+from cepkit.progress import Progress, showing
 from cepkit.sharing.shared_plan import SharedPlan, Sharing
 from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import Stream
@@ -109,7 +110,8 @@ class SeveralResults(ByName[Result]):
 
     def _at(self, number: int) -> Result:
         if number not in self._results:
-            self._results[number] = self._find(number)
+            found: Any = self._find(number)
+            self._results[number] = found.with_progress(self.progress)
         return self._results[number]
 
     def add(self, pattern: str | Query | Any, name: str | None = None) -> Self:
@@ -168,13 +170,29 @@ class SeveralResults(ByName[Result]):
             sets=self.sets,
             share=self._share,
             **self.options,
-        )
+        ).with_progress(self.progress)
+
+    progress: Progress = "auto"
+    """Whether what takes long shows a bar: see `cepkit.detect`."""
+
+    def with_progress(self, progress: Progress) -> Self:
+        """Say whether what takes long shows a bar, and return itself."""
+        self.progress = progress
+        return self
 
     def counted(self) -> tuple[Sequence[int], Sequence[Counters]]:
         """Return the number of matches of each query and the counters of each group."""
         if self._counted is None:
-            self._counted = self._count()
+            self._counted = self._count_all()
         return self._counted
+
+    def _count_all(self) -> tuple[Sequence[int], Sequence[Counters]]:
+        with showing("counting matches", self.progress, self._searched):
+            return self._count()
+
+    def _searched(self) -> float | None:
+        """Return which share of the events has been searched; None where nobody knows."""
+        return None
 
     def counts(self) -> pd.Series[int]:
         """Return the number of matches of each query, by its name.
@@ -199,7 +217,7 @@ class SeveralResults(ByName[Result]):
             anew: Make another run in any case.
         """
         if anew or self._counted is None:
-            self._counted = self._count()
+            self._counted = self._count_all()
         rows: list[SharedStep] = []
         for group, counters in zip(self.groups, self._counted[1], strict=True):
             for node in group.query.forest:
@@ -265,6 +283,7 @@ class SeveralMatches(SeveralResults[Matches]):
         self, stream: Stream, queries: Mapping[str, Query], *args: Any, **options: Any
     ) -> None:
         super().__init__(stream, queries, *args, **options)
+        self._running: tuple[int, Detector] | None = None
         read = {name for group in self.groups for name in group.query.attributes}
         read.update(name for query in self.queries for name in query.computed_from)
         columns = stream.columns(sorted(read))
@@ -295,12 +314,20 @@ class SeveralMatches(SeveralResults[Matches]):
     def _count(self) -> tuple[Sequence[int], Sequence[Counters]]:
         sizes = [0] * len(self)
         counters = []
-        for group in self.groups:
+        for number, group in enumerate(self.groups):
             detector = Detector(group.query, slice_rows=self._slice_rows)
+            self._running = number, detector
             for program, block in detector.count(self._columns):
                 sizes[group.of[program]] += block.size
             counters.append(detector.counters)
         return sizes, counters
+
+    def _searched(self) -> float | None:
+        if self._running is None:
+            return None
+        number, detector = self._running
+        reached = detector.reached / max(1, len(self._columns))
+        return (number + reached) / len(self.groups) or None
 
     @cached_property
     def together(self) -> MatchesTogether:
@@ -327,6 +354,7 @@ class MatchesTogether(Rows):
 
     def __init__(self, several: SeveralMatches) -> None:
         self._several = several
+        self.progress = several.progress
         source = several.stream.source
         self._file = source if isinstance(source, Path) else None
         merged: dict[str, pa.Field] = {}

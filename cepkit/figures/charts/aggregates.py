@@ -189,7 +189,10 @@ def _over_time(
     panels: dict[str, tuple[Line, ...]], title: str, *, step: bool, joined: bool
 ) -> go.Figure:
     plot, domains = stacked([_PANEL] * len(panels), _GAP)
-    chart = style.figure(shown(title), plot + _ABOVE + _BELOW)
+    height = plot + _ABOVE + _BELOW
+    chart = style.figure(shown(title), height)
+    named = [shown(cut(line.group, _NAME_LENGTH)) for line in next(iter(panels.values()), ())]
+    legend = style.legend_above([name for name in named if name], _ABOVE, height)
     notes = []
     for place, (domain, (name, some)) in enumerate(zip(domains, panels.items(), strict=True)):
         scale = _scale([value for line in some for value in line.values])
@@ -225,10 +228,12 @@ def _over_time(
         notes.append(style.heading(text, domain[1], font={"size": style.SIZE, "color": style.TEXT}))
     chart.update_layout(
         annotations=notes,
-        margin={"t": _ABOVE, "b": _BELOW},
+        title=style.at_the_top(),
         hovermode="closest",
         xaxis={"anchor": "free", "position": 0},
     )
+    chart.update_layout(**legend)
+    chart.update_layout(margin={"b": _BELOW})
     return chart
 
 

@@ -6,16 +6,17 @@ added.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
 from cepkit.errors import TraceError
-from cepkit.figures.kit.canvas import BOLD, LINE_HEIGHT, Canvas, Card, Item, Line, Text
-from cepkit.figures.kit.plotly_canvas import to_figure
+from cepkit.figures.kit.canvas import BOLD, LINE_HEIGHT, Canvas, Card, Item, Line, Text, moved
+from cepkit.figures.kit.plotly_canvas import laid_out
 from cepkit.figures.kit.style import CHANGED, GRID, SIZE
-from cepkit.figures.kit.texts import width_of
+from cepkit.figures.kit.texts import width_of, wrapped
 from cepkit.figures.player.moments import Moment, moments_of
 from cepkit.tables import number, whole
 from cepkit.tracing import CounterTrace
@@ -25,7 +26,8 @@ _MOST_ROWS = 20
 _MOST_SAVED = 6
 _MOST_TERMS = 8
 _PAD, _GAP, _MARGIN = 8.0, 40.0, 16.0
-_BUTTONS = 120.0
+_SUMMARY, _MOST_LINES = 640.0, 4
+"""The width that the sum of live matches may have beside narrower tables, and its lines."""
 _ROW = SIZE * LINE_HEIGHT + 6
 
 
@@ -73,10 +75,7 @@ def draw_counter_table(trace: CounterTrace, *, step: int | None = None) -> go.Fi
             expected=f"0 to {len(moments) - 1:,}" if moments else "a stream with events",
         )
     title = _title(trace, moments[place], place)
-    canvas = layout(trace, moments, place)
-    # The title has the width of the picture, less what plotly's buttons take.
-    width = max(canvas.width, width_of(title, SIZE + 2) + _BUTTONS)
-    return to_figure(replace(canvas, width=width), title)
+    return laid_out(lambda room: layout(trace, moments, place, room), title)
 
 
 def tables(trace: CounterTrace, moments: Sequence[Moment], place: int) -> tuple[PieceTable, ...]:
@@ -102,18 +101,32 @@ def tables(trace: CounterTrace, moments: Sequence[Moment], place: int) -> tuple[
     return tuple(result)
 
 
-def layout(trace: CounterTrace, moments: Sequence[Moment], place: int) -> Canvas:
-    """Return the picture: the tables side by side, the sum of live matches below them."""
+def layout(
+    trace: CounterTrace, moments: Sequence[Moment], place: int, room: float = math.inf
+) -> Canvas:
+    """Return the picture: the tables side by side, the sum of live matches below them.
+
+    Args:
+        room: The width that there is: tables for which there is none stand below the others.
+    """
     items: list[Item] = []
-    left, bottom = _MARGIN, 0.0
+    left, top, bottom, right = float(_MARGIN), 0.0, 0.0, 0.0
     for table in tables(trace, moments, place):
-        width, height = _placed(table, left, items)
+        placed: list[Item] = []
+        width, below = _placed(table, left, placed)
+        dx = 0.0
+        if left > _MARGIN and left + width + _MARGIN > room:
+            dx, left, top = _MARGIN - left, _MARGIN, bottom + _ROW
+        items += moved(placed, dx, top)
+        right, bottom = max(right, left + width), max(bottom, below + top)
         left += width + _GAP
-        bottom = max(bottom, height)
     summary = sum_text(trace, moments, place)
-    items.append(Text(_MARGIN, bottom + 12, (summary,), anchor="left", size=SIZE, bold=True))
-    width_of_all = max(left - _GAP, _MARGIN + width_of(summary, SIZE * BOLD)) + _MARGIN
-    return Canvas(width_of_all, bottom + 12 + _ROW + _MARGIN, tuple(items), summary)
+    wide = min(room, max(right + _MARGIN, _SUMMARY)) - 2 * _MARGIN
+    lines = tuple(wrapped(summary, SIZE * BOLD, wide, _MOST_LINES))
+    total = Text(_MARGIN, bottom + 12, lines, anchor="left", size=SIZE, bold=True, hover=summary)
+    items.append(total)
+    right = max(right, total.box()[2]) + _MARGIN
+    return Canvas(right, bottom + 12 + total.height + 6 + _MARGIN, tuple(items), summary)
 
 
 def sum_text(trace: CounterTrace, moments: Sequence[Moment], place: int) -> str:

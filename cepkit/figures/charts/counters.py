@@ -21,7 +21,7 @@ _LINES = (
 )  # fmt: skip
 _PANEL = 150
 _GAP = 46
-_ABOVE, _BELOW = 96, 48
+_ABOVE, _BELOW = 64, 48
 _MOST_POINTS = 1_000
 _NAME_LENGTH = 60
 
@@ -88,8 +88,11 @@ def draw_counters(traces: Traces, *, counters: Sequence[str] | None = None) -> g
     titles_of = traces[0].counter_titles
     panels = len(names)
     plot, domains = stacked([_PANEL] * panels, _GAP)
-    chart = style.figure("counters over the steps", plot + _ABOVE + _BELOW)
-    chart.update_layout(margin={"t": _ABOVE, "b": _BELOW}, hovermode="x unified")
+    height = plot + _ABOVE + _BELOW
+    chart = style.figure("counters over the steps", height)
+    chart.update_layout(margin={"b": _BELOW}, hovermode="x unified")
+    shown_names = [shown(cut(trace.name, _NAME_LENGTH)) for trace in traces]
+    chart.update_layout(**style.legend_above(shown_names, _ABOVE, height), title=style.at_the_top())
     axes: dict[str, Any] = {}
     titles = []
     for place, (name, domain) in enumerate(zip(names, domains, strict=True)):

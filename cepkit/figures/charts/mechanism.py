@@ -229,7 +229,13 @@ def _grid(diagram: Diagram, counts: Sequence[Traffic]) -> Canvas:
             named = into[edge.end] <= _MOST_NAMED
             items += _edge(edge, places[edge.begin], places[edge.end], named=named)
     for placed, count in zip(diagram.nodes, counts, strict=True):
-        items += _node(placed.node, count, places[placed.node.id])
+        at = places[placed.node.id]
+        falls = any(
+            places[edge.end][1] - at[1] > places[edge.end][0] - at[0]
+            for edge in diagram.edges
+            if edge.begin == placed.node.id
+        )
+        items += _node(placed.node, count, at, to_the_left=falls)
     boxes = [item.box() for item in items if not isinstance(item, Line)]
     width = max((box[2] for box in boxes), default=0.0) + 16
     height = max((box[3] for box in boxes), default=0.0) + 12
@@ -258,7 +264,8 @@ def _edge(
     return items
 
 
-def _node(node: Node, count: Traffic, at: tuple[float, float]) -> list[Item]:
+def _node(node: Node, count: Traffic, at: tuple[float, float], *, to_the_left: bool) -> list[Item]:
+    """Return a node with how many came; below it, or left of where an edge falls steeply."""
     x, y = at
     final = node.kind == "final"
     visited = count.created > 0 or node.kind == "start"
@@ -272,6 +279,8 @@ def _node(node: Node, count: Traffic, at: tuple[float, float]) -> list[Item]:
         # Edges come from above and below: there is room beside the node.
         top = y - SMALL * LINE_HEIGHT / 2
         below = Text(x + RADIUS + 6, top, lines, "left", SMALL, hover=hover)
+    elif to_the_left:
+        below = Text(x, y + RADIUS + 5, lines, "right", SMALL, hover=hover)
     else:
         below = Text(x, y + RADIUS + 5, lines, size=SMALL, hover=hover)
     return [circle, title, below]

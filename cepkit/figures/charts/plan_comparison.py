@@ -82,7 +82,7 @@ def draw_costs(comparison: PlanComparison) -> go.Figure:
     """
     rows = bars(comparison)
     scale = Scale.of((row.log_cost for row in rows), room=0.34)
-    texts = [wrapped(row.plan, SMALL, _PLAN_WIDTH, _PLAN_LINES) for row in rows]
+    texts = [wrapped(_plan(row), SMALL, _PLAN_WIDTH, _PLAN_LINES) for row in rows]
     # Places are pixels, as plans take one line or several.
     tops, below = [], 8.0
     for lines in texts:
@@ -126,10 +126,11 @@ def draw_costs(comparison: PlanComparison) -> go.Figure:
 
 
 def _remark(row: Bar) -> str:
-    remark = " <b>best</b>" if row.best else _times(row.relative)
-    if row.as_order:
-        remark += f'<br> <span style="font-size:{SMALL}px">as an order {shown(row.as_order)}</span>'
-    return remark
+    return " <b>★ best</b>" if row.best else _times(row.relative)
+
+
+def _plan(row: Bar) -> str:
+    return f"{row.plan};  as an order {row.as_order}" if row.as_order else row.plan
 
 
 def _times(relative: float) -> str:

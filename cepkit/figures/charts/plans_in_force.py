@@ -20,6 +20,7 @@ from cepkit.figures.kit.style import (
     figure,
     heading,
     ink,
+    legend_above,
     message,
 )
 from cepkit.figures.kit.texts import cut, shown
@@ -47,10 +48,11 @@ def draw_plans_in_force(plans: PlansInForce, *, beside: PlansInForce | None = No
     texts = list(dict.fromkeys(stretch.plan for stretch in plans.stretches))
     total, domains = stacked([_RATES, _BAND, _WORK], _GAP)
     below = _BELOW + _LEGEND * len(texts[:6])
-    chart = figure(f"{title}<br><sub>{_summary(plans)}</sub>", total + _ABOVE + below)
-    chart.update_layout(
-        margin={"t": _ABOVE, "b": below}, title=at_the_top(2), hovermode="closest", bargap=0
-    )
+    height = total + _ABOVE + below
+    chart = figure(f"{title}<br><sub>{_summary(plans)}</sub>", height)
+    named = [shown(cut(variable, _NAME)) for variable in list(slices[0].rates)[:_MOST_VARIABLES]]
+    chart.update_layout(**legend_above(named, _ABOVE, height), title=at_the_top(2))
+    chart.update_layout(margin={"b": below}, hovermode="closest", bargap=0)
     axis = axis_of(chart)
     for name, domain in zip(("yaxis", "yaxis2", "yaxis3"), domains, strict=True):
         chart.update_layout({name: {**axis, "domain": list(domain), "anchor": "x"}})

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from cepkit.figures.kit.key import LEFT, KeyRow, add_key, mark_of, name_axis
 from cepkit.figures.kit.labels import add_ends
 from cepkit.figures.kit.scales import Scale, log10
-from cepkit.figures.kit.style import SMALL, TEXT, figure
+from cepkit.figures.kit.style import SMALL, TEXT, at_the_top, figure
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.plan.logarithms import log_text
 from cepkit.plan.nodes import TreePlan
@@ -34,7 +34,8 @@ def draw_what_if(what_if: WhatIf) -> go.Figure:
     curves, crossings = what_if.lines(), what_if.cross_overs()
     title = f"cost by the rate of {shown(cut(what_if.variable, 40))}"
     chart = figure(f"{title}, cost: {shown(what_if.cost_model)}", _TITLE + _PLOT + _AXIS)
-    chart.update_layout(margin={"t": _TITLE, "l": LEFT, "r": 40, "b": _AXIS})
+    margin = {"t": _TITLE, "l": LEFT, "r": 40, "b": _AXIS}
+    chart.update_layout(margin=margin, title=at_the_top())
     across = Scale.of_powers(map(log10, (*what_if.rates, what_if.now)))
     upwards = Scale.of_powers(log for curve in curves for log in curve.log_costs)
     x = [across.place(log10(rate)) for rate in what_if.rates]

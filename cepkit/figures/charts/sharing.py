@@ -6,14 +6,16 @@ arrow into a tree stands for the snapshots that each of its STARTs takes of what
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import plotly.graph_objects as go
 
 from cepkit.aggregation.sharing.plan import Forest
 from cepkit.figures.kit.canvas import LINE_HEIGHT, Canvas, Circle, Item, Line, Text
-from cepkit.figures.kit.plotly_canvas import to_figure
+from cepkit.figures.kit.plotly_canvas import laid_out
 from cepkit.figures.kit.style import FINAL, PLAIN, SIZE, SMALL
 from cepkit.figures.kit.texts import fitted
 from cepkit.routes.several import Cluster, Several, SharingPlan, node_text
@@ -23,6 +25,10 @@ SPACING = 118
 LEFT = 190
 """Room for what comes before a piece."""
 _GAP = 14
+_LEAST = 64.0
+"""The least distance of two nodes."""
+_SENTENCES = 560.0
+"""The width for why queries are by themselves."""
 
 
 def draw_several(result: Several[Any]) -> go.Figure:
@@ -32,13 +38,23 @@ def draw_several(result: Several[Any]) -> go.Figure:
 
 def draw_sharing(plan: SharingPlan) -> go.Figure:
     """Return the figure of a sharing plan; it is returned, not shown."""
-    return to_figure(layout(plan), "what the queries share")
+    return laid_out(lambda room: layout(plan, room), "what the queries share")
 
 
-def layout(plan: SharingPlan) -> Canvas:
-    """Return the picture: cluster below cluster, then the queries that are by themselves."""
-    depths = [node.depth for cluster in plan.clusters for node in cluster.forest.nodes]
-    width = LEFT + SPACING * max(depths, default=3) + _GAP
+def layout(plan: SharingPlan, room: float = math.inf) -> Canvas:
+    """Return the picture: cluster below cluster, then the queries that are by themselves.
+
+    Args:
+        room: The width that there is; nodes are nearer to each other where it is little.
+    """
+    depth = max((n.depth for c in plan.clusters for n in c.forest.nodes), default=3)
+    linked = any(cluster.forest.links for cluster in plan.clusters)
+    left = LEFT if linked else _GAP
+    spacing = max(_LEAST, min(SPACING, (room - left - _GAP) / depth))
+    columns = _Columns(left, spacing)
+    width = left + spacing * depth + _GAP
+    if not linked:  # reasons are sentences
+        width = max(width, min(room, _SENTENCES))
     items: list[Item] = []
     y = 6.0
     for i, cluster in enumerate(plan.clusters, 1):
@@ -48,7 +64,7 @@ def layout(plan: SharingPlan) -> Canvas:
         items.append(Text(8, y, (line,), "left", SIZE, bold=True))
         y += SIZE * LINE_HEIGHT + _GAP
         for tree in dict.fromkeys(node.tree for node in cluster.forest.nodes):
-            pictured, y = _tree(cluster, plan.names, tree, y)
+            pictured, y = _tree(cluster, plan.names, tree, y, columns)
             items += pictured
     for q, reason in sorted(plan.reasons.items()):
         text = f"{plan.names[q]} by itself: {reason}"
@@ -64,8 +80,16 @@ def chain_text(forest: Forest, number_: int) -> str:
     return piece if chain.before is None else f"{chain_text(forest, chain.before)} + {piece}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Where nodes stand: from where on, and how far apart."""
+
+    left: float
+    spacing: float
+
+
 def _tree(
-    cluster: Cluster, names: Sequence[str], tree: int, top: float
+    cluster: Cluster, names: Sequence[str], tree: int, top: float, columns: _Columns
 ) -> tuple[list[Item], float]:
     """Return what is drawn of one tree, and where the next one begins."""
     forest = cluster.forest
@@ -73,15 +97,16 @@ def _tree(
     complete = _complete(cluster, names)
     items: list[Item] = []
     rows: dict[int, float] = {}
+    left, spacing = columns.left, columns.spacing
 
     def put(number_: int, y: float) -> float:
         """Draw a node and what follows it; return where the next branch begins."""
         node = forest.nodes[number_]
-        x = LEFT + (node.depth - 1) * SPACING + SPACING / 2
+        x = left + (node.depth - 1) * spacing + spacing / 2
         middle = y + SMALL * LINE_HEIGHT + 4 + RADIUS
         rows[number_] = middle
         queries = complete.get(number_, [])
-        room = SPACING - _GAP
+        room = spacing - _GAP
         name = str(node.position)
         items.append(Text(x, y, (fitted(name, SMALL, room),), size=SMALL, hover=name))
         hover_text = "\n".join([f"counts up to {name}", *queries])
@@ -95,14 +120,14 @@ def _tree(
         after = y
         for child in branches:
             after = put(child, after)
-            items.append(_edge(x, middle, x + SPACING, rows[child]))
+            items.append(_edge(x, middle, x + spacing, rows[child]))
         return max(after, bottom)
 
     end = put(tree, top)
     if before:
-        x, y = LEFT + SPACING / 2 - RADIUS, rows[tree]
-        items.append(Line(((LEFT - 4, y), (x, y)), dash="dash", arrow=True))
-        lines = tuple(fitted(f"after {text}", SMALL, LEFT - 20) for text in before)
+        x, y = left + spacing / 2 - RADIUS, rows[tree]
+        items.append(Line(((left - 4, y), (x, y)), dash="dash", arrow=True))
+        lines = tuple(fitted(f"after {text}", SMALL, left - 20) for text in before)
         height = len(lines) * SMALL * LINE_HEIGHT
         hover = "\n".join(f"a snapshot of {text} at each START" for text in before)
         items.append(Text(8, y - SMALL * LINE_HEIGHT / 2, lines, "left", SMALL, hover=hover))
@@ -114,7 +139,7 @@ def _edge(x0: float, y0: float, x1: float, y1: float) -> Line:
     """Return the line between two nodes: straight, or down first, clear of all labels."""
     if y0 == y1:
         return Line(((x0 + RADIUS, y0), (x1 - RADIUS, y1)), arrow=True)
-    bend = x0 + SPACING / 2
+    bend = (x0 + x1) / 2
     return Line(((x0 + RADIUS, y0), (bend, y0), (bend, y1), (x1 - RADIUS, y1)), arrow=True)
 
 

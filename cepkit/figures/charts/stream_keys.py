@@ -45,10 +45,6 @@ def _add_panel(chart: go.Figure, place: int, keys: KeyCounts, domain: tuple[floa
         y=places,
         width=0.66,
         marker={"color": SKY, "line": {"color": BLUE, "width": 1.2}},
-        text=[f"{n:,}" for n in numbers],
-        textposition="outside",
-        textangle=0,
-        cliponaxis=False,
         hovertext=[
             f"<b>{shown(cut(name, 200))}</b><br>{n:,} events" for name, n in keys.most_frequent
         ],
@@ -57,6 +53,12 @@ def _add_panel(chart: go.Figure, place: int, keys: KeyCounts, domain: tuple[floa
         yaxis=y,
     )
     mean = keys.events / keys.distinct
+    chart.add_scatter(
+        # Beyond the line of the mean, where they would lie on it.
+        x=[max(n, mean) for n in numbers], y=places, mode="text",
+        text=[f" {n:,}" for n in numbers], textposition="middle right", hoverinfo="skip",
+        cliponaxis=False, xaxis=x, yaxis=y,
+    )  # fmt: skip
     chart.add_scatter(
         x=[mean, mean], y=[-0.5, len(places) - 0.5], mode="lines", hoverinfo="skip",
         line={"dash": "dash", "color": VERMILLION, "width": 2}, xaxis=x, yaxis=y,

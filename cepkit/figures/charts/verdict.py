@@ -15,8 +15,8 @@ from cepkit.diagnosis.words import duration_text
 from cepkit.figures.charts.funnel import draw_funnel
 from cepkit.figures.diagrams.timeline import letters
 from cepkit.figures.kit.canvas import Canvas, Circle, Dash, Item, Line, Text
-from cepkit.figures.kit.plotly_canvas import to_figure
-from cepkit.figures.kit.style import GREEN, GRID, SIZE, SMALL, VERMILLION, colour_of, ink
+from cepkit.figures.kit.plotly_canvas import laid_out
+from cepkit.figures.kit.style import GRID, SIZE, SMALL, VERMILLION, colour_of, ink
 from cepkit.figures.kit.texts import cut, fitted, width_of, wrapped
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.policies import TimeWindow
@@ -93,7 +93,7 @@ def draw_why_not(why: WhyNot) -> go.Figure:
 
 def draw_verdict(why: WhyNot) -> go.Figure:
     """Return the verdict on named events; the figure is returned, not shown."""
-    return to_figure(layout(why), cut(why.reason, 110))
+    return laid_out(lambda room: layout(why, room), cut(why.reason, 110))
 
 
 def layout(why: WhyNot, width: float = WIDTH) -> Canvas:
@@ -124,13 +124,13 @@ def layout(why: WhyNot, width: float = WIDTH) -> Canvas:
         word = "fails" if finding.holds is False else "open"
         text = f"{text_of(finding.requirement)}: {finding.detail}"
         lines = tuple(wrapped(text, SIZE, width - _LEFT - 84, 3))
-        items.append(Text(_LEFT, y, (word,), "left", SIZE, True, VERMILLION))
+        items.append(Text(_LEFT, y, (word,), "left", SIZE, True))
         detail = Text(_LEFT + 52, y, lines, "left", SIZE, hover=text)
         items.append(detail)
         y += detail.height + 5
     for finding in holding[:_HOLDING]:
         text = f"{text_of(finding.requirement)}: {finding.detail}"
-        items.append(Text(_LEFT, y, ("holds",), "left", SMALL, False, GREEN))
+        items.append(Text(_LEFT, y, ("holds",), "left", SMALL))
         line = fitted(text, SMALL, width - _LEFT - 84)
         items.append(Text(_LEFT + 52, y, (line,), "left", SMALL, hover=text))
         y += 18

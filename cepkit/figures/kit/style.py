@@ -9,11 +9,14 @@ letter carries it too.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import plotly.graph_objects as go
 
 from cepkit.figures.kit.drawing import Drawing
+from cepkit.figures.kit.texts import width_of
 
 TEXT = "#767676"
 """4.5:1 on white, 4.2:1 on #111: no grey reaches 4.5:1 on both."""
@@ -38,6 +41,9 @@ COLOURS = (SKY, ORANGE, GREEN, YELLOW, PURPLE, VERMILLION, BLUE, GREY)
 
 LEGEND_MARK = 48
 """Pixels of a line in a legend: each of plotly's dashes shows what it is."""
+
+_LEGEND_ROW, _HEADING, _NARROWEST = 20, 22, 460
+"""The heights of a row of a legend and of a heading, and the width of the narrowest page."""
 
 SYMBOLS = ("circle", "square", "diamond", "hexagon")
 
@@ -116,6 +122,25 @@ def at_the_top(lines: int = 1) -> dict[str, object]:
     # Plotly hangs up the first of several lines where it would hang up a single one.
     pad = {"l": 12, "t": 12 + 14 * (lines - 1)}
     return {"y": 1, "yref": "container", "yanchor": "top", "pad": pad}
+
+
+def legend_above(names: Sequence[str], above: float, height: float) -> dict[str, Any]:
+    """Return the layout of a figure whose legend stands above the heading of its first panel.
+
+    Args:
+        names: What the legend says, escaped.
+        above: The margin above, without the legend.
+        height: Of the figure, without the legend.
+    """
+    widest = max((width_of(name, SIZE) for name in names), default=0.0) + LEGEND_MARK + 16
+    a_row = max(1, int(_NARROWEST // widest))  # of a narrow page; a wide one needs fewer rows
+    room = _LEGEND_ROW * math.ceil(len(names) / a_row) if len(names) > 1 else 0
+    y = 1 - (above + room - _HEADING) / (height + room)
+    return {
+        "height": round(height + room),
+        "margin": {"t": above + room},
+        "legend": {"yref": "container", "y": y, "yanchor": "bottom"},
+    }
 
 
 def note(x: Any, y: Any, text: str, **settings: Any) -> dict[str, Any]:

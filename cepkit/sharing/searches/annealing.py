@@ -16,6 +16,9 @@ from cepkit.sharing.plan_graph import Changes, PlanGraph, Prepared
 from cepkit.sharing.searches.contract import SharingObserver
 from cepkit.sharing.searches.moves import LocalSearch, Moves
 
+_REPORTED = 200
+"""Steps after which the observer is told how far the search is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Annealing(LocalSearch):
@@ -38,22 +41,25 @@ class Annealing(LocalSearch):
         graph, state, moves = self.begun(prepared, observe)
         if not moves.edges:
             return state.best
-        temperature = self._first_temperature(graph, moves)
-        every, better_at = max(1, len(moves.edges) // 10), 0
-        for step in range(1, self.steps + 1):
-            if state.out_of_time or step - better_at > self.idle:
-                break
-            state.examined = step
-            before = graph.cost
-            undo = graph.swap(moves.propose())
-            worse = graph.cost - before
-            if worse > 0 and moves.random.random() >= math.exp(-min(worse / temperature, 700)):
-                graph.swap(undo)
-            elif state.offer():
-                better_at = step
-            if step % every == 0:
-                temperature *= self.cooling
-        state.report()
+        with state.interruptible():
+            temperature = self._first_temperature(graph, moves)
+            every, better_at = max(1, len(moves.edges) // 10), 0
+            for step in range(1, self.steps + 1):
+                if state.out_of_time or step - better_at > self.idle:
+                    break
+                state.examined, state.done = step, step / self.steps
+                if step % _REPORTED == 0:
+                    state.report()
+                before = graph.cost
+                undo = graph.swap(moves.propose())
+                worse = graph.cost - before
+                if worse > 0 and moves.random.random() >= math.exp(-min(worse / temperature, 700)):
+                    graph.swap(undo)
+                elif state.offer():
+                    better_at = step
+                if step % every == 0:
+                    temperature *= self.cooling
+            state.report()
         return state.best
 
     def _first_temperature(self, graph: PlanGraph, moves: Moves) -> float:

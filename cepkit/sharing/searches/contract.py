@@ -7,11 +7,13 @@ it in.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Protocol, TypeAlias
 
+from cepkit.planners.contract import SearchInterrupted
 from cepkit.sharing.plan_graph import Changes, PlanGraph, Prepared
 from cepkit.sharing.prices import number_of
 
@@ -24,11 +26,13 @@ class SharingObserved:
         seconds: Since it began.
         examined: How many changes of plans it has looked at.
         cost: Of the best plans so far.
+        done: The share of the search that is done at most; None where there is no end to foresee.
     """
 
     seconds: float
     examined: int
     cost: float
+    done: float | None = None
 
 
 SharingObserver: TypeAlias = Callable[[SharingObserved], None]
@@ -54,6 +58,7 @@ class SharingSearch(Protocol):
             observe: Called with where the search stands.
 
         Raises:
+            SearchInterrupted: The user interrupted, and there are plans.
             LimitError: The search is exact, and the workload too large for it.
         """
         ...
@@ -75,6 +80,7 @@ class Progressed:
         self.best: Changes = dict(graph.choices)
         self.cost = graph.cost
         self.examined = 0
+        self.done: float | None = None
         self._observe = observe
         self._limit = seconds
         self._begin = perf_counter()
@@ -97,4 +103,17 @@ class Progressed:
         """Tell the observer where the search stands."""
         if self._observe is not None:
             seconds = perf_counter() - self._begin
-            self._observe(SharingObserved(seconds, self.examined, number_of(self.cost)))
+            cost = number_of(self.cost)
+            self._observe(SharingObserved(seconds, self.examined, cost, self.done))
+
+    @contextlib.contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Let the best plans so far be the result where the user interrupts.
+
+        Raises:
+            SearchInterrupted: The user did.
+        """
+        try:
+            yield
+        except KeyboardInterrupt:
+            raise SearchInterrupted(self.best) from None

@@ -52,8 +52,9 @@ class Exact:
         known = PlanGraph(prepared, GreedyMerge().search(prepared))
         state = Progressed(known, observe)
         state.graph = PlanGraph(prepared)
-        _search(state, options, _least_after(prepared, sharers, weaker), 0)
-        state.report()
+        with state.interruptible():
+            _search(state, options, _least_after(prepared, sharers, weaker), 0)
+            state.report()
         return state.best
 
 

@@ -47,12 +47,15 @@ class GreedyMerge:
         if len(blocks) == 1:
             return _searched(prepared, observe)
         whole = Progressed(PlanGraph(prepared, own_plans(prepared)), observe)
-        for block in blocks:
-            found = _searched(Prepared(block, prepared.cost, prepared.mode), None)
-            old = whole.graph.swap(found)
-            whole.examined += 1
-            if not whole.offer():  # nodes of other blocks were worth more
-                whole.graph.swap(old)
+        with whole.interruptible():
+            for number, block in enumerate(blocks):
+                whole.done = number / len(blocks)
+                whole.report()
+                found = _searched(Prepared(block, prepared.cost, prepared.mode), None)
+                old = whole.graph.swap(found)
+                whole.examined += 1
+                if not whole.offer():  # nodes of other blocks were worth more
+                    whole.graph.swap(old)
         whole.report()
         return whole.best
 
@@ -62,9 +65,10 @@ def _searched(prepared: Prepared, observe: SharingObserver | None) -> Changes:
     graph = PlanGraph(prepared, own_plans(prepared))
     state = Progressed(graph, observe)
     sharers = prepared.workload.ranked
-    _merge(state, all_ways=False)
-    if len(sharers) <= _FEW_BRANCHES and max(s.size for s in sharers) <= _SMALL:
-        _merge(state, all_ways=True)
+    with state.interruptible():
+        _merge(state, all_ways=False)
+        if len(sharers) <= _FEW_BRANCHES and max(s.size for s in sharers) <= _SMALL:
+            _merge(state, all_ways=True)
     state.report()
     return state.best
 

@@ -35,21 +35,24 @@ class Tabu(LocalSearch):
         graph, state, moves = self.begun(prepared, observe)
         if not moves.edges:
             return state.best
-        seen = {_state(graph): True}
-        better_at = 0
-        for step in range(1, self.steps + 1):
-            if state.out_of_time or step - better_at > self.idle:
-                break
-            changes = self._best_neighbour(graph, moves, seen, state)
-            if changes is None:
-                break
-            graph.swap(changes)
-            seen[_state(graph)] = True
-            if len(seen) > self.memory:
-                del seen[next(iter(seen))]
-            if state.offer():
-                better_at = step
-        state.report()
+        with state.interruptible():
+            seen = {_state(graph): True}
+            better_at = 0
+            for step in range(1, self.steps + 1):
+                if state.out_of_time or step - better_at > self.idle:
+                    break
+                state.done = step / self.steps
+                state.report()
+                changes = self._best_neighbour(graph, moves, seen, state)
+                if changes is None:
+                    break
+                graph.swap(changes)
+                seen[_state(graph)] = True
+                if len(seen) > self.memory:
+                    del seen[next(iter(seen))]
+                if state.offer():
+                    better_at = step
+            state.report()
         return state.best
 
     def _best_neighbour(

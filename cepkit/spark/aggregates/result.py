@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -14,6 +14,7 @@ from cepkit.aggregation.sequence.elements import Emit
 from cepkit.errors import PatternError
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import PATTERN
+from cepkit.progress import Progress
 from cepkit.routes.several import Several, SharingPlan
 from cepkit.spark.aggregates.one_pass import AggregationPass
 from cepkit.spark.matches.table import pattern_column
@@ -60,9 +61,17 @@ class SeveralSparkAggregates(Several[SparkAggregates]):
         results: One for each query.
         plan: What they share.
         passes: The passes over the stream that they need.
+        progress: Whether what takes long shows a bar: see `cepkit.aggregate`.
     """
 
     passes: tuple[AggregationPass, ...]
+    progress: Progress = "auto"
+
+    def with_progress(self, progress: Progress) -> SeveralSparkAggregates:
+        """Return the same, saying whether actions show a bar."""
+        for result in self.results:
+            result.with_progress(progress)
+        return replace(self, progress=progress)
 
     @classmethod
     def of(cls, passes: Sequence[AggregationPass], plan: SharingPlan) -> SeveralSparkAggregates:
@@ -96,7 +105,7 @@ class SeveralSparkAggregates(Several[SparkAggregates]):
             title=f"Aggregates of {len(self)} queries together",
             route="; ".join(dict.fromkeys(each.pass_.delivery.route for each in self.passes)),
             reports=self.passes[0].pass_.reports,
-        )
+        ).with_progress(self.progress)
 
     def persist(self, level: StorageLevel = _KEPT) -> SeveralSparkAggregates:
         """Keep the rows of all queries once they have been computed.
@@ -110,7 +119,7 @@ class SeveralSparkAggregates(Several[SparkAggregates]):
         """
         for aggregates in self.passes:
             aggregates.frame.persist(level)
-        return SeveralSparkAggregates.of(self.passes, self.plan)
+        return SeveralSparkAggregates.of(self.passes, self.plan).with_progress(self.progress)
 
     def unpersist(self) -> None:
         """Let go of what `persist` has kept."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from pyspark.sql.types import StructType
 
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.results.plans import AdaptedExplanation, PlansInForce
+from cepkit.progress import Progress
 from cepkit.spark.matches.result import SparkMatches
 from cepkit.spark.passes.fetched_frame import FetchedFrame
 from cepkit.stream.columns import Dropped
@@ -54,6 +55,11 @@ class FetchedMatches(FetchedFrame, SparkMatches):
         self.plan = matches.plan
         self.most = matches.limit
         self.variables = matches.variables
+
+    def with_progress(self, progress: Progress) -> Self:
+        """Say whether what takes long shows a bar, and return itself."""
+        self._matches.progress = progress
+        return super().with_progress(progress)
 
     def _explained(self) -> Explanation | AdaptedExplanation:
         return self._matches.explain()

@@ -13,6 +13,7 @@ from cepkit.arguments import typed
 from cepkit.columnar.results.frames import frame_of
 from cepkit.memory import Room
 from cepkit.printing import html_output, html_text, visible
+from cepkit.progress import Progress
 from cepkit.spark.passes.reports import Reports
 from cepkit.spark.session.access import Access, access_to
 from cepkit.spark.session.failures import plain_errors
@@ -44,6 +45,14 @@ class ResultFrame(DataFrame):
         route: How the events reach the workers, and how they are cut, as a sentence.
     """
 
+    progress: Progress = "auto"
+    """Whether actions that take long show a bar: see `cepkit.detect`."""
+
+    def with_progress(self, progress: Progress) -> Self:
+        """Say whether actions show a bar, and return itself."""
+        self.progress = progress
+        return self
+
     def __new__(cls, *_: Any, **__: Any) -> Self:
         """Return an object: Spark's own would make a classic DataFrame of no more than two."""
         return object.__new__(cls)
@@ -65,7 +74,7 @@ class ResultFrame(DataFrame):
     def _watched(self, action: Callable[[], Result], description: str) -> Result:
         """Return what an action returns; a bar shows how far it is, an interrupt stops its jobs."""
         with plain_errors(self):
-            return run_with_progress(action, description)
+            return run_with_progress(action, description, progress=self.progress)
 
     def collect(self) -> list[Row]:
         """Return all rows in this process."""

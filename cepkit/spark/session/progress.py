@@ -17,7 +17,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cepkit.progress import SILENT_SECONDS, Progress, is_shown
+from cepkit.progress import SILENT_SECONDS, Progress, Work, is_shown, showing
 from cepkit.spark.session.failures import plain_errors
 
 if TYPE_CHECKING:
@@ -67,16 +67,17 @@ def run_with_progress(
                 jobs[0] = own  # the user's, who may cancel it as well
             else:
                 context.setJobGroup(jobs[0], description or "cepkit", interruptOnCancel=True)
-            outcome["result"] = action()
+            with showing("", progress=False):  # it is shown from the thread that waits
+                outcome["result"] = action()
         except BaseException as error:  # noqa: BLE001 - it is raised again below, in the user's thread
             outcome["error"] = error
         finally:
             finished.set()
 
     InheritableThread(target=work, daemon=True).start()
-    with ThreadPoolExecutor(1) as caller:
+    with ThreadPoolExecutor(1) as caller, showing(description or "working", progress) as shown:
         try:
-            _watch(lambda: caller.submit(_tasks, context, jobs[0]), finished, description, progress)
+            _watch(lambda: caller.submit(_tasks, context, jobs[0]), finished, shown, progress)
         except KeyboardInterrupt:
             # Again and again, as the action may be about to start its next job.
             stop = time.monotonic() + _STOP_SECONDS
@@ -94,31 +95,22 @@ def run_with_progress(
 def _watch(
     tasks: Callable[[], Future[tuple[int, int]]],
     done: threading.Event,
-    description: str,
+    shown: Work,
     progress: Progress,
 ) -> None:
-    """Wait for the action, showing how many tasks are done."""
+    """Wait for the action, telling how many tasks are done."""
     began = time.monotonic()
     quiet = SILENT_SECONDS if progress == "auto" else 0.0
-    shown = is_shown(progress)
-    bar: Any = None
-    try:
-        # An event, not the thread's join: an interrupted join forgets that the thread still runs.
-        while not done.wait(_LOOK_SECONDS):
-            if not shown or time.monotonic() - began < quiet:
-                continue
-            finished, total = tasks().result()
-            if bar is None and total:
-                from tqdm.auto import tqdm
-
-                bar = tqdm(total=total, desc=description or None, unit="task", leave=False)
-            if bar is not None:
-                bar.total = max(total, bar.total)
-                bar.n = max(finished, bar.n)
-                bar.refresh()
-    finally:
-        if bar is not None:
-            bar.close()
+    most = 0.0
+    # An event, not the thread's join: an interrupted join forgets that the thread still runs.
+    while not done.wait(_LOOK_SECONDS):
+        if not is_shown(progress) or time.monotonic() - began < quiet:
+            continue
+        finished, total = tasks().result()
+        if total:
+            # A further job begins with more tasks to do: a bar that goes back says nothing.
+            most = max(most, finished / total)
+            shown.tell(shown.what, most)
 
 
 def tasks_of(group: str) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from cepkit.figures import page
 from cepkit.figures.diagrams.layered import SHADES
 from cepkit.figures.kit import style
 from cepkit.figures.kit.canvas import Canvas, Card, Circle, Text
-from cepkit.figures.kit.drawing import _THEMES
+from cepkit.figures.kit.drawing import _THEMES, Drawing
 from cepkit.figures.kit.page_colours import in_page_colours
 from cepkit.figures.kit.plotly_canvas import to_figure
 from cepkit.figures.kit.style import BLUE, COLOURS, INK, TEXT, TINTS, ink, on_white
@@ -150,6 +150,24 @@ def test_texts_on_cards_where_plotly_draws_them(kind):
                 assert re.fullmatch("#[0-9a-fA-F]{6}", fill)
                 assert contrast(note.font.color, fill) >= LEAST, (note.text, fill)
     assert on_fills
+
+
+@pytest.mark.parametrize("kind", hostile.DRAWN)
+def test_no_text_has_a_colour_of_its_own(kind):
+    """Beside the colour of the page there is that of texts on fills; meaning has words or marks."""
+    allowed = {None, TEXT, INK, style.PALE}
+    for thing, options in hostile.DRAWN[kind]():
+        made = ck.draw(thing, **options)
+        if not isinstance(made, Drawing):
+            continue  # a player has a style sheet
+        for canvas in made._layouts:
+            assert {item.colour for item in canvas.items if isinstance(item, Text)} <= allowed
+        for note in made.layout.annotations:
+            assert note.font.color in allowed or note.text in "●■◆▲▼○", note.text
+        for trace in made.data:
+            colours = trace.textfont.color if "textfont" in trace else None
+            colours = [colours] if isinstance(colours, str) or colours is None else colours
+            assert {*colours} <= allowed
 
 
 def test_a_text_beside_a_fill_stays_grey():

@@ -53,8 +53,12 @@ def test_rates_over_time():
 
 def test_keys():
     made = draw(MEASURED, of="keys")
-    assert [list(trace.x) for trace in made.data[::2]] == [[31, 7, 1, 1], [1, 1]]
-    assert list(made.data[1].x) == [10, 10]
+    bars, numbers, mean = (made.data[i::3] for i in range(3))
+    assert [list(trace.x) for trace in bars] == [[31, 7, 1, 1], [1, 1]]
+    assert list(mean[0].x) == [10, 10]
+    # What is said of a bar stands beyond the line of the mean.
+    assert list(numbers[0].x) == [31, 10, 10, 10]
+    assert [text.strip() for text in numbers[0].text] == ["31", "7", "1", "1"]
     assert "4 keys, top 3.1 x mean" in made.layout.annotations[0].text
 
 

@@ -17,11 +17,18 @@ _ROW = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Legend:
-    """Rows of series, each with its label and how wide both are."""
+    """Rows of series, each with its label and how wide both are.
+
+    Attributes:
+        at_the_bottom: Whether it stands below all panels.
+        to_the_right: Whether its rows end at the right.
+        foot: Where it ends, as a share of the height from below; None: at the top of the panels.
+    """
 
     rows: tuple[tuple[tuple[Any, Label, float], ...], ...]
     at_the_bottom: bool
     to_the_right: bool
+    foot: float | None = None
 
     @property
     def height(self) -> float:
@@ -30,7 +37,8 @@ class Legend:
 
     def drawn(self, left: float, right: float, top: float, high: float) -> Iterator[str]:
         """Yield it as SVG, between the sides of the panels and above their top."""
-        y = (high if self.at_the_bottom else top) - self.height - 2
+        foot = top if self.foot is None else high * (1 - self.foot)
+        y = (high if self.at_the_bottom else foot) - self.height - 2
         for row in self.rows:
             x = right - sum(width for _, _, width in row) if self.to_the_right else left
             for trace, label, width in row:
@@ -56,7 +64,9 @@ def legend_of(chart: Any, wide: float) -> Legend:
             rows.append([])
         rows[-1].append((trace, label, width))
     legend = layout.legend
-    return Legend(tuple(map(tuple, rows)), legend.y == 0, legend.xanchor == "right")
+    held = legend.yref == "container" and legend.y != 0
+    foot = float(legend.y) if held else None
+    return Legend(tuple(map(tuple, rows)), legend.y == 0, legend.xanchor == "right", foot)
 
 
 def _sign(trace: Any, x: float, y: float, colour: str) -> Iterator[str]:

@@ -39,7 +39,7 @@ h3, h4, p, pre, dl, dd, dt, figure, ol { margin: 0; padding: 0; }
 .transport button, .transport select { min-width: 32px; height: 32px; padding: 0 6px; display: inline-flex; align-items: center; justify-content: center;
   color: var(--ink); background: var(--paper); border: 1px solid var(--line); border-radius: 5px; font: inherit; cursor: pointer; }
 .transport button:hover, .transport select:hover { background: var(--shade); }
-.scrub { flex: 1 1 180px; min-width: 140px; position: relative; height: 32px; }
+.scrub { flex: 1 1 300px; min-width: 140px; position: relative; height: 32px; }
 .scrub input { width: 100%; height: 26px; margin: 0; accent-color: var(--cool); cursor: pointer; }
 .ticks { position: absolute; left: 8px; right: 8px; bottom: 1px; width: calc(100% - 16px); height: 6px; pointer-events: none; overflow: visible; }
 .ticks path { stroke: var(--fire); stroke-width: 1.6; vector-effect: non-scaling-stroke; }
@@ -71,7 +71,7 @@ h3, h4, p, pre, dl, dd, dt, figure, ol { margin: 0; padding: 0; }
 .node.final > rect { fill: #F0E442; stroke: #111; } .node.final > text { fill: #111; }
 
 .node.shared:not(.final) > rect { fill: #CDE7F7; stroke: #0072B2; stroke-width: 2.4; } .node.shared:not(.final) > text { fill: #111; }
-.node.unvisited { opacity: .3; } .node.unvisited > rect { stroke-dasharray: 3 3; }
+.node.unvisited > rect { stroke: var(--soft); stroke-dasharray: 3 3; fill: var(--paper); } .node.unvisited > text { fill: var(--soft); font-weight: 400; }
 .node.chosen > rect:first-child { stroke: var(--fire); stroke-width: 3; }
 .node.matched > rect:first-child { stroke: var(--fire); stroke-width: 4; animation: flash .5s ease-out; }
 @keyframes flash { from { stroke-width: 16; } }
@@ -93,7 +93,7 @@ h3, h4, p, pre, dl, dd, dt, figure, ol { margin: 0; padding: 0; }
 .link.chosen { font-weight: 700; color: var(--fire); }
 .stored { display: grid; grid-template-columns: minmax(2em, max-content) 1fr; gap: 8px; padding: 2px 0; border-bottom: 1px solid var(--line); }
 .chip { display: inline-block; border-left: 5px solid var(--hue); background: var(--shade); border-radius: 3px; padding: 0 4px; white-space: nowrap; }
-.chip.new { outline: 1.5px solid var(--ink); outline-offset: -1px; font-weight: 700; } .chip.gone, tr.gone .chip { text-decoration: line-through; opacity: .7; }
+.chip.new { outline: 1.5px solid var(--ink); outline-offset: -1px; font-weight: 700; } .chip.gone, tr.gone .chip { text-decoration: line-through; color: var(--soft); }
 table { border-collapse: collapse; width: 100%; } th { text-align: left; font-weight: 400; color: var(--soft); }
 td, th { padding: 1px 6px 1px 0; vertical-align: top; border-bottom: 1px solid var(--line); } td:first-child { white-space: nowrap; } .body td { vertical-align: middle; }
 tr.new td { font-weight: 600; } tr.gone td { color: var(--soft); } tr.chosen td { background: color-mix(in srgb, var(--fire) 14%, transparent); }

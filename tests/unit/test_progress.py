@@ -1,0 +1,176 @@
+"""Bars: who sees them, what they say, what is left of them."""
+
+import inspect
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+
+import cepkit as ck
+from cepkit import progress
+from cepkit.columnar.results.matches import Matches
+from cepkit.plan.checks import as_plan
+from cepkit.progress import Bar, counted, showing
+
+PATTERN = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 1 minute"
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    monkeypatch.setattr(progress, "SILENT_SECONDS", 0.02)
+    monkeypatch.setattr(progress, "_LOOK_SECONDS", 0.01)
+
+
+@pytest.fixture
+def notebook(monkeypatch, quick):
+    """What a notebook shows: a list of its outputs as they are in the end."""
+    outputs = []
+
+    class Handle:
+        def __init__(self, number):
+            self.number = number
+
+        def update(self, bundle, raw):
+            assert raw
+            outputs[self.number] = bundle
+
+    def display(bundle, *, raw, display_id):
+        assert raw
+        assert display_id
+        outputs.append(bundle)
+        return Handle(len(outputs) - 1)
+
+    shell = SimpleNamespace(kernel=object())
+    ipython = SimpleNamespace(get_ipython=lambda: shell, display=SimpleNamespace(display=display))
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", ipython.display)
+    return outputs
+
+
+def until(seen):
+    end = time.monotonic() + 10
+    while not seen():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [ck.profile, ck.choose_plan, ck.compare_plans, ck.weigh_plans, ck.share_plans,
+     ck.compare_shared_plans, ck.detect, ck.aggregate, ck.simulate, ck.why_not],
+)  # fmt: skip
+def test_verbs_that_take_long_can_be_told(verb):
+    assert inspect.signature(verb).parameters["progress"].default == "auto"
+
+
+def test_a_notebook_keeps_one_line_of_text(notebook):
+    with showing("counting <b>", share=lambda: 0.3):
+        until(lambda: notebook)
+        while_it_runs = notebook[0]
+    assert while_it_runs["text/plain"].startswith("counting <b> ... 30% ")
+    assert '<progress max="1" value="0.300"' in while_it_runs["text/html"]
+    assert "<b>" not in while_it_runs["text/html"]
+    (left,) = notebook
+    assert [*left] == ["text/plain"]
+    assert left["text/plain"].startswith("counting <b>: ")
+
+
+def test_what_is_soon_done_shows_nothing(notebook, monkeypatch):
+    monkeypatch.setattr(progress, "SILENT_SECONDS", 60.0)
+    with showing("counting"):
+        time.sleep(0.05)
+    assert not notebook
+
+
+def test_what_is_not_wanted_shows_nothing_also_within(notebook):
+    with showing("outer", progress=False), showing("inner", progress="auto"):
+        time.sleep(0.1)
+    assert not notebook
+
+
+def test_work_within_work_has_the_same_bar(notebook):
+    with showing("outer"):
+        with showing("inner", share=lambda: 0.5):
+            until(lambda: notebook and "inner ... 50%" in notebook[0]["text/plain"])
+        until(lambda: notebook[0]["text/plain"].startswith("outer ... "))
+    assert len(notebook) == 1
+
+
+def test_a_terminal_keeps_nothing(capsys, quick):
+    shown = []
+
+    def seen():
+        shown.append(capsys.readouterr().err)
+        return "counting" in "".join(shown)
+
+    with showing("counting", progress=True):
+        until(seen)
+    assert not capsys.readouterr().err.split("\r")[-1].strip()
+
+
+def test_nobody_looks_at_a_file(capsys, quick):
+    with showing("counting"):
+        time.sleep(0.1)
+    assert not capsys.readouterr().err
+
+
+def test_parts_of_work():
+    with showing("comparing", progress=False) as work, Bar(4, False, "plans") as bar:
+        bar.begin("one")
+        bar.begin("two")
+        bar.move(0.5)
+        assert (work.what, work.share) == ("plans: two", 0.375)
+
+
+def test_things_are_counted_as_they_are_taken():
+    with showing("simulating", progress=False) as work:
+        shares = [work.share for _ in counted("abcd")]
+    assert shares == [0.0, 0.25, 0.5, 0.75]
+    assert list(counted("ab")) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda stream: ck.detect(stream, PATTERN, ["a", "b"]).count(),
+        lambda stream: ck.detect(stream, PATTERN, ["a", "b"]).to_pandas(),
+        lambda stream: ck.detect(stream, [PATTERN, PATTERN], [["a", "b"]] * 2).counts(),
+        lambda stream: ck.profile(stream, PATTERN),
+        lambda stream: ck.aggregate(stream, f"{PATTERN.replace('1 minute', '1 second')} AGG COUNT"),
+        lambda stream: ck.simulate(stream, PATTERN.replace("minute", "second")),
+        lambda stream: ck.why_not(stream, PATTERN.replace("<", "= 5 +")),
+    ],
+)
+def test_what_verbs_do_is_shown(notebook, monkeypatch, run):
+    monkeypatch.setattr(progress, "SILENT_SECONDS", 1e-6)
+    monkeypatch.setattr(progress, "_LOOK_SECONDS", 1e-4)
+    stream = ck.events(ck.sample_stocks(3_000), time="ts", type="ticker")
+    run(stream)
+    assert notebook
+    for output in notebook:
+        assert [*output] == ["text/plain"], "a line for each, when it is done"
+        assert "%" not in output["text/plain"]
+
+
+def test_results_do_as_the_verb_was_told(notebook, monkeypatch):
+    monkeypatch.setattr(progress, "SILENT_SECONDS", 1e-6)
+    stream = ck.events(ck.sample_stocks(3_000), time="ts", type="ticker")
+    found = ck.detect(stream, PATTERN, progress=False)
+    found.count()
+    found.to_pandas()
+    several = ck.detect(stream, [PATTERN, PATTERN], progress=False)
+    several.counts()
+    several[0].count()
+    several.together.to_arrow()
+    assert not notebook
+
+
+def test_a_search_of_detection_says_how_far_it_is():
+    stream = ck.events(ck.sample_stocks(3_000), time="ts", type="ticker")
+    query = ck.parse(PATTERN)
+    found = Matches(stream, query, as_plan(["a", "b"], query), slice_rows=300)
+    assert found._searched() is None
+    shares = [found._searched() or 0.0 for _ in found.blocks()]
+    assert shares == sorted(shares)
+    assert 0.5 < shares[-1] <= 1
