@@ -134,6 +134,23 @@ def aggregate(
         UnsupportedError: The method cannot aggregate such a pattern; the message says what in it.
         LimitError: Detection would make too many sets, or matches are live that do not fit the
             free memory. When rows are asked for on Spark: an integer beyond 64 bits.
+
+    Example:
+        >>> import cepkit as ck
+        >>> trades = [
+        ...     {"ts": 1, "type": "MSFT", "price": 30.0},
+        ...     {"ts": 2, "type": "GOOG", "price": 31.0},
+        ...     {"ts": 3, "type": "GOOG", "price": 29.0},
+        ... ]
+        >>> stream = ck.events(trades, time="ts", type="type", unit="s")
+        >>> pattern = "PATTERN SEQ(MSFT a, GOOG b) WITHIN 5 seconds AGG COUNT, AVG(b.price)"
+        >>> ck.aggregate(stream, pattern, emit="total").to_pandas()
+           count  avg(b.price)
+        0      2          30.0
+        >>> ck.aggregate(stream, pattern).to_pandas()[["count", "new_matches"]]
+           count  new_matches
+        0      1            1
+        1      2            1
     """
     from cepkit.aggregation.rows.tables import check_names
     from cepkit.routes.aggregates import EMITS, METHODS, way_of

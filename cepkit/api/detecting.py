@@ -166,6 +166,23 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
         PlanError: The plan is not one of this pattern.
         LimitError: When matches are asked for: there would be too many sets to write or to try, or
             too many matches to hold in memory.
+
+    Example:
+        >>> import cepkit as ck
+        >>> trades = [
+        ...     {"ts": 1, "type": "MSFT", "price": 30.0},
+        ...     {"ts": 2, "type": "GOOG", "price": 31.0},
+        ...     {"ts": 3, "type": "GOOG", "price": 29.0},
+        ... ]
+        >>> stream = ck.events(trades, time="ts", type="type", unit="s")
+        >>> pattern = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 5 seconds"
+        >>> matches = ck.detect(stream, pattern)
+        >>> matches.to_pandas()[["a.price", "b.price"]]
+           a.price  b.price
+        0     30.0     31.0
+        >>> several = ck.detect(stream, {"rise": pattern, "pair": "PATTERN SEQ(MSFT a, GOOG b)"})
+        >>> several.counts().to_dict()
+        {'rise': 1, 'pair': 2}
     """
     check_stream(stream, beside=pattern)
     if share != "auto":
@@ -361,5 +378,20 @@ def check_detectable(stream: Stream, pattern: Pattern) -> None:
     Raises:
         PatternError: The pattern reads a column that the stream does not have.
         UnsupportedError: The pattern has a part that this release cannot detect.
+
+    Example:
+        >>> import cepkit as ck
+        >>> trades = [
+        ...     {"ts": 1, "type": "MSFT", "price": 30.0},
+        ...     {"ts": 2, "type": "GOOG", "price": 31.0},
+        ...     {"ts": 3, "type": "GOOG", "price": 29.0},
+        ... ]
+        >>> stream = ck.events(trades, time="ts", type="type", unit="s")
+        >>> ck.check_detectable(stream, "PATTERN SEQ(MSFT a, GOOG b) WITHIN 5 seconds")
+        >>> ck.check_detectable(stream, "PATTERN SEQ(MSFT a, GOOG b) AGG COUNT")
+        Traceback (most recent call last):
+            ...
+        cepkit.errors.UnsupportedError: AGG asks for aggregates, not for matches
+        Hint: `aggregate` gives them; to detect, leave AGG out
     """
     detectable(stream, pattern)

@@ -213,6 +213,20 @@ def events(
         StreamError: A missing or doubled column, an unknown unit or zone, a file that cannot be
             read, a time that is no time.
         SessionError: The session of the Spark DataFrame has been stopped.
+
+    Example:
+        >>> import cepkit as ck
+        >>> trades = [
+        ...     {"ts": 1, "ticker": "MSFT", "price": 30.0},
+        ...     {"ts": 2, "ticker": "GOOG", "price": 31.0},
+        ... ]
+        >>> print(ck.events(trades, time="ts", type="ticker", unit="s"))
+        Stream: an Arrow table, 2 rows
+          time: ts, type: ticker, unit: s, time zone: UTC where none is given
+          columns: ts, ticker, price
+          ts  ticker  price
+          1   MSFT    30.0
+          2   GOOG    31.0
     """
     if isinstance(columns, str):
         columns = (columns,)

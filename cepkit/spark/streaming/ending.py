@@ -50,6 +50,20 @@ def run_to_end(
 
     Raises:
         StreamError: It is no streaming DataFrame of cepkit's, or the checkpoint is another query's.
+
+    Example:
+        >>> import tempfile
+        >>> import cepkit as ck
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> recorded = ck.events(ck.sample_stocks(500), time="ts", type="ticker")
+        >>> files = ck.replay(recorded, f"{folder.name}/in", speed=10)
+        >>> _ = files.put()
+        >>> live = ck.events(files.frame(), time="ts", type="ticker", lateness="1 second")
+        >>> pattern = "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 second"
+        >>> matches = ck.detect(live, pattern)
+        >>> found = ck.run_to_end(matches, f"{folder.name}/out", checkpoint=f"{folder.name}/state")
+        >>> found.count() == ck.detect(recorded, pattern).count()
+        True
     """
     if not isinstance(rows, StreamFrame):
         raise StreamError(

@@ -149,6 +149,27 @@ def watch(query: Any, *, last: int = 0) -> Watched:
 
     Raises:
         StreamError: It is no query.
+
+    Example:
+        >>> import tempfile
+        >>> import cepkit as ck
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> recorded = ck.events(ck.sample_stocks(500), time="ts", type="ticker")
+        >>> files = ck.replay(recorded, f"{folder.name}/in", speed=10)
+        >>> _ = files.put()
+        >>> live = ck.events(files.frame(), time="ts", type="ticker", lateness="1 second")
+        >>> pattern = "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 second"
+        >>> matches = ck.detect(live, pattern)
+        >>> query = (
+        ...     matches.writeStream.format("memory")
+        ...     .queryName("rises")
+        ...     .option("checkpointLocation", f"{folder.name}/state")
+        ...     .trigger(availableNow=True)
+        ...     .start()
+        ... )
+        >>> _ = query.awaitTermination()
+        >>> ck.watch(query).totals()["match"] > 0
+        True
     """
     if not hasattr(query, "recentProgress"):
         raise StreamError(
