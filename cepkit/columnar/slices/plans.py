@@ -1,4 +1,4 @@
-"""Plans of slices: the protocol that chooses one for each, and the record of what they did.
+"""Plans of slices: the protocol that chooses one for each, and the record of their work.
 
 A slice finds its matches from events alone, so it may run under any plan, whatever ran before it.
 """

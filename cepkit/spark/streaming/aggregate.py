@@ -177,7 +177,7 @@ def prepare_aggregation(
     emit: Emit,
     plan: SharingPlan,
 ) -> LiveAggregation:
-    """Return what is done in the buckets of a stream for the aggregates of some queries.
+    """Return the searches for the aggregates of queries in the buckets of a stream.
 
     Args:
         stream: Events in a streaming DataFrame.

@@ -1,4 +1,4 @@
-"""What comes of a streaming DataFrame: a streaming DataFrame that says what it will cost."""
+"""Results over a streaming DataFrame: streaming DataFrames that know their delay and state."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from cepkit.tables import count_text
 
 
 class StreamFrame(DataFrame):
-    """A streaming DataFrame of rows that are told once: `writeStream` starts a query.
+    """A streaming DataFrame that emits each row once: `writeStream` starts a query.
 
     Args:
         live: What is done with it.
@@ -120,7 +120,7 @@ class StreamAggregates(StreamFrame):
 
 
 class StreamSeveralAggregates(StreamFrame):
-    """Aggregates of several queries in a streaming DataFrame; the column `pattern` says of which.
+    """Aggregates of several queries in a streaming DataFrame; the column `pattern` names the query.
 
     Attributes:
         queries: What was asked, by names.
@@ -195,7 +195,7 @@ class StreamMatches(StreamPlanned):
 
 
 class StreamSeveralMatches(StreamPlanned):
-    """Matches of several queries in a streaming DataFrame; the column `pattern` says of which.
+    """Matches of several queries in a streaming DataFrame; the column `pattern` names the query.
 
     Attributes:
         queries: What was asked, by names.

@@ -202,7 +202,7 @@ def prepare_several(
     timeouts: bool = False,
     follow: PlansOf | None = None,
 ) -> tuple[Prepared, OneTable, t.StructType]:
-    """Return what is to be done in the buckets of a stream, and the columns of the matches.
+    """Return the searches in the buckets of a stream, and the columns of the matches.
 
     Args:
         columns: Its columns in Spark.

@@ -1,4 +1,4 @@
-"""Running queries, watched: what each micro-batch did, as a table that is up to date when shown."""
+"""Running queries, watched: the work of each micro-batch, as a table, current when shown."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class Watched:
 
 
 def watch(query: Any, *, last: int = 0) -> Watched:
-    """Watch a running query: what its micro-batches do, as a table that is up to date when shown.
+    """Watch a running query: the work of its micro-batches, as a table, current when shown.
 
     Args:
         query: What `.writeStream.start()` returns.
@@ -181,7 +181,7 @@ def watch(query: Any, *, last: int = 0) -> Watched:
 
 
 def watched(query: Any) -> Watched:
-    """Return what watches a query, which may be watched already."""
+    """Return the watcher of a query, the existing one if it is watched already."""
     return query if isinstance(query, Watched) else watch(query)
 
 
