@@ -120,7 +120,7 @@ def _weakened(
 
 
 def weakenings(graph: PlanGraph, node: WeakerNode) -> Iterator[Changes]:
-    """Yield changes that let the holders begin with a weaker node: those of each window, and all."""
+    """Yield changes that let holders begin with a weaker node: those of each window, and all."""
     prepared = graph.prepared
     asked = {sharer.number: (places, own) for sharer, places, own in node.holders}
     for pool, group in pooled(prepared, [(sharer, places) for sharer, places, _ in node.holders]):
