@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes
 from cepkit.pattern.checks import check
-from cepkit.pattern.policies import Strategy
+from cepkit.pattern.policies import StepBound, Strategy
 from cepkit.pattern.rewrite import MIRRORED, replaced
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def disguised(draw: st.DrawFn, query: Query) -> Query:
     )
     changed = replace(
         query,
+        bounds=_renamed_bounds(query, names),
         structure=structure,
         where=c.AllOf(tuple(where)) if len(where) > 1 else (where or [None])[0],
     )
@@ -48,7 +49,12 @@ def renamed(draw: st.DrawFn, query: Query) -> Query:
 
     structure = _shuffled(draw, query.structure, names, shuffle=False)
     where = None if query.where is None else replaced(query.where, new)
-    return check(replace(query, structure=structure, where=where))
+    bounds = _renamed_bounds(query, names)
+    return check(replace(query, structure=structure, where=where, bounds=bounds))
+
+
+def _renamed_bounds(query: Query, names: dict[str, str]) -> tuple[StepBound, ...]:
+    return tuple(replace(b, first=names[b.first], last=names[b.last]) for b in query.bounds)
 
 
 def _mirrored(draw: st.DrawFn, part: c.Expression, names: dict[str, str]) -> c.Expression:

@@ -18,6 +18,9 @@ Where the definition of a match leaves room, the judge decides:
 * Null and NaN are one thing, in PARTITION BY too: missing agrees with missing.
 * A count window counts inside the partition where there is PARTITION BY, whatever the strategy;
   strict-contiguity counts over the whole stream, also where there is PARTITION BY.
+* WITHIN t FROM a TO b: no two events of the two lie further apart than that, in either order, nor
+  two members of one set; of an absent variable it narrows what must be absent. It counts in the OR
+  branches that have both, and decides nothing of what FIRST passes over: what is earlier is nearer.
 * OPT(...) chooses between what stands in it and nothing. Where two choices of an OR share a
   variable, a condition about it counts in both.
 * FIRST B b: no event of the stream, other than the match's own, comes before b (strictly) and could
@@ -325,6 +328,7 @@ class _Branch:
             and len({_partition(event, self.query) for event in together}) == 1
             and self._within_window(together)
             and (leaf.kind == "absent" or self._may_be_contiguous(together))
+            and self._within_bounds({**bound, leaf.variable: members})
             and all(
                 condition.holds({**bound, leaf.variable: members})
                 for condition in self.conditions
@@ -345,6 +349,16 @@ class _Branch:
                 numbering = self.in_partition if self.query.partition_by else self.in_stream
                 numbers = [numbering[event.arrival] for event in events]
                 return max(numbers) - min(numbers) < (width - 1 if exclusive else width)
+
+    def _within_bounds(self, bound: Binding) -> bool:
+        for each in self.query.bounds:
+            if {each.first, each.last} <= {*bound}:
+                pairs = product(bound[each.first], bound[each.last])
+                span = max(abs(x.ts - y.ts) for x, y in pairs)
+                most = each.window.microseconds
+                if span > most or (span == most and each.window.exclusive):
+                    return False
+        return True
 
     def _contiguous_numbers(self, events: list[Event]) -> list[int]:
         """Return the numbers that must have no gap; none where the strategy lets skip."""

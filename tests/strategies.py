@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import chain, repeat
+from itertools import chain, permutations, repeat
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -23,7 +23,7 @@ from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes
 from cepkit.pattern.checks import check
 from cepkit.pattern.normal_form import normal_form
-from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow, Window
+from cepkit.pattern.policies import CountWindow, StepBound, Strategy, TimeWindow, Window
 from cepkit.pattern.query import Query
 from tests.judge import BudgetError, Event, Match, judge
 
@@ -69,6 +69,7 @@ ConditionKind: TypeAlias = Literal[
     "corr",
     "duration",
     "set",
+    "bound",
 ]
 CONDITIONS: tuple[ConditionKind, ...] = get_args(ConditionKind)
 
@@ -300,7 +301,8 @@ def conditions(
     possible = [
         kind
         for kind in kinds
-        if len(chosen) >= {"comparison": 2, "equality": 2, "difference": 2}.get(kind, 1)
+        if kind != "bound"
+        and len(chosen) >= {"comparison": 2, "equality": 2, "difference": 2}.get(kind, 1)
         and (kind != "three-variables" or len(chosen) >= 3)
         and (kind != "set" or names.repeated)
         and (kind != "corr" or len(chosen) >= 2)
@@ -588,12 +590,34 @@ def queries(
         absent = tuple(event.variable for event in branch.negated)
         parts.append(draw(conditions(_Names(single, repeated, absent), condition_kinds)))
     where = None if not parts else parts[0] if len(parts) == 1 else c.AllOf(tuple(parts))
+    bounds = draw(_bounds(branches)) if "bound" in condition_kinds else ()
     try:
-        return check(Query(structure, where, window, strategy, keys))
+        return check(Query(structure, where, window, strategy, keys, bounds=bounds))
     except PatternError:
         if "RUN" not in operators:
             raise
         reject()  # not every condition can be about a run
+
+
+@st.composite
+def _bounds(draw: st.DrawFn, branches: list[Branch]) -> tuple[StepBound, ...]:
+    """Draw bounds of steps, most often none, the later event last where the order says which."""
+    bounds = []
+    for _ in range(draw(st.sampled_from((0, 0, 0, 1, 0, 2)))):
+        branch = draw(st.sampled_from(branches))
+        absent = [event.variable for event in branch.negated]
+        names = [*branch.variables, *absent]
+        pairs = [
+            (x, y)
+            for x, y in permutations(names, 2)
+            if (y, x) not in branch.order and not {x, y} <= {*absent}
+        ]
+        pairs += [(name, name) for name, _, _ in branch.repeated]
+        if pairs:
+            seconds = draw(st.sampled_from((3, 2, 1, 6, 4, 12, 0)))
+            window = TimeWindow(seconds * UNIT, draw(st.integers(0, 3)) == 3)
+            bounds.append(StepBound(*draw(st.sampled_from(pairs)), window))
+    return tuple(bounds)
 
 
 _windows = windows

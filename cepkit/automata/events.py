@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.pattern.conditions import NUMBER
+from cepkit.pattern.conditions import NUMBER, TIME
 from cepkit.pattern.evaluation.closures import History
 from cepkit.pattern.evaluation.functions.correlation import standardised
 from cepkit.pattern.numbers import number_columns
@@ -64,6 +64,7 @@ def events_of(columns: EventColumns, query: Query, names: Sequence[str]) -> Iter
         counted = _places(arrivals, keys) if query.partition_by else arrivals
         known = {**known, **number_columns(counted)}
         clock = counted if isinstance(query.window, CountWindow) else clock
+    known = {**known, TIME: columns.attributes[TIME]}
     read = [_values(known[name]) for name in names]
     rows = zip(*read, strict=True) if read else iter([()] * len(columns))
     types = [columns.type_names[code] for code in columns.types.tolist()]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cepkit.automata.joint import Member
 from cepkit.pattern.canonical import canonical_conditions
-from cepkit.pattern.conditions import NUMBER, NUMBER_BEFORE, attributes_of
+from cepkit.pattern.conditions import NUMBER, NUMBER_BEFORE, TIME, attributes_of
 from cepkit.pattern.numbers import has_next
 from cepkit.pattern.printer import expression_text
 from cepkit.pattern.query import Query
@@ -59,9 +59,11 @@ class Subject:
 
     @property
     def values(self) -> tuple[str, ...]:
-        """What events carry: the attributes, and arrival numbers where there is NEXT."""
+        """What events carry: the attributes, with NEXT arrival numbers, with bounds times."""
         counted = any(has_next(query.structure) for query in self.queries)
-        return (*self.attributes, *((NUMBER, NUMBER_BEFORE) if counted else ()))
+        timed = any(query.bounds for query in self.queries)
+        numbers = (NUMBER, NUMBER_BEFORE) if counted else ()
+        return (*self.attributes, *numbers, *((TIME,) if timed else ()))
 
     def patterns(self, members: Sequence[Member]) -> tuple[TracedPattern, ...]:
         """Return what a trace says of each query; nothing where there is only one."""

@@ -33,7 +33,7 @@ from cepkit.pattern.parsing.parser import (
     parse_skip,
     parse_window,
 )
-from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
+from cepkit.pattern.policies import CountWindow, StepBound, Strategy, TimeWindow, Window
 from cepkit.pattern.printer import to_text
 from cepkit.pattern.query import Query, ResultColumn
 from cepkit.pattern.terms import (
@@ -118,37 +118,29 @@ class Pattern:
         *,
         events: int | None = None,
         exclusive: bool = False,
+        between: tuple[Variable | str, Variable | str] | None = None,
     ) -> Pattern:
-        """Return the pattern with a window.
+        """Return the pattern with a window, or with a bound between two of its events.
 
         Args:
             duration: ``"4 hours"`` as after WITHIN, or a timedelta.
             events: A number of events, in place of a duration.
             exclusive: Whether a distance of exactly the window is already too far.
+            between: Two variables, the earlier one first: a further bound between these alone,
+                as WITHIN with FROM and TO.
+
+        Example:
+            >>> pattern = seq(event("a", "A"), event("b", "B"), event("c", "C"))
+            >>> print(pattern.within("1 hour").within("5 minutes", between=("a", "b")))
+            PATTERN SEQ(A a, B b, C c)
+            WITHIN 1 hour
+            WITHIN 5 minutes FROM a TO b
         """
-        _check_window(events, exclusive)
-        if (duration is None) == (events is None):
-            raise PatternError(
-                "a window of " + ("nothing" if duration is None else "both a duration and events"),
-                expected='within("4 hours"), within(timedelta(hours=4)) or within(events=100)',
-            )
-        if events is not None:
-            return Pattern(replace(self.parts, window=CountWindow(int(events), exclusive)))
-        if isinstance(duration, timedelta):
-            microseconds = duration // timedelta(microseconds=1)
-            return Pattern(replace(self.parts, window=TimeWindow(microseconds, exclusive)))
-        if not isinstance(duration, str):
-            other: object = duration
-            seconds = f"{shown(other)} seconds" if isinstance(other, Real) else "4 hours"
-            raise PatternError(
-                f"a window of {shown(other)}",
-                expected="a duration with its unit",
-                hint=f'within("{seconds}")',
-            )
-        window = parse_window(duration)
-        return Pattern(
-            replace(self.parts, window=replace(window, exclusive=exclusive or window.exclusive))
-        )
+        window = _window(duration, events, exclusive)
+        if between is None:
+            return Pattern(replace(self.parts, window=window))
+        bound = StepBound(*_two_variables(between), window)
+        return Pattern(replace(self.parts, bounds=(*self.parts.bounds, bound)))
 
     @typed
     def strategy(self, name: str) -> Pattern:
@@ -313,6 +305,38 @@ def as_query(pattern: Query | Pattern | str) -> Query:
         hint="are two arguments swapped?"
         if type(pattern).__module__.startswith("cepkit.")
         else None,
+    )
+
+
+def _window(duration: object, events: int | None, exclusive: bool) -> Window:
+    _check_window(events, exclusive)
+    if (duration is None) == (events is None):
+        raise PatternError(
+            "a window of " + ("nothing" if duration is None else "both a duration and events"),
+            expected='within("4 hours"), within(timedelta(hours=4)) or within(events=100)',
+        )
+    if events is not None:
+        return CountWindow(int(events), exclusive)
+    if isinstance(duration, timedelta):
+        return TimeWindow(duration // timedelta(microseconds=1), exclusive)
+    if not isinstance(duration, str):
+        seconds = f"{shown(duration)} seconds" if isinstance(duration, Real) else "4 hours"
+        raise PatternError(
+            f"a window of {shown(duration)}",
+            expected="a duration with its unit",
+            hint=f'within("{seconds}")',
+        )
+    window = parse_window(duration)
+    return replace(window, exclusive=exclusive or window.exclusive)
+
+
+def _two_variables(between: object) -> tuple[str, str]:
+    if isinstance(between, tuple) and len(between) == 2:
+        first, last = between
+        if isinstance(first, Variable | str) and isinstance(last, Variable | str):
+            return str(first), str(last)
+    raise PatternError(
+        f"a bound between {shown(between)}", expected='two variables, as in between=("a", "c")'
     )
 
 

@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 
 from cepkit.errors import PatternError, UnsupportedError, nearest
 from cepkit.pattern.aggregates import AGGREGATES, NAMES
+from cepkit.pattern.bound_checks import check_bounds
 from cepkit.pattern.condition_checks import Events, check_condition, check_forms, check_result
 from cepkit.pattern.conditions import Aggregate, Attribute, conjuncts, walk
 from cepkit.pattern.limits import refuse_too_deep, refuse_too_large, refuse_too_long
@@ -71,6 +72,7 @@ def check(query: Query) -> Query:
             expected="at least one event that is not under NOT or OPT, in every branch of an OR",
             span=alone.span,
         )
+    check_bounds(query)
     check_runs(query)
     _sound[id(query)] = query
     return query

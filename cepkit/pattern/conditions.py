@@ -21,6 +21,7 @@ from typing import Literal as OneOf
 from typing import TypeAlias, assert_never, cast
 
 from cepkit.errors import Span
+from cepkit.stream.columns import TIME as TIME
 
 ArithmeticOperator: TypeAlias = OneOf["+", "-", "*", "/", "%"]
 ComparisonOperator: TypeAlias = OneOf["<", "<=", "=", "!=", ">=", ">"]

@@ -17,7 +17,7 @@ BEFORE_EVENTS = ("FIRST", "NEXT")
 BEFORE_CLAUSES = ("RETURN", "AFTER")
 
 # Words inside of clauses, where no name may stand.
-INSIDE_CLAUSES = ("AS", "MATCH", "SKIP", "PAST", "TO", "LAST", "NEXT", "EVENT")
+INSIDE_CLAUSES = ("AS", "MATCH", "SKIP", "PAST", "FROM", "TO", "LAST", "NEXT", "EVENT")
 
 _WORD = re.compile(r"[^\W\d]\w*")
 # A regular expression, as in the grammar: upper() folds other letters than re.IGNORECASE does.

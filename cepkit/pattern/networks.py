@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 
 from cepkit.networks import graph_of
-from cepkit.pattern import conditions as c
+from cepkit.pattern.conditions import conjuncts, variables_of
 from cepkit.pattern.nodes import (
     And,
     Event,
@@ -18,7 +18,7 @@ from cepkit.pattern.nodes import (
     Seq,
     Structure,
 )
-from cepkit.pattern.printer import expression_text, structure_text
+from cepkit.pattern.printer import bound_text, expression_text, structure_text
 from cepkit.pattern.query import Query
 
 if TYPE_CHECKING:
@@ -41,10 +41,12 @@ def query_graph(query: Query) -> nx.DiGraph[int]:
     for number in graph:
         if (variable := graph.nodes[number].get("variable")) is not None:
             event_of.setdefault(variable, []).append(number)
-    for condition in c.conjuncts(query.where):
+    conditions = [(expression_text(c), variables_of(c)) for c in conjuncts(query.where)]
+    conditions += [(bound_text(b), frozenset((b.first, b.last))) for b in query.bounds]
+    for text, variables in conditions:
         number = graph.number_of_nodes()
-        graph.add_node(number, kind="condition", label=expression_text(condition))
-        for variable in sorted(c.variables_of(condition)):
+        graph.add_node(number, kind="condition", label=text)
+        for variable in sorted(variables):
             for event in event_of[variable]:
                 graph.add_edge(event, number, kind="condition")
     return graph

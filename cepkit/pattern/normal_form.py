@@ -10,13 +10,14 @@ The number of branches is the product over the ORs that stand together.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from operator import itemgetter
 from typing import assert_never
 
+from cepkit.pattern.bounds import bound_condition
 from cepkit.pattern.conditions import Aggregate, Expression, conjuncts, variables_of
 from cepkit.pattern.conditions import walk as parts_of_condition
 from cepkit.pattern.nodes import (
@@ -34,7 +35,7 @@ from cepkit.pattern.nodes import (
     walk,
 )
 from cepkit.pattern.numbers import next_condition, next_in, side_by_side
-from cepkit.pattern.policies import Strategy, Window
+from cepkit.pattern.policies import StepBound, Strategy, Window
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import renamed
 
@@ -145,6 +146,14 @@ class _Choice:
             nearest = [x for x in before if not any((x, y) in self.order for y in before)]
             yield next_condition(event, nearest, repeated)
 
+    def bound_conditions(self, bounds: Iterable[StepBound]) -> Iterator[Expression]:
+        """Yield what bounds of steps say, those with both events in this choice."""
+        repeated = [variable for variable, _, _ in self.repeated]
+        runs = [event.variable for event, _ in self.runs]
+        for bound in bounds:
+            if {bound.first, bound.last} <= {*self.names}:
+                yield bound_condition(bound, self.order, repeated, runs)
+
 
 def _choices(structure: Structure, earlier: Mapping[str, str]) -> tuple[_Choice, ...]:
     """Return the choices at the ORs of a structure.
@@ -241,6 +250,7 @@ def _branches(query: Query) -> tuple[Branch, ...]:
                 choice.order,
                 (
                     *(condition for _, condition in about),
+                    *choice.bound_conditions(query.bounds),
                     *choice.next_conditions(),
                     *_implied(choice, about),
                 ),

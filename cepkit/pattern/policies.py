@@ -39,6 +39,22 @@ class CountWindow:
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class StepBound:
+    """`WITHIN 5 minutes FROM a TO c`: so much time passes at most between two events of a match.
+
+    Attributes:
+        first: A variable; of a set all members are meant.
+        last: Another one, or the same set: its first and last member.
+        window: How much time.
+    """
+
+    first: str
+    last: str
+    window: Window
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
 class SkipTo(StrEnum):
     """Where the next match may start."""
 

@@ -9,11 +9,12 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from cepkit.pattern import conditions as c
+from cepkit.pattern.bounds import bound_of
 from cepkit.pattern.durations import in_microseconds, window_text
 from cepkit.pattern.limits import refuse_too_deep
 from cepkit.pattern.names import attribute_text, name_text, string_text, type_text, variable_text
 from cepkit.pattern.nodes import And, Event, First, Kleene, Next, Not, Opt, Or, Seq, Structure
-from cepkit.pattern.policies import Strategy
+from cepkit.pattern.policies import StepBound, Strategy
 from cepkit.pattern.query import Query, ResultColumn
 from cepkit.printing import text_of
 from cepkit.stream.durations import duration_text
@@ -46,6 +47,7 @@ def to_text(query: Query) -> str:
         lines.append(f"WHERE {_where_text(query.where)}")
     if query.window is not None:
         lines.append(f"WITHIN {window_text(query.window)}")
+    lines += map(bound_text, query.bounds)
     if query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
         lines.append(f"STRATEGY {query.strategy}")
     if query.partition_by:
@@ -61,6 +63,12 @@ def to_text(query: Query) -> str:
     if query.returned:
         lines.append(f"RETURN {', '.join(map(_result_text, query.returned))}")
     return "\n".join(lines)
+
+
+def bound_text(bound: StepBound) -> str:
+    """Return a bound of steps as its clause."""
+    ends = f"FROM {name_text(bound.first)} TO {name_text(bound.last)}"
+    return f"WITHIN {window_text(bound.window)} {ends}"
 
 
 def structure_text(structure: Structure) -> str:
@@ -101,6 +109,8 @@ def expression_text(expression: c.Expression) -> str:
     match expression:
         case c.Literal(value):
             return _literal_text(value)
+        case c.Attribute(variable, c.TIME):  # no pattern says it so, nor what follows
+            return f"time of {name_text(variable)}"
         case c.Attribute(variable, name):
             return f"{name_text(variable)}.{attribute_text(name)}"
         case c.Negative(c.Attribute() | c.Call() | c.Aggregate() as operand):
@@ -124,6 +134,8 @@ def expression_text(expression: c.Expression) -> str:
             return f"{name_text(variable)} is NEXT after {name_text(min(other.variables))}"
         case c.Comparison("=", c.Arithmetic("-", c.Aggregate("max", str(variable), c.NUMBER))):
             return f"{name_text(variable)} side by side"
+        case c.AllOf() | c.Comparison() if (bound := bound_of(expression)) is not None:
+            return bound_text(bound)
         case c.Comparison(operator, left, right):
             return f"{_at(left, _SUM)} {operator} {_at(right, _SUM)}"
         case c.InList(operand, choices, negated):

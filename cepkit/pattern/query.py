@@ -9,7 +9,7 @@ from cepkit.errors import Span
 from cepkit.networks import graph_of
 from cepkit.pattern.conditions import Aggregate, Attribute, Expression, attributes_of
 from cepkit.pattern.nodes import Structure
-from cepkit.pattern.policies import AfterMatch, Strategy, Window
+from cepkit.pattern.policies import AfterMatch, StepBound, Strategy, Window
 from cepkit.printing import WithPrinter
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ class Query(WithPrinter):
         after_match: Which matches a match leaves out that start before it ends, or with it; None:
             none.
         returned: The columns of the matches; empty for all columns of their events.
+        bounds: How far apart some of the events of a match may lie, beside the window.
     """
 
     structure: Structure
@@ -68,6 +69,7 @@ class Query(WithPrinter):
     group_by: tuple[str, ...] = ()
     after_match: AfterMatch | None = None
     returned: tuple[ResultColumn, ...] = ()
+    bounds: tuple[StepBound, ...] = ()
     text: str | None = field(default=None, compare=False, repr=False)
 
     @property

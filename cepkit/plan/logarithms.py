@@ -7,9 +7,15 @@ of the addends: equal choices tie exactly and plans are the same in every proces
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from cepkit.tables import number
+
+SAME = 1e-9
+"""By how much logarithms may differ of numbers that are the same to a reader."""
+
+_T = TypeVar("_T")
 
 
 def log(value: float) -> float:
@@ -41,3 +47,19 @@ def log_text(logarithm: float) -> str:
         return number(value)
     tens, rest = divmod(logarithm / math.log(10), 1)
     return f"{10**rest:.3f}e+{tens:.0f}"
+
+
+def grouped(things: Iterable[_T], logarithms: Callable[[_T], Sequence[float]]) -> list[list[_T]]:
+    """Return things in groups whose numbers, given as logarithms, are the same."""
+    groups: list[list[_T]] = []
+    for thing in things:
+        same = next((g for g in groups if _alike(logarithms(g[0]), logarithms(thing))), None)
+        if same is None:
+            groups.append([thing])
+        else:
+            same.append(thing)
+    return groups
+
+
+def _alike(one: Sequence[float], other: Sequence[float]) -> bool:
+    return all(a == b or abs(a - b) <= SAME for a, b in zip(one, other, strict=True))

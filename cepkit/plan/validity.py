@@ -69,11 +69,13 @@ class Validity(WithPrinter):
         plan: The plan, as a text.
         planner: Who made it.
         rows: The conditions; none where the planner compares nothing.
+        labels: The variables with their types.
     """
 
     plan: str
     planner: str
     rows: tuple[ValidityRow, ...]
+    labels: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -126,7 +128,11 @@ def _title(validity: Validity) -> str:
 def to_text(validity: Validity) -> str:
     """Return the conditions as a table."""
     table = [text_table(_HEAD, _cells(validity))] if validity.rows else []
-    return "\n".join((_title(validity), *table))
+    return "\n".join((_title(validity), *table, *_remarks(validity)))
+
+
+def _remarks(validity: Validity) -> tuple[str, ...]:
+    return (", ".join(validity.labels),) if validity.labels else ()
 
 
 @html_of.register
@@ -134,4 +140,5 @@ def to_html(validity: Validity) -> str:
     """Return the same as HTML, names escaped."""
     if not validity.rows:
         return html_output(f"<p>{html_text(_title(validity))}</p>")
-    return html_output(html_table(_HEAD, _cells(validity), _title(validity)))
+    caption = "; ".join((_title(validity), *_remarks(validity)))
+    return html_output(html_table(_HEAD, _cells(validity), caption))

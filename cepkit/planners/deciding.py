@@ -19,6 +19,7 @@ from typing import Protocol, TypeAlias, TypeGuard, assert_never
 
 from cepkit.costs.contract import BranchCost, CostModel
 from cepkit.errors import LimitError, PlanError
+from cepkit.pattern.nodes import labels_of
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.logarithms import from_log, log, log_sum
 from cepkit.plan.nodes import (
@@ -203,7 +204,12 @@ class Decisions:
             for branch, conditions in enumerate(self.conditions)
             for place in range(len(conditions))
         ]
-        return Validity(plan, planner, tuple(sorted(rows, key=lambda row: row.slack)))
+        labels: dict[str, str] = {}
+        for branch in self.branches:
+            for event in branch.as_written.positive + branch.as_written.negated:
+                labels |= {v: label for v, label in labels_of(event).items() if v not in labels}
+        ordered = tuple(sorted(rows, key=lambda row: row.slack))
+        return Validity(plan, planner, ordered, tuple(labels.values()))
 
     def row(
         self, branch: int, place: int, statistics: Statistics, crossed: float | None = None

@@ -17,6 +17,7 @@ from cepkit.costs import PARTIAL_MATCHES, Blend, Latency, OutputProfile
 from cepkit.costs.contract import query_cost
 from cepkit.costs.latency import NOTHING_KNOWN
 from cepkit.errors import PlanError
+from cepkit.pattern.nodes import labels_of
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.logarithms import from_log, log_text
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ALPHAS = (0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
-_HEAD = ("planner", "alpha", "plan", "partial matches", "latency", "best")
+_HEAD = ("planner", "alpha", "plan", "partial matches", "latency")
+_BEST = "★"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +60,15 @@ class Weighed:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Tradeoff(Printed):
-    """The plans of some planners over a range of alphas."""
+    """The plans of some planners over a range of alphas.
+
+    Attributes:
+        rows: The plans.
+        labels: The variables of the query with their types.
+    """
 
     rows: tuple[Weighed, ...]
+    labels: tuple[str, ...] = ()
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a row for each: planner, alpha, plan, partial_matches, latency, best."""
@@ -84,21 +92,24 @@ class Tradeoff(Printed):
     def _cells(self) -> list[tuple[str, ...]]:
         return [
             (
-                r.planner,
+                f"{r.planner} {_BEST}" if r.best else r.planner,
                 number(r.alpha),
                 one_line(r.plan),
                 log_text(r.log_partial_matches),
                 log_text(r.log_latency),
-                "yes" if r.best else "",
             )
             for r in self.rows
         ]
 
+    def _remarks(self) -> tuple[str, ...]:
+        labels = (", ".join(self.labels),) if self.labels else ()
+        return (*labels, f"{_BEST} no plan is as good in both and better in one")
+
     def __str__(self) -> str:
-        return text_table(_HEAD, self._cells(), left=3)
+        return "\n".join((text_table(_HEAD, self._cells(), left=3), *self._remarks()))
 
     def _repr_html_(self) -> str:
-        caption = "partial matches against latency"
+        caption = "; ".join(("partial matches against latency", *self._remarks()))
         return html_output(html_table(_HEAD, self._cells(), caption, left=3))
 
 
@@ -141,7 +152,8 @@ def weigh(
     for (alpha, plan), parts in zip(plans, comparable([plan for _, plan in plans]), strict=True):
         work, waiting = query_cost(alive, parts), query_cost(waited, parts)
         rows.append(Weighed(plan.planner, alpha, plan, work, waiting))
-    return Tradeoff(tuple(_marked(row, rows) for row in rows))
+    labels = tuple(labels_of(query.structure).values())
+    return Tradeoff(tuple(_marked(row, rows) for row in rows), labels)
 
 
 def _marked(row: Weighed, rows: Sequence[Weighed]) -> Weighed:

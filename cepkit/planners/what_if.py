@@ -7,18 +7,28 @@ cross over, an engine that runs the one should have changed to the other.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from cepkit.costs import PARTIAL_MATCHES
 from cepkit.costs.contract import CostModel, query_cost
 from cepkit.errors import PlanError, StatisticsError
+from cepkit.pattern.nodes import labels_of
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.logarithms import from_log
 from cepkit.plan.nodes import Plan, comparable
 from cepkit.plan.printer import one_line
+from cepkit.planners.cross_overs import (
+    CrossOver,
+    Curve,
+    RateCurve,
+    cheapest_at,
+    cross_overs,
+    rate_curves,
+)
 from cepkit.printing import Printed, html_output
 from cepkit.statistics.model import Statistics
 from cepkit.tables import html_table, number, text_table
@@ -27,19 +37,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _POINTS = 41
-_HEAD = ("from", "to", "cheapest", "plan")
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """The cost of one plan at each rate.
-
-    Attributes:
-        log_costs: The logarithm of its cost at each of the rates.
-    """
-
-    plan: Plan
-    log_costs: tuple[float, ...]
+_HEAD = ("events/s", "cheapest plan", "found by")
+_BEST = "★"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -52,6 +51,7 @@ class WhatIf(Printed):
         now: The rate that the statistics have.
         curves: One for each plan; all costed as trees where one of them is a tree.
         cost_model: The name of what was costed by.
+        labels: Its variables with their types, in the order of the query.
     """
 
     variable: str
@@ -59,12 +59,22 @@ class WhatIf(Printed):
     now: float
     curves: tuple[Curve, ...]
     cost_model: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def lines(self) -> tuple[RateCurve, ...]:
+        """Return the curves, plans that cost the same at every rate as one."""
+        return rate_curves(self.curves)
+
+    def cross_overs(self) -> tuple[CrossOver, ...]:
+        """Return where another plan becomes the cheapest, by ascending rates."""
+        return cross_overs(self.lines(), self.rates)
 
     def cheapest(self) -> tuple[tuple[float, float, Plan], ...]:
         """Return the stretches of rates (first, last) with the plan that is cheapest there."""
+        lines = self.lines()
         segments: list[tuple[float, float, Plan]] = []
         for i, rate in enumerate(self.rates):
-            best = min(self.curves, key=lambda curve: curve.log_costs[i]).plan
+            best = lines[cheapest_at(lines, i)].members[0]
             if segments and segments[-1][2] is best:
                 segments[-1] = (segments[-1][0], rate, best)
             else:
@@ -85,19 +95,62 @@ class WhatIf(Printed):
         )
 
     def _cells(self) -> list[tuple[str, ...]]:
-        return [
-            (number(first), number(last), plan.planner, one_line(plan))
-            for first, last, plan in self.cheapest()
-        ]
+        """Return a row for each stretch between two cross-overs, that of now marked."""
+        lines, crossings = self.lines(), self.cross_overs()
+        limits = [self.rates[0], *(each.rate for each in crossings), self.rates[-1]]
+        best = [cheapest_at(lines, 0), *(each.above for each in crossings)]
+        cells: list[tuple[str, ...]] = []
+        for i, ((low, high), number_) in enumerate(zip(pairwise(limits), best, strict=True)):
+            line = lines[number_]
+            mark = f" {_BEST}" if low <= self.now <= high else ""
+            rates = _rates(low, high, first=i == 0, last=i == len(crossings))
+            plans = " or ".join(dict.fromkeys(line.plans))
+            cells.append((f"{rates}{mark}", plans, ", ".join(line.planners)))
+        return cells
 
     def _title(self) -> str:
-        return f"cheapest plan by the rate of {self.variable} in events/s, now {number(self.now)}"
+        label = self.labels.get(self.variable, self.variable)
+        span = _span(self.rates[0], self.rates[-1])
+        return f"cheapest plan by the rate of {label}, {span}/s, now {number(self.now)}/s"
+
+    def _remarks(self) -> tuple[str, ...]:
+        """Return the variables, what becomes of the plan of now, and what costs are."""
+        labels = (", ".join(self.labels.values()),) if self.labels else ()
+        crossings = self.cross_overs()
+        above = next((each for each in crossings if each.rate > self.now), None)
+        below = next((each for each in reversed(crossings) if each.rate < self.now), None)
+        if above is None and below is None:
+            changes = ["no other plan is the cheapest at any of these rates"]
+        else:
+            changes = [
+                f"{side} {number(each.rate)}/s{self._times(each.rate)} another plan is the cheapest"
+                for side, each in (("below", below), ("beyond", above))
+                if each is not None
+            ]
+        known = self.rates[0] <= self.now <= self.rates[-1]
+        mark = (f"{_BEST} the rate of now",) if known else ()
+        return (*labels, *mark, *changes, f"cost: {self.cost_model}")
+
+    def _times(self, rate: float) -> str:
+        return f" ({number(float(f'{rate / self.now:.3g}'))} times that of now)" if self.now else ""
 
     def __str__(self) -> str:
-        return f"{self._title()}\n{text_table(_HEAD, self._cells(), left=0)}"
+        table = text_table(_HEAD, self._cells(), left=len(_HEAD))
+        return "\n".join((self._title(), table, *self._remarks()))
 
     def _repr_html_(self) -> str:
-        return html_output(html_table(_HEAD, self._cells(), self._title(), left=0))
+        caption = "; ".join((self._title(), *self._remarks()))
+        return html_output(html_table(_HEAD, self._cells(), caption, left=len(_HEAD)))
+
+
+def _span(low: float, high: float) -> str:
+    return number(low) if low == high else f"{number(low)} to {number(high)}"
+
+
+def _rates(low: float, high: float, *, first: bool, last: bool) -> str:
+    if first == last:
+        return _span(low, high)
+    return f"up to {number(high)}" if first else f"beyond {number(low)}"
 
 
 def what_if(
@@ -138,7 +191,8 @@ def what_if(
             changed = statistics.with_rate(variable, rate)
             costs.append(query_cost([cost.on(branch, changed) for branch in branches], parts))
         curves.append(Curve(plan, tuple(costs)))
-    return WhatIf(variable, points, now, tuple(curves), cost.name)
+    labels = labels_of(query.structure)
+    return WhatIf(variable, points, now, tuple(curves), cost.name, labels)
 
 
 def _around(now: float) -> tuple[float, ...]:

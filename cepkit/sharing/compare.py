@@ -39,6 +39,7 @@ _MODES: Mapping[str, tuple[Mode, ...]] = {
     "tree": ("tree",),
     "auto": ("order", "tree"),
 }
+_BEST, _EQUAL = "★", 1e-9
 _GAINS = ("gain", "reordering", "sharing")
 _HEAD = ("search", "share", "cost", *_GAINS, "nodes", "shared", "planning ms")
 _COLUMNS = ("search", "share", "cost", "apart", "text", *_GAINS, "nodes", "shared", "seconds")
@@ -132,8 +133,9 @@ class SharingComparison(Printed):
         return pd.DataFrame.from_records(rows, columns=_COLUMNS)
 
     def _cells(self, row: ComparedSharing) -> tuple[str, ...]:
+        least = min(each.cost for each in self.rows)
         return (
-            row.search,
+            f"{row.search} {_BEST}" if row.cost <= least * (1 + _EQUAL) else row.search,
             row.share,
             number(row.cost),
             *(f"{number(float(f'{getattr(row, name):.4g}'))}x" for name in _GAINS),
@@ -146,6 +148,7 @@ class SharingComparison(Printed):
         patterns = count_text(len(self.names), "pattern")
         return (
             f"{patterns}; cost: {self.cost_model}",
+            f"{_BEST} the cheapest",
             "gain: over the order of the text without sharing; it is reordering times sharing",
             *(f"{name}: {why}" for name, why in self.refused),
         )

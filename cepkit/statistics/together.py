@@ -20,6 +20,7 @@ from cepkit.pattern.nodes import (
     Structure,
     events_of,
 )
+from cepkit.pattern.policies import StepBound
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import renamed
 
@@ -49,6 +50,7 @@ def together(queries: Sequence[Query]) -> Query:
     used_names: set[str] = set()
     structures: list[Structure] = []
     conditions: list[Expression] = []
+    bounds: list[StepBound] = []
     for number, query in enumerate(queries, 1):
         names = {}
         for event in events_of(query.structure):
@@ -59,9 +61,16 @@ def together(queries: Sequence[Query]) -> Query:
         used_names |= {*names.values()}
         structures.append(_renamed(query.structure, names))
         conditions += [renamed(part, names) for part in conjuncts(query.where)]
+        bounds += [replace(b, first=names[b.first], last=names[b.last]) for b in query.bounds]
     first = queries[0]
     where = AllOf(tuple(conditions)) if conditions else None
-    return Query(Or(tuple(structures)), where, first.window, partition_by=first.partition_by)
+    return Query(
+        Or(tuple(structures)),
+        where,
+        first.window,
+        partition_by=first.partition_by,
+        bounds=tuple(bounds),
+    )
 
 
 def _renamed(structure: Structure, names: Mapping[str, str]) -> Structure:

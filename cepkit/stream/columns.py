@@ -22,6 +22,9 @@ Kind: TypeAlias = Literal[
 MISSING_INTEGER = np.iinfo(np.int64).min
 """Stands for null in columns of integers, times and durations."""
 
+TIME = "\x01time"
+"""Stands for an attribute: the time of an event, whatever the column of the stream is called."""
+
 NO_TEXTS: npt.NDArray[np.object_] = np.empty(0, dtype=object)
 
 
@@ -103,6 +106,24 @@ class LazyRows:
         return self._table
 
 
+class _Attributes(dict[str, Column]):
+    """Columns by their names, and the time of the events by one that no stream has."""
+
+    __slots__ = ("_ts",)
+
+    def __init__(self, columns: Mapping[str, Column], ts: npt.NDArray[np.int64]) -> None:
+        super().__init__(columns)
+        self._ts = ts
+
+    def __missing__(self, name: str) -> Column:
+        if name != TIME:
+            raise KeyError(name)
+        return Column("timestamp", self._ts)
+
+    def __reduce__(self) -> tuple[type[_Attributes], tuple[dict[str, Column], object]]:
+        return type(self), (dict(self), self._ts)
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class EventColumns:
     """Events in stream order: by time, and by arrival where times are equal.
@@ -111,7 +132,8 @@ class EventColumns:
         ts: int64 microseconds, ascending.
         types: Integer codes into `type_names`.
         type_names: The distinct event types.
-        attributes: The columns that conditions may read.
+        attributes: The columns that conditions may read. `TIME`, which is not counted among
+            them, can be read as well.
         carried: The rows as they came, for output, now or `LazyRows`; row numbers are `rows`.
         rows: For each event its row in `source`; None where they are the same.
         dropped: The rows of `source` that are no events.
@@ -130,6 +152,9 @@ class EventColumns:
     dropped: Dropped = Dropped()
     arrivals: npt.NDArray[np.int64] | None = None
     places: npt.NDArray[np.int64] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", _Attributes(self.attributes, self.ts))
 
     def __len__(self) -> int:
         return len(self.ts)

@@ -10,7 +10,10 @@ from typing import Literal, TypeAlias
 
 from cepkit.errors import Span
 from cepkit.pattern import nodes
+from cepkit.pattern.bounds import bound_of
 from cepkit.pattern.conditions import Expression, conjuncts
+from cepkit.pattern.durations import window_text
+from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.query import Query
 
@@ -35,7 +38,8 @@ class Clauses:
         text: The query, printed.
         rows: The clauses, in the order of the text.
         events: For each variable, absent ones too, the number of its clause.
-        conditions: For each conjunct of WHERE the number of its clause.
+        conditions: For each conjunct of WHERE, and what bounds of steps say, the number of its
+            clause.
         begin: Where the query begins, in a text of several.
         first: The number of the first row there.
     """
@@ -86,9 +90,16 @@ class Clauses:
                 case nodes.Event(variable, _, span) if id(node) not in inside:
                     events[variable] = add("event", *_ends(span))
         conditions = {c: add("condition", *_ends(c.span)) for c in conjuncts(again.where)}
+        for bound in again.bounds:
+            number = add("condition", *_ends(bound.span))
+            for branch in normal_form(again):
+                for condition in branch.conditions:
+                    made_of = bound_of(condition)
+                    if made_of in (bound, replace(bound, first=bound.last, last=bound.first)):
+                        conditions[condition] = number
         begin = 0
         for line in text.split("\n"):
-            if line.startswith("WITHIN "):
+            if query.window is not None and line == f"WITHIN {window_text(query.window)}":
                 add("window", begin, begin + len(line))
             if line.startswith("PARTITION BY "):
                 add("partition", begin, begin + len(line))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import string
 from dataclasses import replace
 from datetime import timedelta
+from itertools import permutations
 
 from hypothesis import strategies as st
 
@@ -33,8 +34,8 @@ from cepkit.pattern.conditions import (
 from cepkit.pattern.limits import LONGEST_WINDOW, MOST_IN_WINDOW
 from cepkit.pattern.names import BEFORE_CLAUSES, BEFORE_EVENTS, RESERVED
 from cepkit.pattern.nodes import And, Event, First, Kleene, Not, Opt, Or, Seq
-from cepkit.pattern.normal_form import written_branches
-from cepkit.pattern.policies import AfterMatch, CountWindow, SkipTo, Strategy, TimeWindow
+from cepkit.pattern.normal_form import Branch, written_branches
+from cepkit.pattern.policies import AfterMatch, CountWindow, SkipTo, StepBound, Strategy, TimeWindow
 from cepkit.pattern.query import RESULT_ENDS, Query, ResultColumn
 
 _INT64 = 2**63
@@ -179,6 +180,22 @@ windows = st.one_of(
 )
 
 
+def _bounds(branch: Branch) -> st.SearchStrategy[tuple[StepBound, ...]]:
+    """Bounds of steps that the order of a branch does not contradict."""
+    pairs = [
+        (x, y)
+        for x, y in permutations((*branch.variables, *(e.variable for e in branch.negated[:1])), 2)
+        if (y, x) not in branch.order
+    ]
+    pairs += [(name, name) for name, _, _ in branch.repeated]
+    if not pairs:
+        return st.just(())
+    lengths = st.builds(TimeWindow, st.integers(0, LONGEST_WINDOW), st.booleans())
+    one = st.tuples(st.sampled_from(pairs), lengths)
+    several = st.lists(one.map(lambda drawn: StepBound(*drawn[0], drawn[1])), max_size=2)
+    return several.map(tuple)
+
+
 @st.composite
 def queries(draw: st.DrawFn) -> Query:
     """Draw any query that passes `checks.check`."""
@@ -221,6 +238,7 @@ def queries(draw: st.DrawFn) -> Query:
         draw(columns) if aggregates else (),
         draw(st.none() | st.just(skip)),
         () if aggregates else tuple(draw(asked)),
+        draw(_bounds(branch)),
     )
     try:
         return check(query)

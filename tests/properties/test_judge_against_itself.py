@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes
+from cepkit.pattern.bounds import bound_of
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.query import Query
@@ -93,9 +94,15 @@ def test_or_is_the_union_of_its_branches(case):
     for branch in normal_form(case.query):
         chosen = set(branch.variables) | {event.variable for event in branch.negated}
         structure = only(case.query.structure, chosen)
-        where = c.AllOf(branch.conditions)
-        union |= matches_of(case.events, replace(case.query, structure=structure, where=where))
+        where = c.AllOf(tuple(part for part in branch.conditions if bound_of(part) is None))
+        bounds = _bounds_of(case.query, chosen)
+        chosen_query = replace(case.query, structure=structure, where=where, bounds=bounds)
+        union |= matches_of(case.events, chosen_query)
     assert union == case.matches
+
+
+def _bounds_of(query, variables):
+    return tuple(bound for bound in query.bounds if {bound.first, bound.last} <= {*variables})
 
 
 def only(structure, variables):
@@ -119,8 +126,13 @@ def test_absence_takes_away_what_its_presence_would_extend(case):
         """Without the absent events, or with one of them made positive."""
         variables = positive | absent
         structure = only(positive_only(case.query.structure), variables)
-        parts = [p for p in branch.conditions if c.variables_of(p) <= variables]
+        parts = [
+            part
+            for part in branch.conditions
+            if c.variables_of(part) <= variables and bound_of(part) is None
+        ]
         query = Query(structure, c.AllOf(tuple(parts)), case.query.window)
+        query = replace(query, bounds=_bounds_of(case.query, variables))
         found = matches_of(case.events, replace(query, partition_by=case.query.partition_by))
         return {frozenset(pair for pair in match if pair[0] in positive) for match in found}
 

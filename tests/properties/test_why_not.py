@@ -21,6 +21,7 @@ from cepkit.diagnosis.requirements import (
 )
 from cepkit.diagnosis.why_not import why_not
 from cepkit.pattern import conditions as c
+from cepkit.pattern.bounds import bound_of
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import Strategy, TimeWindow
 from cepkit.pattern.query import Query
@@ -112,10 +113,15 @@ def test_without_names_it_knows_whether_there_are_matches(data: st.DataObject) -
 def relaxed(case: Case, requirement: Requirement, span: int, patch: pytest.MonkeyPatch) -> set[Any]:
     """Return what the judge finds without one requirement."""
     query = case.query
-    names = ("structure", "where", "window", "strategy", "partition_by")
+    names = ("structure", "where", "window", "strategy", "partition_by", "bounds")
     parts = {name: getattr(query, name) for name in names}
     absent = judging._Branch._broken
     match requirement:
+        case Holds(condition) if (bound := bound_of(condition)) is not None:
+            ends = {bound.first, bound.last}
+            parts["bounds"] = tuple(
+                b for b in query.bounds if (b.window, {b.first, b.last}) != (bound.window, ends)
+            )
         case Holds(condition):
             left = tuple(p for p in c.conjuncts(query.where) if p != condition)
             parts["where"] = c.AllOf(left) if len(left) > 1 else left[0] if left else None

@@ -122,7 +122,7 @@ def test_the_demo(tmp_path):
     assert re.search(r"s, [\d,]+ events/s$", ran.stdout, re.MULTILINE)
     assert "out/d.html" in ran.stdout
     report = (tmp_path / "out" / "d.html").read_text(encoding="utf-8")
-    assert "c → b → a" in report
+    assert "d → c → a → b" in report
     assert not re.search(r"(src|href)=[\"']https?:", report), "the report must work offline"
     # Nothing of Spark's stays where the demo was started.
     assert [path.name for path in tmp_path.iterdir()] == ["out"]

@@ -190,7 +190,15 @@ def test_several_patterns(spark, stream):
     assert here.counts().to_dict() == there.counts().to_dict()
     assert isinstance(here["NOT"], FetchedMatches)
     assert contents(here["NOT"].toArrow()) == contents(there["NOT"].toArrow())
-    assert contents(here.together.toArrow()) == contents(there.together.toArrow())
+    both, by_workers = here.together, there.together
+    assert jobs_of(spark, both.count) == jobs_of(spark, both.toArrow) == 0
+    assert both.count() == by_workers.count()
+    assert contents(both.toArrow()) == contents(by_workers.toArrow())
+    assert dict(both.dtypes) == dict(by_workers.dtypes)
+    rare = both.where("pattern = 'NOT'")  # which the workers find
+    assert contents(rare.drop("pattern").select("a").toArrow()) == contents(
+        by_workers.where("pattern = 'NOT'").select("a").toArrow()
+    )
     # One more needs all types: it is not looked for among those that were fetched.
     few = ck.detect(stream, [PATTERNS["SEQ"]]).add(PATTERNS["any"], "any")
     assert few.counts()["any"] == ck.detect(stream, PATTERNS["any"], route="workers").count()

@@ -28,7 +28,9 @@ def test_the_session_in_python(capsys):
     exec(compile(block("python"), "README.md", "exec"), {})
     shown = capsys.readouterr().out
     assert re.search(r"^[1-9]\d* matches$", shown, re.MULTILINE)
-    assert "greedy" in shown
+    rows = re.findall(r"^(given-order|by-frequency|greedy)( ★)? +(.+→ \w)", shown, re.MULTILINE)
+    assert [best for _, best, _ in rows] == ["", "", " ★"]
+    assert len({plan for *_, plan in rows}) == 3, "planners differ"
     assert "survivors" in shown
 
 

@@ -28,9 +28,9 @@ from cepkit.stream.generators import stock_events
 from cepkit.tables import count_text, text_table
 
 PATTERN = """\
-PATTERN SEQ(MSFT a, GOOG b, AAPL c)
-WHERE a.price < b.price AND b.price < c.price
-WITHIN 5 minutes
+PATTERN SEQ(MSFT a, INTC b, GOOG c, AAPL d)
+WHERE a.price < c.price AND b.volume > d.volume AND c.price < d.price
+WITHIN 1 minute
 """
 
 _SHOWN, _IN_REPORT = 5, 100
@@ -39,9 +39,9 @@ _REPORT = "out/cepkit-demo.html"
 """Where the report goes, time and again."""
 
 _HOW_TO_READ = """
-Candidates are pairs that a step looked at, survivors the partial matches that it kept.
-The conditions are not independent of each other: where b is cheap enough for c, it seldom is
-dearer than a. The forecast knows that from a sample of the joins."""
+Candidates are pairs that a step looked at, survivors the partial matches that it kept. In the order
+of the text each of the many MSFT begins something; from the rare AAPL back there is little to look
+at. Conditions depend on each other, so the forecast comes from a sample of joins, not a product."""
 
 
 def options(command: argparse.ArgumentParser) -> None:
@@ -202,7 +202,9 @@ def _first_events(table: pa.Table) -> str:
 
 def _tickers(table: pa.Table) -> str:
     counts = {c["values"]: c["counts"] for c in pc.value_counts(table["ticker"]).to_pylist()}
-    counts_text = ", ".join(f"{name} {counts.get(name, 0):,}" for name in ("MSFT", "GOOG", "AAPL"))
+    counts_text = ", ".join(
+        f"{name} {counts.get(name, 0):,}" for name in ("MSFT", "INTC", "GOOG", "AAPL")
+    )
     return f"{counts_text}, and other tickers that the pattern does not name"
 
 

@@ -55,6 +55,7 @@ from cepkit.columnar.compile.windows import (
 from cepkit.pattern.conditions import (
     NUMBER,
     NUMBER_BEFORE,
+    TIME,
     Expression,
     attributes_of,
     variables_of,
@@ -126,7 +127,7 @@ def compile_branch(
         followed=followed,
         window=window_length(branch),
         windows=windows_of(branch),
-        attributes=read - {NUMBER, NUMBER_BEFORE},
+        attributes=read - {NUMBER, NUMBER_BEFORE, TIME},
         partition_by=branch.partition_by,
         next_clock=clock_of_next(branch) if NUMBER in read else None,
         constants=tuple(part for part in compiler.parts if not variables_of(part)),

@@ -273,6 +273,11 @@ class SeveralMatches(SeveralResults[Matches]):
         report(columns, *self.queries)
 
     @property
+    def events(self) -> int:
+        """The number of events among which matches are looked for."""
+        return len(self._columns)
+
+    @property
     def _slice_rows(self) -> int | None:
         return self.options.get("slice_rows")
 

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from cepkit.errors import TraceError
 from cepkit.figures.kit.canvas import BOLD, LINE_HEIGHT, Canvas, Card, Item, Line, Text
 from cepkit.figures.kit.plotly_canvas import to_figure
-from cepkit.figures.kit.style import GRID, SIZE
+from cepkit.figures.kit.style import CHANGED, GRID, SIZE
 from cepkit.figures.kit.texts import width_of
 from cepkit.figures.player.moments import Moment, moments_of
 from cepkit.tables import number, whole
@@ -27,7 +27,6 @@ _MOST_TERMS = 8
 _PAD, _GAP, _MARGIN = 8.0, 40.0, 16.0
 _BUTTONS = 120.0
 _ROW = SIZE * LINE_HEIGHT + 6
-_CHANGED = "rgba(213,94,0,0.20)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +224,7 @@ def _placed(table: PieceTable, left: float, items: list[Item]) -> tuple[float, f
         for column, (cell, wide) in enumerate(zip(row, widths, strict=True)):
             if cell.changed:
                 corner = rights[column] + _PAD - wide + 1
-                items.append(Card(corner, y, wide - 2, height - 2, fill=_CHANGED))
+                items.append(Card(corner, y, wide - 2, height - 2, fill=CHANGED))
             put(column, y + 2, cell.lines, bold=cell.changed)
         y += height
         items.append(Line(((left, y - 1), (left + sum(widths), y - 1)), colour=GRID))

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from cepkit.diagnosis.funnel import FunnelRow
 from cepkit.diagnosis.result import Funnel
 from cepkit.figures.kit.scales import Scale, log10
-from cepkit.figures.kit.style import BLUE, GRID, SIZE, SKY, VERMILLION, figure, message, note
+from cepkit.figures.kit.style import BLUE, GRID, SIZE, SKY, figure, message, note
 from cepkit.figures.kit.texts import cut, shown, wrapped
 
 _ROW = 34
@@ -62,7 +62,7 @@ def draw_funnel(
         )
     ends = [scale.place(max(logs)) for logs in zip(came, after, strict=True)]
     notes = [
-        note(end, place, f" {_label(row)}", font={"color": VERMILLION} if _empties(row) else {})
+        note(end, place, f" {_label(row)}")
         for end, place, row in zip(ends, places, rows, strict=True)
     ]
     chart.update_layout(barmode="overlay", annotations=notes)

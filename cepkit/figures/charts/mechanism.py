@@ -22,7 +22,7 @@ from cepkit.figures.diagrams.layered import layout as layered
 from cepkit.figures.diagrams.tree import Join, JoinTree, Leaf, TreeNode
 from cepkit.figures.kit.canvas import BOLD, LINE_HEIGHT, Anchor, Canvas, Circle, Item, Line, Text
 from cepkit.figures.kit.plotly_canvas import laid_out
-from cepkit.figures.kit.style import SIZE, SMALL
+from cepkit.figures.kit.style import FULFILLED, REACHED, SIZE, SMALL
 from cepkit.figures.kit.texts import fitted
 from cepkit.tables import count_text
 from cepkit.tracing import MechanismTrace
@@ -39,7 +39,6 @@ _KEY = (
     "what it binds, how many instances came, and the patterns whose matches it finds (= p). Blue "
     "lines begin at shared nodes."
 )
-_VISITED, _FINAL = "rgba(86,180,233,0.30)", "rgba(0,158,115,0.30)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +263,7 @@ def _node(node: Node, count: Traffic, at: tuple[float, float]) -> list[Item]:
     final = node.kind == "final"
     visited = count.created > 0 or node.kind == "start"
     hover = f"{node.label}\n{count.created:,} instances created\nat most {count.peak:,} at once"
-    fill = (_FINAL if final else _VISITED) if visited else None
+    fill = (FULFILLED if final else REACHED) if visited else None
     circle = Circle(x, y, RADIUS, hover, fill, "solid" if visited else "dot", double=final)
     label = (fitted(node.label, SIZE * BOLD, 2 * RADIUS - 4),)
     title = Text(x, y - SIZE * LINE_HEIGHT / 2, label, size=SIZE, bold=True, hover=hover)

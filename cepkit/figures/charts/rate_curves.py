@@ -4,101 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 
 import plotly.graph_objects as go
 
-from cepkit.figures.kit.key import LEFT, KeyRow, add_key, grouped, mark_of, name_axis
+from cepkit.figures.kit.key import LEFT, KeyRow, add_key, mark_of, name_axis
 from cepkit.figures.kit.labels import add_ends
 from cepkit.figures.kit.scales import Scale, log10
 from cepkit.figures.kit.style import SMALL, TEXT, figure
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.plan.logarithms import log_text
 from cepkit.plan.nodes import TreePlan
-from cepkit.plan.printer import one_line
+from cepkit.planners.cross_overs import CrossOver, RateCurve, cheapest_at
 from cepkit.planners.what_if import WhatIf
 from cepkit.tables import number
 
 _PLOT = 320
 _TITLE = 104
 _AXIS = 52
-_SAME = 1e-9
 _LABEL_WIDTH = 46
 _BROAD = "rgba(118,118,118,0.35)"
-
-
-@dataclass(frozen=True, slots=True)
-class RateCurve:
-    """Plans that cost the same at every rate.
-
-    Attributes:
-        planners: Who found them.
-        plans: The plans on one line each.
-        log_costs: The logarithms to base ten of the cost at each rate.
-    """
-
-    planners: tuple[str, ...]
-    plans: tuple[str, ...]
-    log_costs: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CrossOver:
-    """Where another plan becomes the cheapest.
-
-    Attributes:
-        rate: In events per second, between two of the rates that were asked about.
-        log_cost: The logarithm to base ten of what both cost there.
-        below: The number of the curve that is the cheapest below that rate.
-    """
-
-    rate: float
-    log_cost: float
-    below: int
-    above: int
-
-
-def rate_curves(what_if: WhatIf) -> tuple[RateCurve, ...]:
-    """Return the curves, those that are the same at every rate as one."""
-    together = grouped(what_if.curves, lambda curve: curve.log_costs)
-    return tuple(
-        RateCurve(
-            tuple(curve.plan.planner for curve in group),
-            tuple(one_line(curve.plan) for curve in group),
-            tuple(log / math.log(10) for log in group[0].log_costs),
-        )
-        for group in together
-    )
-
-
-def cheapest_at(curves: Sequence[RateCurve], point: int) -> int:
-    """Return the number of the cheapest curve at one of the rates; the first of equals."""
-    least = min(curve.log_costs[point] for curve in curves)
-    return next(i for i, c in enumerate(curves) if c.log_costs[point] <= least + _SAME)
-
-
-def cross_overs(what_if: WhatIf) -> tuple[CrossOver, ...]:
-    """Return where the cheapest plan changes.
-
-    Costs are straight lines in the rate of one variable that is not repeated, so that between two
-    rates they cross exactly there.
-    """
-    curves = rate_curves(what_if)
-    crossings: list[CrossOver] = []
-    for i, (low, high) in enumerate(pairwise(what_if.rates)):
-        below, above = cheapest_at(curves, i), cheapest_at(curves, i + 1)
-        if below == above:
-            continue
-        one, other = curves[below].log_costs[i : i + 2], curves[above].log_costs[i : i + 2]
-        # Divided by the greatest, as a float might not hold them.
-        greatest = max(*one, *other)
-        (a, b), (c, d) = ([10.0 ** (log - greatest) for log in logs] for logs in (one, other))
-        # How much dearer the other one is falls through zero.
-        share = (c - a) / ((c - a) + (b - d))
-        cost = log10(a + share * (b - a)) + greatest
-        crossings.append(CrossOver(low + share * (high - low), cost, below, above))
-    return tuple(crossings)
 
 
 def draw_what_if(what_if: WhatIf) -> go.Figure:
@@ -107,7 +31,7 @@ def draw_what_if(what_if: WhatIf) -> go.Figure:
     Both axes are logarithmic. The cheapest plan's line is broad; where another becomes the
     cheapest stands a ring with the rate above the plot. The dotted line is the rate of now.
     """
-    curves, crossings = rate_curves(what_if), cross_overs(what_if)
+    curves, crossings = what_if.lines(), what_if.cross_overs()
     title = f"cost by the rate of {shown(cut(what_if.variable, 40))}"
     chart = figure(f"{title}, cost: {shown(what_if.cost_model)}", _TITLE + _PLOT + _AXIS)
     chart.update_layout(margin={"t": _TITLE, "l": LEFT, "r": 40, "b": _AXIS})
@@ -130,7 +54,7 @@ def draw_what_if(what_if: WhatIf) -> go.Figure:
     chart.update_yaxes(**upwards.axis(), automargin=False)
     name_axis(chart, f"cost{as_trees}", above=32)
     rows = [_key(curve, i) for i, curve in enumerate(curves)]
-    rows.append(KeyRow("the cheapest at each rate", sign="━━", colour=_BROAD))
+    rows.append(KeyRow("the cheapest at each rate", colour=_BROAD, dash="solid", thick=8))
     if crossings:
         rows.append(KeyRow("here another becomes the cheapest; the rate stands above", sign="○"))
     add_key(chart, rows, axis=_AXIS)
@@ -229,4 +153,6 @@ _LABEL_SHARE = _LABEL_WIDTH / (500 - LEFT - 40)
 def _key(curve: RateCurve, number_: int) -> KeyRow:
     mark = mark_of(number_)
     plans = "  or  ".join(dict.fromkeys(curve.plans))
-    return KeyRow(f"{mark.letter}  {', '.join(curve.planners)}", plans, mark.line, mark.colour)
+    return KeyRow(
+        f"{mark.letter}  {', '.join(curve.planners)}", plans, colour=mark.colour, dash=mark.dash
+    )

@@ -11,13 +11,13 @@ import plotly.graph_objects as go
 
 from cepkit.costs.contract import BranchCost
 from cepkit.errors import CepkitError
-from cepkit.figures.kit.key import LEFT, KeyRow, add_key, grouped, mark_of, name_axis, runs_of
+from cepkit.figures.kit.key import LEFT, KeyRow, add_key, mark_of, name_axis, runs_of
 from cepkit.figures.kit.labels import add_ends
 from cepkit.figures.kit.scales import Scale, log10
 from cepkit.figures.kit.style import figure
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.pattern.normal_form import normal_form
-from cepkit.plan.logarithms import log_text
+from cepkit.plan.logarithms import grouped, log_text
 from cepkit.plan.nodes import BranchPlan, TreePlan, as_tree
 from cepkit.planners.compare import PlanComparison
 from cepkit.planners.contract import Observed
@@ -202,7 +202,7 @@ def _letters(numbers: Sequence[int]) -> str:
 def _key(trace: Trace, number_: int) -> KeyRow:
     mark = mark_of(number_)
     text = f"{_effort(trace)}, cost {_cost(trace)}"
-    return KeyRow(f"{mark.letter}  {trace.planner}", text, mark.line, mark.colour)
+    return KeyRow(f"{mark.letter}  {trace.planner}", text, colour=mark.colour, dash=mark.dash)
 
 
 def _effort(trace: Trace) -> str:

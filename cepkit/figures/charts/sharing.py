@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from cepkit.aggregation.sharing.plan import Forest
 from cepkit.figures.kit.canvas import LINE_HEIGHT, Canvas, Circle, Item, Line, Text
 from cepkit.figures.kit.plotly_canvas import to_figure
-from cepkit.figures.kit.style import SIZE, SMALL
+from cepkit.figures.kit.style import FINAL, PLAIN, SIZE, SMALL
 from cepkit.figures.kit.texts import fitted
 from cepkit.routes.several import Cluster, Several, SharingPlan, node_text
 
@@ -22,7 +22,6 @@ RADIUS = 11
 SPACING = 118
 LEFT = 190
 """Room for what comes before a piece."""
-_PLAIN, _FINAL = "rgba(86,180,233,0.16)", "rgba(0,158,115,0.22)"
 _GAP = 14
 
 
@@ -86,7 +85,7 @@ def _tree(
         name = str(node.position)
         items.append(Text(x, y, (fitted(name, SMALL, room),), size=SMALL, hover=name))
         hover_text = "\n".join([f"counts up to {name}", *queries])
-        fill = _FINAL if queries else _PLAIN
+        fill = FINAL if queries else PLAIN
         items.append(Circle(x, middle, RADIUS, hover_text, fill, double=bool(queries)))
         if queries:
             lines = tuple(fitted(query, SMALL, room) for query in queries)

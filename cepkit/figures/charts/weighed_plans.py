@@ -13,7 +13,6 @@ from cepkit.figures.kit.key import (
     NARROWEST,
     KeyRow,
     add_key,
-    grouped,
     mark_of,
     name_axis,
     runs_of,
@@ -22,7 +21,7 @@ from cepkit.figures.kit.labels import add_labels
 from cepkit.figures.kit.scales import Scale
 from cepkit.figures.kit.style import GREEN, SMALL, TEXT, figure
 from cepkit.figures.kit.texts import cut, shown
-from cepkit.plan.logarithms import log_text
+from cepkit.plan.logarithms import grouped, log_text
 from cepkit.plan.printer import one_line
 from cepkit.planners.tradeoff import Tradeoff, Weighed
 
@@ -192,7 +191,8 @@ def _key(spots: Sequence[Spot], lines: Sequence[Way]) -> list[KeyRow]:
     for i, way in enumerate(lines):
         mark = mark_of(i)
         visited = " → ".join(mark_of(at).letter for at in way.spots)
-        rows.append(KeyRow(way.planner, f"as alpha grows: {visited}", mark.line, mark.colour))
+        text = f"as alpha grows: {visited}"
+        rows.append(KeyRow(way.planner, text, colour=mark.colour, dash=mark.dash))
     for i, spot in enumerate(spots):
         plans = dict.fromkeys(plan for choice in spot.choices for plan in choice.plans)
         head = f"{mark_of(i).letter}  {', '.join(choice.planner for choice in spot.choices)}"

@@ -11,7 +11,7 @@ import math
 from cepkit.figures.diagrams.chain import Chain, State, Take
 from cepkit.figures.kit import canvas
 from cepkit.figures.kit.strokes import Strokes, carried
-from cepkit.figures.kit.style import SIZE, SMALL
+from cepkit.figures.kit.style import FINAL, PLAIN, SIZE, SMALL
 from cepkit.figures.kit.texts import fitted, width_of, wrapped
 from cepkit.pattern.names import name_text
 from cepkit.printing import plain
@@ -30,7 +30,6 @@ _MOST_LINES = 6
 _LEAN = 0.72
 _OPEN = 0.36
 """How far a loop leans from upright, and half of how wide it is at its foot, in radians."""
-_PLAIN, _FINAL = "rgba(86,180,233,0.16)", "rgba(0,158,115,0.22)"
 
 
 def steps_in(room: float) -> int:
@@ -152,7 +151,7 @@ def _state(state: State, x: float, y: float, continues: bool) -> list[canvas.Ite
         hover.append(f"ignore {', '.join(state.ignored)}")
     if continues:
         hover.append("goes on in the next row")
-    fill = None if continues else _FINAL if final else _PLAIN
+    fill = None if continues else FINAL if final else PLAIN
     dash: canvas.Dash = "dot" if continues else "solid"
     circle = canvas.Circle(x, y, RADIUS, "\n".join(hover), fill, dash, double=final)
     name = canvas.Text(x, y - SIZE * canvas.LINE_HEIGHT / 2, (state.name,), size=SIZE, bold=True)

@@ -8,7 +8,7 @@ from itertools import chain
 from cepkit.figures.diagrams.tree import Join, Leaf, TreeNode, joined_text
 from cepkit.figures.kit.canvas import BOLD, LINE_HEIGHT, STACKED, Card, Item, Text
 from cepkit.figures.kit.strokes import carried
-from cepkit.figures.kit.style import SIZE, SMALL
+from cepkit.figures.kit.style import FINAL, PLAIN, QUIET, SIZE, SMALL
 from cepkit.figures.kit.texts import fitted, width_of, wrapped
 from cepkit.printing import plain
 from cepkit.tables import number
@@ -17,7 +17,6 @@ _PADDING = 8
 _LEAST = 40
 _TITLE_LINES = 2
 _MOST_LINES = 8
-_LEAF, _INNER, _ROOT = "rgba(86,180,233,0.16)", "rgba(118,118,118,0.08)", "rgba(0,158,115,0.22)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ def sized(node: TreeNode, most: float) -> SizedNode:
 def drawn(card: SizedNode, x: float, y: float, *, root: bool) -> list[Item]:
     """Return the card with its texts; `x` is its middle, `y` its top."""
     node, hover = card.node, hover_text(card.node)
-    fill = _ROOT if root else _LEAF if isinstance(node, Leaf) else _INNER
+    fill = FINAL if root else PLAIN if isinstance(node, Leaf) else QUIET
     stacked = isinstance(node, Leaf) and node.repeated
     left = x - card.width / 2
     below = y + _PADDING / 2 + len(card.title) * SIZE * LINE_HEIGHT

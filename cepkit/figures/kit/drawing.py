@@ -18,6 +18,7 @@ from cepkit.errors import ArgumentError, MissingPackageError
 from cepkit.figures.kit.canvas import Canvas
 from cepkit.figures.kit.image.chart import chart_svg, summary
 from cepkit.figures.kit.image.markup import plain_text
+from cepkit.figures.kit.page_colours import in_page_colours
 from cepkit.figures.kit.responsive import as_image, as_layouts
 from cepkit.files import PNG, SVG, check_target, whole_file
 
@@ -52,7 +53,7 @@ class Drawing(go.Figure):  # type: ignore[misc]
         """
         if width is not None and not 100 <= width <= _MOST:
             raise ArgumentError(f"width: {width!r} pixels", expected=f"100 to {_MOST:,}")
-        grey = self.layout.font.color or "#767676"
+        grey = self._grey
         svg = chart_svg(self, width)
         if theme is None:
             return svg
@@ -91,12 +92,18 @@ class Drawing(go.Figure):  # type: ignore[misc]
             file.write(content)
         return target
 
+    @property
+    def _grey(self) -> str:
+        return str(self.layout.font.color or "#767676")
+
     def _repr_mimebundle_(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         bundle = dict(super()._repr_mimebundle_(*args, **kwargs))
         if _PLOTLY not in bundle:
             return bundle  # the session shows figures in a way of its own
         if self._layouts:
             del bundle[_PLOTLY]
+        else:
+            bundle[_PLOTLY] = in_page_colours(bundle[_PLOTLY], self._grey)
         return {_PLAIN: summary(self), **bundle, _HTML: self._repr_html_()}
 
     def _repr_html_(self) -> str:

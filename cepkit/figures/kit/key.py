@@ -6,9 +6,8 @@ its own, broken so that they fit the narrowest page (500 pixels).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import plotly.graph_objects as go
 
@@ -21,11 +20,11 @@ NARROWEST = 500 - LEFT - 24
 """The width of a plot on the narrowest page that figures are made for."""
 
 _LINE = style.SMALL * 1.3
+_SIGN = 15
 _BETWEEN = 5
 _WIDTH = 500 - 2 * 12 - 8
 _MOST_LINES = 3
 _MOST_HOVER = 400
-_SAME = 1e-9
 _SPACE = "\N{NO-BREAK SPACE}"
 
 # Yellow is left out, as a line of it is lost on a white page.
@@ -38,7 +37,7 @@ _COLOURS = (
     style.SKY,
     style.GREY,
 )
-_DASHES = (("solid", "━━"), ("dash", "╍╍"), ("dot", "┈┈"), ("dashdot", "━╍"))
+_DASHES = ("solid", "dash", "dot", "dashdot")
 _SYMBOLS = (
     ("circle", "●"), ("square", "■"), ("diamond", "◆"), ("triangle-up", "▲"),
     ("triangle-down", "▼"),
@@ -53,7 +52,6 @@ class Mark:
         letter: Its name in the plot.
         colour: Of its mark or line.
         dash: Of its line.
-        line: The dash as characters.
         symbol: Of its mark.
         sign: The symbol as a character.
     """
@@ -61,40 +59,20 @@ class Mark:
     letter: str
     colour: str
     dash: str
-    line: str
     symbol: str
     sign: str
 
 
 def mark_of(number: int) -> Mark:
     """Return the mark of the thing with this number, counted from 0."""
-    dash, line = _DASHES[number % len(_DASHES)]
+    dash = _DASHES[number % len(_DASHES)]
     symbol, sign = _SYMBOLS[number % len(_SYMBOLS)]
-    return Mark(_letter(number), _COLOURS[number % len(_COLOURS)], dash, line, symbol, sign)
+    return Mark(_letter(number), _COLOURS[number % len(_COLOURS)], dash, symbol, sign)
 
 
 def _letter(number: int) -> str:
     above, last = divmod(number, 26)
     return (_letter(above - 1) if above else "") + chr(ord("A") + last)
-
-
-_T = TypeVar("_T")
-
-
-def grouped(things: Iterable[_T], logarithms: Callable[[_T], Sequence[float]]) -> list[list[_T]]:
-    """Return things in groups whose numbers, given as logarithms, are the same."""
-    groups: list[list[_T]] = []
-    for thing in things:
-        same = next((g for g in groups if _alike(logarithms(g[0]), logarithms(thing))), None)
-        if same is None:
-            groups.append([thing])
-        else:
-            same.append(thing)
-    return groups
-
-
-def _alike(one: Sequence[float], other: Sequence[float]) -> bool:
-    return all(a == b or abs(a - b) <= _SAME for a, b in zip(one, other, strict=True))
 
 
 def runs_of(numbers: Iterable[int]) -> list[list[int]]:
@@ -115,14 +93,25 @@ class KeyRow:
     Attributes:
         head: Said in bold.
         text: Said after it, or below it where the line is too short.
-        sign: A mark or a line as characters, in front.
-        colour: Of the sign.
+        sign: A mark as a character, in front.
+        colour: Of the sign, or the line.
+        dash: Of a line in front, by plotly's name; empty for none.
+        thick: The width of that line.
     """
 
     head: str
     text: str = ""
     sign: str = ""
     colour: str = style.GREY
+    dash: str = ""
+    thick: float = 2.4
+
+    @property
+    def indent(self) -> float:
+        """The pixels that its mark takes."""
+        if self.dash:
+            return style.LEGEND_MARK + 8
+        return width_of(self.sign, _SIGN) + 6 if self.sign else 0.0
 
     def lines(self, width: float) -> list[str]:
         """Return the row broken into lines as plotly reads them, without its sign."""
@@ -147,6 +136,21 @@ def name_axis(chart: go.Figure, text: str, above: int = 6) -> None:
     chart.add_annotation(style.heading(text, 1, xshift=12 - LEFT, yshift=above, borderpad=0))
 
 
+def _add_mark(chart: go.Figure, row: KeyRow, left: float, below: float) -> None:
+    """Put what stands in front of a row at its left, its middle so far below the plot."""
+    if row.dash:
+        chart.add_shape(
+            type="line", xref="paper", yref="paper", xsizemode="pixel", ysizemode="pixel",
+            xanchor=0, yanchor=0, x0=left, x1=left + style.LEGEND_MARK, y0=-below, y1=-below,
+            line={"color": row.colour, "width": row.thick, "dash": row.dash},
+        )  # fmt: skip
+    elif row.sign:
+        chart.add_annotation(
+            style.note(0, 0, row.sign, xref="paper", yref="paper", yanchor="middle"),
+            xshift=left, yshift=-below, borderpad=0, font={"size": _SIGN, "color": row.colour},
+        )  # fmt: skip
+
+
 def add_key(
     chart: go.Figure, rows: Sequence[KeyRow], *, axis: int = 52, left: int = LEFT - 12
 ) -> None:
@@ -161,16 +165,13 @@ def add_key(
     width = _WIDTH - (0 if left else LEFT)
     below = float(axis)
     for row in rows:
-        indent = width_of(row.sign, style.SMALL * 1.6) + 6 if row.sign else 0.0
-        lines = row.lines(width - indent)
-        sign = f'<span style="color:{row.colour}">{row.sign}</span>{_SPACE}' if row.sign else ""
-        # Lines below begin where the first one does, as far as spaces can bring them there.
-        between = "<br>" + (_SPACE * 5 if row.sign else "")
+        lines = row.lines(width - row.indent)
         chart.add_annotation(
-            style.note(0, 0, sign + between.join(lines), xref="paper", yref="paper", yanchor="top"),
-            hovertext=shown(cut(f"{row.head} {row.text}", _MOST_HOVER)),
-            xshift=-left, yshift=-below, align="left", borderpad=0, font={"size": style.SMALL},
+            style.note(0, 0, "<br>".join(lines), xref="paper", yref="paper", yanchor="top"),
+            hovertext=shown(cut(f"{row.head} {row.text}", _MOST_HOVER)), xshift=row.indent - left,
+            yshift=-below, align="left", borderpad=0, font={"size": style.SMALL},
         )  # fmt: skip
+        _add_mark(chart, row, -left, below + _LINE / 2)
         below += len(lines) * _LINE + _BETWEEN
     bottom = round(below + 8) if rows else axis
     chart.update_layout(

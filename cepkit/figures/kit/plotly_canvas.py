@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, assert_never
 
 import plotly.graph_objects as go
@@ -10,7 +11,7 @@ import plotly.graph_objects as go
 from cepkit.figures.kit.canvas import THIN, Canvas, Card, Circle, Item, Line, Text
 from cepkit.figures.kit.drawing import Drawing
 from cepkit.figures.kit.responsive import layouts_of
-from cepkit.figures.kit.style import SIZE, TEXT, figure
+from cepkit.figures.kit.style import INK, SIZE, TEXT, TINTS, figure, on_white
 from cepkit.figures.kit.texts import cut, fitted, shown, width_of
 
 ROOM = 900.0
@@ -51,7 +52,12 @@ def to_figure(canvas: Canvas, title: str) -> Drawing:
     chart.update_yaxes(range=[canvas.height, 0], **hidden)
     # All at once: adding shapes one by one validates all earlier ones again each time.
     shapes = [shape for item in canvas.items for shape in _shapes(item)]
-    annotations = [_annotation(item) for item in canvas.items if isinstance(item, Text)]
+    filled = [i for i in canvas.items if isinstance(i, Circle | Card) and i.fill is not None]
+    annotations = [
+        _annotation(item, TEXT if not any(map(partial(_is_on, item), filled)) else INK)
+        for item in canvas.items
+        if isinstance(item, Text)
+    ]
     chart.update_layout(shapes=shapes, annotations=annotations)
     spots = [spot for item in canvas.items for spot in _spots(item)]
     chart.add_trace(
@@ -95,13 +101,13 @@ def _shapes(item: Item) -> list[dict[str, Any]]:
                     "y0": y - r,
                     "y1": y + r,
                     "line": {"color": TEXT, "width": 1.6, "dash": dash},
-                    "fillcolor": (fill if r == radius else None) or "rgba(0,0,0,0)",
+                    "fillcolor": _opaque(fill if r == radius else None),
                 }
                 for r in radii
             ]
         case Card():
             outline = {"color": TEXT, "width": THIN, "dash": item.dash}
-            fill = item.fill or "rgba(0,0,0,0)"
+            fill = _opaque(item.fill)
             card = {"type": "path", "path": item.path(), "line": outline, "fillcolor": fill}
             behind = {"type": "path", "path": item.behind(), "line": outline}
             return [behind, card] if item.stacked else [card]
@@ -119,7 +125,19 @@ def _shapes(item: Item) -> list[dict[str, Any]]:
             assert_never(item)
 
 
-def _annotation(text: Text) -> dict[str, Any]:
+def _opaque(fill: str | None) -> str:
+    """Return a fill on which dark texts can be read whatever the page is like."""
+    return "rgba(0,0,0,0)" if fill is None else on_white(fill) if fill in TINTS else fill
+
+
+def _is_on(text: Text, shape: Circle | Card) -> bool:
+    left, top, right, bottom = text.box()
+    x, y = (left + right) / 2, (top + bottom) / 2
+    outer = shape.box()
+    return outer[0] <= x <= outer[2] and outer[1] <= y <= outer[3]
+
+
+def _annotation(text: Text, colour: str) -> dict[str, Any]:
     lines = "<br>".join(map(shown, text.lines))
     return {
         "x": text.x,
@@ -130,7 +148,7 @@ def _annotation(text: Text) -> dict[str, Any]:
         "yanchor": "top",
         "align": text.anchor,
         "borderpad": 0,
-        "font": {"size": text.size, "color": text.colour or TEXT},
+        "font": {"size": text.size, "color": text.colour or colour},
         "hovertext": _hover(text.hover) or None,
         "captureevents": bool(text.hover),
     }

@@ -1,8 +1,10 @@
 """How figures look: colours, fonts and sizes, in one place.
 
-A kernel cannot know whether the page around a figure is light or dark, so paper is transparent
-and text a grey that can be read on both. The colours are those of Okabe and Ito, told apart by
-the colour-blind; wherever one carries a meaning, a shape, a dash or a letter carries it too.
+A kernel cannot know whether the page around a figure is light or dark, so paper is transparent.
+Texts have the colour of the page where that tells it (`page_colours`, `svg`), else a grey that can
+be read on both; on a fill they are dark where they do not follow the page. The colours are those of
+Okabe and Ito, told apart by the colour-blind; wherever one carries a meaning, a shape, a dash or a
+letter carries it too.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ import plotly.graph_objects as go
 from cepkit.figures.kit.drawing import Drawing
 
 TEXT = "#767676"
-"""4.5:1 on white, 4.2:1 on #111."""
+"""4.5:1 on white, 4.2:1 on #111: no grey reaches 4.5:1 on both."""
+INK, PALE = "#111111", "#ffffff"
+"""Of texts on a fill: dark, and on the one dark colour white."""
 GRID = "rgba(118,118,118,0.25)"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 SIZE = 12
@@ -23,15 +27,30 @@ SMALL = 11
 ORANGE, SKY, GREEN, YELLOW = "#E69F00", "#56B4E9", "#009E73", "#F0E442"
 BLUE, VERMILLION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#999999"
 
+PLAIN, REACHED = "rgba(86,180,233,0.16)", "rgba(86,180,233,0.30)"
+FINAL, FULFILLED = "rgba(0,158,115,0.22)", "rgba(0,158,115,0.30)"
+QUIET, CHANGED = "rgba(118,118,118,0.08)", "rgba(213,94,0,0.20)"
+TINTS = (PLAIN, REACHED, FINAL, FULFILLED, QUIET, CHANGED)
+"""Fills of cards and circles that show the page through: the colour of its texts can be read."""
+
 COLOURS = (SKY, ORANGE, GREEN, YELLOW, PURPLE, VERMILLION, BLUE, GREY)
 """Of things that are told apart; black is left out, as it is lost on a dark page."""
+
+LEGEND_MARK = 48
+"""Pixels of a line in a legend: each of plotly's dashes shows what it is."""
 
 SYMBOLS = ("circle", "square", "diamond", "hexagon")
 
 
 def ink(colour: str) -> str:
     """Return the colour of a letter that stands on a mark of `colour`."""
-    return "#ffffff" if colour == BLUE else "#111111"
+    return PALE if colour == BLUE else INK
+
+
+def on_white(tint: str) -> str:
+    """Return the colour that a tint is on a white page, for where texts do not follow the page."""
+    *colour, share = map(float, tint.removeprefix("rgba(").removesuffix(")").split(","))
+    return "#" + "".join(f"{round(share * part + (1 - share) * 255):02x}" for part in colour)
 
 
 def colour_of(number: int) -> str:
@@ -65,7 +84,14 @@ def figure(title: str, height: int, width: int | None = None) -> Drawing:
         width=width,
         autosize=width is None,
         margin={"l": 16, "r": 24, "t": 56, "b": 40},
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 1, "xanchor": "right"},
+        legend={
+            "orientation": "h",
+            "y": 1.0,
+            "yanchor": "bottom",
+            "x": 1,
+            "xanchor": "right",
+            "itemwidth": LEGEND_MARK,
+        },
         modebar={
             "bgcolor": "rgba(0,0,0,0)",
             "color": GRID,

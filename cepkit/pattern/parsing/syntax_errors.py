@@ -67,10 +67,13 @@ _WORDS = {
     "_RPAR": "')'",
     "_LBRACE": "'{'",
     "_RBRACE": "'}'",
+    "_RBRACKET": "']'",
     "_DOT": "'.'",
     "STAR": "'*'",
 }
-_SKIPPING = frozenset({"_MATCH", "_SKIP", "_PAST", "_TO", "_LAST", "_EVENT", "FIRST", "NEXT"})
+_SKIPPING = frozenset(
+    {"_MATCH", "_SKIP", "_PAST", "_FROM", "_TO", "_LAST", "_EVENT", "FIRST", "NEXT"}
+)
 _OPENING = {")": "(", "}": "{"}
 # Typographic quotes, left, right, low and reversed, single and double, and angled ones.
 _STRAIGHT = dict.fromkeys("\u2018\u2019\u201a\u201b", "'") | dict.fromkeys(
@@ -240,7 +243,8 @@ class _Report:
 
     def _lone_name(self) -> PatternSyntaxError | None:
         """A name where a value belongs: an attribute is missing, or quotes."""
-        if not {"_DOT", "_LPAR"} <= self.accepts <= {"_DOT", "_LPAR", "_COMMA", "_RPAR"}:
+        after_name = {"_DOT", "_LPAR", "_LBRACKET", "_COMMA", "_RPAR"}
+        if not {"_DOT", "_LPAR"} <= self.accepts <= after_name:
             return None
         if not self.before or self.word in (")", ","):
             return None
@@ -359,7 +363,9 @@ class _Report:
             if any(word[0].upper() == "WHERE" for word in self.before):
                 yield "values are listed in brackets: IN (1, 2)"
             yield 'types are listed as a IN (A, B); as a name IN goes in double quotes: "IN"'
-        if self.word == "-" and "NUMBER" in self.accepts:
+        if last == "[":
+            yield "a set has names for two of its members: b[1] is the first, b[last] the last"
+        elif self.word == "-" and "NUMBER" in self.accepts:
             yield "a window cannot be negative"
         if "EXCLUSIVE" in self.accepts and self.word[:1].isdigit():
             yield "a duration is one number and one unit: write 90 minutes for 1 hour 30 minutes"

@@ -21,7 +21,7 @@ from cepkit.pattern.evaluation.functions.registered import SET_FUNCTIONS
 from cepkit.pattern.limits import refuse_too_deep
 from cepkit.pattern.moments import read_time
 from cepkit.pattern.names import name_text, unquoted
-from cepkit.pattern.policies import AfterMatch, SkipTo, Strategy, Window
+from cepkit.pattern.policies import AfterMatch, SkipTo, StepBound, Strategy, Window
 from cepkit.pattern.printer import expression_text
 from cepkit.pattern.query import Query, ResultColumn
 
@@ -66,6 +66,9 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         fields: dict[str, Any] = {}
         for name, value, span in clauses:
             keyword, field = name
+            if isinstance(value, StepBound):  # there may be several
+                fields[field] = (*fields.get(field, ()), value)
+                continue
             if field in fields:
                 raise PatternSyntaxError(
                     f"{keyword} is given twice",
@@ -147,7 +150,11 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         return ("WHERE", "where"), children[0], self._span(meta)
 
     def within(self, meta: Meta, children: Children) -> tuple[Any, ...]:
-        return ("WITHIN", "window"), children[0], self._span(meta)
+        if len(children) == 1:
+            return ("WITHIN", "window"), children[0], self._span(meta)
+        window, first, last = children
+        bound = StepBound(first, last, window, self._span(meta))
+        return ("WITHIN FROM", "bounds"), bound, self._span(meta)
 
     def strategy(self, meta: Meta, children: Children) -> tuple[Any, ...]:
         token = children[0]
@@ -312,6 +319,24 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
 
     def reference(self, meta: Meta, children: Children) -> c.Attribute:
         return c.Attribute(children[0], children[1], self._span(meta))
+
+    def attribute_of_member(self, meta: Meta, children: Children) -> c.Expression:
+        name, function, attribute = children
+        return c.Aggregate(function, name, attribute, self._span(meta))
+
+    def numbered_member(self, meta: Meta, children: Children) -> str:
+        number = children[0]
+        if self._number(number) != 1:
+            raise PatternSyntaxError(
+                f"the member {number} of a set, of which the first and the last can be named",
+                expected="b[1].price or b[last].price",
+                hint="events that are to be named stand before the set: SEQ(B b1, B b2, KL(B b))",
+                span=self._span(number),
+            )
+        return "first"
+
+    def last_member(self, meta: Meta, children: Children) -> str:
+        return "last"
 
     def lone_name(self, meta: Meta, children: Children) -> _LoneName:
         name = _LoneName(children[0])

@@ -17,7 +17,9 @@ from cepkit.columnar.results.several import SeveralMatches, SeveralResults
 from cepkit.columnar.slices.counters import Counters
 from cepkit.columnar.workload import Group
 from cepkit.pattern.evaluation.kind_checks import check_kinds
+from cepkit.pattern.several import PATTERN
 from cepkit.planners.choose import is_quick
+from cepkit.spark.cells.schemas import match_columns, quoted
 from cepkit.spark.matches.detect import detect, detect_fetched, scan_for
 from cepkit.spark.matches.result import SparkMatches
 from cepkit.spark.matches.table import (
@@ -28,11 +30,13 @@ from cepkit.spark.matches.table import (
     pattern_column,
     table_rows,
 )
+from cepkit.spark.passes.fetched_frame import FetchedFrame
 from cepkit.spark.passes.frame import ResultFrame
 from cepkit.spark.passes.one_pass import Cell, Pass, start_pass
 from cepkit.spark.passes.one_table import QUERY, OneTable
 from cepkit.spark.passes.rows import batch_frame
 from cepkit.spark.session.failures import plain_errors
+from cepkit.tables import count_text
 
 _COUNT = "n"
 
@@ -118,6 +122,37 @@ class SeveralSparkMatches(SeveralResults[SparkMatches]):
         A variable of several queries is one column; a list of events where it is a Kleene variable
         of any of them.
         """
+        if self._here is None:
+            return self._by_workers()
+        columns = self._together_columns(self._here)
+        in_order = [F.col(quoted(name)) for name in columns.names]
+        return FetchedFrame(
+            self._here.together,
+            columns,
+            self.stream.source.sparkSession,
+            lambda: self._by_workers().select(*in_order),
+            title=f"{self.title} together",
+            route=f"searched in this process, {count_text(self._here.events, 'event')} fetched",
+        )
+
+    def _together_columns(self, here: SeveralMatches) -> t.StructType:
+        """Return what the columns of `together` are in Spark, from its matches in this process."""
+        schema = self.stream.schema.without_arrival()
+        kinds: dict[str, t.DataType] = {PATTERN: t.StringType()}
+        for matches in here:
+            columns = match_columns(
+                self.stream.source.schema,
+                self.stream.column_names,
+                MatchColumns.of(matches.query, schema),
+                matches.schema,
+            )
+            for column in columns:
+                if column.name not in kinds or isinstance(column.dataType, t.ArrayType):
+                    kinds[column.name] = column.dataType
+        names = here.together.schema.names
+        return t.StructType([t.StructField(name, kinds[name]) for name in names])
+
+    def _by_workers(self) -> ResultFrame:
         check_alike(schema for one in self._passes for schema in one.table.of.values())
         lists = lists_in([one.table for one in self._passes])
         pattern = pattern_column(self.names)

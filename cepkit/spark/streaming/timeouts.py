@@ -109,6 +109,9 @@ def timeout_queries(query: Query) -> dict[str, Query]:
         where = None if not about else about[0] if len(about) == 1 else c.AllOf(about)
         first: tuple[nodes.Structure, ...] = (*items[:k], nodes.Not(events[k]))
         shorter = nodes.Seq(first) if isinstance(structure, nodes.Seq) else nodes.And(first)
-        shorter_query = replace(query, structure=shorter, where=where, returned=(), text=None)
+        bounds = tuple(bound for bound in query.bounds if {bound.first, bound.last} <= known)
+        shorter_query = replace(
+            query, structure=shorter, where=where, bounds=bounds, returned=(), text=None
+        )
         queries[events[k].variable] = check(shorter_query)
     return queries

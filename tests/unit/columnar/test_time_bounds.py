@@ -28,6 +28,9 @@ STREAM = ck.events(
         ("SEQ(A a, B b) WHERE b.ts - a.ts BETWEEN 2 seconds AND 5 seconds", SIZE - 3),
         ("AND(A a, B b) WHERE abs(b.ts - a.ts) <= 1 second", SIZE - 1),
         ("AND(A a, B b) WHERE a.ts - b.ts > 396 seconds", 1),
+        ("SEQ(A a, B b) WITHIN 3 seconds FROM a TO b", SIZE - 1),
+        ("SEQ(A a, B b) WITHIN 3 seconds EXCLUSIVE FROM a TO b", SIZE // 2),
+        ("AND(A a, B b) WITHIN 1 second FROM b TO a", SIZE - 1),
     ],
 )
 @pytest.mark.parametrize("plan", [["a", "b"], ["b", "a"]])

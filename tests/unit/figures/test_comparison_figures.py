@@ -9,11 +9,11 @@ from cepkit.costs import Blend
 from cepkit.errors import CepkitError
 from cepkit.figures import draw
 from cepkit.figures.charts.measured_plans import measured_plans, rank_correlation
-from cepkit.figures.charts.rate_curves import cheapest_at, cross_overs, rate_curves
 from cepkit.figures.charts.search_traces import traces
 from cepkit.figures.charts.weighed_plans import ways
 from cepkit.planners import DpTree, IterativeImprovement
 from cepkit.planners.compare import compare_plans
+from cepkit.planners.cross_overs import cheapest_at
 from cepkit.planners.tradeoff import weigh
 from cepkit.planners.what_if import what_if
 from cepkit.statistics.model import Statistics
@@ -211,7 +211,7 @@ def test_orders_and_trees_are_weighed_by_the_same_cost():
 def test_curves_that_are_the_same_are_one_line():
     comparison = compare_plans(FIVE, KNOWN)
     asked = what_if(FIVE, KNOWN, [row.plan for row in comparison.rows], "e")
-    curves = rate_curves(asked)
+    curves = asked.lines()
     assert len(curves) < len(asked.curves)
     assert sum(len(curve.planners) for curve in curves) == len(asked.curves)
     made = draw(asked)
@@ -227,7 +227,7 @@ def test_cross_overs_are_where_both_cost_the_same():
     assert [str(plan.branches[0]) for plan in plans] == ["c → a → b", "a → b → c"]
     asked = what_if(both, statistics, plans, "c")
     # The one costs 10 c + 200 c, the other 20 + 600, and both the matches 6000 c.
-    (crossing,) = cross_overs(asked)
+    (crossing,) = asked.cross_overs()
     assert crossing.rate == pytest.approx(620 / 210, rel=1e-9)
     assert (crossing.below, crossing.above) == (0, 1)
     assert 10**crossing.log_cost == pytest.approx(620 + 6000 * 620 / 210)
@@ -250,7 +250,7 @@ def test_what_costs_nothing_and_what_no_float_holds_can_be_drawn():
     comparison = compare_plans(FIVE, never)
     asked = what_if(FIVE, never, [row.plan for row in comparison.rows], "e", [0, 1, 10])
     one = what_if(FIVE, never, [comparison.best], "e", [1])
-    assert cheapest_at(rate_curves(asked), 0) >= 0
+    assert cheapest_at(asked.lines(), 0) >= 0
     huge = query(conjunction(repeated("a"), *"bcd"), seconds=1000)
     overflowing = compare_plans(huge, KNOWN)
     assert overflowing.best.cost == math.inf

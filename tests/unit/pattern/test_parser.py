@@ -238,3 +238,15 @@ def test_the_reserved_words_are_the_keywords_of_the_grammar():
     assert words == {*RESERVED, *BEFORE_EVENTS, *BEFORE_CLAUSES, *INSIDE_CLAUSES}
     (excluded,) = re.findall(r"^_WORD: /\(\?!\(\?:([A-Z|]+)\)", grammar, re.M)
     assert set(excluded.split("|")) == set(RESERVED)
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("b[1].x < b[last].x", "first(b.x) < last(b.x)"),
+        ('"b" [ LAST ] . "unit price" > 1', 'last(b."unit price") > 1'),
+        ("abs(b[1].x - a.x) <= 1", "abs(first(b.x) - a.x) <= 1"),
+    ],
+)
+def test_the_first_and_the_last_member_of_a_set_have_names(written, meant):
+    assert parse_condition(written) == parse_condition(meant)

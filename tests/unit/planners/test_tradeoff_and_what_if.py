@@ -31,6 +31,9 @@ def test_a_plan_that_is_beaten_in_both_is_marked():
     both = query(conjunction("a", "b", "c"), seconds=1)
     found = weigh(both, misled, ["greedy", "dp-order"], [0])
     assert [row.best for row in found.rows] == [False, True]
+    _, beaten, best, labels, _ = str(found).splitlines()
+    assert ("★" in beaten, "★" in best) == (False, True)
+    assert labels == "a: A, b: B, c: C"
 
 
 def test_an_output_profile_changes_what_is_best():
@@ -58,9 +61,34 @@ def test_plans_cross_over_where_another_becomes_the_rarest():
         for rate, log_cost in zip(found.rates, curve.log_costs, strict=True):
             at = cost_plan(curve.plan, QUERY, RARE_LAST.with_rate("c", rate), PARTIAL_MATCHES)
             assert at.log_cost == pytest.approx(log_cost)
-    assert "now 0.5" in str(found)
     assert found._repr_html_().count("<tr>") == 3
     assert len(found.to_pandas()) == 10
+
+
+def test_a_table_says_beyond_which_rate_another_plan_is_the_cheapest():
+    plans = [choose_plan(QUERY, RARE_LAST.with_rate("c", rate)) for rate in (0.5, 50)]
+    found = what_if(QUERY, RARE_LAST, plans, "c", [0.5, 2, 4, 20, 50])
+    # The one costs 10 c + 250 c, the other 50 + 1250; both hold the matches.
+    (crossing,) = found.cross_overs()
+    assert crossing.rate == pytest.approx(5)
+    title, _, now, beyond, labels, *remarks = str(found).splitlines()
+    assert title == "cheapest plan by the rate of c: C, 0.5 to 50/s, now 0.5/s"
+    assert now.split("  ")[0] == "up to 5 ★"
+    assert "c → a → b" in now
+    assert beyond.startswith("beyond 5 ")
+    assert "a → b → c" in beyond
+    assert labels == "a: A, b: B, c: C"
+    assert "beyond 5/s (10 times that of now) another plan is the cheapest" in remarks
+    assert all(text in found._repr_html_() for text in ("beyond 5/s", "up to 5 ★", "c: C"))
+
+
+def test_rates_without_a_cross_over():
+    plan = choose_plan(QUERY, RARE_LAST)
+    found = what_if(QUERY, RARE_LAST, [plan], "c", [2, 4])
+    assert "no other plan is the cheapest at any of these rates" in str(found)
+    assert "★" not in str(found)  # the rate of now is none of them
+    assert "the rate of c: C, 3/s" in str(what_if(QUERY, RARE_LAST, [plan], "c", [3]))
+    assert "below" not in str(what_if(QUERY, RARE_LAST.with_rate("c", 0), [plan], "c", [0, 1]))
 
 
 def test_rates_around_the_present_one():

@@ -298,6 +298,10 @@ def _shapes(chart: Any, placed: dict[str, Side], frame: Frame, below: bool) -> I
             yield f'<path d="{_path(shape.path, across, up)}" {look}/>'
             continue
         x0, x1, y0, y1 = across(shape.x0), across(shape.x1), up(shape.y0), up(shape.y1)
+        if shape.xsizemode == "pixel":
+            x0, x1 = (across(shape.xanchor) + float(x) for x in (shape.x0, shape.x1))
+        if shape.ysizemode == "pixel":
+            y0, y1 = (up(shape.yanchor) - float(y) for y in (shape.y0, shape.y1))
         left, top, wide, high = min(x0, x1), min(y0, y1), abs(x1 - x0), abs(y1 - y0)
         match shape.type:
             case "line":

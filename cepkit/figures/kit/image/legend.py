@@ -10,7 +10,7 @@ from typing import Any
 from cepkit.figures.kit.image import marks
 from cepkit.figures.kit.image.markup import Label
 
-_SIGN = 34.0
+_SIGN = 56.0
 _GAP = 18.0
 _ROW = 20.0
 
@@ -64,7 +64,7 @@ def _sign(trace: Any, x: float, y: float, colour: str) -> Iterator[str]:
     fill = marker.color if isinstance(marker.color, str) else colour
     if trace.type == "bar":
         edge = marker.line.color or "none"
-        box = f'x="{x + 6:.1f}" y="{y - 6:.1f}" width="20" height="12"'
+        box = f'x="{x + 22:.1f}" y="{y - 6:.1f}" width="28" height="12"'
         yield f'<rect {box} fill="{escape(fill)}" stroke="{escape(edge)}"/>'
         return
     mode = trace.mode or "lines"

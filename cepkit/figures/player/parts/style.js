@@ -3,7 +3,7 @@ const STYLE = `
   --ink: var(--jp-ui-font-color1, var(--vscode-editor-foreground, #1c1e21));
   --soft: var(--jp-ui-font-color2, #5c6066); --line: var(--jp-border-color2, #d5d8dc);
   --paper: var(--jp-layout-color0, var(--vscode-editor-background, #ffffff)); --shade: rgba(120, 128, 140, .11);
-  --fire: #c24e00; --cool: #0072B2; --good: #00684c; --focus: #0072B2; }
+  --fire: #b84a00; --cool: #0072B2; --good: #00684c; --focus: #0072B2; }
 :host([data-theme="dark"]) { color-scheme: dark;
   --ink: var(--jp-ui-font-color1, var(--vscode-editor-foreground, #e6e7e9));
   --soft: var(--jp-ui-font-color2, #a4a8ae); --line: var(--jp-border-color2, #3c4046);

@@ -1,0 +1,77 @@
+"""Checks of bounds of steps, `WITHIN 5 minutes FROM a TO c`."""
+
+from __future__ import annotations
+
+from cepkit.errors import PatternError
+from cepkit.pattern.limits import refuse_too_long
+from cepkit.pattern.nodes import absent_in, events_of, repeated_in
+from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.policies import CountWindow, StepBound
+from cepkit.pattern.printer import bound_text
+from cepkit.pattern.query import Query
+
+
+def check_bounds(query: Query) -> None:
+    """Refuse a bound that says nothing of any match.
+
+    Raises:
+        PatternError: There is one.
+    """
+    for bound in query.bounds:
+        _check_window(bound)
+        _check_ends(bound, query)
+        _check_order(bound, query)
+
+
+def _check_window(bound: StepBound) -> None:
+    if isinstance(bound.window, CountWindow):
+        raise PatternError(
+            "a number of events between two events of a match",
+            expected="a duration, as in WITHIN 5 minutes FROM a TO c",
+            hint="WITHIN 100 EVENTS without FROM is about the whole match",
+            span=bound.window.span or bound.span,
+        )
+    refuse_too_long(bound.window)
+
+
+def _check_ends(bound: StepBound, query: Query) -> None:
+    names = tuple(event.variable for event in events_of(query.structure))
+    for name in (bound.first, bound.last):
+        if name not in names:
+            problem = f"'{name}' is not a variable of the pattern"
+            raise PatternError.unknown(problem, name, names, span=bound.span)
+    if bound.first == bound.last and bound.first not in repeated_in(query.structure):
+        raise PatternError(
+            f"the time from '{bound.first}' to itself, which is one event",
+            expected="two events, or a set: its first and last member",
+            span=bound.span,
+        )
+    if {bound.first, bound.last} <= absent_in(query.structure):
+        raise PatternError(
+            f"the time between two absent events, '{bound.first}' and '{bound.last}'",
+            expected="at most one event under NOT",
+            span=bound.span,
+        )
+
+
+def _check_order(bound: StepBound, query: Query) -> None:
+    both = {bound.first, bound.last}
+    branches = [
+        branch
+        for branch in normal_form(query)
+        if both <= {event.variable for event in (*branch.positive, *branch.negated)}
+    ]
+    if not branches:
+        raise PatternError(
+            f"'{bound.first}' and '{bound.last}' stand in two branches of an OR",
+            expected="variables that a match can have together",
+            hint="write one bound for each branch",
+            span=bound.span,
+        )
+    if all((bound.last, bound.first) in branch.order for branch in branches):
+        turned = StepBound(bound.last, bound.first, bound.window)
+        raise PatternError(
+            f"'{bound.last}' is before '{bound.first}'",
+            hint=f"write {bound_text(turned)}",
+            span=bound.span,
+        )

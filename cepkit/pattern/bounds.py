@@ -1,0 +1,89 @@
+"""Bounds of steps, `WITHIN 5 minutes FROM a TO c`, as conditions like any other.
+
+They become differences of an attribute that no stream has and all events have: their time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import timedelta
+
+from cepkit.pattern.conditions import (
+    TIME,
+    Aggregate,
+    AllOf,
+    Arithmetic,
+    Attribute,
+    Call,
+    Comparison,
+    Expression,
+    Literal,
+)
+from cepkit.pattern.durations import in_microseconds
+from cepkit.pattern.policies import StepBound, TimeWindow
+
+
+def bound_condition(
+    bound: StepBound,
+    order: Collection[tuple[str, str]],
+    repeated: Collection[str],
+    runs: Collection[str],
+) -> Expression:
+    """Return what a bound says, of both that may be the later one where the order leaves it open.
+
+    Args:
+        order: The pairs of variables of which the first is strictly before the second.
+        repeated: The variables of sets.
+        runs: Those of them that take all that fits.
+    """
+    first, last, window, span = bound.first, bound.last, bound.window, bound.span
+    assert isinstance(window, TimeWindow)
+    if (last, first) in order:
+        first, last = last, first
+    # Each member of a set beside a single event narrows what the set may have; of two sets, and of
+    # a run, which has all that fits, the ends decide.
+    by_ends = [*repeated] if {first, last} <= {*repeated} else [*runs]
+
+    def time(function: str, variable: str) -> Expression:
+        if variable in by_ends:
+            return Aggregate(function, variable, TIME, span)
+        return Attribute(variable, TIME, span)
+
+    def gap(later: str, earlier: str) -> Expression:
+        return Arithmetic("-", time("last", later), time("first", earlier), span)
+
+    def limited(value: Expression) -> Expression:
+        length = Literal(timedelta(microseconds=window.microseconds), window.span)
+        return Comparison("<" if window.exclusive else "<=", value, length, span)
+
+    if first == last or (first, last) in order:
+        return limited(gap(last, first))
+    if {first, last} & {*by_ends}:
+        return AllOf((limited(gap(last, first)), limited(gap(first, last))), span)
+    return limited(Call("abs", (gap(last, first),), span))
+
+
+def bound_of(condition: Expression) -> StepBound | None:
+    """Return the bound that `bound_condition` made a condition of; None: it is another."""
+    match condition:
+        case AllOf((one, other)) if bound_of(other) is not None:
+            return bound_of(one)
+        case Comparison("<" | "<=" as operator, value, Literal(timedelta() as length)):
+            window = TimeWindow(in_microseconds(length), operator == "<")
+        case _:
+            return None
+    match value:
+        case Arithmetic("-", later, earlier) | Call("abs", (Arithmetic("-", later, earlier),)) if (
+            last := _variable_of_time(later)
+        ) and (first := _variable_of_time(earlier)):
+            return StepBound(first, last, window, condition.span)
+        case _:
+            return None
+
+
+def _variable_of_time(value: Expression) -> str | None:
+    match value:
+        case Attribute(variable, name) | Aggregate(_, variable, name) if name == TIME:
+            return variable
+        case _:
+            return None
