@@ -407,9 +407,11 @@ def weigh_plans(
         >>> rates = {"a": 10, "b": 10, "c": 0.1}
         >>> statistics = ck.Statistics.assumed(rates, {("a", "b"): 0.5})
         >>> print(ck.weigh_plans(pattern, statistics, ["dp-order"], alphas=[0, 10]))
-        planner   alpha  plan       partial matches  latency  best
-        dp-order  0      c → a → b            884.3      200   yes
-        dp-order  10     a → c → b            983.3      100   yes
+        planner     alpha  plan       partial matches  latency
+        dp-order ★  0      c → a → b            884.3      200
+        dp-order ★  10     a → c → b            983.3      100
+        a: A, b: B, c: C
+        ★ no plan is as good in both and better in one
     """
     query = as_query(pattern)
     output = NOTHING_KNOWN
@@ -453,10 +455,14 @@ def what_if(
         >>> statistics = ck.Statistics.assumed(rates, {("a", "b"): 0.5})
         >>> plans = ck.compare_plans(pattern, statistics, ["given-order", "dp-order"])
         >>> print(ck.what_if(pattern, statistics, plans, "c"))
-        cheapest plan by the rate of c in events/s, now 0.1
-         from     to     cheapest       plan
-        0.001  5.012     dp-order  c → a → b
-         6.31     10  given-order  a → b → c
+        cheapest plan by the rate of c: C, 0.001 to 10/s, now 0.1/s
+        events/s       cheapest plan  found by
+        up to 5.098 ★  c → a → b      dp-order
+        beyond 5.098   a → b → c      given-order
+        a: A, b: B, c: C
+        ★ the rate of now
+        beyond 5.098/s (51 times that of now) another plan is the cheapest
+        cost: partial-matches
     """
     query = as_query(pattern)
     if isinstance(plans, compare.PlanComparison):
