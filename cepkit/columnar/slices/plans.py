@@ -26,7 +26,7 @@ class SlicePlan:
         query: The query, compiled under it; None: it is what the detector runs anyway.
         branches: The plan.
         rates: The rates of the variables by which it was chosen.
-        why: Why it was planned anew, in words; "": by these rates.
+        why: Why it was planned again, in words; "": by these rates.
     """
 
     query: CompiledQuery | None

@@ -2,7 +2,7 @@
 
 State is raw events, never partial matches. When the watermark goes from m0 to m1, each search runs
 once over the events of (m0 - W, m1] and owns the rows that end in (m0, m1]; one that looks ahead
-seals W later. So each row is told once, the answer is that of a batch over all events that were
+seals W later. So each row is emitted once, the answer is that of a batch over all events that were
 not late, whatever the order in which they came, and any plan can take over at any watermark.
 
 Nothing here knows Spark: state and events are Arrow.
@@ -189,7 +189,7 @@ class Bucket:
             yield seen.slice(begin, end), own
 
     def _of_use(self, table: pa.Table, events: EventColumns, until: int) -> pa.Table:
-        """Return the rows that are of use when all events before a time have come."""
+        """Return the rows that are still needed when all events before a time have come."""
         ts = self.sending.times(table)
         of_use = np.zeros(len(table), dtype=np.bool_)
         for search in self.searches:

@@ -36,7 +36,7 @@ class StreamFrame(DataFrame):
     Attributes:
         title: What the rows are.
         live: What is done.
-        delay: How long after its last event a row is told, triggers aside, in microseconds.
+        delay: How long after its last event a row is emitted, without triggers, in microseconds.
         kept: How long events are kept, in microseconds.
     """
 
