@@ -96,6 +96,19 @@ class CepkitError(Exception):
 
     Attributes:
         about: Which of several things it is about, as ``"query 2 of 3"``; None for the only one.
+
+    Example:
+        >>> import cepkit as ck
+        >>> try:
+        ...     ck.parse("PATTERN SEQ(MSFT a, GOOG a)")
+        ... except ck.CepkitError as error:
+        ...     print(error)
+        ...
+        line 1, column 21
+          PATTERN SEQ(MSFT a, GOOG a)
+                              ^^^^^^
+        the variable 'a' is named twice
+        Expected: a name of its own for each event
     """
 
     about: str | None = None

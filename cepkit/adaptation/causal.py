@@ -45,7 +45,7 @@ class Causal:
     """Plans slices one after the other, each by the statistics of those before it.
 
     Args:
-        adaptation: When to plan anew, and how.
+        adaptation: When to plan again, and how.
         query: What is looked for.
         plan: The plan of the whole stream; its statistics say all but the rates.
         sets: Which sets of Kleene variables make matches.

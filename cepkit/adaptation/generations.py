@@ -59,7 +59,7 @@ def simulate_adapted(
         columns: The stream, with all that the query reads.
         known: The statistics of the whole stream; of these the selectivities of what is not
             tried are taken. All others follow what the instances evaluate.
-        adaptation: When to plan anew, and how.
+        adaptation: When to plan again, and how.
         every: Events from one check to the next.
 
     Raises:

@@ -79,57 +79,55 @@ def aggregate(
     | StreamAggregates
     | StreamSeveralAggregates
 ):
-    """Aggregate the matches of a pattern, where that can be done without detecting them.
+    """Aggregate the matches of a pattern, without detecting them if possible.
 
-    The live matches of a moment are those whose events have all occurred by then and whose first
-    event has not expired: the window has not passed since it, or there is none. A *trigger* is an
-    event that can be the last of a match: one that no other must follow, and that fulfils the
-    conditions about it alone. GROUP BY parts the stream as PARTITION BY does (null agrees with
-    null), and the output.
+    The live matches at a moment are those whose events have all occurred by then and whose first
+    event is still in the window, if there is one. A *trigger* is an event that can be the last of a
+    match: no other event must follow it, and it satisfies its own conditions. GROUP BY partitions
+    the stream as PARTITION BY does (null equals null), and the output as well.
 
-    As in SQL, values that are missing (null, NaN) are left out; COUNT of none is 0, and all else of
-    none is null, VARIANCE and STDDEV (of a sample) of one as well. Sums and counts of whole numbers
-    are exact, of any size. Under KL an aggregate is about all members of all sets: COUNT(b) counts
-    members, COUNT counts matches.
+    As in SQL, missing values (null, NaN) are left out. COUNT of no values is 0, the other
+    aggregates of no values are null; VARIANCE and STDDEV (of a sample) of a single value are null
+    as well. Sums and counts of whole numbers are exact, of any size. Under KL an aggregate covers
+    all members of all sets: COUNT(b) counts members, COUNT counts matches.
 
     Args:
         stream: From `events`.
         pattern: The query with AGG, or its text; or several, as a list or as
             {"name": query}.
         method: "prefix-counters" (the source's DPC, SEM and HPC), "window-product", or "two-step"
-            (which constructs all matches: a baseline to measure against); "a-seq" chooses between
-            the first two; "detect" detects the matches and aggregates them; "auto" detects only
-            what has to be, and the result says why. All give the same rows.
-        emit: Which rows. "trigger": at each trigger the aggregates of its group's live matches. Of
-            several triggers of one time each has a row, after all events of that time. "changes":
-            also when live matches expire, those after the end of the stream included; the column
-            `cause` tells which. A window in events leaves a match behind when an event arrives, of
-            any type, with which the match would not fit into it. "new": at each trigger the
-            aggregates of the matches that it completes. "total": one row of all matches of the
+            (which constructs all matches: a baseline for comparison); "a-seq" chooses between the
+            first two; "detect" detects the matches and aggregates them; "auto" detects only if it
+            must, and the result says why. All give the same rows.
+        emit: Which rows. "trigger": at each trigger the aggregates of its group's live matches. If
+            several triggers have the same time, each has a row, after all events of that time.
+            "changes": also when live matches expire, including those after the end of the stream;
+            the column `cause` says which. With a window in events a match expires when an event of
+            any type arrives that no longer fits into the window with it. "new": at each trigger the
+            aggregates of the matches that it completes. "total": one row over all matches of the
             stream; with GROUP BY one for each group that has matches.
         functions: Further aggregates by the name of their column (`aggregation.semirings.functions`
-            tells what one is). On Spark they also say, in an attribute `arrow_type`, which type
-            their values have.
-        share: Of several queries what is counted once for all: "prefix" what they begin with,
-            "chop-connect" also what they have in common elsewhere, "none" nothing, "auto"
-            what is cheapest by the rates of the stream (of a streaming DataFrame, of which nobody
-            knows them, "prefix"); or a plan: that of an earlier result, or
-            for each query the lengths of the pieces that it is cut into, as [(2, 3), (3, 2)],
-            None for one that is by itself. Sequences share, in all functions of the language; the
-            rows are always the same.
+            describes them). On Spark they also need an attribute `arrow_type`, the type of their
+            values.
+        share: What several queries share: "prefix" common prefixes, "chop-connect" also common
+            parts elsewhere, "none" nothing, "auto" what is cheapest by the rates of the stream (for
+            a streaming DataFrame, whose rates are unknown, "prefix"); or a plan: that of an earlier
+            result, or for each query the lengths of its pieces, as [(2, 3), (3, 2)], with None for
+            a query that shares nothing. Sequences share, in all functions of the language; the rows
+            are always the same.
         slice_seconds: On Spark, the length of a time slice; None chooses it.
         progress: "auto" for a bar where it takes more than two seconds; True, or False.
 
     Returns:
         From Spark a Spark DataFrame in no particular order, otherwise a result with `to_pandas()`
-        and `to_arrow()`. Columns ts, those of GROUP BY, one for each aggregate as "count" or
-        "sum(c.volume)", and new_matches: how many matches the trigger completes. "total" has
-        neither ts nor new_matches. Of several queries a sequence of such results, each also under
-        its name, with the `plan` that says what was shared; on Spark it also has `together`, the
-        rows of all queries as one DataFrame from one pass over the stream, and `persist`, after
-        which the results share it. Of a streaming DataFrame a streaming one, in append mode: each
-        row comes once, when no earlier event can come any more; of several queries one that is
-        like `together`.
+        and `to_arrow()`. The columns are ts, those of GROUP BY, one for each aggregate as "count"
+        or "sum(c.volume)", and new_matches: the number of matches that the trigger completes.
+        "total" has neither ts nor new_matches. For several queries a sequence of such results, each
+        also under its name, with the `plan` of what was shared; on Spark it also has `together`,
+        the rows of all queries as one DataFrame from one pass over the stream, and `persist`, after
+        which the results share that pass. For a streaming DataFrame a streaming one, in append
+        mode: each row is emitted once, when no earlier event can come any more; for several queries
+        one result like `together`.
 
     Raises:
         StreamError: The stream is none, or an option has no such value.
@@ -139,6 +137,23 @@ def aggregate(
         UnsupportedError: The method cannot aggregate such a pattern; the message says what in it.
         LimitError: Detection would make too many sets, or matches are live that do not fit the
             free memory. When rows are asked for on Spark: an integer beyond 64 bits.
+
+    Example:
+        >>> import cepkit as ck
+        >>> trades = [
+        ...     {"ts": 1, "type": "MSFT", "price": 30.0},
+        ...     {"ts": 2, "type": "GOOG", "price": 31.0},
+        ...     {"ts": 3, "type": "GOOG", "price": 29.0},
+        ... ]
+        >>> stream = ck.events(trades, time="ts", type="type", unit="s")
+        >>> pattern = "PATTERN SEQ(MSFT a, GOOG b) WITHIN 5 seconds AGG COUNT, AVG(b.price)"
+        >>> ck.aggregate(stream, pattern, emit="total").to_pandas()
+           count  avg(b.price)
+        0      2          30.0
+        >>> ck.aggregate(stream, pattern).to_pandas()[["count", "new_matches"]]
+           count  new_matches
+        0      1            1
+        1      2            1
     """
     from cepkit.aggregation.rows.tables import check_names
     from cepkit.routes.aggregates import EMITS, METHODS, way_of

@@ -107,63 +107,61 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
 ):
     """Find all matches of a pattern, or of several.
 
-    Nothing is computed before it is asked for.
+    Nothing is computed until you ask for a result.
 
     Args:
         stream: From `events`.
         pattern: The query, or its text; or several, as a list or as {"name": query}. Several are
-            found in one pass, and what they begin with in common is found once.
-        plan: From `choose_plan`; or the order of the variables, as ["c", "b", "a"]; None to
-            profile the stream and take the cheapest plan. Of several queries a list of plans, or
-            what `share_plans` returns. What a streaming DataFrame will bring nobody can profile:
-            None is then the order of the pattern.
-        share: What several queries may have in common: "prefix" the steps that they begin with,
-            "tree" the subtrees of their plans as well, "none" nothing but the scan of the stream;
-            "auto" what is cheapest. The matches are the same.
-        limit: The most matches wanted, of several queries of each.
-        sets: Which sets of Kleene variables make matches: "every" non-empty one, or "maximal":
-            for each choice of the other events the largest set alone. The number of matches is
-            what `.count()` gives, without making them. Under skip-till-next-match it makes no
-            difference: a set takes all it can.
-        slice_seconds: On Spark, the length of a time slice of un-keyed patterns; None chooses it
-            from the statistics so that a worker's memory is bounded. Of a streaming DataFrame, the
-            length of slices that are dealt out to buckets, where one core is not enough for a
+            found in one pass; the first steps that they have in common are evaluated once.
+        plan: From `choose_plan`; or the order of the variables, as ["c", "b", "a"]; None to profile
+            the stream and take the cheapest plan. For several queries a list of plans, or the
+            result of `share_plans`. A streaming DataFrame cannot be profiled: there None is the
+            order of the pattern.
+        share: What several queries may share: "prefix" common first steps, "tree" also common
+            subtrees of their plans, "none" only the scan of the stream; "auto" what is cheapest.
+            The matches are the same.
+        limit: The most matches to find, for several queries per query.
+        sets: Which sets of Kleene variables make matches: "every" non-empty set, or "maximal":
+            only the largest set for each choice of the other events. `.count()` gives the number
+            of matches without building them. Under skip-till-next-match this makes no difference:
+            a set takes as many events as it can.
+        slice_seconds: On Spark, the length of a time slice of patterns without a key; None chooses
+            it from the statistics so that a worker's memory is bounded. For a streaming DataFrame,
+            the length of the slices that are assigned to buckets, if one core is too slow for a
             pattern without a key; None: one bucket has all events.
         slice_events: The same in events, for windows in events and contiguity.
-        adapt: How the plan follows the stream: "static" not at all; "slices": each slice has the
-            plan that is best for it; "auto": so only where it promises much less work; a
-            decision function by name or with settings (`cepkit.adaptation`), or an
-            `Adaptation`: each slice has a plan by those before it, as micro-batches would. The
-            matches are the same. `.plans` says which plan was in force when, and why; the progress
-            of each micro-batch says so of a streaming DataFrame.
-        buckets: Of a streaming DataFrame, into how many buckets the keys of the pattern are hashed,
-            each of which one task evaluates, or slices of time are dealt out; None: 16. A
-            checkpoint keeps to the number.
-        late: Of a streaming DataFrame, whether events that come too late, or lie too far ahead, are
-            only counted (in each micro-batch's progress), or rows as well: a column `kind` then
-            says what a row is ("match", "late", "ahead"), `event` has the event.
-        timeouts: Of a streaming DataFrame, whether partial matches that time out are rows as well,
-            of SEQ (also with FIRST) and AND: of the first variables in the order of the pattern,
-            where no event came in the window that could have been the next. `kind` is "timed-out",
-            `awaited` the variable that did not come, `window_end` when it could have come at the
-            latest.
-        route: Where the events of a Spark DataFrame are searched: "driver" fetches those that the
-            pattern needs into this process, once (see `Stream.forget`); "workers" leaves them in
-            Spark; "auto" fetches up to 64 MB, or what the session says as
-            `spark.cepkit.fetch.maxBytes`, and searches them here if that takes a few seconds. Of
-            several queries "auto" alone.
+        adapt: How the plan follows the stream: "static" not at all; "slices": each slice has its
+            own best plan; "auto": the same, but only if it promises much less work; a decision
+            function by name or with settings (`cepkit.adaptation`), or an `Adaptation`: the plan of
+            each slice depends on the slices before it, as in micro-batches. The matches are the
+            same. `.plans` shows which plan was in force when, and why; for a streaming DataFrame
+            the progress of each micro-batch shows it.
+        buckets: For a streaming DataFrame: the number of buckets that keys are hashed into, or that
+            time slices are assigned to; one task evaluates a bucket. None: 16. A checkpoint keeps
+            its number.
+        late: For a streaming DataFrame: whether events that are too late, or too far ahead, are
+            only counted (in each micro-batch's progress), or also emitted as rows: the column
+            `kind` is then "match", "late" or "ahead", and `event` has the event.
+        timeouts: For a streaming DataFrame: whether partial matches that time out are also emitted
+            as rows, for SEQ (also with FIRST) and AND: the first variables in the order of the
+            pattern, if no event came within the window that could have been the next. `kind` is
+            "timed-out", `awaited` the variable that did not come, `window_end` the latest time at
+            which it could have come.
+        route: Where the events of a Spark DataFrame are searched: "driver" fetches the events that
+            the pattern needs into this process, once (see `Stream.forget`); "workers" leaves them
+            in Spark; "auto" fetches up to 64 MB, or the session's `spark.cepkit.fetch.maxBytes`,
+            and searches them here if that takes a few seconds. Several queries take only "auto".
         progress: "auto" for a bar where planning, or what is asked of the result, takes more than
             two seconds; True, or False.
 
     Returns:
-        From Spark a Spark DataFrame with a struct column for each variable, otherwise `Matches`;
-        both in no particular order, and with `match_start` and `match_end`, `explain()`, and
-        `to_pandas()` in columns such as `a.price` (docs/matches.md). Of a
-        streaming DataFrame a streaming one with the same columns: each match comes once, in append
-        mode, when no event can come any more that is part of it or breaks it. Of several
-        queries a sequence of such results, which also has `counts()`, `explain()` and `together`,
-        the matches of all of them from one pass, with the name of the query; of a streaming
-        DataFrame one that is like `together`.
+        From Spark a Spark DataFrame with a struct column for each variable, otherwise `Matches`.
+        Both are in no particular order, and have `match_start` and `match_end`, `explain()`, and
+        `to_pandas()` with columns such as `a.price` (docs/matches.md). For a streaming DataFrame a
+        streaming one with the same columns: each match is emitted once, in append mode, when no
+        further event can belong to it or break it. For several queries a sequence of such results,
+        which also has `counts()`, `explain()` and `together`, all matches from one pass with the
+        name of the query; for a streaming DataFrame one result like `together`.
 
     Raises:
         PatternError: The pattern reads a column that the stream does not have, or compares what
@@ -172,6 +170,23 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
         PlanError: The plan is not one of this pattern.
         LimitError: When matches are asked for: there would be too many sets to write or to try, or
             too many matches to hold in memory.
+
+    Example:
+        >>> import cepkit as ck
+        >>> trades = [
+        ...     {"ts": 1, "type": "MSFT", "price": 30.0},
+        ...     {"ts": 2, "type": "GOOG", "price": 31.0},
+        ...     {"ts": 3, "type": "GOOG", "price": 29.0},
+        ... ]
+        >>> stream = ck.events(trades, time="ts", type="type", unit="s")
+        >>> pattern = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 5 seconds"
+        >>> matches = ck.detect(stream, pattern)
+        >>> matches.to_pandas()[["a.price", "b.price"]]
+           a.price  b.price
+        0     30.0     31.0
+        >>> several = ck.detect(stream, {"rise": pattern, "pair": "PATTERN SEQ(MSFT a, GOOG b)"})
+        >>> several.counts().to_dict()
+        {'rise': 1, 'pair': 2}
     """
     check_stream(stream, beside=pattern)
     if share != "auto":
@@ -381,7 +396,7 @@ def _check_recorded_options(buckets: int | None, late: str, timeouts: bool) -> N
 
 @typed
 def check_detectable(stream: Stream, pattern: Pattern) -> None:
-    """Refuse, by name, what `detect` cannot do yet; it costs nothing.
+    """Check that `detect` can run a pattern; nothing is computed.
 
     Args:
         stream: From `events`.
@@ -390,5 +405,20 @@ def check_detectable(stream: Stream, pattern: Pattern) -> None:
     Raises:
         PatternError: The pattern reads a column that the stream does not have.
         UnsupportedError: The pattern has a part that this release cannot detect.
+
+    Example:
+        >>> import cepkit as ck
+        >>> trades = [
+        ...     {"ts": 1, "type": "MSFT", "price": 30.0},
+        ...     {"ts": 2, "type": "GOOG", "price": 31.0},
+        ...     {"ts": 3, "type": "GOOG", "price": 29.0},
+        ... ]
+        >>> stream = ck.events(trades, time="ts", type="type", unit="s")
+        >>> ck.check_detectable(stream, "PATTERN SEQ(MSFT a, GOOG b) WITHIN 5 seconds")
+        >>> ck.check_detectable(stream, "PATTERN SEQ(MSFT a, GOOG b) AGG COUNT")
+        Traceback (most recent call last):
+            ...
+        cepkit.errors.UnsupportedError: AGG asks for aggregates, not for matches
+        Hint: `aggregate` gives them; to detect, leave AGG out
     """
     detectable(stream, pattern)

@@ -64,6 +64,28 @@ def why_not(
         PatternError: A name that is not a variable of the pattern's.
         StreamError: No event has that row or id, or several have.
         UnsupportedError: The events are in Spark, and what is asked would need all of them.
+
+    Example:
+        >>> import cepkit as ck
+        >>> trades = [
+        ...     {"ts": 1, "type": "MSFT", "price": 30.0},
+        ...     {"ts": 2, "type": "GOOG", "price": 31.0},
+        ...     {"ts": 3, "type": "GOOG", "price": 29.0},
+        ... ]
+        >>> stream = ck.events(trades, time="ts", type="type", unit="s")
+        >>> pattern = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 5 seconds"
+        >>> print(ck.why_not(stream, pattern, a=0, b=2))
+        No match: 1 requirement not fulfilled.
+        <BLANKLINE>
+          a = row 0: MSFT, price = 30
+          b = row 2: GOOG, price = 29
+        <BLANKLINE>
+               requirement        what was found
+        fails  a.price < b.price  30 < 29 fails by 1
+        holds  MSFT a             row 0 is a MSFT
+        holds  GOOG b             row 2 is a GOOG
+        holds  a before b         a is 2 s before b
+        holds  WITHIN 5 seconds   2 s
     """
     from cepkit.diagnosis.why_not import why_not as ask
 
@@ -102,6 +124,15 @@ def draw(value: object, *, of: str | None = None, **options: Any) -> Figure | Pl
 
     Raises:
         CepkitError: There is no figure of such a value, or it has no such option.
+
+    Example:
+        >>> import cepkit as ck
+        >>> pattern = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 10 seconds"
+        >>> rates = {"a": 10, "b": 10, "c": 0.1}
+        >>> statistics = ck.Statistics.assumed(rates, {("a", "b"): 0.5})
+        >>> figure = ck.draw(ck.choose_plan(pattern, statistics), pattern=pattern)
+        >>> figure.to_svg(width=500)[:4]
+        '<svg'
     """
     from cepkit.figures import draw as draw_figure
 

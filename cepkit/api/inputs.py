@@ -25,6 +25,14 @@ def parse(text: str) -> Query:
     Raises:
         PatternSyntaxError: The text does not follow the grammar; the message underlines the place.
         PatternError: It does, but means nothing, as a condition on an unknown variable.
+
+    Example:
+        >>> import cepkit as ck
+        >>> text = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 5 minutes"
+        >>> print(ck.parse(text))
+        PATTERN SEQ(MSFT a, GOOG b)
+        WHERE a.price < b.price
+        WITHIN 5 minutes
     """
     from cepkit.pattern.parsing.parser import parse as parse_text
 
@@ -41,6 +49,14 @@ def sample_stocks(n: int = 200_000, *, seed: int = 7) -> pd.DataFrame:
 
     Returns:
         Columns ts (UTC), ticker, price, difference (from the ticker's price before), volume.
+
+    Example:
+        >>> import cepkit as ck
+        >>> ck.sample_stocks(3)[["ticker", "price", "volume"]]
+          ticker  price  volume
+        0   ORCL  20.56     500
+        1   CSCO  24.58     800
+        2   CSCO  24.53     200
     """
     from cepkit.stream.generators import stock_events
 
@@ -61,6 +77,14 @@ def sample_clicks(n: int = 100_000, *, seed: int = 7) -> pd.DataFrame:
     Returns:
         Columns ts (UTC), action (as ViewKindle, BuyCase, Recommend), customer, channel (web, app
         or mail), price (dollars; missing where nothing is bought).
+
+    Example:
+        >>> import cepkit as ck
+        >>> ck.sample_clicks(3)[["action", "channel", "price"]]
+                   action channel  price
+        0        ViewCase     app    NaN
+        1  ViewKindleFire    mail    NaN
+        2      ViewKindle     web    NaN
     """
     from cepkit.stream.clicks import click_events
 

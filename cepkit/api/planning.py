@@ -173,6 +173,15 @@ def choose_plan(
         PlanError: No planner, or no cost model, has that name.
         StatisticsError: The statistics are not about the pattern's variables.
         LimitError: The planner is exact and the pattern too large for it.
+
+    Example:
+        >>> import cepkit as ck
+        >>> pattern = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 10 seconds"
+        >>> rates = {"a": 10, "b": 10, "c": 0.1}
+        >>> statistics = ck.Statistics.assumed(rates, {("a", "b"): 0.5})
+        >>> plan = ck.choose_plan(pattern, statistics)
+        >>> str(plan).splitlines()[:2]
+        ['planner: dp-order, cost 884.3', 'c → a → b']
     """
     query = as_query(pattern)
     known = statistics_given(statistics, query)
@@ -215,6 +224,17 @@ def compare_plans(
     Raises:
         PlanError: A planner or cost model that does not exist.
         StreamError: Plans are to be run, but over what?
+
+    Example:
+        >>> import cepkit as ck
+        >>> pattern = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 10 seconds"
+        >>> rates = {"a": 10, "b": 10, "c": 0.1}
+        >>> statistics = ck.Statistics.assumed(rates, {("a", "b"): 0.5})
+        >>> comparison = ck.compare_plans(pattern, statistics, ["given-order", "dp-order"])
+        >>> comparison.to_pandas()[["planner", "plan", "cost"]]
+               planner       plan         cost
+        0  given-order  a → b → c  3433.333333
+        1     dp-order  c → a → b   884.333333
     """
     if run and stream is None:
         raise StreamError(
@@ -269,6 +289,26 @@ def share_plans(
         PlanError: No search, no cost model or no way of sharing has that name.
         StatisticsError: The statistics lack an event or a condition of a pattern.
         LimitError: The search is exact, and the patterns are too many for it.
+
+    Example:
+        >>> import cepkit as ck
+        >>> rules = {
+        ...     "p": "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 10 seconds",
+        ...     "q": "PATTERN SEQ(A a, B b, D d) WHERE a.x < b.x WITHIN 10 seconds",
+        ... }
+        >>> rates = {"a": 10, "b": 10, "c": 1, "d": 1}
+        >>> statistics = ck.Statistics.assumed(rates, {("a", "b"): 0.1})
+        >>> print(ck.share_plans(rules, statistics))
+        shared plan of 2 patterns: 2 of 4 nodes shared; search: greedy-merge
+        cost (work): 2,073, 2,713 without sharing, 24 % less
+        <BLANKLINE>
+        shared by  window      sub-pattern                alive  cost
+        2          10 seconds  SEQ(A, B) where A.x < B.x    500   700
+        2          10 seconds  A                            100    40
+        <BLANKLINE>
+        pattern  plan
+        p        a → b → c
+        q        a → b → d
     """
     from cepkit.sharing.choose import share_plans as shared
 
@@ -309,6 +349,21 @@ def compare_shared_plans(
         PatternError: There is no pattern, or one that means nothing; the error says which.
         PlanError: A search or cost model that does not exist.
         LimitError: Every one of the searches refused.
+
+    Example:
+        >>> import cepkit as ck
+        >>> rules = {
+        ...     "p": "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 10 seconds",
+        ...     "q": "PATTERN SEQ(A a, B b, D d) WHERE a.x < b.x WITHIN 10 seconds",
+        ... }
+        >>> rates = {"a": 10, "b": 10, "c": 1, "d": 1}
+        >>> statistics = ck.Statistics.assumed(rates, {("a", "b"): 0.1})
+        >>> searches = ["text-order", "greedy-merge"]
+        >>> compared = ck.compare_shared_plans(rules, statistics, searches, share="prefix")
+        >>> compared.to_pandas()[["search", "cost", "nodes", "shared"]].round(1)
+                 search    cost  nodes  shared
+        0    text-order  2713.3      6       0
+        1  greedy-merge  2073.3      4       2
     """
     from cepkit.sharing.compare import compare_shared_plans as compared
 
@@ -327,6 +382,17 @@ def pattern_graph(
 
     Raises:
         PatternError: There is no pattern, or one that means nothing; the error says which.
+
+    Example:
+        >>> import cepkit as ck
+        >>> rules = {
+        ...     "p": "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 10 seconds",
+        ...     "q": "PATTERN SEQ(A a, B b, D d) WHERE a.x < b.x WITHIN 10 seconds",
+        ... }
+        >>> print(ck.pattern_graph(rules))
+        2 patterns in 1 connected group; 1 of 1 pair have something in common
+        patterns  variables  common sub-pattern         of
+        2         2          SEQ(A, B) where A.x < B.x  p, q
     """
     from cepkit.sharing.graph import pattern_graph as graph_of
 
@@ -365,6 +431,18 @@ def weigh_plans(
         matches: Of a local stream; they show which event comes last under AND. Without them
             that is what independent arrivals would make it.
         progress: "auto" for a bar where it takes more than two seconds; True, or False.
+
+    Example:
+        >>> import cepkit as ck
+        >>> pattern = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 10 seconds"
+        >>> rates = {"a": 10, "b": 10, "c": 0.1}
+        >>> statistics = ck.Statistics.assumed(rates, {("a", "b"): 0.5})
+        >>> print(ck.weigh_plans(pattern, statistics, ["dp-order"], alphas=[0, 10]))
+        planner     alpha  plan       partial matches  latency
+        dp-order ★  0      c → a → b            884.3      200
+        dp-order ★  10     a → c → b            983.3      100
+        a: A, b: B, c: C
+        ★ no plan is as good in both and better in one
     """
     query = as_query(pattern)
     output = NOTHING_KNOWN
@@ -401,6 +479,22 @@ def what_if(
         variable: Whose rate changes.
         rates: In events per second; None for a hundredth to the hundredfold of the present one.
         cost: The cost model, as for `choose_plan`.
+
+    Example:
+        >>> import cepkit as ck
+        >>> pattern = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 10 seconds"
+        >>> rates = {"a": 10, "b": 10, "c": 0.1}
+        >>> statistics = ck.Statistics.assumed(rates, {("a", "b"): 0.5})
+        >>> plans = ck.compare_plans(pattern, statistics, ["given-order", "dp-order"])
+        >>> print(ck.what_if(pattern, statistics, plans, "c"))
+        cheapest plan by the rate of c: C, 0.001 to 10/s, now 0.1/s
+        events/s       cheapest plan  found by
+        up to 5.098 ★  c → a → b      dp-order
+        beyond 5.098   a → b → c      given-order
+        a: A, b: B, c: C
+        ★ the rate of now
+        beyond 5.098/s (51 times that of now) another plan is the cheapest
+        cost: partial-matches
     """
     query = as_query(pattern)
     if isinstance(plans, compare.PlanComparison):

@@ -48,6 +48,16 @@ def from_match_recognize(
         PatternError: It does, but means nothing: an unknown column, kinds that do not fit.
         UnsupportedError: It is SQL that is not taken over; the message names what, and where.
         StreamError: A table that cannot be read.
+
+    Example:
+        >>> import cepkit as ck
+        >>> prices = [{"day": 1, "price": 9.0}, {"day": 2, "price": 7.0}, {"day": 3, "price": 8.0}]
+        >>> query = '''SELECT * FROM prices MATCH_RECOGNIZE (
+        ...   ORDER BY day MEASURES LAST(down.price) AS bottom PATTERN (down+ up)
+        ...   DEFINE down AS price < PREV(price), up AS price > PREV(price))'''
+        >>> ck.from_match_recognize(query, prices).to_pandas()
+           bottom
+        0     7.0
     """
     from cepkit.rowpattern.parser import parse_row_query
 

@@ -105,6 +105,23 @@ def simulate(
             strategy other than skip-till-any-match, or events in Spark without a `limit`.
         LimitError: More steps than a trace can hold, more events or partial matches than memory
             can, or more sets than could ever be made.
+
+    Example:
+        >>> import cepkit as ck
+        >>> trades = [
+        ...     {"ts": 1, "type": "MSFT", "price": 30.0},
+        ...     {"ts": 2, "type": "GOOG", "price": 31.0},
+        ...     {"ts": 3, "type": "GOOG", "price": 29.0},
+        ... ]
+        >>> stream = ck.events(trades, time="ts", type="type", unit="s")
+        >>> pattern = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 5 seconds"
+        >>> trace = ck.simulate(stream, pattern, "eager-nfa")
+        >>> print(trace[1])
+        step 1: GOOG 1 arrives
+          instance 1 looks at GOOG 1 for GOOG b: 30 < 31 holds
+          instance 2 = instance 1 and b = GOOG 1, at F
+          MATCH 0: instance 2 binds a = MSFT 0, b = GOOG 1
+          instance 2 ends: it became a match
     """
     from cepkit.automata.mechanisms import MECHANISMS
     from cepkit.automata.recording import MOST_STEPS
@@ -240,6 +257,22 @@ def aggregate_trace(
             pieces make.
         UnsupportedError: The pattern is no sequence; or events in Spark without a `limit`.
         LimitError: More than 2,000 steps.
+
+    Example:
+        >>> import cepkit as ck
+        >>> trades = [
+        ...     {"ts": 1, "type": "MSFT", "price": 30.0},
+        ...     {"ts": 2, "type": "GOOG", "price": 31.0},
+        ...     {"ts": 3, "type": "GOOG", "price": 29.0},
+        ... ]
+        >>> stream = ck.events(trades, time="ts", type="type", unit="s")
+        >>> print(ck.aggregate_trace(stream, "PATTERN SEQ(MSFT a, GOOG b) WITHIN 5 seconds"))
+        Prefix counters of a b: 4 steps
+        time  event  does          counter  live until  a  a b  matches
+        0 s   a1     starts        a1              5 s  1    0        0
+        1 s   b1     extends to b  a1              5 s  1    1    1 out
+        2 s   b2     extends to b  a1              5 s  1    2    2 out
+        5 s   a1     expires                                          0
     """
     from cepkit.aggregation.sequence.definition import sequence_of
     from cepkit.aggregation.tracing.recorder import trace

@@ -1,4 +1,4 @@
-"""AFTER MATCH SKIP: which matches are taken, by where they start and how soon they complete.
+"""AFTER MATCH SKIP: chooses matches by their start and by how soon they complete.
 
 Of the matches that start with one event at most one is taken, the one that completes first. So of
 all that detection finds one for each event is held, and at the end one loop goes through them in
@@ -43,7 +43,7 @@ class _Held:
 
 
 class AfterMatchSelection:
-    """Takes matches as they are found, and says at the end which are left.
+    """Collects matches as they are found, and returns at the end those that are kept.
 
     Args:
         skip: Where the next match may start.

@@ -47,7 +47,7 @@ from cepkit.stream.joining import joined, kept
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DetectorState:
-    """What a detector carries from one part of a stream to the next; it can be pickled.
+    """The state of a detector between parts of a stream; it can be pickled.
 
     Attributes:
         events: Those that later matches may have, or look for; None: none has come.
@@ -394,7 +394,7 @@ class Detector:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Part:
-    """A slice of what a detector was given.
+    """A slice of the events that a detector was given.
 
     Attributes:
         columns: The events that it sees.

@@ -1,4 +1,4 @@
-"""Runs several programs on one slice, and their common beginnings once.
+"""Runs several programs on one slice, and their common prefixes once.
 
 The branches of a query, and all branches of several queries, are run depth first through the tree
 of their common steps (`compile/forest.py`). Some rows of a node go to each of its children in turn,
@@ -275,7 +275,7 @@ def _has_candidates(step: BoundStep | Subtree) -> bool:
 
 
 class _SharedSubtree:
-    """The partial matches of a subtree that several programs have: found when one asks.
+    """The partial matches of a subtree that several programs share, evaluated on first use.
 
     Args:
         run: What finds them.

@@ -1,4 +1,4 @@
-"""Groups queries whose slices are cut alike, so that each group is run as one.
+"""Groups queries whose slices are cut in the same way, so that each group runs as one.
 
 Queries that are run together share what their programs begin with (`compile/forest.py`), and what
 they look up in a slice. Under skip-till-next-match and AFTER MATCH SKIP a match is taken without
@@ -34,7 +34,7 @@ def grouped(
     share: bool = True,
     pools: Sequence[Sequence[int]] | None = None,
 ) -> tuple[Group, ...]:
-    """Return queries in as few groups as can be.
+    """Return queries in as few groups as possible.
 
     Args:
         queries: The queries, all with the same choice of sets.

@@ -1,4 +1,4 @@
-"""Searches for shared plans side by side, with the two parts of what they gain told apart.
+"""Compares searches for shared plans, and separates the two parts of their gain.
 
     gain = cost of the text's plans / cost = reordering * sharing
 

@@ -1,4 +1,4 @@
-"""What a branch says of its events, their pairs and larger sets, without the names of variables.
+"""The conditions of a branch on its events, pairs and larger sets, without variable names.
 
 Two sets of variables of two branches are the same sub-pattern where a mapping keeps the events
 (types, filters, bounds of KL), for each pair the order and the conditions, and what is said of
@@ -149,7 +149,7 @@ class Description:
 
 
 def described(branch: Branch) -> Description:
-    """Return what a branch says without names."""
+    """Return the description of a branch."""
     closed = replace(branch, conditions=(*branch.conditions, *_implied(branch)))
     items = list(_items(closed))
     about: dict[frozenset[str], list[Item]] = {}

@@ -37,7 +37,7 @@ _WIDEST = 60
 
 @dataclass(frozen=True, slots=True, order=True)
 class CommonPattern:
-    """A sub-pattern that several patterns have, and that no larger one of two of them contains.
+    """A maximal common sub-pattern of at least two patterns.
 
     Attributes:
         text: What it says, events called by their types.
@@ -53,7 +53,7 @@ class CommonPattern:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PatternGraph(Printed):
-    """What several patterns have in common.
+    """The common sub-patterns of several patterns.
 
     Attributes:
         names: Of the patterns.

@@ -1,4 +1,4 @@
-"""What statistics say of single conditions, whichever of several branches has them.
+"""The known selectivities of conditions, across several branches.
 
 A weaker sub-pattern has some of the conditions of a branch. What was measured of all of them
 together does not tell what a few let through; another branch may have just these. Where none has,

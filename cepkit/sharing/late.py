@@ -1,4 +1,4 @@
-"""Weaker nodes: a sub-pattern that demands less, of whose rows each user checks the rest.
+"""Weaker nodes: sub-patterns with fewer conditions, whose users check the rest on their rows.
 
 Patterns that have the same events, but other conditions about them or another order, share a node
 that demands what all of them do; of two bounds on one attribute, as `a.x > 10` and `a.x > 20`, the
@@ -30,7 +30,7 @@ TIME = "\0time"
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """What a branch takes from a node that demands less than the branch does.
+    """What a branch takes from a node with fewer conditions than the branch.
 
     Attributes:
         variables: Those of the branch that the node binds: the first of its order.
@@ -49,13 +49,13 @@ class Late:
 
 
 def check_text(condition: Expression) -> str:
-    """Return a demand as users read it."""
+    """Return a condition of a node as users read it."""
     pair = _ordered(condition)
     return expression_text(condition) if pair is None else f"{pair[0]} before {pair[1]}"
 
 
 def bare_branch(branch: Branch) -> Branch:
-    """Return a branch without all that a weaker node need not demand."""
+    """Return a branch without the conditions that a weaker node may leave out."""
     negated = {event.variable for event in branch.negated}
     about = tuple(c for c in branch.conditions if variables_of(c) & negated)
     return replace(branch, conditions=about, order=branch.order if negated else frozenset())
@@ -98,7 +98,7 @@ def _ordered(condition: Expression) -> tuple[str, str] | None:
 
 
 def demands(conditions: Iterable[Expression], variables: Collection[str]) -> Demands:
-    """Return what is demanded of some variables alone, numbered as they stand.
+    """Return the conditions on some variables only, numbered in order.
 
     Args:
         conditions: Those of a branch, implied equalities and its order (`order_demanded`) included.
@@ -110,7 +110,7 @@ def demands(conditions: Iterable[Expression], variables: Collection[str]) -> Dem
 
 
 def late_of(own: Demands, demanded: Demands, variables: tuple[str, ...]) -> Late:
-    """Return what a branch that demands more takes from a node, over its own variables."""
+    """Return what a branch with more conditions takes from a node, over its own variables."""
     names = {f"_{place}": variable for place, variable in enumerate(variables)}
     return Late(
         variables,
@@ -120,7 +120,7 @@ def late_of(own: Demands, demanded: Demands, variables: tuple[str, ...]) -> Late
 
 
 def meet(one: Demands, other: Demands) -> Demands:
-    """Return what two both demand: of two bounds on the same side the looser, of two orders none.
+    """Return the conditions that two imply: the looser of two bounds, and no order if they differ.
 
     What two orders have in common need be none that SEQ and AND can say.
     """
@@ -139,12 +139,12 @@ def meet(one: Demands, other: Demands) -> Demands:
 
 
 def meet_of_all(several: Iterable[Demands]) -> Demands:
-    """Return what all demand."""
+    """Return the conditions that all of them imply."""
     return reduce(meet, several)
 
 
 def implies(own: Demands, demanded: Demands) -> bool:
-    """Return whether all that is demanded holds where `own` does."""
+    """Return whether `own` implies all conditions of the node."""
     return demanded <= own or meet(own, demanded) == demanded
 
 

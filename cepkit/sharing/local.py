@@ -211,7 +211,7 @@ def leaning_left(units: Sequence[Tree]) -> Tree:
 
 
 def all_trees(places: tuple[int, ...]) -> Iterable[Tree]:
-    """Yield all trees over some places, without left and right."""
+    """Yield all trees over some places, regardless of left and right."""
     first, *rest = places
     if not rest:
         yield first
@@ -240,7 +240,7 @@ def mask_of(tree: Tree) -> int:
 
 
 def nodes_of(tree: Tree) -> Iterable[Tree]:
-    """Yield the subtrees of a tree, leaves included; what one is made of comes before it."""
+    """Yield the subtrees of a tree, leaves included; parts come before the whole."""
     if not isinstance(tree, int):
         yield from nodes_of(tree[0])
         yield from nodes_of(tree[1])

@@ -20,7 +20,7 @@ def common_forms(prepared: Prepared) -> list[Form]:
 
 
 def merges(graph: PlanGraph, form: Form, *, all_ways: bool = False) -> Iterator[Changes]:
-    """Yield the changes that give a sub-pattern to those who have it: of each window, and all.
+    """Yield the changes that share a sub-pattern among its holders: those of each window, and all.
 
     Args:
         form: The sub-pattern.
@@ -46,7 +46,7 @@ def merges(graph: PlanGraph, form: Form, *, all_ways: bool = False) -> Iterator[
 def pooled(
     prepared: Prepared, holders: Sequence[tuple[Sharer, Places]]
 ) -> list[tuple[int, Sequence[tuple[Sharer, Places]]]]:
-    """Return those who have a sub-pattern with the pool in which they may share: each, and all."""
+    """Return the holders of a sub-pattern by the pool in which they may share it."""
     if len(pools_of(prepared, holders[0][0])) == 1:
         return [(COMMON, holders)]
     windows = sorted({sharer.window for sharer, _ in holders})

@@ -96,7 +96,7 @@ def prepared_part(
 
 
 def alone_costs(part: Part) -> list[int]:
-    """Return for each query of a part what its best plan costs by itself."""
+    """Return for each query of a part the cost of its best plan without sharing."""
     if not part.alone:
         prepared = part.prepared
         part.alone = [0] * len(part.queries)
@@ -133,7 +133,7 @@ def branch_plan(plan: Planned, sharer: Sharer, mode: Mode) -> BranchPlan:
 
 
 def mode_of(query: Query, statistics: Statistics, cost: CostModel, share: Share) -> Mode:
-    """Return the kind of plan that a query gets: a tree where that divides its work by `WORTH`."""
+    """Return the kind of plan of a query: a tree if that divides its work by `WORTH`."""
     if share != "auto":
         return "tree" if share == "tree" else "order"
     if max(len(branch.variables) for branch in normal_form(query)) < 4:

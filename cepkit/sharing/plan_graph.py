@@ -1,4 +1,4 @@
-"""The plans of several branches as one graph, in which equal nodes are there once.
+"""The plans of several branches as one graph, in which equal nodes exist once.
 
 In a graph of orders (MPT) a node is a whole path of steps, in one of trees (MPM) a tree without
 left and right. A node's window is the largest of those who use it; those with a smaller one filter
@@ -93,7 +93,7 @@ class Made:
 
 @dataclass(slots=True)
 class Held:
-    """A node that is in use: by whom, and at what price.
+    """A node in use: its users and its price.
 
     Attributes:
         windows: The windows of its users, and how many have each.
@@ -325,7 +325,7 @@ def _new_texts(sharer: Sharer, sides: tuple[int, int], arrangement: Places) -> t
 
 
 class PlanGraph:
-    """The plans of some branches with equal nodes once, and what they cost together.
+    """The plans of some branches with equal nodes once, and their total cost.
 
     Args:
         prepared: The workload and its prices.
@@ -426,7 +426,7 @@ class PlanGraph:
 
 
 def handed(times: int, filtered: int, checked: int = 0) -> int:
-    """Return how often a row is touched that is handed on so many times, filtered and checked."""
+    """Return how often a row is touched when it is handed on, filtered and checked."""
     return _HANDED * times + _FILTERED * filtered + _CHECKED * checked
 
 

@@ -89,7 +89,7 @@ class Prices:
 
 
 def fixed(logarithm: float) -> int:
-    """Return a price of its logarithm, rounded, so that what should be equal is."""
+    """Return the price for a logarithm, rounded, so that equal costs have equal prices."""
     if logarithm == -math.inf:
         return 0
     value = math.exp(min(round(logarithm, 11), 700.0))

@@ -26,7 +26,7 @@ _NONE: Starts = MappingProxyType({})
 
 
 def responses(graph: PlanGraph, sharer: Sharer, weaker: Sequence[int] = ()) -> list[Choice]:
-    """Return for each pool the cheapest plans of a branch that has none in the graph.
+    """Return for each pool the cheapest plans of a branch that is not in the graph.
 
     Args:
         graph: The plans of the others.
@@ -53,7 +53,7 @@ def _begun(graph: PlanGraph, sharer: Sharer, number: int, pool: int) -> Choice:
 def settle(
     graph: PlanGraph, number: int, old: Choice | None = None, weaker: Sequence[int] = ()
 ) -> None:
-    """Add a branch that has no plan in the graph with its best response, or its old choice."""
+    """Add a branch to the graph with its best response, or with its old choice."""
     sharer = graph.prepared.workload.sharers[number]
     own = Choice(graph.prepared.best(sharer), pools_of(graph.prepared, sharer)[0])
     best, least = None, 0

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NodeUser:
-    """Who uses a node, and by which names.
+    """A user of a node, with its variable names.
 
     Attributes:
         name: Of the pattern.

@@ -12,7 +12,7 @@ from cepkit.sharing.workload import Places, Sharer
 
 
 def pools_of(prepared: Prepared, sharer: Sharer) -> tuple[int, ...]:
-    """Return with whom a branch may share: those of its window first, then all.
+    """Return the pools in which a branch may share: that of its window first, then all.
 
     Where all of its family have one window the two are the same.
     """
@@ -55,7 +55,7 @@ def all_plans(mode: Mode, places: Places) -> Iterable[Planned]:
 
 
 def order_cost(prepared: Prepared, sharer: Sharer, order: Sequence[int], bound: int = 0) -> int:
-    """Return what it costs a branch to bind variables in an order.
+    """Return the cost of binding the variables of a branch in an order.
 
     Args:
         prepared: The workload with its prices.

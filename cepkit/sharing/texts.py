@@ -29,7 +29,7 @@ def labels(sharer: Sharer, places: Sequence[int]) -> tuple[str, ...]:
 
 
 def sub_pattern_text(sharer: Sharer, places: Places) -> str:
-    """Return ``SEQ(A, B) where A.x < B.x``: some variables of a branch and what is said of them.
+    """Return ``SEQ(A, B) where A.x < B.x``: some variables of a branch and their conditions.
 
     Different sub-patterns have different texts, but for windows that are not said.
     """

@@ -1,4 +1,4 @@
-"""Plans that begin with a weaker node: the moves that let patterns with other conditions share.
+"""Plans that begin with a weaker node: the moves that let patterns with different conditions share.
 
 Branches whose conditions on some events differ may take these from one node that demands what all
 of them do (late.py). Of each set of events the meets of what is demanded are looked at, those that
@@ -31,7 +31,7 @@ _MOST_MEETS = 6
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WeakerNode:
-    """A sub-pattern that demands less than some of its users.
+    """A sub-pattern with fewer conditions than some of its users.
 
     Attributes:
         demanded: Its conditions.
@@ -43,7 +43,7 @@ class WeakerNode:
 
 
 def weaker_nodes(prepared: Prepared) -> list[WeakerNode]:
-    """Return the weaker nodes that may gain anything, the most promising first."""
+    """Return the weaker nodes that may gain something, the most promising first."""
     nodes: list[tuple[int, WeakerNode]] = []
     for alike in all_weaker_nodes(prepared):
         gains = [(_most_gain(prepared, node), node) for node in alike]
@@ -55,7 +55,7 @@ def weaker_nodes(prepared: Prepared) -> list[WeakerNode]:
 
 
 def all_weaker_nodes(prepared: Prepared) -> Iterator[list[WeakerNode]]:
-    """Yield for each set of events all weaker nodes that are looked at; none of trees."""
+    """Yield for each set of events all weaker nodes to try; none for trees."""
     for holders in prepared.workload.skeletons.values() if prepared.mode == "order" else ():
         first = {each.number: (each, places) for each, places in reversed(holders)}
         asked = [(each, places, _demands(each, places)) for each, places in first.values()]
@@ -120,7 +120,7 @@ def _weakened(
 
 
 def weakenings(graph: PlanGraph, node: WeakerNode) -> Iterator[Changes]:
-    """Yield the changes that let all holders begin with a weaker node: of each window, and all."""
+    """Yield changes that let holders begin with a weaker node: those of each window, and all."""
     prepared = graph.prepared
     asked = {sharer.number: (places, own) for sharer, places, own in node.holders}
     for pool, group in pooled(prepared, [(sharer, places) for sharer, places, _ in node.holders]):

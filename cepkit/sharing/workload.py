@@ -1,4 +1,4 @@
-"""The branches of several queries, made comparable: numbers for what they say, and what they share.
+"""The branches of several queries, made comparable: equal conditions have equal numbers.
 
 A sub-pattern is a set of variables of one branch with all that is said of these alone. Its form is
 a tuple of numbers that is equal for equal sub-patterns: the variables are sorted by their events,
@@ -125,7 +125,7 @@ class Sharer:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Weaker:
-    """A sub-pattern of a branch that demands less than the branch does.
+    """A sub-pattern of a branch with fewer conditions than the branch.
 
     Attributes:
         sharer: The sub-pattern as a branch of its own.
@@ -279,7 +279,7 @@ class Workload:
 
 
 def subsets(size: int) -> Iterable[int]:
-    """Return the sets of places that are looked at: all of a few, the smaller ones of many."""
+    """Return the sets of places to try: all sets of few places, the smaller sets of many."""
     masks = range(1, 1 << min(size, 20))
     if 1 << size <= MOST_SUBSETS:
         return masks
@@ -293,7 +293,7 @@ def subsets(size: int) -> Iterable[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Numbers:
-    """Numbers of what branches say of events and pairs: equal for what is equal."""
+    """Numbers for the conditions of branches: equal conditions have equal numbers."""
 
     events: dict[EventKey, int]
     pairs: dict[PairKey, int]

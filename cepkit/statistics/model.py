@@ -78,6 +78,14 @@ class Statistics(WithPrinter):
         others: Those of the same stream for patterns of another window or partition.
         measured_events: On how many events, in slices of the stream, conditions were measured;
             None: on all that the stream has, or nowhere.
+
+    Example:
+        >>> import cepkit as ck
+        >>> statistics = ck.Statistics.assumed({"a": 10, "b": 0.1}, {("a", "b"): 0.5})
+        >>> statistics.rates["a"]
+        10.0
+        >>> statistics.moved(rates={"a": 20.0}).rates["a"]
+        20.0
     """
 
     rates: Mapping[str, float]

@@ -62,6 +62,11 @@ def click_events(n: int = 100_000, *, seed: int = 7) -> pa.Table:
     Returns:
         Columns ts (timestamp, UTC; a clock that ticks ten times a second), action (text), customer
         (integer), channel (text), price (dollars; null where nothing is bought), in order of time.
+
+    Example:
+        >>> from cepkit.stream.generators import click_events
+        >>> click_events(3).column("action").to_pylist()
+        ['ViewCase', 'ViewKindleFire', 'ViewKindle']
     """
     rng = np.random.default_rng(seed)
     # The walks are those of whole days: a longer stream begins like a shorter one.

@@ -53,6 +53,11 @@ def zipf_events(
     Returns:
         Columns ts (timestamp, UTC), type (text), price (uniform over 0 to 100), diff (standard
         normal), key (integer, uniform over 0 to keys - 1), in order of time.
+
+    Example:
+        >>> from cepkit.stream.generators import zipf_events
+        >>> zipf_events(3, types=2).column("type").to_pylist()
+        ['T01', 'T02', 'T01']
     """
     rng = np.random.default_rng(seed)
     weights = 1.0 / np.arange(1, types + 1) ** exponent
@@ -99,6 +104,11 @@ def drifting_events(
 
     Returns:
         Columns ts (timestamp, UTC), type (text), diff (standard normal), in order of time.
+
+    Example:
+        >>> from cepkit.stream.generators import drifting_events
+        >>> drifting_events(3).column_names
+        ['ts', 'type', 'diff']
     """
     rng = np.random.default_rng(seed)
     names = [f"T{i + 1}" for i in range(len(weights))]
@@ -184,6 +194,11 @@ def stock_events(n: int = 200_000, *, seed: int = 7, events_per_day: int | None 
         Columns ts (timestamp, UTC; a clock that ticks every 10 ms), ticker (text), price
         (dollars), difference (from the ticker's price before; 0 for its first), volume (shares),
         in order of time.
+
+    Example:
+        >>> from cepkit.stream.generators import stock_events
+        >>> stock_events(3).column("ticker").to_pylist()
+        ['ORCL', 'CSCO', 'CSCO']
     """
     rng = np.random.default_rng(seed)
     per_day = events_per_day or 200_000

@@ -177,42 +177,56 @@ def events(
     lateness: str | timedelta | None = None,
     max_ahead: str | timedelta | None = None,
 ) -> Stream:
-    """Say how the rows of a source are read as events.
+    """Make a stream: say how the rows of a source are read as events.
 
-    Windows in events and contiguity count events in the order in which they came. That is the
-    order of the rows, unless `arrival` names a column that says it. The rows of a Spark DataFrame
-    have a dependable order only where it is read from files, or sorted: give `arrival` otherwise.
+    Windows in events and contiguity count events in the order of arrival. That is the order of the
+    rows, unless `arrival` names a column for it. The rows of a Spark DataFrame have a reliable
+    order only if it is read from files, or sorted; otherwise pass `arrival`.
 
-    Rows need not be sorted; rows that are equal are different events; rows without a time or a
-    type are left out, counted and reported.
+    Rows need not be sorted. Equal rows are different events. Rows without a time or a type are left
+    out, counted and reported.
 
     Args:
-        source: A pandas or Spark DataFrame, an Arrow table (or what exports one, such as a
-            Polars frame), a list of dictionaries, or the path of a CSV or Parquet file or of a
+        source: A pandas or Spark DataFrame, an Arrow table (or an object that exports one, such as
+            a Polars frame), a list of dictionaries, or the path of a CSV or Parquet file or of a
             folder of them.
-        time: The column of the time: timestamps, dates, numbers with a `unit`, ISO 8601 texts.
-        type: The column of the event type; numbers and truth values are read as texts.
-        unit: What a numeric time counts since 1970: "s", "ms", "us", "ns", "min", "h" or "d".
-        timezone: The zone of times that name none (IANA name or offset); None is UTC.
-        columns: The columns that go to the output beside time and type; None for all.
-            Conditions may read the others too.
-        arrival: The column that says in which order the events came: numbers or times, another
-            one for each event. Events of one time are in this order, too. In a streaming DataFrame
-            events are counted in the order of their times, and this is the order of those of one.
-        lateness: Of a streaming DataFrame (`spark.readStream`), by how much an event may be earlier
-            than the latest that came before it, as "10 seconds": matches are told so much later,
-            and what comes later still is left out and counted.
-        max_ahead: Of a streaming DataFrame, by how much an event's time may lie ahead of the clock
-            on the wall. One event from the year 2100 would make all others late; with "1 hour" it
-            is left out and counted. None: by any.
+        time: The time column: timestamps, dates, numbers with a `unit`, ISO 8601 texts.
+        type: The column of the event type; numbers and booleans are read as texts.
+        unit: The unit of numeric times since 1970: "s", "ms", "us", "ns", "min", "h" or "d".
+        timezone: The zone of times without one (IANA name or offset); None is UTC.
+        columns: The columns of the output besides time and type; None for all. Conditions may read
+            the others too.
+        arrival: The column with the order of arrival: numbers or times, a different value for each
+            event. It also orders events of equal time. In a streaming DataFrame events are counted
+            in time order, and this column orders only events of equal time.
+        lateness: For a streaming DataFrame (`spark.readStream`): how much earlier an event may be
+            than the latest event before it, as "10 seconds". Matches are emitted that much later;
+            events that come later still are left out and counted.
+        max_ahead: For a streaming DataFrame: how far the time of an event may be ahead of the
+            system clock. A single event from the year 2100 would make all others late; with
+            "1 hour" it is left out and counted. None for no limit.
 
     Returns:
-        The stream; nothing but the beginning of the source has been read.
+        The stream; only the beginning of the source has been read.
 
     Raises:
         StreamError: A missing or doubled column, an unknown unit or zone, a file that cannot be
             read, a time that is no time.
         SessionError: The session of the Spark DataFrame has been stopped.
+
+    Example:
+        >>> import cepkit as ck
+        >>> trades = [
+        ...     {"ts": 1, "ticker": "MSFT", "price": 30.0},
+        ...     {"ts": 2, "ticker": "GOOG", "price": 31.0},
+        ... ]
+        >>> print(ck.events(trades, time="ts", type="ticker", unit="s"))
+        Stream: an Arrow table, 2 rows
+          time: ts, type: ticker, unit: s, time zone: UTC where none is given
+          columns: ts, ticker, price
+          ts  ticker  price
+          1   MSFT    30.0
+          2   GOOG    31.0
     """
     if isinstance(columns, str):
         columns = (columns,)

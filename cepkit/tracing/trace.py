@@ -82,6 +82,18 @@ class Trace(Saved, WithPrinter):
         pattern: The query, printed.
         operations: For each step what happened, in order.
         counters: The counters after each step.
+
+    Example:
+        >>> import cepkit as ck
+        >>> trades = [
+        ...     {"ts": 1, "type": "MSFT", "price": 30.0},
+        ...     {"ts": 2, "type": "GOOG", "price": 31.0},
+        ...     {"ts": 3, "type": "GOOG", "price": 29.0},
+        ... ]
+        >>> stream = ck.events(trades, time="ts", type="type", unit="s")
+        >>> trace = ck.simulate(stream, "PATTERN SEQ(MSFT a, GOOG b)", "eager-nfa")
+        >>> ck.Trace.from_json(trace.to_json()) == trace
+        True
     """
 
     of: ClassVar[str]

@@ -42,7 +42,9 @@ def test_spark_returns_what_is_returned_here(spark, route):
     assert in_any_order(got) == in_any_order(expected.to_arrow())
     assert list(matches.to_pandas()) == got.column_names
     if route == "workers":
-        with pytest.raises(UnsupportedError, match="a timeline of matches that have the columns"):
+        with pytest.raises(
+            UnsupportedError, match="a timeline of matches that have only the columns"
+        ):
             matches.timeline()
 
 

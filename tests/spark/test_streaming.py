@@ -387,7 +387,7 @@ KEYED_PAIR = "a.key = b.key"
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("PATTERN SEQ(A a, B b)", "kept for ever"),
+        ("PATTERN SEQ(A a, B b)", "kept forever"),
         ("PATTERN SEQ(A a, B b, NOT(C c)) WITHIN 5 events", "NOT that looks beyond the last event"),
         ("PATTERN SEQ(A a, KL(B b)) WITHIN 5 events", "a set that looks beyond the last event"),
     ],
@@ -444,7 +444,7 @@ def test_a_match_says_when_it_will_be_told(live):
     live.put(_events((0, "A")))
     stream = live.events(lateness="1 second")
     matches = ck.detect(stream, PATTERNS["SEQ"])
-    assert "told 1 second after their last event, and up to two triggers later" in repr(matches)
+    assert "emitted 1 second after their last event, up to two triggers later" in repr(matches)
     assert matches.usual_trigger == "5 seconds"
     assert "1 second and 2 seconds after" in repr(ck.detect(stream, PATTERNS["NOT at the end"]))
 

@@ -173,7 +173,7 @@ def test_ctrl_c_ends_the_command_cleanly_and_the_same_command_goes_on(spark, tmp
 
     code, out, err = interrupted(command, tmp_path, first_batch)
     assert code == 0, err
-    assert "stopped; the same command goes on from here" in err
+    assert "stopped; the same command continues from here" in err
     assert "Traceback" not in err
     assert "written to out" in out
     player.put()

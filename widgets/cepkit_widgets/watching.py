@@ -22,6 +22,30 @@ class WatchWidget(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
 
     Attributes:
         watched: The query and what it did.
+
+    Example:
+        >>> import tempfile
+        >>> import cepkit as ck
+        >>> from cepkit_widgets import WatchWidget
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> recorded = ck.events(ck.sample_stocks(500), time="ts", type="ticker")
+        >>> files = ck.replay(recorded, f"{folder.name}/in", speed=10)
+        >>> _ = files.put()
+        >>> live = ck.events(files.frame(), time="ts", type="ticker", lateness="1 second")
+        >>> pattern = "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 second"
+        >>> matches = ck.detect(live, pattern)
+        >>> query = (
+        ...     matches.writeStream.format("memory")
+        ...     .queryName("rises")
+        ...     .option("checkpointLocation", f"{folder.name}/state")
+        ...     .trigger(availableNow=True)
+        ...     .start()
+        ... )
+        >>> widget = WatchWidget(query)
+        >>> _ = query.awaitTermination()
+        >>> widget.watched.totals()["match"] > 0
+        True
+        >>> widget.close()
     """
 
     def __init__(self, query: Any, *, seconds: float = 1.0, last: int = 0) -> None:

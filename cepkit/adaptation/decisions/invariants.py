@@ -1,4 +1,4 @@
-"""Plans anew when a comparison that decided the plan no longer holds. O(blocks of the plan).
+"""Plans again when a comparison behind the plan no longer holds. O(blocks of the plan).
 
 Of each block the K comparisons are watched that were tightest when the plan was made, in the order
 of the plan. With exact statistics it never fires where the planner would answer the same; of greedy
@@ -30,7 +30,7 @@ _MOST = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Invariants:
-    """Plans anew when a deciding condition is violated by more than a distance.
+    """Plans again when a deciding condition is violated by more than a distance.
 
     Attributes:
         K: How many conditions to watch of each block of the plan; None: all.

@@ -1,4 +1,4 @@
-"""Never plans anew: the plan of the first statistics is kept. O(1).
+"""Never plans again: keeps the plan of the first statistics. O(1).
 
 It is the baseline: an engine without adaptation.
 """

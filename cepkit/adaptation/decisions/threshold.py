@@ -1,4 +1,4 @@
-"""Plans anew when a rate or a selectivity has moved by more than a threshold. O(statistics).
+"""Plans again when a rate or a selectivity has moved by more than a threshold. O(statistics).
 
 It knows nothing of what decided the plan: it fires at changes that do not matter, and misses small
 ones that do. Rates 100, 15 and 10 with an absolute threshold of 6 miss that the third overtakes the
@@ -20,7 +20,7 @@ from cepkit.tables import number
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """Plans anew when a number of the statistics is off its value at planning time.
+    """Plans again when a statistic has moved away from its value at planning time.
 
     Attributes:
         t: By more than how much.

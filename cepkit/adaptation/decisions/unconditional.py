@@ -1,4 +1,4 @@
-"""Plans anew at every check. O(1), and the planner's time.
+"""Plans again at every check. O(1), and the planner's time.
 
 It misses nothing, and plans where nothing has changed.
 Source: *Efficient Adaptive Detection of Complex Event Patterns* (US 11,693,862 B2), which compares
@@ -15,7 +15,7 @@ from cepkit.statistics.model import Statistics
 
 @dataclass(frozen=True, slots=True)
 class Unconditional:
-    """Always plans anew."""
+    """Always plans again."""
 
     name: str = "unconditional"
 

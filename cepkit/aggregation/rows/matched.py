@@ -26,7 +26,7 @@ Wide = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 NEVER = int(np.iinfo(np.int64).max)
-"""The end of what lives for ever."""
+"""The expiry of matches that never expire."""
 _ELEMENT = 200
 """Bytes of an element with what it is made of."""
 

@@ -1,1 +1,1 @@
-"""From a branch and a plan to a compiled plan: what each step looks up, compares and checks."""
+"""Compiles a branch and a plan: the look-ups, comparisons and checks of each step."""

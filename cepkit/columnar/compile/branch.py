@@ -1,4 +1,4 @@
-"""From a branch and an order to a program: the conditions dealt out to the steps.
+"""Compiles a branch and an order to a program: assigns each condition to a step.
 
 Each condition goes to the first step at which all its variables are bound. There it becomes, from
 cheap to dear,
@@ -135,7 +135,7 @@ def compile_branch(
 
 
 class _Compiler:
-    """Deals the conditions of a branch out to the steps of an order."""
+    """Assigns the conditions of a branch to the steps of an order."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Common beginnings of several programs: equal steps, whatever their variables are called.
+"""Common prefixes of several programs: equal steps, under any variable names.
 
 Programs that begin with the same steps are one path of a tree as far as they do. Such a path is a
 program of its own, of the longest window of those that share it; what each of them makes of its
@@ -39,7 +39,7 @@ between is thrown away again."""
 
 @dataclass(frozen=True, slots=True)
 class WeakStart:
-    """The first steps of a program with fewer conditions than it has.
+    """The first steps of a program with some of its conditions left out.
 
     Attributes:
         program: These steps.
@@ -76,7 +76,7 @@ class WeakStart:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A program that goes on by itself.
+    """A program that shares no further steps.
 
     Attributes:
         number: Which.
@@ -114,7 +114,7 @@ Node: TypeAlias = "Leaf | Prefix"
 
 @dataclass(frozen=True, slots=True)
 class SharedTree:
-    """A subtree that several programs have: found once, and joined by each with what it has.
+    """A subtree that several programs share: evaluated once, then joined by each program.
 
     Attributes:
         program: The steps of the subtree alone, of the longest window.
@@ -155,7 +155,7 @@ def trees_of(
 
 
 def in_order(steps: Iterable[AnyStep]) -> tuple[str, ...]:
-    """Return the variables that steps bind in the order of work, which is that of keys."""
+    """Return the variables that steps bind, in the order of evaluation, which keys follow too."""
     return tuple(step.variable for step in work_of(tuple(steps)) if isinstance(step, Step))
 
 
@@ -172,7 +172,7 @@ def forest_of(
     *,
     whole: bool = False,
 ) -> tuple[Node, ...]:
-    """Return what programs begin with in common.
+    """Return the common prefixes of programs as a forest.
 
     Args:
         pools: For each program what tells it from those that it is not to share with; None: those
@@ -254,7 +254,7 @@ def _nodes(
 def taking(
     program: Program, start: WeakStart | None, length: int
 ) -> tuple[Program, tuple[Expression, ...]]:
-    """Return how a program goes on with rows of its first steps that others found.
+    """Return how a program continues from rows of its first steps that another program found.
 
     Args:
         program: The program.

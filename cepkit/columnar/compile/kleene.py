@@ -1,4 +1,4 @@
-"""Compiles Kleene variables: single events at their ends, free choice between.
+"""Compiles Kleene variables: single events at the ends, free choice in between.
 
 A set matters to the rest of a match in few ways. Where it is enough that each member fits the
 single events, all candidates together stand for all sets, and nothing is enumerated. Where the
@@ -44,7 +44,7 @@ MOST_MEMBERS = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """A Kleene variable: how many events it takes, and which of its ends are bound by themselves.
+    """A Kleene variable: the size of its sets, and which of their ends are bound as single events.
 
     Attributes:
         event: The variable and its types.
@@ -80,7 +80,7 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The conditions of a branch, dealt out by what they need.
+    """The conditions of a branch, grouped by what they need.
 
     Attributes:
         single: About single events, ends of sets among them.
@@ -213,7 +213,7 @@ def _count_bound(variable: str, part: Expression) -> tuple[int, float] | None:
 
 
 def deal(parts: Iterable[Expression], repeated: Sequence[Repeated]) -> Parts:
-    """Return the conditions dealt out.
+    """Return the conditions in groups.
 
     Args:
         parts: The conditions on the positive variables, as `rewrite.without_not` gives them.
@@ -316,7 +316,7 @@ def _of_members(
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """`function <= limit`: a sum or a count over a set, which every further member can but raise.
+    """`function <= limit`: a sum or a count over a set, which further members can only raise.
 
     Sums are so where no value is negative.
     """
@@ -326,7 +326,7 @@ class Cap:
 
 
 def cap_of(part: Expression, variable: str, repeated: Sequence[Repeated]) -> Cap | None:
-    """Return what `part` says of the growth of a set; None: nothing."""
+    """Return the limit that `part` puts on the growth of a set; None if there is none."""
     if not isinstance(part, Comparison):
         return None
     for whole, limit, operator in (
@@ -342,7 +342,7 @@ def cap_of(part: Expression, variable: str, repeated: Sequence[Repeated]) -> Cap
 
 
 def core_of(branch: Branch, repeated: Sequence[Repeated], parts: Sequence[Expression]) -> Branch:
-    """Return the branch of single events: the Kleene variables left out, their ends put in.
+    """Return the branch of single events: Kleene variables are replaced by their ends.
 
     The order keeps the Kleene variables beside their ends, for the steps that list members.
 
@@ -367,7 +367,7 @@ def core_of(branch: Branch, repeated: Sequence[Repeated], parts: Sequence[Expres
 
 
 def size_of(branch: Branch) -> int | None:
-    """Return the most events that a match of `branch` has, None for any number."""
+    """Return the largest number of events in a match of `branch`, None if there is no limit."""
     sizes = {variable: maximum for variable, _, maximum in branch.repeated}
     parts = [sizes.get(variable, 1) for variable in branch.variables]
     size = sum(MOST_MEMBERS if part is None else part for part in parts)

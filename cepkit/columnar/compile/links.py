@@ -1,4 +1,4 @@
-"""Equalities, closed to classes, and bands that are taken from conditions."""
+"""Equalities, closed to classes of equal members, and bands taken from conditions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cepkit.pattern.rewrite import MIRRORED, without_not
 
 
 def parts_of(conditions: Iterable[Expression]) -> list[Expression]:
-    """Return what stands between the ANDs of conditions, with NOT drawn in."""
+    """Return the conjuncts of conditions, with NOT pushed inwards."""
     return [
         part for c in conditions for one in conjuncts(without_not(c)) for part in _two_sided(one)
     ]
@@ -74,7 +74,7 @@ def ends_of(link: Expression) -> frozenset[Member]:
 def classes_of(
     links: Iterable[Expression], known: Iterable[frozenset[Member]]
 ) -> list[frozenset[Member]]:
-    """Return the classes of members that the links make equal, then those that are known."""
+    """Return the classes of members that the links make equal, then the known classes."""
     classes: list[frozenset[Member]] = []
     for link in links:
         touched = [members for members in classes if members & ends_of(link)]
@@ -89,7 +89,7 @@ def names_of(members: Iterable[Member]) -> set[str]:
 
 
 def band_of(part: Expression, new: Set[str]) -> Band | None:
-    """Return a comparison of something of the new variables alone with something bound, or None."""
+    """Return a comparison of a term of the new variables only with a bound term, or None."""
     if not isinstance(part, Comparison) or part.operator == "!=":
         return None
     for own, other, operator in (

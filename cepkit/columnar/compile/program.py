@@ -41,7 +41,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """`own operator other`: the new variable's side, and the side that is bound already."""
+    """`own operator other`: the side of the new variable, and the bound side."""
 
     own: Expression
     operator: ComparisonOperator
@@ -101,7 +101,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class GroupStep:
-    """How the partial matches of a subtree, found first, are added to those that are bound.
+    """How the partial matches of a subtree, evaluated first, are joined to the bound ones.
 
     Attributes:
         name: How tables call the step.
@@ -133,7 +133,7 @@ AnyStep: TypeAlias = "Step | GroupStep"
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """A negated variable, looked for as a step would bind it; a partial match with one is dropped.
+    """A negated variable, searched like a step; partial matches for which it exists are dropped.
 
     Attributes:
         step: How it would be bound, all that it depends on being bound.
@@ -154,7 +154,7 @@ class Absence:
 
 @dataclass(frozen=True, slots=True)
 class SetStep:
-    """A Kleene variable: the step that lists the members that its sets can be chosen from.
+    """The step of a Kleene variable, which lists the candidates for its sets.
 
     The ends that are bound by themselves are members too and not listed.
 
@@ -291,7 +291,7 @@ class Program:
 
 
 def work_of(steps: tuple[AnyStep, ...]) -> tuple[AnyStep, ...]:
-    """Return steps in the order of work, those of subtrees before the step that joins them."""
+    """Return steps in the order of evaluation: those of subtrees before the step that joins."""
     work: list[AnyStep] = []
     for step in steps:
         if isinstance(step, GroupStep):

@@ -1,4 +1,4 @@
-"""The first steps of a program with fewer conditions, as a shared plan wants them."""
+"""The first steps of a program with fewer conditions, as a shared plan needs them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cepkit.sharing.late import Late, weaker_branch
 
 
 def weak_start(branch: Branch, program: Program, late: Late) -> WeakStart | None:
-    """Return the weaker steps that a program begins with; None where it does not.
+    """Return the weaker steps that a program begins with; None if there are none.
 
     Args:
         branch: The branch.

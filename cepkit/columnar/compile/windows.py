@@ -11,7 +11,7 @@ from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 
 
 def window_length(branch: Branch) -> int | None:
-    """Return the greatest difference of times inside a match in microseconds; None: any."""
+    """Return the largest time difference inside a match in microseconds; None for no limit."""
     if isinstance(branch.window, TimeWindow):
         return branch.window.microseconds - branch.window.exclusive
     return None
@@ -41,7 +41,7 @@ def windows_of(branch: Branch, *, absent: bool = False) -> Windows:
 
 
 def gapless_clock(branch: Branch) -> Clock | None:
-    """Return the clock in which the events of a match lie side by side, if they must."""
+    """Return the clock in which the events of a match must be adjacent; None if there is none."""
     match branch.strategy:
         case Strategy.STRICT_CONTIGUITY:
             return "arrival"
@@ -52,14 +52,14 @@ def gapless_clock(branch: Branch) -> Clock | None:
 
 
 def clock_of_next(branch: Branch) -> Clock:
-    """Return the clock in which what NEXT binds is one after what is before it."""
+    """Return the clock in which NEXT binds the event right after the one before it."""
     return "place" if branch.partition_by else "arrival"
 
 
 def lower_bounds(
     branch: Branch, variable: str, bound: Sequence[str], windows: Windows
 ) -> tuple[Bound, ...]:
-    """Return since when an event of a variable may lie, given those that are bound."""
+    """Return the lower time bounds of a variable, given the bound variables."""
     before = [x for x in bound if x in branch.before(variable)]
     if before:
         # Later than the latest of those before it; all the others follow, and so does the window
@@ -73,7 +73,7 @@ def lower_bounds(
 def upper_bounds(
     branch: Branch, variable: str, bound: Sequence[str], windows: Windows
 ) -> tuple[Bound, ...]:
-    """Return before when an event of a variable may lie, given those that are bound."""
+    """Return the upper time bounds of a variable, given the bound variables."""
     after = [x for x in bound if x in branch.after(variable)]
     if after:
         earliest = [x for x in after if not branch.before(x) & set(after)]

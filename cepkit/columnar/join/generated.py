@@ -121,7 +121,7 @@ def generate(
     *,
     bands: int = 0,
 ) -> GeneratedJoin | None:
-    """Return a join that adds `variable` and checks bands and `conditions`; None: there is none.
+    """Return a join that adds `variable` and checks bands and `conditions`; None if there is none.
 
     Args:
         conditions: As `rewrite.without_not` gives them, all about `variable` and bound ones.

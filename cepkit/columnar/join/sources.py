@@ -1,4 +1,4 @@
-"""Generated source as modules, so that Numba can cache what it compiles of it.
+"""Generated source as modules, so that Numba can cache the compiled code.
 
 A module is named by its content: the next process finds the loops of the same module. The source
 itself is never on disk, where somebody could write another one.
@@ -25,7 +25,7 @@ from cepkit.compiling import compiled as helper
 
 
 def module_text(text: str) -> str:
-    """Return the source of a module: what `generated` writes, and the functions that it calls."""
+    """Return the source of a module: the output of `generated`, and the functions that it calls."""
     lines = [_HEAD]
     for name, function in helpers_in(text).items():
         lines += [f"from {function.__module__} import {name}", f"{name} = helper({name})"]
@@ -34,7 +34,7 @@ def module_text(text: str) -> str:
 
 @cache
 def load(text: str) -> types.ModuleType:
-    """Return the module of what `generated` writes."""
+    """Return the module with the output of `generated`."""
     source = module_text(text)
     name = f"cepkit_loop_{hashlib.sha256(source.encode()).hexdigest()[:24]}"
     if name not in sys.modules:
@@ -49,7 +49,7 @@ def load(text: str) -> types.ModuleType:
 
 
 class _Source(ExecutionLoader):
-    """Makes a module of a text that stands in no file."""
+    """Makes a module of a text that is in no file."""
 
     def __init__(self, source: str) -> None:
         self._source = source

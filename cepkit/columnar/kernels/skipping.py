@@ -1,4 +1,4 @@
-"""Loops that choose among matches by where they start and how soon they complete."""
+"""Loops that choose among matches by their start and by how soon they complete."""
 
 from __future__ import annotations
 

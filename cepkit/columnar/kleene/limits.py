@@ -24,12 +24,12 @@ MOST_TRIED = 100_000_000
 
 
 def size_choice(programs: Iterable[Program]) -> SetChoice:
-    """Return what tells how many matches would be written: their number where trying sets ends."""
+    """Return how to count the matches before they are written: exactly, or as an upper bound."""
     return "count" if any(program.cuts_sets_off for program in programs) else "bound"
 
 
 def check_number_of_sets(program: Program, number: int, most: int) -> None:
-    """Refuse what would never end, before it begins.
+    """Refuse an enumeration that would never end, before it begins.
 
     Args:
         program: The branch.
@@ -46,7 +46,7 @@ def check_number_of_sets(program: Program, number: int, most: int) -> None:
 
 
 def too_many_sets(program: Program, what: str, most: int) -> LimitError:
-    """Return the error that says what else can be asked.
+    """Return the error, with what to ask for instead.
 
     Args:
         program: The branch.
@@ -63,7 +63,7 @@ def too_many_sets(program: Program, what: str, most: int) -> LimitError:
 
 
 class TooManySets(Exception):  # noqa: N818 - no error until nothing else is left to do
-    """More sets would have to be tried than the caller was ready to wait for."""
+    """More sets would have to be tried than the caller allows."""
 
 
 @dataclass(slots=True)

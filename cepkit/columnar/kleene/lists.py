@@ -34,7 +34,7 @@ _SPAN = 1 << 32
 
 
 class Lists(NamedTuple):
-    """For each row what one Kleene variable can choose from.
+    """For each row the candidates of one Kleene variable.
 
     Attributes:
         begins: int32[rows], where the list begins in `members`.
@@ -114,7 +114,7 @@ def _codes(lists: Lists) -> npt.NDArray[np.int64]:
 
 
 def parts_of(lists: Sequence[Lists], size: int) -> Iterator[slice]:
-    """Yield stretches of rows whose lists together can be held; of one row at least."""
+    """Yield stretches of rows whose lists fit into memory together; at least one row each."""
     lengths = np.cumsum(np.sum([one.lengths.astype(np.int64) for one in lists], axis=0))
     begin = 0
     while begin < size:
@@ -157,7 +157,7 @@ def total_of(numbers: Sequence[int], which: npt.NDArray[np.int64]) -> int:
 
 
 class Listing:
-    """Lists for each row what its Kleene variables can choose from.
+    """Lists for each row the candidates of its Kleene variables.
 
     Args:
         bound: The program and the slice.

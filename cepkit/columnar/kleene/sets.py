@@ -35,7 +35,7 @@ Times = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """Rows with what is left to choose: any choice from the lists of a row makes a match of it.
+    """Rows with open choices: any choice from the lists of a row makes a match.
 
     Attributes:
         size: The number of rows.

@@ -35,7 +35,7 @@ FEW_SETS = 1 << 4
 
 
 class Caps(NamedTuple):
-    """What sums and counts over sets may be.
+    """The limits on sums and counts over sets.
 
     Attributes:
         weights: float64[caps, members], what each listed member weighs, none negative.
@@ -47,7 +47,7 @@ class Caps(NamedTuple):
 
 
 class Cursor(NamedTuple):
-    """Where the choice goes on.
+    """The place where the enumeration continues.
 
     Attributes:
         state: int64[2], the list, and the members chosen of it so far; -1 at its beginning.
@@ -77,7 +77,7 @@ class ChosenSets(NamedTuple):
 def subsets_of(
     lists: Lists, caps: Caps, *, falling: bool = False
 ) -> Iterator[tuple[Ints, Members]]:
-    """Yield all sets of all lists, some at a time, and the list that each is of.
+    """Yield all sets of all lists in blocks, and the list of each set.
 
     Args:
         lists: To choose from.

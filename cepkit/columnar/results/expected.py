@@ -26,12 +26,12 @@ _SAMPLED = 4.0
 
 
 def by_count(matches: int) -> Expected:
-    """Return what a whole run has counted."""
+    """Return the number of matches that a complete run counted."""
     return Expected(matches, _CERTAIN, f"there are {whole(matches)} matches")
 
 
 def by_sets(matches: int, choice: SetChoice) -> Expected:
-    """Return what the choice of sets comes to, before they are chosen.
+    """Return the number of sets that a choice makes, before they are chosen.
 
     Args:
         choice: How they were counted; "bound": conditions on sets may leave fewer.
@@ -42,7 +42,7 @@ def by_sets(matches: int, choice: SetChoice) -> Expected:
 
 
 def by_forecast(query: Query, plan: Plan) -> Expected | None:
-    """Return what the statistics of a plan let expect of single events; None without them.
+    """Return the number of matches that the statistics of a plan predict; None without statistics.
 
     It is about all matches, of which other strategies than skip-till-any-match leave out most.
     """
@@ -60,7 +60,7 @@ def by_forecast(query: Query, plan: Plan) -> Expected | None:
 
 
 def limited(expected: Expected | None, limit: int | None) -> Expected | None:
-    """Return the same where no more than a limit is wanted."""
+    """Return the expected number, at most a limit."""
     if expected is None or limit is None or limit >= expected.rows:
         return expected
     text = f"{limit:,} matches are asked for ({expected.text})"

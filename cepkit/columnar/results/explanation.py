@@ -1,4 +1,4 @@
-"""Explain analyze: for each step of a plan what was expected and what it did."""
+"""Explain analyze: the expected and the actual work of each step of a plan."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cepkit.tables import html_table, whole
 
 @dataclass(frozen=True, slots=True)
 class ExplainedStep:
-    """One step: what it did and, where the plan knows, what was expected of it.
+    """One step: its work and, if the plan has statistics, the expected work.
 
     Attributes:
         branch: The number of the branch, from 1.

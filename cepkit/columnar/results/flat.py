@@ -34,7 +34,7 @@ def flat_name(variable: str, attribute: str) -> str:
 
 
 def parts_of(name: str) -> tuple[str, str] | None:
-    """Return the variable and the attribute that a flat column is of; None: it is none."""
+    """Return the variable and the attribute of a flat column; None for any other column."""
     parts = _NAME.fullmatch(name)
     return None if parts is None else (unquoted(parts[1]), parts[2])
 

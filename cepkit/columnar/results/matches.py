@@ -1,4 +1,4 @@
-"""The matches of a query in a local stream: found when they are asked for, some at a time."""
+"""The matches of a query in a local stream: found on demand, in batches."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _SHOWN = 10
 
 
 class Matches(Rows):
-    """The matches of a query: the events are loaded, matches are found when they are asked for.
+    """The matches of a query: the events are loaded, matches are found on demand.
 
     However many there are, `batches`, `write_parquet` and a loop over them hold some at a time.
     `to_arrow` and `to_pandas` hold them all, and refuse more than fit the memory. `len()` is

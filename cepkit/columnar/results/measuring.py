@@ -37,7 +37,7 @@ _LONG = 1.0
 def run_plans(
     comparison: PlanComparison, part: Stream, *, most_work: float = MOST_WORK
 ) -> PlanComparison:
-    """Return the comparison with what each of its plans did.
+    """Return the comparison with the measured work of each plan.
 
     Args:
         part: A local stream: as many events as all plans are to be run over.
@@ -62,7 +62,7 @@ def _run(
 
 
 def measure(comparison: PlanComparison, plan: Plan, part: Stream, events: int) -> Measured:
-    """Return what one plan does on a local stream."""
+    """Return the measured work of one plan on a local stream."""
     matches = Matches(part, comparison.query, plan)
     seconds: list[float] = []
     # The first run may compile loops, or bring columns into the processor's memory.

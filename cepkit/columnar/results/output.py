@@ -1,4 +1,4 @@
-"""Matches as Arrow rows: a struct column for each variable, and where the match lies in time.
+"""Matches as Arrow rows: a struct column for each variable, and the start and end of the match.
 
 The column of a Kleene variable is a list of structs, its members in stream order. A query with
 RETURN has its columns instead.
@@ -122,7 +122,7 @@ def _has_events(kind: pa.DataType) -> bool:
 
 
 def to_parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: BinaryIO) -> int:
-    """Write rows as Parquet, some at a time; return how many there are."""
+    """Write rows as Parquet in batches; return their number."""
     written = 0
     with pq.ParquetWriter(file, schema) as writer:
         for batch in batches:

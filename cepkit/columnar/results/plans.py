@@ -140,7 +140,7 @@ def _why(query: Query, plan: Plan, before: Branches, run: SliceRun) -> str:
 
 
 def why_planned(query: Query, plan: Plan, before: Branches, run: SliceRun) -> str:
-    """Return why the plan of a slice is not the one before it, by its rates; "" where it is.
+    """Return why the plan of a slice differs from the one before it; "" if it does not.
 
     Args:
         query: What was run.
@@ -194,7 +194,7 @@ class AdaptedExplanation(Printed):
 
 
 def explanation_of(query: Query, plan: Plan, work: SliceWork) -> Explanation | AdaptedExplanation:
-    """Return what a run did: of one plan, or of the plans of its slices."""
+    """Return the work of a run: of its plan, or of the plans of its slices."""
     if work.counters.keys() == {plan.branches}:
         return Explanation.of(plan, work.counters[plan.branches])
     parts = tuple(

@@ -1,4 +1,4 @@
-"""Values that RETURN computes, of many matches at once, and their types in Arrow."""
+"""The values that RETURN computes, for many matches at once, and their Arrow types."""
 
 from __future__ import annotations
 

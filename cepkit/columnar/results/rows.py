@@ -1,4 +1,4 @@
-"""Rows that are found when they are asked for, as tables, frames and files."""
+"""Rows that are found on demand, as tables, frames and files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _AT_ONCE = 1_000
 
 
 class Rows(ABC):
-    """Rows of matches, some at a time.
+    """Rows of matches, in batches.
 
     Arrow (`batches`, `to_arrow`, `write_parquet`) has a struct `a` for each variable, a list of
     structs for a set. DataFrames (`to_pandas`, `head`) are flat: a column `a.price` for each

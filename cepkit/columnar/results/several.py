@@ -461,7 +461,7 @@ def _alone(events: pa.Array, kind: pa.DataType) -> pa.Array:
 
 @dataclass(frozen=True, slots=True)
 class SharedStep:
-    """One step of one query, or of several that have it in common.
+    """One step of one query, or of several that share it.
 
     Attributes:
         queries: The names of those that have it.
@@ -484,7 +484,7 @@ class SharedStep:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SharedExplanation(Printed):
-    """What the steps of several queries did; prints as a table, has an HTML repr and a pandas twin.
+    """The work of several queries' steps; prints as a table, has an HTML repr and a pandas twin.
 
     Attributes:
         steps: Each after those that it goes on from.

@@ -85,7 +85,7 @@ def events_in(bound: object) -> list[Mapping[str, Any]]:
 def flat(
     frame: pd.DataFrame, variables: Sequence[str], attributes: Iterable[str], most: int = _COLUMNS
 ) -> tuple[list[tuple[str, str]], list[list[object]], int]:
-    """Return matches as columns such as a.price, of as many variables as can be shown.
+    """Return matches as columns such as a.price, for as many variables as fit.
 
     Args:
         frame: The matches.
@@ -173,7 +173,7 @@ def _plain(value: object) -> object:
 
 
 def value_text(value: object, width: int = _WIDTH) -> str:
-    """Return a value as a short text on one line: times without what is zero, numbers rounded."""
+    """Return a value as a short text on one line: times without zero parts, numbers rounded."""
     match value:
         case None:
             text = ""
@@ -207,7 +207,7 @@ def _several_text(values: Sequence[object], width: int) -> str:
 
 
 def moment_text(value: object) -> str:
-    """Return a time as a text, on the clocks of its own zone, without zeros that say nothing."""
+    """Return a time as a text in its own zone, without trailing zeros."""
     if value is pd.NaT:
         return ""
     if isinstance(value, pd.Timestamp):
@@ -222,7 +222,7 @@ def is_number(value: object) -> bool:
 
 
 def infer_time(frame: pd.DataFrame, variables: Sequence[str]) -> str | None:
-    """Return the attribute whose least and greatest value are each match's start and end.
+    """Return the attribute whose minimum and maximum are the start and end of each match.
 
     That is the time; None where no attribute is so, or where there are no matches.
     """

@@ -59,7 +59,7 @@ def next_matches(
     last: int | None = None,
     slice_rows: int | None = None,
 ) -> Iterator[tuple[int, SetBlock]]:
-    """Yield branch number and matches, some at a time, in stream order of their slices.
+    """Yield branch number and matches in batches, in stream order of their slices.
 
     Searches count for each variable the candidates looked at, and as survivors the matches.
 
@@ -85,7 +85,7 @@ def next_matches(
 
 
 class _Method:
-    """Chooses between searches and batches: where searches take long, both are tried.
+    """Chooses between searches and batches: if searches take long, tries both.
 
     Either goes on from any event, so the choice is one of work alone.
     """
@@ -134,7 +134,7 @@ class _Method:
 
 
 class _Searcher:
-    """Takes matches by first-match search, where that can decide.
+    """Takes matches by first-match search, if that can decide.
 
     Args:
         branches: The normal form of the query.
@@ -233,7 +233,7 @@ class _Searcher:
 
 
 class _Searches:
-    """The searches of one slice, that can be broken off and gone on with.
+    """The searches of one slice, which can be interrupted and continued.
 
     Args:
         searcher: Takes the matches.

@@ -21,7 +21,7 @@ from cepkit.pattern.rewrite import MIRRORED
 
 
 def search_programs(branches: Sequence[Branch]) -> tuple[tuple[int, Program], ...] | None:
-    """Return branch number and program of each search, or None where searches cannot decide.
+    """Return branch number and program of each search, or None if searches cannot decide.
 
     They cannot where there are sets, or where events meet in a function of the user's, of
     arrays or of texts.

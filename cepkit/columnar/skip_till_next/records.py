@@ -125,7 +125,7 @@ class Predicate:
 
 @dataclass(slots=True)
 class Operand:
-    """A number that a residual predicate is given.
+    """A number that a residual predicate takes.
 
     Attributes:
         numbers: Where they begin in `floats`, one for each candidate.

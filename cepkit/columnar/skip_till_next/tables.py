@@ -38,7 +38,7 @@ from cepkit.pattern.normal_form import Branch
 def tables_of(
     branches: Sequence[Branch], searches: Sequence[BoundProgram]
 ) -> tuple[Tables, Any] | None:
-    """Return the searches of a slice, and what decides on their residual predicates.
+    """Return the searches of a slice, and the compiled function of their residual predicates.
 
     None where some condition is not about exact numbers.
 

@@ -472,7 +472,7 @@ def _bind_band(
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """Of a band `own operator other + delta`: an attribute of the new event, one of a bound one."""
+    """Attributes of a band `own operator other + delta`: of the new event, of a bound one."""
 
     own: str
     other: Attribute
@@ -506,7 +506,7 @@ def _spread(values: Floats, candidates: Candidates | Group) -> Floats:
 
 
 def band_limits(operator: ComparisonOperator, limit: Floats) -> tuple[Floats | None, Floats | None]:
-    """Return the least and the greatest value that is `operator` to `limit`; None: no bound.
+    """Return the smallest and the largest value that is `operator` to `limit`; None for no bound.
 
     Both are NaN where there is no such value, as nothing is between NaN and anything.
     """

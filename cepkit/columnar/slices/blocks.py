@@ -65,7 +65,7 @@ class Members:
 
 @dataclass(frozen=True, slots=True)
 class PairBlock:
-    """Some matches of a slice, with the last step left as pairs until somebody asks.
+    """A block of matches of a slice, whose last step stays as pairs until it is needed.
 
     It is good until the next block is asked for: the pairs lie in a buffer that is filled again.
 
@@ -106,7 +106,7 @@ class PairBlock:
 
 @dataclass(frozen=True, slots=True)
 class SetBlock:
-    """Some matches of a slice whose sets are chosen.
+    """A block of matches of a slice whose sets are chosen.
 
     Attributes:
         size: The number of matches; more than there are rows where they are only counted.

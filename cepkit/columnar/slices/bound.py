@@ -39,7 +39,7 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What a band's column is compared with: the bound side of one comparison.
+    """The bound side of a band's comparison.
 
     Attributes:
         variable: The one bound variable it is about; None where there are several.
@@ -113,7 +113,7 @@ class Subtree:
 
 @dataclass(frozen=True, slots=True)
 class BoundAbsence:
-    """A negated variable, and what of it depends on the members of sets."""
+    """A negated variable, and the part of it that depends on the members of sets."""
 
     bound: BoundStep
     absence: Absence

@@ -1,4 +1,4 @@
-"""Candidates in the order of a value, for steps that neither a key nor a window narrows.
+"""Candidates sorted by a value, for steps that neither a key nor a window narrows.
 
 `abs(a.price - b.price) < 0.05` over a stream without a window lets each `a` look at every later
 `b`. In the order of price it looks at those that are near. Cost: a sort of the candidates for each
@@ -54,7 +54,7 @@ _ROUNDING = 2.0**-48
 
 @dataclass(frozen=True, slots=True)
 class ValueOrder:
-    """An order of candidates, and what says where the range of a partial match lies in it.
+    """Candidates sorted by a value, and the look-up of a partial match's range among them.
 
     Attributes:
         order: The place in time of each candidate, by value; missing values come last.
@@ -74,7 +74,7 @@ def value_order(
     bands: Mapping[object, BoundBand],
     residuals: Sequence[Expression],
 ) -> ValueOrder | None:
-    """Return an order by value where that leaves far fewer candidates than time; else None.
+    """Return an order by value if that leaves far fewer candidates than time does; else None.
 
     Args:
         step: Binds the candidates; nothing looks them up by a key.

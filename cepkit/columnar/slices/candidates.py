@@ -53,7 +53,7 @@ BY_VALUE = -1
 
 
 class Ordered:
-    """Things that are looked up by time, or by a key and time.
+    """Rows sorted for look-ups by time, or by a key and time.
 
     Attributes:
         numbers: Its arrival numbers, in the stream and in its partition, where a window counts in
@@ -153,7 +153,7 @@ class Candidates(Ordered):
 
 @dataclass(eq=False, slots=True)
 class Scan:
-    """What programs look up in common in one slice: each thing is found once.
+    """The look-ups that programs share in one slice, each computed once.
 
     Attributes:
         rows: The rows of the events of some sets of types; None: of any type.
@@ -167,7 +167,7 @@ class Scan:
 
 
 def reader(candidates: Mapping[str, Candidates]) -> Read:
-    """Return what gives the attributes of all candidates of a variable."""
+    """Return the function that reads the attributes of all candidates of a variable."""
     return lambda variable, attribute: candidates[variable].column(attribute)
 
 

@@ -58,7 +58,7 @@ def with_numbers(
 
 
 def readings(columns: EventColumns, clock: Clock) -> Times:
-    """Return what a clock says at each event: its time, or a number that it must have."""
+    """Return the reading of a clock at each event: its time or its number."""
     if clock == "time":
         return columns.ts
     numbers = columns.arrivals if clock == "arrival" else columns.places
@@ -82,7 +82,7 @@ def came_in_order(program: Program, columns: EventColumns) -> bool:
 
 
 def owners_of(program: Program, columns: EventColumns, clock: Clock) -> tuple[str, ...]:
-    """Return the variables of which the latest event, as a clock says, decides about a match.
+    """Return the variables whose latest event, by a clock, decides about a match.
 
     Where numbers do not ascend with time, that can be any that is no set.
     """

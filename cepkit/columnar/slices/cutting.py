@@ -38,7 +38,7 @@ def cut(programs: Sequence[Program], columns: EventColumns) -> tuple[Clock, int 
 
 
 def cutting_clock(programs: Sequence[Program]) -> tuple[Clock, int | None]:
-    """Return a clock in which no match, and nothing that breaks one, is longer than a window.
+    """Return a clock in which no match, and nothing that breaks one, spans more than a window.
 
     Contiguity alone sets no window for what must be absent, nor for sets of any size: there may be
     no such clock.
@@ -59,7 +59,7 @@ def cutting_clock(programs: Sequence[Program]) -> tuple[Clock, int | None]:
 
 
 def looks_ahead(programs: Sequence[Program], clock: Clock) -> bool:
-    """Return whether a slice must see what comes up to a window after its own events."""
+    """Return whether a slice needs the events of up to one window after its own."""
     # Only where the clock is time it is known which events come last.
     return any(p.looks_ahead or (clock != "time" and (p.sets or p.negated)) for p in programs)
 

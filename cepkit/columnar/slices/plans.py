@@ -1,4 +1,4 @@
-"""Plans of slices: the protocol that chooses one for each, and the record of what they did.
+"""Plans of slices: the protocol that chooses one for each, and the record of their work.
 
 A slice finds its matches from events alone, so it may run under any plan, whatever ran before it.
 """
@@ -26,7 +26,7 @@ class SlicePlan:
         query: The query, compiled under it; None: it is what the detector runs anyway.
         branches: The plan.
         rates: The rates of the variables by which it was chosen.
-        why: Why it was planned anew, in words; "": by these rates.
+        why: Why it was planned again, in words; "": by these rates.
     """
 
     query: CompiledQuery | None

@@ -1,4 +1,4 @@
-"""What sharing is held against: plans that reorder only, that share only, or share by accident.
+"""Baselines for sharing: plans that only reorder, only share, or share by accident.
 
 `reordering` (RE): each branch's order of cheapest next steps, nothing shared. `sharing-only` (SH):
 the order of the text, equal nodes once. `own-plans`: each branch's best plan, equal nodes once. As
@@ -32,7 +32,7 @@ def _best(prepared: Prepared, sharer: Sharer) -> Planned:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A plan for each branch, whatever the others are.
+    """A plan for each branch, independent of the others.
 
     Attributes:
         name: How tables call it.

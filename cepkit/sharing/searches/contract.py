@@ -1,4 +1,4 @@
-"""The contract of searches for shared plans, and where a search stands.
+"""The contract of searches for shared plans, and their progress.
 
 To add one: a file on this shelf with a frozen dataclass that fits `SharingSearch` (its settings and
 its seed are its fields) and its entry in `SEARCHES`; tests/contracts/test_sharing_searches.py takes
@@ -20,7 +20,7 @@ from cepkit.sharing.prices import number_of
 
 @dataclass(frozen=True, slots=True)
 class SharingObserved:
-    """Where a search for shared plans stands.
+    """The progress of a search for shared plans.
 
     Attributes:
         seconds: Since it began.

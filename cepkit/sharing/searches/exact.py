@@ -27,7 +27,7 @@ _MOST = 4
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """The plans that cost least together.
+    """Searches for the plans with the least total cost.
 
     Attributes:
         combinations: The most combinations of plans that it may have to go through.

@@ -1,4 +1,4 @@
-"""Greedy merge: every common sub-pattern, largest first, to all of its holders at once.
+"""Greedy merge: gives every common sub-pattern, largest first, to all of its holders at once.
 
 All who have a sub-pattern get its best plan, as prefix or subtree; then each goes back to its old
 plan, if that is cheaper. What gained is kept. Where plans are orders, the same is tried with nodes
@@ -32,7 +32,7 @@ _FEW_BRANCHES, _SMALL = 4, 4
 
 @dataclass(frozen=True, slots=True)
 class GreedyMerge:
-    """Common sub-patterns to all holders at once, while that gains.
+    """Gives common sub-patterns to all holders at once, as long as that gains.
 
     Attributes:
         at_once: The most branches that are searched together.

@@ -25,7 +25,7 @@ _Key: TypeAlias = tuple[Form, int]
 
 @dataclass(frozen=True, slots=True)
 class MergeDecompose:
-    """Sub-patterns that are made once, each from the best one that is smaller."""
+    """Builds each sub-pattern once, from the best smaller one."""
 
     name: str = "merge-decompose"
 
@@ -45,7 +45,7 @@ class MergeDecompose:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """What must be reached: a branch, or a set of its variables."""
+    """A target of the tree: a branch, or a set of its variables."""
 
     sharer: Sharer
     mask: int
@@ -53,7 +53,7 @@ class _Target:
 
 @dataclass(slots=True)
 class _Steiner:
-    """A growing tree: for each sub-pattern that is in it one branch that has it."""
+    """A growing tree: for each of its sub-patterns one branch that has it."""
 
     prepared: Prepared
     made: dict[_Key, _Target] = field(default_factory=dict)

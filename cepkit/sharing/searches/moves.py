@@ -1,4 +1,4 @@
-"""Neighbours of plans: some branches that have a sub-pattern in common plan it alike.
+"""Neighbours of plans: some branches with a common sub-pattern plan it in the same way.
 
 Neighbourhood `edge`: two branches with an edge of the multi-pattern graph, and one of the
 sub-patterns that they have in common; or none, and both go back to their own best plan - otherwise

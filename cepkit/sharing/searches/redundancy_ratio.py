@@ -28,7 +28,7 @@ _Substrings: TypeAlias = dict[tuple[Form, int], _Users]
 
 @dataclass(frozen=True, slots=True)
 class RedundancyRatio:
-    """Substrings by what sharing them saves, in the order of the text."""
+    """Shares substrings in the order of their saving, with plans in the order of the text."""
 
     name: str = "redundancy-ratio"
 

@@ -1,4 +1,4 @@
-"""Tabu search over shared plans: always the best of some neighbours that was not there lately.
+"""Tabu search over shared plans: always the best of some neighbours not visited lately.
 
 Of `width` random neighbours the cheapest that is none of the last `memory` states is taken, even if
 it costs more. Anytime, seeded. O(width * length) a step, and what the local planner takes.

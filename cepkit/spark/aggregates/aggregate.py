@@ -40,7 +40,7 @@ def aggregate(
     the footers of Parquet files say how much there is, one job counts the stream now.
 
     Args:
-        stream: Events in a Spark DataFrame; it is read anew for each action.
+        stream: Events in a Spark DataFrame, which is read again for each action.
         method: As for `cepkit.aggregate`; the choice between A-Seq's is made in each cell.
         plan: How the matches are detected where they have to be; None: in pattern order.
         slice_seconds: The length of a time slice; None: chosen.

@@ -77,7 +77,7 @@ def start(
     """Return a pass over a stream; where nothing says how much there is, a job counts it now.
 
     Args:
-        stream: The stream; its DataFrame is read anew for each action.
+        stream: The stream; its DataFrame is read again for each action.
         queries: The queries, by number: sequences, or one whose matches are detected.
         clusters: What they share.
         statistics: What is known of the stream.

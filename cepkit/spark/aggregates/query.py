@@ -129,7 +129,7 @@ def _every_type(query: Query, emit: Emit) -> bool:
 def route_for(emit: Emit, cut: Cut, route: Route | None) -> Route | None:
     """Return how the events reach the workers, None where both routes would do.
 
-    Files have no slices after the last event, where expiries are told, and no buckets.
+    Files have no slices after the last event, where expiries are emitted, and no buckets.
     """
     if emit == "changes" or (cut.window is None and cut.key is not None):
         return route or "rows"

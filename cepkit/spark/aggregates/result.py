@@ -54,7 +54,7 @@ class SeveralSparkAggregates(Several[SparkAggregates]):
     """The aggregates of several queries over a Spark stream, in their order.
 
     Each is a DataFrame of its own, and reads the stream when it is asked. What is aggregated in one
-    pass is computed anew for each of its queries, unless it is kept: `persist` it first, or take
+    pass is computed again for each of its queries, unless it is kept: `persist` it first, or take
     all rows as `together`.
 
     Attributes:

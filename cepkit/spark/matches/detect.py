@@ -58,7 +58,7 @@ def detect(
     and without a key can only run as one task.
 
     Args:
-        stream: Events in a Spark DataFrame; it is read anew for each action.
+        stream: Events in a Spark DataFrame, which is read again for each action.
         plan: An order for each of its branches.
         slice_seconds: The length of a time slice; None: chosen.
         slice_events: The length of a slice where there is no window in time, but one in events,

@@ -50,7 +50,7 @@ class Access(Protocol):
         """Return Java's analyzed plan of a DataFrame; None where it cannot be seen."""
 
     def is_shuffled(self, frame: DataFrame) -> bool:
-        """Return whether rows come out of a shuffle, so that they lie anew each time."""
+        """Return whether rows come from a shuffle, so that their order may change each time."""
 
     def kept(self, frame: DataFrame) -> DataFrame:
         """Return what a shuffle brings such that it is run once and its outcome read again."""

@@ -44,7 +44,7 @@ class Classic:
         return frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - the only way to the plan
 
     def is_shuffled(self, frame: DataFrame) -> bool:
-        """Return whether rows come out of a shuffle, so that they lie anew each time."""
+        """Return whether rows come from a shuffle, so that their order may change each time."""
         execution = frame._jdf.queryExecution()  # noqa: SLF001 - as above
         return "Exchange" in execution.executedPlan().toString()
 

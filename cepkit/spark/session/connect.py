@@ -58,7 +58,7 @@ class Connect:
         """Return None: the plan cannot be seen."""
 
     def is_shuffled(self, frame: DataFrame) -> bool:
-        """Return whether rows come out of a shuffle, so that they lie anew each time."""
+        """Return whether rows come from a shuffle, so that their order may change each time."""
         return "Exchange" in frame._explain_string()  # type: ignore[operator]  # noqa: SLF001
 
     def kept(self, frame: DataFrame) -> DataFrame:

@@ -53,6 +53,12 @@ def get_session(
     Raises:
         JavaNotFoundError: There is no Java that Spark can run on; nothing was started.
         ArgumentError: There is no argument of that name, or it has no such value.
+
+    Example:
+        >>> import cepkit as ck
+        >>> spark = ck.get_session()
+        >>> spark.range(3).count()
+        3
     """
     if cores is not None:
         check_range("cores", cores, 1)

@@ -1,7 +1,7 @@
 """Aggregates of matches over a streaming DataFrame, as a streaming DataFrame.
 
 A bucket's new stretch of time is a cell of the batch: it sees what may be live in it and owns the
-rows of its own moments. Expiries are told when the watermark has passed them.
+rows of its own moments. Expiries are emitted when the watermark has passed them.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def prepare_aggregation(
     emit: Emit,
     plan: SharingPlan,
 ) -> LiveAggregation:
-    """Return what is done in the buckets of a stream for the aggregates of some queries.
+    """Return the searches for the aggregates of queries in the buckets of a stream.
 
     Args:
         stream: Events in a streaming DataFrame.

@@ -1,8 +1,8 @@
-"""A bucket of a stream: its events of the last window, and what becomes certain as time goes on.
+"""A bucket of a stream: the events of its last window, and the rows that it emits as they complete.
 
 State is raw events, never partial matches. When the watermark goes from m0 to m1, each search runs
 once over the events of (m0 - W, m1] and owns the rows that end in (m0, m1]; one that looks ahead
-seals W later. So each row is told once, the answer is that of a batch over all events that were
+seals W later. So each row is emitted once, the answer is that of a batch over all events that were
 not late, whatever the order in which they came, and any plan can take over at any watermark.
 
 Nothing here knows Spark: state and events are Arrow.
@@ -35,7 +35,7 @@ Found = tuple[str, pa.RecordBatch | int | str]
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a bucket carries on.
+    """The state of a bucket between micro-batches.
 
     Attributes:
         events: The rows that later matches may have, or look for, in the order of arrival.
@@ -51,7 +51,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """What is done with the events of a bucket.
+    """The searches over the events of a bucket.
 
     Attributes:
         sending: Which columns they have, and how they are read.
@@ -189,7 +189,7 @@ class Bucket:
             yield seen.slice(begin, end), own
 
     def _of_use(self, table: pa.Table, events: EventColumns, until: int) -> pa.Table:
-        """Return the rows that are of use when all events before a time have come."""
+        """Return the rows that are still needed when all events before a time have come."""
         ts = self.sending.times(table)
         of_use = np.zeros(len(table), dtype=np.bool_)
         for search in self.searches:
@@ -216,6 +216,6 @@ def _last_of(events: EventColumns, counted: Counted, until: int) -> npt.NDArray[
 
 
 def batch_of(table: pa.Table) -> pa.RecordBatch:
-    """Return a table in one piece."""
+    """Return a table as a single batch."""
     batches = table.combine_chunks().to_batches()
     return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)

@@ -33,7 +33,7 @@ def detect(
 ) -> StreamMatches:
     """Return the matches of a query in a streaming DataFrame, as a streaming DataFrame.
 
-    Each match is told once, in append mode, when no event can come any more that would be part of
+    Each match is emitted once, in append mode, when no event can come any more that would be in
     it, or break it: `lateness` after its last event, with NOT at the end another window later.
 
     Args:

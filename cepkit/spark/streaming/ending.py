@@ -1,4 +1,4 @@
-"""The end of a stream that has one: what Spark never tells, as no later event moves its clock.
+"""The end of a bounded stream: the rows that Spark's watermark never reaches.
 
 After the last event of a source the watermark stays `lateness` behind it, and the last matches are
 never certain. Where nobody will add events any more, the state that a query has left behind says
@@ -36,7 +36,7 @@ def run_to_end(
     *,
     checkpoint: str | os.PathLike[str],
 ) -> DataFrame:
-    """Run a streaming query over all that its source has, and give its rows to the very end.
+    """Run a streaming query to the end of its source, and return all rows, the last ones too.
 
     Args:
         rows: What `detect` or `aggregate` gives of a streaming DataFrame.
@@ -50,6 +50,20 @@ def run_to_end(
 
     Raises:
         StreamError: It is no streaming DataFrame of cepkit's, or the checkpoint is another query's.
+
+    Example:
+        >>> import tempfile
+        >>> import cepkit as ck
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> recorded = ck.events(ck.sample_stocks(500), time="ts", type="ticker")
+        >>> files = ck.replay(recorded, f"{folder.name}/in", speed=10)
+        >>> _ = files.put()
+        >>> live = ck.events(files.frame(), time="ts", type="ticker", lateness="1 second")
+        >>> pattern = "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 second"
+        >>> matches = ck.detect(live, pattern)
+        >>> found = ck.run_to_end(matches, f"{folder.name}/out", checkpoint=f"{folder.name}/state")
+        >>> found.count() == ck.detect(recorded, pattern).count()
+        True
     """
     if not isinstance(rows, StreamFrame):
         raise StreamError(
@@ -65,7 +79,7 @@ def run_to_end(
 
 
 def rest(rows: StreamFrame, checkpoint: str) -> DataFrame:
-    """Return the rows that a query would tell if all events had come."""
+    """Return the rows that a query would still emit if all events had arrived."""
     session = rows.sparkSession
     if not (Path(checkpoint) / "state").exists():
         return session.createDataFrame([], rows.schema)
@@ -80,7 +94,7 @@ def rest(rows: StreamFrame, checkpoint: str) -> DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Finishing:
-    """What is left in the states of buckets.
+    """The rows that are left in the states of buckets.
 
     Attributes:
         bucket: What is done.

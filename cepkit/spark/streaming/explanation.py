@@ -1,4 +1,4 @@
-"""What the steps of a streaming query's plans did, beside what was expected of them."""
+"""Explain analyze for a streaming query: the expected and the actual work of each step."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def add_work(to: PlanSteps, plan: str, counters: Counters) -> None:
 
 
 def work_texts(search: int, work: PlanSteps) -> Iterable[str]:
-    """Return the work of a search in a micro-batch as texts for its progress; none of too many."""
+    """Return the work of a search in a micro-batch as texts for its progress; none if too many."""
     for plan, counters in work.items():
         steps = [
             [[s.variable, s.candidates, s.survivors, s.removed, s.shared_with] for s in each]
@@ -135,7 +135,7 @@ Branch = tuple[str, Plan, int]
 def steps_of(
     work: Mapping[int, PlanSteps], branches: Mapping[int, Sequence[Branch]], rows: int
 ) -> tuple[LiveStep, ...]:
-    """Return the steps of searches beside what was expected of them.
+    """Return the steps of searches, with the expected work of each.
 
     Args:
         work: What they did.

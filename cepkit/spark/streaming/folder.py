@@ -1,4 +1,4 @@
-"""A folder into which files come, as a streaming DataFrame."""
+"""A folder in which files arrive, as a streaming DataFrame."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cepkit.stream.schema import UNITS
 def folder_frame(
     session: Any, folder: Path, kind: str, batch: DataFrame, *, time: str, unit: str | None
 ) -> DataFrame:
-    """Return the files that come into a folder, with times as Spark's watermark wants them.
+    """Return the files that arrive in a folder, with times as Spark's watermark needs them.
 
     Args:
         session: The Spark session; its time zone is that of times that name none.

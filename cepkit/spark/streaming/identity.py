@@ -1,4 +1,4 @@
-"""To which query a checkpoint belongs: kept in the state, so that no other one goes on with it.
+"""The identity of a query, stored in its state, so that no other query continues its checkpoint.
 
 State is events, so another plan may go on with it. Another pattern, other columns, another
 lateness or number of buckets may not: what was dropped, or dealt out, would be wrong for them.
@@ -21,7 +21,7 @@ _WIDTH = 300
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a checkpoint belongs to.
+    """The identity of the query that a checkpoint belongs to.
 
     Attributes:
         parts: What it is made of, in words.

@@ -1,4 +1,4 @@
-"""A streaming DataFrame through buckets of state, as Spark runs it.
+"""Runs a streaming DataFrame through stateful buckets on Spark.
 
     events.withWatermark(time, lateness)      the clock: events of all types
       -> type filter that also reads the time; columns pruned
@@ -58,7 +58,7 @@ FoundRow = tuple[str, int, bytes | None]
 
 @dataclass(slots=True)
 class Stepping:
-    """What Spark calls for a bucket: with new pieces, or when its timer has run out.
+    """The function that Spark calls for a bucket, with new pieces or when its timer fires.
 
     Spark unpickles one for each task.
 
@@ -137,7 +137,7 @@ class Stepping:
 
 
 def found_rows(working: Generator[Found, None, Held]) -> Generator[FoundRow, None, Held]:
-    """Yield what a bucket finds as kind, number of rows, and the rows packed."""
+    """Yield the rows that a bucket finds: their kind, their number, and the rows packed."""
     while True:
         try:
             kind, found = next(working)
@@ -166,7 +166,7 @@ def _frame(rows: list[FoundRow]) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """What a streaming query does.
+    """A streaming query, ready to run.
 
     Attributes:
         bucket: What is done with the events of a bucket.
@@ -189,7 +189,7 @@ class Live:
 
 
 def run_buckets(stream: Stream, live: Live) -> DataFrame:
-    """Return the rows that the buckets of a stream tell."""
+    """Return the rows that the buckets of a stream emit."""
     bucket = live.bucket
     labels = tuple(live.numbers)
     packing = Packing(bucket.sending, labels, live.key, _is_marked(stream), bucket.slices)

@@ -135,7 +135,7 @@ class Packing:
 
 @cache
 def bucket_labels(buckets: int) -> tuple[int, ...]:
-    """Return what buckets are called, so that Spark deals them out to its tasks evenly.
+    """Return labels of buckets that Spark distributes evenly over its tasks.
 
     It hashes them, and of four buckets called 0 to 3 one of two tasks would have three. Here the
     hash of the n-th is n by any usual number of tasks.
@@ -181,7 +181,7 @@ def read_pieces(pieces: Iterable[bytes], fields: pa.Schema) -> pa.Table:
 def unpacking(
     readers: Callable[[str], Callable[[pa.Buffer], pa.RecordBatch] | None],
 ) -> Callable[[Batches], Batches]:
-    """Return what makes rows of pieces again; kinds without a reader are left out."""
+    """Return the function that unpacks pieces into rows; kinds without a reader are left out."""
 
     def unpack(batches: Batches) -> Batches:
         for batch in batches:

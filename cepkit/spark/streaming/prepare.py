@@ -72,7 +72,7 @@ def check_live(stream: Stream) -> Classic:
 def dealt_out(
     prepared: Prepared, wanted: int | None, slice_seconds: float | None = None
 ) -> tuple[Bucket, int]:
-    """Return what is done in each bucket, and how many buckets there are.
+    """Return the work of each bucket, and the number of buckets.
 
     Args:
         prepared: The query, whose key is hashed; without one there is one bucket, or slices.
@@ -130,7 +130,7 @@ def _check_slices(prepared: Prepared) -> None:
 def identity_of(
     stream: Stream, pattern: str, bucket: Bucket, buckets: int, **more: str
 ) -> Identity:
-    """Return what a checkpoint belongs to: of a query or several, whose text is `pattern`."""
+    """Return the identity of a query, or of several, whose text is `pattern`."""
     slices = {}
     if bucket.slices is not None:
         slices["slices"] = duration_text(bucket.slices.length)
@@ -155,7 +155,7 @@ def prepare(
     timeouts: bool = False,
     plans: SlicePlans | None = None,
 ) -> Prepared:
-    """Return what is to be done in the buckets of a stream for the matches of a query.
+    """Return the searches for the matches of a query in the buckets of a stream.
 
     Args:
         sets: Which sets of Kleene variables make matches.
@@ -192,7 +192,7 @@ def live_sending(
     compiled: Sequence[CompiledQuery],
     reaches: Sequence[Reach],
 ) -> Sending:
-    """Return what buckets are sent of a stream for some queries.
+    """Return the part of a stream that queries need in the buckets.
 
     Where events are counted that is those of all types; where it matters which of two of one time
     came first, the column that says so too.
@@ -212,13 +212,13 @@ def live_sending(
 
 
 def live_key(programs: Sequence[Program]) -> Key | None:
-    """Return what the events of every match agree on, where none is counted over all of them."""
+    """Return the key that all events of a match share; None if events are counted over all keys."""
     everywhere = any("arrival" in program.clocks for program in programs)
     return None if everywhere else common_key(programs)
 
 
 def reach_of(programs: Sequence[Program]) -> Reach:
-    """Return what must be seen beside a stretch of time to find the matches that end in it.
+    """Return which events around a stretch of time are needed to find the matches that end in it.
 
     Raises:
         UnsupportedError: All events would have to be seen, or those to come without an end.
@@ -254,7 +254,7 @@ def reach_of(programs: Sequence[Program]) -> Reach:
 
 
 def check_time_window(query: Query, programs: Sequence[Program]) -> int:
-    """Return the window in microseconds of a query that counts no events.
+    """Return the window in microseconds of a query that does not count events.
 
     Raises:
         UnsupportedError: There is none, or it does.

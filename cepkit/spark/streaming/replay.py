@@ -123,6 +123,17 @@ def replay(
 
     Raises:
         StreamError: It is no stream, the folder has something in it, or there are no events.
+
+    Example:
+        >>> import tempfile
+        >>> import cepkit as ck
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> recorded = ck.events(ck.sample_stocks(500), time="ts", type="ticker")
+        >>> files = ck.replay(recorded, f"{folder.name}/in", speed=10)
+        >>> files.put(2)
+        2
+        >>> files.written, len(files.files)
+        (2, 4)
     """
     if not isinstance(stream, Stream):
         raise StreamError(

@@ -1,4 +1,4 @@
-"""What comes of a streaming DataFrame: a streaming DataFrame that says what it will cost."""
+"""Results over a streaming DataFrame: streaming DataFrames that know their delay and state."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from cepkit.tables import count_text
 
 
 class StreamFrame(DataFrame):
-    """A streaming DataFrame of rows that are told once: `writeStream` starts a query.
+    """A streaming DataFrame that emits each row once: `writeStream` starts a query.
 
     Args:
         live: What is done with it.
@@ -36,7 +36,7 @@ class StreamFrame(DataFrame):
     Attributes:
         title: What the rows are.
         live: What is done.
-        delay: How long after its last event a row is told, triggers aside, in microseconds.
+        delay: How long after its last event a row is emitted, without triggers, in microseconds.
         kept: How long events are kept, in microseconds.
     """
 
@@ -120,7 +120,7 @@ class StreamAggregates(StreamFrame):
 
 
 class StreamSeveralAggregates(StreamFrame):
-    """Aggregates of several queries in a streaming DataFrame; the column `pattern` says of which.
+    """Aggregates of several queries in a streaming DataFrame; the column `pattern` names the query.
 
     Attributes:
         queries: What was asked, by names.
@@ -195,7 +195,7 @@ class StreamMatches(StreamPlanned):
 
 
 class StreamSeveralMatches(StreamPlanned):
-    """Matches of several queries in a streaming DataFrame; the column `pattern` says of which.
+    """Matches of several queries in a streaming DataFrame; the column `pattern` names the query.
 
     Attributes:
         queries: What was asked, by names.

@@ -1,4 +1,4 @@
-"""The rows that a streaming query gives: matches, and what else is wanted beside them."""
+"""The rows of a streaming query: matches, and late events or timeouts if they are asked for."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KIND, EVENT = "kind", "event"
 
 @dataclass(frozen=True, slots=True)
 class MatchRows:
-    """The columns of matches, and of what is told beside them.
+    """The columns of matches, late events and timeouts.
 
     Attributes:
         matches: The columns of matches.

@@ -1,4 +1,4 @@
-"""What is looked for among the events of a bucket each time the watermark moves."""
+"""The searches that run over the events of a bucket each time the watermark moves."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FAR = 2**60
 
 @dataclass(slots=True)
 class Carried:
-    """What a bucket carries on beside its events.
+    """The state of a search beyond the events of its bucket.
 
     Attributes:
         taken: Which of the events matches have, under skip-till-next-match; else None.
@@ -42,7 +42,7 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """How a search counts events: in the order of their times, late ones left out.
+    """How a search counts events: in time order, without late ones.
 
     Attributes:
         partition_by: The columns inside whose partitions; none: over the whole stream.
@@ -56,7 +56,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What a search must see beside its own stretch of time.
+    """The events that a search needs around its own stretch of time.
 
     Attributes:
         window: How much before it, in microseconds.
@@ -70,7 +70,7 @@ class Reach:
 
 
 class Search(Protocol):
-    """What is looked for."""
+    """A search over the events of a bucket."""
 
     @property
     def kind(self) -> str:
@@ -156,7 +156,7 @@ class MatchSearch:
 
 
 def said_of(carried: Carried, plans: SlicePlans | None, detector: Detector) -> Iterator[str]:
-    """Yield in words which plans a detector ran, one after the other, and why.
+    """Yield texts that say which plans a detector ran, in order, and why.
 
     What decides the next plan, and the work, are carried on.
     """
@@ -175,7 +175,7 @@ def said_of(carried: Carried, plans: SlicePlans | None, detector: Detector) -> I
 
 
 def counted_by_time(events: EventColumns) -> EventColumns:
-    """Return events that are counted in the order of their times."""
+    """Return events numbered in time order."""
     return replace(events, arrivals=np.arange(len(events)), places=None)
 
 

@@ -140,7 +140,7 @@ def detect_several(
     """Return the matches of several queries in a streaming DataFrame, as one streaming DataFrame.
 
     The column `pattern` says of which query a match is. Events are kept once, for the longest
-    window; a match is told as early as by its query alone.
+    window; a match is emitted as early as with its query alone.
 
     Args:
         stream: Events in a streaming DataFrame.
@@ -202,7 +202,7 @@ def prepare_several(
     timeouts: bool = False,
     follow: PlansOf | None = None,
 ) -> tuple[Prepared, OneTable, t.StructType]:
-    """Return what is to be done in the buckets of a stream, and the columns of the matches.
+    """Return the searches in the buckets of a stream, and the columns of the matches.
 
     Args:
         columns: Its columns in Spark.

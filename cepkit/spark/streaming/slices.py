@@ -1,4 +1,4 @@
-"""Slices of time, dealt out to buckets in turn: for patterns without a key.
+"""Time slices, assigned to buckets in turn: for patterns without a key.
 
 Each bucket owns every so many slices, and is sent the events of its slices, of a window before them
 and, where something may come later that breaks a match, of a window after them. So an event is

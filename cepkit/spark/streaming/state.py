@@ -12,7 +12,7 @@ MOST_BYTES = 2**30
 
 
 def to_bytes(held: Held, most: int = MOST_BYTES) -> bytes:
-    """Return the events that a bucket holds; nothing where it holds none.
+    """Return the events that a bucket holds as bytes; no bytes if it holds none.
 
     Raises:
         LimitError: They are too many.

@@ -32,7 +32,7 @@ MOMENT = pa.timestamp("us", tz="UTC")
 
 
 def with_timeout(rows: pa.Schema) -> pa.Schema:
-    """Return the columns of partial matches that timed out, by those of matches."""
+    """Return the columns of partial matches that timed out, from the columns of matches."""
     more = [pa.field(AWAITED, pa.string()), pa.field(WINDOW_END, MOMENT)]
     return pa.schema([*rows, *more])
 

@@ -1,4 +1,4 @@
-"""Running queries, watched: what each micro-batch did, as a table that is up to date when shown."""
+"""Running queries, watched: the work of each micro-batch, as a table, current when shown."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class Watched:
 
 
 def watch(query: Any, *, last: int = 0) -> Watched:
-    """Watch a running query: what its micro-batches do, as a table that is up to date when shown.
+    """Watch a running query: the work of its micro-batches, as a table, current when shown.
 
     Args:
         query: What `.writeStream.start()` returns.
@@ -149,6 +149,27 @@ def watch(query: Any, *, last: int = 0) -> Watched:
 
     Raises:
         StreamError: It is no query.
+
+    Example:
+        >>> import tempfile
+        >>> import cepkit as ck
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> recorded = ck.events(ck.sample_stocks(500), time="ts", type="ticker")
+        >>> files = ck.replay(recorded, f"{folder.name}/in", speed=10)
+        >>> _ = files.put()
+        >>> live = ck.events(files.frame(), time="ts", type="ticker", lateness="1 second")
+        >>> pattern = "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 second"
+        >>> matches = ck.detect(live, pattern)
+        >>> query = (
+        ...     matches.writeStream.format("memory")
+        ...     .queryName("rises")
+        ...     .option("checkpointLocation", f"{folder.name}/state")
+        ...     .trigger(availableNow=True)
+        ...     .start()
+        ... )
+        >>> _ = query.awaitTermination()
+        >>> ck.watch(query).totals()["match"] > 0
+        True
     """
     if not hasattr(query, "recentProgress"):
         raise StreamError(
@@ -160,7 +181,7 @@ def watch(query: Any, *, last: int = 0) -> Watched:
 
 
 def watched(query: Any) -> Watched:
-    """Return what watches a query, which may be watched already."""
+    """Return the watcher of a query, the existing one if it is watched already."""
     return query if isinstance(query, Watched) else watch(query)
 
 

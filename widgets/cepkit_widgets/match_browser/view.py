@@ -29,6 +29,22 @@ class MatchBrowser(App):
 
     Attributes:
         error: What was wrong with the last input; None where nothing was.
+
+    Example:
+        >>> import cepkit as ck
+        >>> from cepkit_widgets import MatchBrowser
+        >>> trades = [
+        ...     {"ts": 1, "type": "MSFT", "price": 30.0},
+        ...     {"ts": 2, "type": "GOOG", "price": 31.0},
+        ...     {"ts": 3, "type": "GOOG", "price": 29.0},
+        ... ]
+        >>> stream = ck.events(trades, time="ts", type="type", unit="s")
+        >>> browser = MatchBrowser(ck.detect(stream, "PATTERN SEQ(MSFT a, GOOG b)"))
+        >>> print(browser)
+        MatchBrowser: 2 of 2 known matches
+        >>> browser.filter("b.price > 30")
+        >>> print(browser)
+        MatchBrowser: 1 of 2 known matches
     """
 
     def __init__(self, matches: Any) -> None:

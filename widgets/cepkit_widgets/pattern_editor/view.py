@@ -39,6 +39,21 @@ class PatternEditor(App):
 
     Attributes:
         error: What was wrong with the last input beside the text; None where nothing was.
+
+    Example:
+        >>> import cepkit as ck
+        >>> from cepkit_widgets import PatternEditor
+        >>> trades = [
+        ...     {"ts": 1, "type": "MSFT", "price": 30.0},
+        ...     {"ts": 2, "type": "GOOG", "price": 31.0},
+        ...     {"ts": 3, "type": "GOOG", "price": 29.0},
+        ... ]
+        >>> stream = ck.events(trades, time="ts", type="type", unit="s")
+        >>> editor = PatternEditor(stream, "PATTERN SEQ(MSFT a, GOOG b)")
+        >>> editor.wait()
+        True
+        >>> print(editor)
+        PatternEditor: 2 matches in the first 3 events
     """
 
     def __init__(

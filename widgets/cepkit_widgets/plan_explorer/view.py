@@ -37,6 +37,19 @@ class PlanExplorer(App):
 
     Attributes:
         error: What was wrong with the last input; None where nothing was.
+
+    Example:
+        >>> import cepkit as ck
+        >>> from cepkit_widgets import PlanExplorer
+        >>> pattern = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 10 seconds"
+        >>> rates = {"a": 10, "b": 10, "c": 0.1}
+        >>> statistics = ck.Statistics.assumed(rates, {("a", "b"): 0.5})
+        >>> explorer = PlanExplorer(pattern, statistics)
+        >>> print(explorer)
+        PlanExplorer: c → a → b by by-frequency, as measured
+        >>> explorer.move("rate:c", 100.0)
+        >>> print(explorer)
+        PlanExplorer: a → b → c by given-order, rate:c=100
     """
 
     def __init__(

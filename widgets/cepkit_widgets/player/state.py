@@ -15,6 +15,11 @@ class PlayerState:
         steps: How many steps there are.
         matches: After which numbers of steps matches were completed, in ascending order.
         step: How many steps have been taken, 0 to `steps`.
+
+    Example:
+        >>> from cepkit_widgets import PlayerState
+        >>> PlayerState(steps=4, matches=(2, 3)).next_match().step
+        2
     """
 
     steps: int

@@ -19,6 +19,20 @@ class PlayerWidget(anywidget.AnyWidget):
 
     ``widget.step`` is the number of steps taken. It follows the reader, some eight times a second
     at most, and the player follows it; ``widget.observe(handler, "step")`` tells of both.
+
+    Example:
+        >>> import cepkit as ck
+        >>> from cepkit_widgets import PlayerWidget
+        >>> trades = [
+        ...     {"ts": 1, "type": "MSFT", "price": 30.0},
+        ...     {"ts": 2, "type": "GOOG", "price": 31.0},
+        ...     {"ts": 3, "type": "GOOG", "price": 29.0},
+        ... ]
+        >>> stream = ck.events(trades, time="ts", type="type", unit="s")
+        >>> widget = PlayerWidget(ck.simulate(stream, "PATTERN SEQ(MSFT a, GOOG b)", "eager-nfa"))
+        >>> widget.next_match()
+        >>> widget.step, widget.steps
+        (2, 4)
     """
 
     _esm = script()

@@ -29,6 +29,22 @@ class StrategyComparison(App):
     Attributes:
         state: What is looked at.
         error: What was wrong with the last input; None where nothing was.
+
+    Example:
+        >>> import cepkit as ck
+        >>> from cepkit_widgets import StrategyComparison
+        >>> trades = [
+        ...     {"ts": 1, "type": "MSFT", "price": 30.0},
+        ...     {"ts": 2, "type": "GOOG", "price": 31.0},
+        ...     {"ts": 3, "type": "GOOG", "price": 29.0},
+        ... ]
+        >>> stream = ck.events(trades, time="ts", type="type", unit="s")
+        >>> app = StrategyComparison(stream, "PATTERN SEQ(MSFT a, GOOG b)")
+        >>> app.counts["matches"].head(3)
+        0    2
+        1    1
+        2    1
+        Name: matches, dtype: Int64
     """
 
     def __init__(

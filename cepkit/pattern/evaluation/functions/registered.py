@@ -37,6 +37,15 @@ def register_function(name: str, function: UserFunction) -> None:
 
     Raises:
         PatternError: The name is no identifier, or taken by the language.
+
+    Example:
+        >>> import cepkit as ck
+        >>> import numpy as np
+        >>> ck.register_function("dollars", lambda cents: cents / 100)
+        >>> trades = [{"ts": 1, "type": "A", "cents": 250}, {"ts": 2, "type": "A", "cents": 90}]
+        >>> stream = ck.events(trades, time="ts", type="type", unit="s")
+        >>> ck.detect(stream, "PATTERN SEQ(A a) WHERE dollars(a.cents) > 1").count()
+        1
     """
     if not name.isidentifier():
         raise PatternError(f"{shown(name)} cannot name a function", expected="an identifier")

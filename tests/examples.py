@@ -1,0 +1,60 @@
+"""The examples in the docstrings of what users call, and how they are run."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import cepkit
+import cepkit_widgets
+from cepkit.pattern import builder, printer
+from cepkit.pattern.parsing import parser
+from cepkit.stream import clicks, generators
+
+ON_SPARK = frozenset({"get_session", "replay", "run_to_end", "watch", "WatchWidget"})
+"""What needs a session: its examples run in tests/spark."""
+
+_OPTIONS = doctest.ELLIPSIS
+
+
+def verbs() -> Mapping[str, Any]:
+    """Return the public functions and classes, by name."""
+    public = {
+        **{name: getattr(cepkit, name) for name in cepkit.__all__},
+        **{name: getattr(cepkit_widgets, name) for name in cepkit_widgets.__all__},
+        **{
+            name: value
+            for module in (generators, clicks)
+            for name, value in vars(module).items()
+            if name.endswith("_events") and not name.startswith("_")
+        },
+    }
+    return {name: value for name, value in public.items() if not inspect.ismodule(value)}
+
+
+def with_examples() -> Mapping[str, Any]:
+    """Return the verbs, and what else users call that has examples, by name."""
+    built = {f"builder.{name}": getattr(builder, name) for name in builder.__all__}
+    return {
+        **verbs(),
+        "printer.to_text": printer.to_text,
+        "parser.parse": parser.parse,
+        **{name: value for name, value in built.items() if ">>>" in (value.__doc__ or "")},
+    }
+
+
+def run(name: str, value: Any) -> str:
+    """Run the examples of a docstring; return what went wrong, or an empty text."""
+    text = inspect.getdoc(value) or ""
+    test = doctest.DocTestParser().get_doctest(text, _names(value), name, None, 0)
+    report: list[str] = []
+    doctest.DocTestRunner(verbose=False, optionflags=_OPTIONS).run(test, out=report.append)
+    return "".join(report)
+
+
+def _names(value: Any) -> dict[str, Any]:
+    """Return the names that an example may use without importing them: those of its module."""
+    home = inspect.getmodule(value)
+    return dict(vars(home)) if home in (builder, printer, parser) else {}
