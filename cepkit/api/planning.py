@@ -492,8 +492,8 @@ def what_if(
         up to 5.098 ★  c → a → b      dp-order
         beyond 5.098   a → b → c      given-order
         a: A, b: B, c: C
-        ★ the rate of now
-        beyond 5.098/s (51 times that of now) another plan is the cheapest
+        ★ the current rate
+        beyond 5.098/s (51 times the current rate) another plan is the cheapest
         cost: partial-matches
     """
     query = as_query(pattern)

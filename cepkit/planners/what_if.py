@@ -95,7 +95,7 @@ class WhatIf(Printed):
         )
 
     def _cells(self) -> list[tuple[str, ...]]:
-        """Return a row for each stretch between two cross-overs, that of now marked."""
+        """Return a row for each stretch between two cross-overs, the current one marked."""
         lines, crossings = self.lines(), self.cross_overs()
         limits = [self.rates[0], *(each.rate for each in crossings), self.rates[-1]]
         best = [cheapest_at(lines, 0), *(each.above for each in crossings)]
@@ -128,11 +128,11 @@ class WhatIf(Printed):
                 if each is not None
             ]
         known = self.rates[0] <= self.now <= self.rates[-1]
-        mark = (f"{_BEST} the rate of now",) if known else ()
+        mark = (f"{_BEST} the current rate",) if known else ()
         return (*labels, *mark, *changes, f"cost: {self.cost_model}")
 
     def _times(self, rate: float) -> str:
-        return f" ({number(float(f'{rate / self.now:.3g}'))} times that of now)" if self.now else ""
+        return f" ({number(float(f'{rate / self.now:.3g}'))} times the current rate)" if self.now else ""
 
     def __str__(self) -> str:
         table = text_table(_HEAD, self._cells(), left=len(_HEAD))

@@ -29,7 +29,7 @@ def draw_what_if(what_if: WhatIf) -> go.Figure:
     """Return the cost of each plan as one rate varies; the figure is returned, not shown.
 
     Both axes are logarithmic. The cheapest plan's line is broad; where another becomes the
-    cheapest stands a ring with the rate above the plot. The dotted line is the rate of now.
+    cheapest stands a ring with the rate above the plot. The dotted line is the current rate.
     """
     curves, crossings = what_if.lines(), what_if.cross_overs()
     title = f"cost by the rate of {shown(cut(what_if.variable, 40))}"
@@ -126,7 +126,7 @@ def _add_cheapest(
 
 
 def _add_rates(chart: go.Figure, now: float, crossings: Sequence[CrossOver], across: Scale) -> None:
-    """Write rates above the plot: that of now, and of each cross-over where there is room."""
+    """Write rates above the plot: the current one, and that of each cross-over where there is room."""
     places = [(across.place(log10(now)), f"now {number(now)}", "dot")]
     places += [(across.place(log10(c.rate)), number(c.rate), "solid") for c in crossings]
     shares_by_row: list[list[float]] = [[], []]

@@ -13,7 +13,7 @@ ROWS = 100
 
 
 def _frames(rows, flush_rows=ROWS):
-    stepping = Stepping(None, None, {}, flush_rows)
+    stepping = Stepping(None, None, {}, 0, flush_rows)
     return list(stepping._frames(iter(rows)))
 
 
@@ -36,7 +36,7 @@ def test_many_bytes_fill_a_batch_up_and_nothing_is_lost():
 
 
 def test_buckets_of_one_task_are_gathered_together():
-    stepping = Stepping(None, None, {}, ROWS)
+    stepping = Stepping(None, None, {}, 0, ROWS)
     piece = bytes(_FLUSH_BYTES // 2)
     sizes = [len(frame) for _ in range(4) for frame in stepping._frames(iter([("row", 1, piece)]))]
     assert sum(size > ROWS for size in sizes) == 1
