@@ -15,6 +15,8 @@ Where the definition of a match leaves room, the judge decides:
 * A condition is a top-level conjunct of WHERE. It counts in the OR branches that have all of its
   variables and says nothing in the others. A condition on `b.x` of a Kleene variable holds for
   every member, with two Kleene variables for every pair; set functions see the whole set.
+* A condition with prev(b.x) holds for each member of the set but the first, beside the member
+  before it in stream order.
 * Null and NaN are one thing, in PARTITION BY too: missing agrees with missing.
 * A count window counts inside the partition where there is PARTITION BY, whatever the strategy;
   strict-contiguity counts over the whole stream, also where there is PARTITION BY.
@@ -470,13 +472,20 @@ class _Condition:
         read = list(_reads(expression))
         self.each = sorted({node.variable for node in read if isinstance(node, c.Attribute)})
         self.as_set = {node.variable for node in read if isinstance(node, c.Aggregate)}
+        before = [node for node in read if isinstance(node, c.Aggregate)]
+        self.before = {node.variable for node in before if node.function == "prev"}
+        self.each = sorted({*self.each, *self.before})
         self.variables = {*self.each, *self.as_set}
 
     def holds(self, bound: Binding) -> bool:
         """Say whether the condition is true, for each choice of members."""
         sets = {v: [event.attributes for event in bound[v]] for v in self.as_set}
-        for chosen in product(*(bound[variable] for variable in self.each)):
-            one = {v: event.attributes for v, event in zip(self.each, chosen, strict=True)}
+        for places in product(*(range(len(bound[variable])) for variable in self.each)):
+            at = dict(zip(self.each, places, strict=True))
+            if any(at[variable] == 0 for variable in self.before):
+                continue  # nothing is before the first one
+            one = {v: bound[v][place].attributes for v, place in at.items()}
+            one |= {f"before {v}": bound[v][at[v] - 1].attributes for v in self.before}
             if value(self.expression, one, sets) is not True:
                 return False
         return True

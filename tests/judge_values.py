@@ -10,6 +10,7 @@ the expression classes and registered user functions. What conditions.py leaves 
 * Set functions do as in SQL: `sum`, `avg`, `min`, `max` and `count(b.x)` pass over missing values
   (none left: missing, count 0), `count(b)` counts members; `first` and `last` are the value of the
   first and last member in stream order, missing if that one is.
+* `prev` is the attribute of the member before, which `one` has as "before b".
 * An array is missing where it is null or has nothing but missing items; `corr` is missing where an
   array has any missing item.
 * A time is a datetime and a duration a timedelta, so that Python's own arithmetic says what times
@@ -55,6 +56,8 @@ def value(
             return known(constant)
         case c.Attribute(variable, name):
             return known(one[variable].get(name))
+        case c.Aggregate("prev", str(variable), str(name)):
+            return known(one[f"before {variable}"].get(name))
         case c.Aggregate(function, str(variable), attribute):
             return known(_aggregate(function, sets[variable], attribute))
         case c.Negative(operand):

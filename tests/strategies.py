@@ -70,8 +70,12 @@ ConditionKind: TypeAlias = Literal[
     "duration",
     "set",
     "bound",
+    "neighbours",
 ]
-CONDITIONS: tuple[ConditionKind, ...] = get_args(ConditionKind)
+CONDITIONS: tuple[ConditionKind, ...] = tuple(
+    k for k in get_args(ConditionKind) if k != "neighbours"
+)
+"""All but those with prev(b.x), which mechanisms do not know."""
 
 _NAN = float("nan")
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the columns have no zone
@@ -304,11 +308,13 @@ def conditions(
         if kind != "bound"
         and len(chosen) >= {"comparison": 2, "equality": 2, "difference": 2}.get(kind, 1)
         and (kind != "three-variables" or len(chosen) >= 3)
-        and (kind != "set" or names.repeated)
+        and (kind not in ("set", "neighbours") or names.repeated)
         and (kind != "corr" or len(chosen) >= 2)
     ]
     # Rarer possibilities, oftener taken.
-    possible += [kind for kind in ("set", "three-variables", "comparison") if kind in possible] * 2
+    possible += [
+        kind for kind in ("neighbours", "set", "three-variables", "comparison") if kind in possible
+    ] * 2
     if not possible:
         return c.Literal(True)
     return draw(_condition(draw(st.sampled_from(possible)), tuple(chosen), names.repeated))
@@ -393,6 +399,9 @@ def _condition(
             return c.Comparison(sign, both, draw(_constants(-0.75, 0.25, 0.75)))
         case "duration":
             return draw(_durations(first, second, third))
+        case "neighbours":
+            others = [name for name in chosen if name not in repeated]
+            return draw(_between_neighbours(draw(st.sampled_from(repeated)), others))
         case "set":
             return draw(_set_conditions(draw(st.sampled_from(repeated)), chosen))
 
@@ -496,6 +505,32 @@ def _set_spans(draw: st.DrawFn, variable: str) -> c.Expression:
 
 
 @st.composite
+def _between_neighbours(draw: st.DrawFn, variable: str, others: list[str]) -> c.Expression:
+    """Draw a condition on each member of a set and the one before it, and single events."""
+    sign = draw(st.sampled_from((">=", "<=", ">", "<", "!=", "=")))
+    name = draw(st.sampled_from("xyz"))
+    own, before = c.Attribute(variable, name), c.Aggregate("prev", variable, name)
+    match draw(st.integers(0, 5)):
+        case 0:
+            gap = c.Arithmetic(
+                "-", c.Attribute(variable, "ts"), c.Aggregate("prev", variable, "ts")
+            )
+            return c.Comparison(sign, gap, draw(_SPANS))
+        case 1 if others:
+            other = draw(_numbers(draw(st.sampled_from(others))))
+            return c.Comparison(sign, c.Arithmetic("-", own, before), other)
+        case 2:
+            return c.Comparison("!=", before, draw(_constants(1, 2)))
+        case 3:
+            return c.Complement(c.Comparison(sign, own, before))
+        case 4:
+            high = c.Comparison(">", before, c.Literal(1))
+            return c.AnyOf((c.Comparison(sign, own, before), high))
+        case _:
+            return c.Comparison(sign, own, before)
+
+
+@st.composite
 def _set_conditions(draw: st.DrawFn, variable: str, chosen: tuple[str, ...]) -> c.Expression:
     """Draw a condition with a set function of the Kleene variable."""
     sign = draw(st.sampled_from((">=", "<=", ">", "<", "!=", "=")))
@@ -594,9 +629,9 @@ def queries(
     try:
         return check(Query(structure, where, window, strategy, keys, bounds=bounds))
     except PatternError:
-        if "RUN" not in operators:
+        if "RUN" not in operators and "neighbours" not in condition_kinds:
             raise
-        reject()  # not every condition can be about a run
+        reject()  # not every condition can be about a run, or beside neighbours
 
 
 @st.composite

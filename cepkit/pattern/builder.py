@@ -47,6 +47,7 @@ from cepkit.pattern.terms import (
     last,
     max_,
     min_,
+    prev,
     sum_,
     var,
 )
@@ -71,6 +72,7 @@ __all__ = [
     "not_",
     "opt",
     "or_",
+    "prev",
     "seq",
     "sum_",
     "var",

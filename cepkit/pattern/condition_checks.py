@@ -119,6 +119,7 @@ def check_condition(condition: c.Expression, events: Events) -> None:
             case c.Call(_, arguments):
                 _check_call(node, len(arguments))
     _check_together(condition, mentioned, events)
+    _check_neighbours(condition, mentioned, events)
 
 
 def check_result(value: c.Expression, events: Events) -> None:
@@ -143,12 +144,39 @@ def check_result(value: c.Expression, events: Events) -> None:
                     )
                 if isinstance(node, c.Attribute) and variable in events.repeated:
                     _check_whole_set(node, value)
+                if isinstance(node, c.Aggregate) and node.function == "prev":
+                    raise PatternError(
+                        f"RETURN of prev({variable}...), which each member of a set has",
+                        expected="one value for a match",
+                        span=node.span,
+                    )
                 mentioned.add(variable)
             case c.Aggregate():
                 raise PatternError(f"{node.function}() of nothing", span=node.span)
             case c.Call(_, arguments):
                 _check_call(node, len(arguments))
     _check_together(value, mentioned, events, "value")
+
+
+def _check_neighbours(condition: c.Expression, mentioned: set[str], events: Events) -> None:
+    """Refuse a condition between members of a set that is about more than these."""
+    variable = c.set_of_prev(condition)
+    if variable is None:
+        return
+    others = sorted(mentioned & (events.repeated | events.absent) - {variable})
+    if others:
+        raise PatternError(
+            f"a condition between the members of '{variable}' is about '{others[0]}' as well",
+            expected="one set, and single events",
+            span=condition.span,
+        )
+    for node in c.walk(condition):
+        if isinstance(node, c.Aggregate) and node.function != "prev":
+            raise PatternError(
+                f"{node.function} in a condition between the members of '{variable}'",
+                expected="attributes of the two members, and of single events",
+                span=node.span,
+            )
 
 
 def _check_whole_set(node: c.Attribute, value: c.Expression) -> None:

@@ -116,7 +116,8 @@ class Aggregate(_Node):
     """A function of a set of events: `count(b)`, `avg(b.price)`; in AGG also of the matches.
 
     The function is the name of one of `aggregates.AGGREGATES`, or "first" or "last", which are of
-    the events of a set alone. `COUNT` of the matches themselves has neither variable nor attribute.
+    the events of a set alone, or "prev", which is of the member before the one that the condition
+    is about. `COUNT` of the matches themselves has neither variable nor attribute.
     """
 
     function: str
@@ -252,6 +253,14 @@ def variables_of(expression: Expression) -> frozenset[str]:
 def has_set_functions(expression: Expression) -> bool:
     """Return whether `expression` is about a whole set, as `avg(b.x) > 1`."""
     return expression.has_set_functions
+
+
+def set_of_prev(expression: Expression) -> str | None:
+    """Return the variable whose members `expression` compares with those before them, if any."""
+    for node in walk(expression) if expression.has_set_functions else ():
+        if isinstance(node, Aggregate) and node.function == "prev":
+            return node.variable
+    return None
 
 
 def is_filter(expression: Expression) -> bool:

@@ -9,8 +9,10 @@ from cepkit.errors import PatternError, Span, UnsupportedError
 from cepkit.pattern.conditions import (
     AllOf,
     Expression,
+    conjuncts,
     has_set_functions,
     member_attributes_of,
+    set_of_prev,
     variables_of,
 )
 from cepkit.pattern.names import name_text
@@ -70,6 +72,25 @@ def refuse_runs(query: Query, what: str) -> None:
             expected=f"sets, as {structure_text(_without_first(run))}, which run or not",
             hint="detect and aggregate know runs",
         )
+
+
+def refuse_neighbours(query: Query, what: str) -> None:
+    """Refuse a query with conditions between the members of a set.
+
+    Args:
+        what: Who does not know them, as for `refuse_runs`.
+
+    Raises:
+        UnsupportedError: There is one.
+    """
+    for condition in conjuncts(query.where):
+        if set_of_prev(condition) is not None:
+            raise UnsupportedError(
+                f"{what} not know conditions between the members of a set, as "
+                f"{expression_text(condition)}",
+                hint="detect and aggregate know them",
+                span=condition.span,
+            )
 
 
 def _unclear(branch: Branch, variable: str) -> Iterator[Expression]:

@@ -235,6 +235,17 @@ def last(what: Term) -> Term:
     return _aggregate("last", what)
 
 
+def prev(what: Term) -> Term:
+    """Return an attribute of the member before each member of a set, as in a rising run.
+
+    Example:
+        >>> b = Variable("b")
+        >>> print(b.price > prev(b.price))
+        b.price > prev(b.price)
+    """
+    return _aggregate("prev", what)
+
+
 def expression_of(value: Operand) -> c.Expression:
     """Return the node of a term, or of a constant of Python, NumPy or pandas.
 

@@ -132,7 +132,11 @@ class WhatIf(Printed):
         return (*labels, *mark, *changes, f"cost: {self.cost_model}")
 
     def _times(self, rate: float) -> str:
-        return f" ({number(float(f'{rate / self.now:.3g}'))} times the current rate)" if self.now else ""
+        return (
+            f" ({number(float(f'{rate / self.now:.3g}'))} times the current rate)"
+            if self.now
+            else ""
+        )
 
     def __str__(self) -> str:
         table = text_table(_HEAD, self._cells(), left=len(_HEAD))

@@ -22,11 +22,19 @@ import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Windows
 from cepkit.columnar.join.step import Join, Partials
+from cepkit.columnar.kleene.neighbours import BEFORE, with_before
 from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.blocks import Members
 from cepkit.columnar.slices.bound import BoundAbsence
 from cepkit.columnar.slices.counters import StepCounters
-from cepkit.pattern.conditions import Aggregate, Attribute, Expression, variables_of, walk
+from cepkit.pattern.conditions import (
+    Aggregate,
+    Attribute,
+    Expression,
+    set_of_prev,
+    variables_of,
+    walk,
+)
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.evaluation.set_functions import set_function
 from cepkit.pattern.rewrite import replaced
@@ -66,6 +74,7 @@ class _Check:
 
     variables: frozenset[str]
     holds: Callable[[ChosenRows], Mask]
+    of_neighbours: bool = False
 
 
 class SetConditions:
@@ -73,6 +82,7 @@ class SetConditions:
 
     Attributes:
         variables: The Kleene variables that there is anything to check about.
+        of_neighbours: Those of them of which nothing is checked but neighbouring members.
     """
 
     def __init__(self, bound: BoundProgram, join: Join) -> None:
@@ -81,6 +91,8 @@ class SetConditions:
         self._sought: dict[str, StepCounters] = {}
         self._checks = tuple(self._all_checks())
         self.variables = frozenset(v for check in self._checks for v in check.variables)
+        others = [v for check in self._checks if not check.of_neighbours for v in check.variables]
+        self.of_neighbours = self.variables - {*others}
 
     def hold(self, chosen: ChosenRows) -> Mask:
         """Return which rows pass what can be checked now and could not before the newest set."""
@@ -95,7 +107,9 @@ class SetConditions:
         program = self._bound.program
         every = frozenset(step.variable for step in program.listed)
         for condition in program.on_sets:
-            yield _Check(variables_of(condition) & every, partial(self._true, condition))
+            names = variables_of(condition) & every
+            between = set_of_prev(condition) is not None
+            yield _Check(names, partial(self._true, condition), between)
         for x, y in program.overlapping:
             yield _Check(frozenset((x, y)), partial(self._apart, x, y))
         clock = program.side_by_side
@@ -134,12 +148,20 @@ class SetConditions:
             functions[name] = node
             return Attribute(*name, node.span)
 
+        compared = set_of_prev(condition)
+        if compared is not None:
+            condition = with_before(condition)
+            chosen = chosen.with_members(compared, chosen.members[compared].in_stream_order())
         condition = replaced(condition, new)
-        each = sorted(
-            {n.variable for n in walk(condition) if isinstance(n, Attribute)}
-            & chosen.members.keys()
-        )
+        read_of = {n.variable for n in walk(condition) if isinstance(n, Attribute)}
+        if compared is not None:
+            read_of.add(compared)
+        each = sorted(read_of & chosen.members.keys())
         owners, places = _combined({v: chosen.members[v] for v in each}, chosen.size)
+        if compared is not None:
+            later = places[compared] > chosen.members[compared].starts[:-1][owners]
+            owners, places = owners[later], {v: at[later] for v, at in places.items()}
+            places[BEFORE] = places[compared] - 1
         known: dict[tuple[str, str], Column] = {}
 
         def read(variable: str, attribute: str) -> Column:
@@ -155,6 +177,9 @@ class SetConditions:
                     )
                     known[variable, attribute] = set_function(node, of_members, sets.starts)
                 return known[variable, attribute].take(owners)
+            if variable == BEFORE and compared is not None:
+                rows = chosen.members[compared].rows[places[BEFORE]]
+                return self._attribute(compared, attribute, rows)
             if variable in places:
                 rows = chosen.members[variable].rows[places[variable]]
                 return self._attribute(variable, attribute, rows)

@@ -24,10 +24,20 @@ from cepkit.columnar.join.step import Join, Partials
 from cepkit.columnar.kleene.conditions import ChosenRows, SetConditions
 from cepkit.columnar.kleene.limits import MOST_TRIED, SetChoice, TooManySets, Tries, too_many_sets
 from cepkit.columnar.kleene.lists import Listing, Lists, kinds_of, parts_of, total_of
+from cepkit.columnar.kleene.neighbours import (
+    ANY_WAY,
+    between_neighbours,
+    can_be_linked,
+    in_stream_order,
+    numbers_of_sets,
+    stretches,
+    ways_of,
+)
 from cepkit.columnar.kleene.subsets import caps_of, subsets_of
 from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.blocks import Members, SetBlock
 from cepkit.columnar.slices.counters import StepCounters
+from cepkit.pattern.conditions import Expression
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
@@ -198,16 +208,39 @@ class Sets:
             return
         free = [one for step, one in pairs if step.repeated.variable not in needed]
         held = [(step, one) for step, one in pairs if step.repeated.variable in needed]
-        if not held:
-            yield SetBlock(total_of(*kinds_of(free, size)), {}, {})
+        numbers, which = kinds_of(free, size)
+        tried = []
+        for step, one in held:
+            if self._is_counted_by_ways(step, one):
+                ways = self._numbers_of_ways(step, rows, one)
+                numbers = [numbers[at] * own for at, own in zip(which.tolist(), ways, strict=True)]
+                which = np.arange(size)
+            else:
+                tried.append((step, one))
+        if not tried:
+            yield SetBlock(total_of(numbers, which), {}, {})
             return
         # What is free is the same for all sets of a row: its number, looked up by the row.
         marked = {**rows, "": np.arange(size, dtype=np.int32)}
-        numbers, which = kinds_of(free, size)
-        steps = tuple(step for step, _ in held)
-        sizes = tuple(one for _, one in held)
+        steps = tuple(step for step, _ in tried)
+        sizes = tuple(one for _, one in tried)
         for some in self._enumerated(0, ChosenRows(marked, {}, size), sizes, steps):
             yield SetBlock(total_of(numbers, which[some.rows[""]]), {}, {})
+
+    def _is_counted_by_ways(self, step: SetStep, lists: Lists) -> bool:
+        """Return whether nothing but neighbours decides which sets of lists there are."""
+        alone = step.repeated.variable in self._conditions.of_neighbours
+        return alone and bool(self._between(step, lists))
+
+    def _numbers_of_ways(self, step: SetStep, rows: Partials, lists: Lists) -> list[int]:
+        """Return for each row how many sets conditions between neighbours allow."""
+        numbers: list[int] = []
+        between, variable = self._between(step, lists), step.repeated.variable
+        for part in stretches(lists):
+            some, own = {v: column[part] for v, column in rows.items()}, lists.take(part)
+            ways = ways_of(self._bound.candidates, between, variable, some, own)
+            numbers += numbers_of_sets(own, ways)
+        return numbers
 
     def _enumerated(
         self,
@@ -240,9 +273,8 @@ class Sets:
         self, step: SetStep, chosen: Partials, lists: Lists, tries: Tries | None = None
     ) -> Iterator[tuple[Ints, Members]]:
         """Yield all sets of all lists, some at a time, and the row that each belongs to."""
-        caps = caps_of(self._bound.candidates, step, chosen, lists)
         about = step.repeated.variable in self._conditions.variables
-        for parents, members in subsets_of(lists, caps, falling=tries is not None):
+        for parents, members in self._grown(step, chosen, lists, falling=tries is not None):
             if tries is not None:
                 tries.spend(len(parents))
             self._tried += len(parents) if about else 0
@@ -250,6 +282,28 @@ class Sets:
                 detail = f"more than {MOST_TRIED:,} sets tried, and not all, as every one for"
                 raise too_many_sets(self._bound.program, detail, MOST_TRIED)
             yield parents, members
+
+    def _grown(
+        self, step: SetStep, chosen: Partials, lists: Lists, *, falling: bool
+    ) -> Iterator[tuple[Ints, Members]]:
+        """Yield the same, what can only fail left out."""
+        between = self._between(step, lists)
+        if not between or (falling and not in_stream_order(lists)):
+            caps = caps_of(self._bound.candidates, step, chosen, lists)
+            yield from subsets_of(lists, caps, ANY_WAY, falling=falling)
+            return
+        for part in stretches(lists):
+            some, own = {v: column[part] for v, column in chosen.items()}, lists.take(part)
+            caps = caps_of(self._bound.candidates, step, some, own)
+            ways = ways_of(self._bound.candidates, between, step.repeated.variable, some, own)
+            for parents, members in subsets_of(own, caps, ways, falling=falling):
+                yield (parents + part.start).astype(np.int32), members
+
+    def _between(self, step: SetStep, lists: Lists) -> tuple[Expression, ...]:
+        """Return the conditions between neighbours that lists can be searched by."""
+        variable = step.repeated.variable
+        between = between_neighbours(self._bound.program.on_sets, variable)
+        return between if between and can_be_linked(lists) else ()
 
     def _block(self, chosen: ChosenRows) -> SetBlock:
         return SetBlock(chosen.size, self._events(chosen.rows), chosen.members)

@@ -16,6 +16,7 @@ from cepkit.columnar.compile.kleene import Cap
 from cepkit.columnar.compile.program import SetStep
 from cepkit.columnar.join.step import Partials
 from cepkit.columnar.kleene.lists import MEMBERS, Lists
+from cepkit.columnar.kleene.neighbours import Ways
 from cepkit.columnar.slices.blocks import Members
 from cepkit.columnar.slices.candidates import Candidates
 from cepkit.compiling import compiled, lent
@@ -75,13 +76,14 @@ class ChosenSets(NamedTuple):
 
 
 def subsets_of(
-    lists: Lists, caps: Caps, *, falling: bool = False
+    lists: Lists, caps: Caps, ways: Ways, *, falling: bool = False
 ) -> Iterator[tuple[Ints, Members]]:
     """Yield all sets of all lists in blocks, and the list of each set.
 
     Args:
         lists: To choose from.
         caps: What cuts sets off.
+        ways: Which member may follow which.
         falling: Whether sets come before their own subsets, and few are wanted.
     """
     longest = int(lists.lengths.max(initial=0))
@@ -97,7 +99,7 @@ def subsets_of(
             np.empty(room + 1, dtype=np.int64),
             np.empty(MEMBERS + longest, dtype=np.int32),
         )
-        count = choose(lists, caps, cursor, chosen, falling)
+        count = choose(lists, caps, ways, cursor, chosen, falling)
         room = min(SETS, 4 * room)
         if count:
             starts = chosen.starts[: count + 1]
@@ -150,10 +152,22 @@ def caps_of(
 
 
 @lent
-def _added(lists: Lists, caps: Caps, cursor: Cursor, p: int, level: int, member: int) -> bool:
-    """Choose a member of list `p` behind `level` others; return whether no cap forbids it."""
+def _may_follow(lists: Lists, ways: Ways, cursor: Cursor, p: int, level: int, member: int) -> bool:
+    """Return whether a member of list `p`, or its end, may follow the last of `level` others."""
+    if ways.starts.size == 0:
+        return True
+    length = lists.ends[p] - lists.begins[p]
+    before = cursor.stack[level - 1] if level > 0 else length
+    return bool(ways.allowed[ways.starts[p] + before * (length + 1) + member])
+
+
+@lent
+def _added(
+    lists: Lists, caps: Caps, ways: Ways, cursor: Cursor, p: int, level: int, member: int
+) -> bool:
+    """Choose a member of list `p` behind `level` others; return whether nothing forbids it."""
+    fits = _may_follow(lists, ways, cursor, p, level, member)
     cursor.stack[level] = member
-    fits = True
     for k in range(caps.limits.shape[0]):
         weight = caps.weights[k, lists.begins[p] + member]
         cursor.sums[k, level + 1] = cursor.sums[k, level] + weight
@@ -162,7 +176,7 @@ def _added(lists: Lists, caps: Caps, cursor: Cursor, p: int, level: int, member:
 
 
 @lent
-def _next_falling(lists: Lists, caps: Caps, cursor: Cursor, p: int, depth: int) -> int:
+def _next_falling(lists: Lists, caps: Caps, ways: Ways, cursor: Cursor, p: int, depth: int) -> int:
     """Choose the set after one of `depth` members, -1 the first one; return its size.
 
     That is one with the next in place of the last member and as many behind it as can be, or none.
@@ -171,13 +185,13 @@ def _next_falling(lists: Lists, caps: Caps, cursor: Cursor, p: int, depth: int) 
     following = cursor.stack[depth - 1] + 1 if depth > 0 else 0
     depth = max(depth, 1) - 1
     while depth < most and following + max(least - depth, 1) <= length:
-        depth += _added(lists, caps, cursor, p, depth, following)
+        depth += _added(lists, caps, ways, cursor, p, depth, following)
         following += 1
     return depth
 
 
 @lent
-def _next_rising(lists: Lists, caps: Caps, cursor: Cursor, p: int, depth: int) -> int:
+def _next_rising(lists: Lists, caps: Caps, ways: Ways, cursor: Cursor, p: int, depth: int) -> int:
     """Choose the set after one of `depth` members; return its size, -1: there is none.
 
     The next member goes behind the last one, or takes the place of one before.
@@ -187,7 +201,7 @@ def _next_rising(lists: Lists, caps: Caps, cursor: Cursor, p: int, depth: int) -
     level = depth if depth < most else depth - 1
     while level >= 0:
         while following + max(least - level, 1) <= length:
-            if _added(lists, caps, cursor, p, level, following):
+            if _added(lists, caps, ways, cursor, p, level, following):
                 return level + 1
             following += 1
         level -= 1
@@ -197,7 +211,9 @@ def _next_rising(lists: Lists, caps: Caps, cursor: Cursor, p: int, depth: int) -
 
 
 @compiled
-def choose(lists: Lists, caps: Caps, cursor: Cursor, chosen: ChosenSets, falling: bool) -> int:
+def choose(
+    lists: Lists, caps: Caps, ways: Ways, cursor: Cursor, chosen: ChosenSets, falling: bool
+) -> int:
     """Write sets chosen from lists, one list after the other, while there is room.
 
     The sets of one list come in lexicographic order, those that go on after those that stop:
@@ -207,6 +223,7 @@ def choose(lists: Lists, caps: Caps, cursor: Cursor, chosen: ChosenSets, falling
     Args:
         lists: To choose from.
         caps: What cuts sets off.
+        ways: Which member may follow which: others are not chosen behind each other.
         cursor: Where to go on; afterwards where to go on next.
         chosen: The output.
         falling: Whether sets that go on come before those that stop.
@@ -224,15 +241,16 @@ def choose(lists: Lists, caps: Caps, cursor: Cursor, chosen: ChosenSets, falling
         if sets == chosen.parents.size or items + min(length, most) + 2 > chosen.rows.size:
             break
         if falling and depth != 0:
-            depth = _next_falling(lists, caps, cursor, p, depth)
+            depth = _next_falling(lists, caps, ways, cursor, p, depth)
         elif falling:
             depth = -1  # the set of no listed member was the last one
         else:
-            depth = _next_rising(lists, caps, cursor, p, depth) if depth >= 0 else 0
+            depth = _next_rising(lists, caps, ways, cursor, p, depth) if depth >= 0 else 0
         if depth < 0:
             p += 1
             continue
         written = lists.least[p] <= depth <= most
+        written &= _may_follow(lists, ways, cursor, p, depth, length)
         if depth == 0:
             for k in range(caps.limits.shape[0]):
                 written &= caps.limits[k, p] >= 0

@@ -79,7 +79,7 @@ def set_function_kind(node: Aggregate, kind: ValueKind) -> ValueKind:
     Raises:
         PatternError: It cannot take them.
     """
-    if node.function in ("first", "last"):
+    if node.function in ("first", "last", "prev"):
         return kind
     definition = AGGREGATES[node.function]
     match definition.takes:

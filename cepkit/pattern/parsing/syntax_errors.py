@@ -364,7 +364,7 @@ class _Report:
                 yield "values are listed in brackets: IN (1, 2)"
             yield 'types are listed as a IN (A, B); as a name IN goes in double quotes: "IN"'
         if last == "[":
-            yield "a set has names for two of its members: b[1] is the first, b[last] the last"
+            yield "the members of a set are b[1], b[last], b[i] and the one before it, b[i-1]"
         elif self.word == "-" and "NUMBER" in self.accepts:
             yield "a window cannot be negative"
         if "EXCLUSIVE" in self.accepts and self.word[:1].isdigit():

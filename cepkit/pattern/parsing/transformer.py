@@ -322,6 +322,8 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
 
     def attribute_of_member(self, meta: Meta, children: Children) -> c.Expression:
         name, function, attribute = children
+        if not function:
+            return c.Attribute(name, attribute, self._span(meta))
         return c.Aggregate(function, name, attribute, self._span(meta))
 
     def numbered_member(self, meta: Meta, children: Children) -> str:
@@ -337,6 +339,26 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
 
     def last_member(self, meta: Meta, children: Children) -> str:
         return "last"
+
+    def any_member(self, meta: Meta, children: Children) -> str:
+        if children[0].lower() != "i":
+            raise PatternSyntaxError(
+                f"'{children[0]}' stands for no member of a set",
+                expected="b[i].price of each member, b[i-1].price of the one before it, b[1].price "
+                "of the first or b[last].price of the last",
+                span=self._span(children[0]),
+            )
+        return ""
+
+    def member_before(self, meta: Meta, children: Children) -> str:
+        self.any_member(meta, children)
+        if self._number(children[-1]) != 1:
+            raise PatternSyntaxError(
+                f"the member {children[-1]} before another",
+                expected="the one before it, b[i-1].price",
+                span=self._span(children[-1]),
+            )
+        return "prev"
 
     def lone_name(self, meta: Meta, children: Children) -> _LoneName:
         name = _LoneName(children[0])

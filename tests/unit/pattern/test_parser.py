@@ -246,7 +246,9 @@ def test_the_reserved_words_are_the_keywords_of_the_grammar():
         ("b[1].x < b[last].x", "first(b.x) < last(b.x)"),
         ('"b" [ LAST ] . "unit price" > 1', 'last(b."unit price") > 1'),
         ("abs(b[1].x - a.x) <= 1", "abs(first(b.x) - a.x) <= 1"),
+        ("b[i].x > b[i-1].x", "b.x > prev(b.x)"),
+        ('b [I] . x - b[ i - 1 ]."in" > 1', "b.x - prev(b.in) > 1"),
     ],
 )
-def test_the_first_and_the_last_member_of_a_set_have_names(written, meant):
+def test_the_members_of_a_set_have_names(written, meant):
     assert parse_condition(written) == parse_condition(meant)

@@ -78,7 +78,7 @@ def test_a_table_says_beyond_which_rate_another_plan_is_the_cheapest():
     assert beyond.startswith("beyond 5 ")
     assert "a → b → c" in beyond
     assert labels == "a: A, b: B, c: C"
-    assert "beyond 5/s (10 times that of now) another plan is the cheapest" in remarks
+    assert "beyond 5/s (10 times the current rate) another plan is the cheapest" in remarks
     assert all(text in found._repr_html_() for text in ("beyond 5/s", "up to 5 ★", "c: C"))
 
 
@@ -86,7 +86,7 @@ def test_rates_without_a_cross_over():
     plan = choose_plan(QUERY, RARE_LAST)
     found = what_if(QUERY, RARE_LAST, [plan], "c", [2, 4])
     assert "no other plan is the cheapest at any of these rates" in str(found)
-    assert "★" not in str(found)  # the rate of now is none of them
+    assert "★" not in str(found)  # the current rate is none of them
     assert "the rate of c: C, 3/s" in str(what_if(QUERY, RARE_LAST, [plan], "c", [3]))
     assert "below" not in str(what_if(QUERY, RARE_LAST.with_rate("c", 0), [plan], "c", [0, 1]))
 

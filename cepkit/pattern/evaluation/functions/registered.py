@@ -16,7 +16,7 @@ from cepkit.pattern.evaluation.functions.contract import Function, Registered
 from cepkit.pattern.evaluation.functions.operators import MINUS, OPERATORS
 from cepkit.pattern.evaluation.kinds import ValueKind, classes, word
 
-SET_FUNCTIONS = (*AGGREGATES, "first", "last")
+SET_FUNCTIONS = (*AGGREGATES, "first", "last", "prev")
 
 UserFunction = Callable[..., Any]
 
