@@ -126,7 +126,7 @@ def _add_cheapest(
 
 
 def _add_rates(chart: go.Figure, now: float, crossings: Sequence[CrossOver], across: Scale) -> None:
-    """Write rates above the plot: the current one, and that of each cross-over where there is room."""
+    """Write rates above the plot: the current one and, where there is room, cross-overs."""
     places = [(across.place(log10(now)), f"now {number(now)}", "dot")]
     places += [(across.place(log10(c.rate)), number(c.rate), "solid") for c in crossings]
     shares_by_row: list[list[float]] = [[], []]
