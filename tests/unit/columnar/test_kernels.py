@@ -15,6 +15,7 @@ from cepkit.columnar.join.generated import _exists, _join, exists_of, join_of
 from cepkit.columnar.kernels import loops
 from cepkit.columnar.kleene import subsets
 from cepkit.columnar.kleene.lists import Lists
+from cepkit.columnar.kleene.neighbours import ANY_WAY
 from tests.loops import in_python
 
 SMALL = st.integers(0, 12)
@@ -186,7 +187,7 @@ def test_sets_are_chosen_in_order_within_their_bounds(
             out = subsets.ChosenSets(
                 np.empty(room, np.int32), np.empty(room + 1, np.int64), np.empty(9, np.int32)
             )
-            count = choose(lists, caps, cursor, out, falling)
+            count = choose(lists, caps, ANY_WAY, cursor, out, falling)
             for i in range(count):
                 members = out.rows[out.starts[i] : out.starts[i + 1]].tolist()
                 found.append((int(out.parents[i]), members))
