@@ -28,6 +28,8 @@ PATTERNS = {
     "FIRST and OPT": "PATTERN SEQ(A a, FIRST B b, OPT(C c)) WHERE b.price > a.price"
     " WITHIN 1 second PARTITION BY key",
     "KL": f"PATTERN SEQ(A a, KL(B b){{1,2}}, C c) WHERE {KEYED} WITHIN 600 milliseconds",
+    "neighbours and a bound": f"PATTERN SEQ(A a, KL(B b), C c) WHERE {KEYED} AND"
+    " b.price > prev(b.price) WITHIN 1 second WITHIN 500 milliseconds FROM a TO b",
     "skip-till-next-match": f"PATTERN SEQ(A a, B b, C c) WHERE {KEYED} WITHIN 2 seconds"
     " STRATEGY skip-till-next-match",
 }
