@@ -48,13 +48,13 @@ def with_examples() -> Mapping[str, Any]:
 def run(name: str, value: Any) -> str:
     """Run the examples of a docstring; return what went wrong, or an empty text."""
     text = inspect.getdoc(value) or ""
-    test = doctest.DocTestParser().get_doctest(text, _names(value), name, None, 0)
+    test = doctest.DocTestParser().get_doctest(text, _names(name), name, None, 0)
     report: list[str] = []
     doctest.DocTestRunner(verbose=False, optionflags=_OPTIONS).run(test, out=report.append)
     return "".join(report)
 
 
-def _names(value: Any) -> dict[str, Any]:
+def _names(name: str) -> dict[str, Any]:
     """Return the names that an example may use without importing them: those of its module."""
-    home = inspect.getmodule(value)
-    return dict(vars(home)) if home in (builder, printer, parser) else {}
+    home = {"builder": builder, "printer": printer, "parser": parser}.get(name.partition(".")[0])
+    return {} if home is None else dict(vars(home))
