@@ -250,7 +250,6 @@ def test_a_window_in_events_sees_those_of_every_type(spark, monkeypatch, emit, g
     assert sorted(there["ts"].dt.tz_localize(None)) == sorted(local["ts"].dt.tz_localize(None))
 
 
-@pytest.mark.quick
 def test_a_stream_without_events_has_a_total_of_nothing(spark):
     stream = ck.events(spark.createDataFrame(clicks(30)).where("n < 0"), time="ts", type="kind")
     pattern = "PATTERN SEQ(A a, B b) WITHIN 9 s AGG COUNT, SUM(a.x)"

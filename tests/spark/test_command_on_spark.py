@@ -49,7 +49,6 @@ def rows(path: str, kind: str) -> list[tuple[object, ...]]:
     return sorted(zip(*columns, strict=True))
 
 
-@pytest.mark.quick
 def test_csv_and_parquet_and_both_engines_agree(detect, capsys):
     # A name that Spark would take for a glob; times in nanoseconds, as pandas writes them.
     pq.write_table(pa_csv.read_csv(STOCKS), "a [1] of {b}.parquet")

@@ -273,7 +273,17 @@ except FileError as error:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits the size of files by ulimit")
-@pytest.mark.parametrize("writer", [name for name in WRITERS if name != "generated"])
+@pytest.mark.parametrize(
+    "writer",
+    [
+        "matches",
+        *(
+            pytest.param(n, marks=pytest.mark.slow)
+            for n in WRITERS
+            if n not in ("matches", "generated")
+        ),
+    ],
+)
 def test_on_a_full_disk_the_old_file_stays(tmp_path, writer):
     root = str(Path(__file__).parents[2])
     ran = subprocess.run(

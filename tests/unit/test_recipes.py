@@ -124,6 +124,7 @@ def test_add_a_planner(project: Path, answers: Answers):
     assert line in rows("docs/plans.md", project)
 
 
+@pytest.mark.slow
 def test_add_a_search_for_shared_plans(project: Path, answers: Answers):
     follow("Add a search for shared plans", project)
     compared, error, suite = answers(
@@ -137,6 +138,7 @@ def test_add_a_search_for_shared_plans(project: Path, answers: Answers):
     assert "| `backwards` | the order of the text" in rows("docs/plans.md", project)
 
 
+@pytest.mark.slow
 def test_add_a_cost_model(project: Path, answers: Answers):
     follow("Add a cost model", project)
     compared, by_help, error, suite = answers(
@@ -164,6 +166,7 @@ def _aggregates(agg: str, options: str) -> str:
     return f"ck.aggregate({_EVENTS}, {pattern!r}, {options}).to_pandas().iloc[-1].tolist()"
 
 
+@pytest.mark.slow
 def test_add_a_decision_function(project: Path, answers: Answers):
     follow("Add a decision function", project)
     matches, error, suite = answers(
@@ -207,6 +210,7 @@ def test_add_an_aggregate(project: Path, answers: Answers):
     assert line in rows("docs/pattern-language.md", project)
 
 
+@pytest.mark.slow
 def test_add_a_mechanism(project: Path, answers: Answers):
     follow("Add a mechanism", project)
     trace, matches, by_help, error, suite = answers(
