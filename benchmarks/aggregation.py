@@ -5,7 +5,7 @@ live STARTs as the table says. Times are CPU times, the least of several runs af
 compiles; everything is in them from the columns of events to those of the result, and reading the
 query's text is not.
 
-    python -m benchmarks.aggregation [--events N] [--out FOLDER] [--only PART]
+    python -m benchmarks.aggregation [--events N] [--out FOLDER] [--only PART] [--case WORDS ...]
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.measured import least_seconds
-from benchmarks.results import show, write
+from benchmarks.results import Tables, machine, named, show, write
 from cepkit.aggregation.methods import running
 from cepkit.aggregation.sequence.definition import sequence_of
 from cepkit.aggregation.sequence.elements import Method
@@ -110,10 +110,10 @@ def nanoseconds(stream: EventColumns, text: str, method: Method, runs: int = RUN
     return _best(lambda: run(stream, query, method), runs) / relevant
 
 
-def by_starts(events: int) -> list[dict[str, Any]]:
-    """Measure every case from few to many live STARTs: is it flat?"""
+def by_starts(events: int, only: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Measure every case, or those that are named, from few to many live STARTs: is it flat?"""
     table = []
-    for case in CASES:
+    for case in named(CASES, only):
         stream = columns(events, case.types)
         row: dict[str, Any] = {"case": case.name}
         measured = []
@@ -230,18 +230,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--events", type=int, default=200_000)
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
     parser.add_argument("--only", choices=("starts", "keys", "length", "sharing"))
+    parser.add_argument("--case", nargs="+", help="by STARTs, only cases with these words")
     options = parser.parse_args(arguments)
-    parts: tuple[tuple[str, str, Callable[[int], list[dict[str, Any]]]], ...] = (
-        ("aggregation_starts", "ns an event, by live STARTs", by_starts),
-        ("aggregation_keys", "1,000 live STARTs, by keys", by_keys),
-        ("aggregation_length", "ns an event, 100 live STARTs", by_length),
-        ("aggregation_sharing", "several queries, ns an event of the stream", by_sharing),
+    events, sharing = options.events, "several queries, ns an event of the stream"
+    parts: Tables = (
+        ("aggregation_starts", "ns an event, by live", lambda: by_starts(events, options.case)),
+        ("aggregation_keys", "1,000 live STARTs, by keys", lambda: by_keys(events)),
+        ("aggregation_length", "ns an event, 100 live STARTs", lambda: by_length(events)),
+        ("aggregation_sharing", sharing, lambda: by_sharing(events)),
     )
     for name, title, measure in parts:
         if options.only and not name.endswith(options.only):
             continue
-        rows = measure(options.events)
-        show(title, rows)
+        rows = measure()
+        show(f"{title}, {machine()}", rows)
         write(options.out, name, rows)
 
 

@@ -5,7 +5,7 @@ normal difference and 1,000 keys. Times are CPU times with the building of index
 median of five runs after one that warms up. `pairs` leaves the matches as the engine holds them (a
 partial match and an event); `rows` writes out the row of every event of every match.
 
-    python -m benchmarks.engine [--events N] [--out FOLDER]
+    python -m benchmarks.engine [--events N] [--out FOLDER] [--only WORDS ...]
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.results import show, write
+from benchmarks.results import Tables, machine, named, show, write
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.slices.counters import StepCounters
@@ -151,10 +151,10 @@ def median(stream: EventColumns, query: CompiledQuery, *, rows: bool = False) ->
     return statistics.median(seconds for seconds, _, _ in runs), runs[0][1], runs[0][2]
 
 
-def throughput(stream: EventColumns) -> list[dict[str, Any]]:
-    """Measure every case."""
+def throughput(stream: EventColumns, only: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Measure every case, or those that are named."""
     table = []
-    for case in CASES:
+    for case in named(CASES, only):
         query = compiled(case.text, case.order)
         seconds, found, counters = median(stream, query)
         written, _, _ = median(stream, query, rows=True)
@@ -198,10 +198,10 @@ def orders(stream: EventColumns) -> list[dict[str, Any]]:
     return table
 
 
-def next_match(stream: EventColumns) -> list[dict[str, Any]]:
+def next_match(stream: EventColumns, only: Sequence[str] | None = None) -> list[dict[str, Any]]:
     """Measure skip-till-next-match, beside a Python loop that does the same without conditions."""
     table = []
-    for case in NEXT_MATCH:
+    for case in named(NEXT_MATCH, only):
         seconds, found, counters = median(stream, compiled(case.text, case.order))
         table.append(
             {
@@ -319,6 +319,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="The engine alone, on columns in memory.")
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
+    parser.add_argument("--only", nargs="+", help="speeds alone, of cases with these words")
     parser.add_argument("--memory-of", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--first-of", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
@@ -328,16 +329,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.first_of is not None:
         print(_first_of(options.first_of, options.events))
         return
-    stream = columns(options.events)
-    for name, title, rows in (
-        ("engine", f"The engine, {options.events:,} events", throughput(stream)),
-        ("engine_orders", "Best and worst order", orders(stream)),
-        ("engine_next_match", "skip-till-next-match", next_match(stream)),
-        ("engine_memory", "Peak memory", memory(options.events)),
-        ("engine_first_run", "First run of a process", first_runs(options.events)),
-    ):
-        show(title, rows)
-        write(options.out, name, rows)
+    stream, events = columns(options.events), f"{options.events:,} events"
+    speeds: Tables = (
+        ("engine", f"The engine, {events}", lambda: throughput(stream, options.only)),
+        ("engine_next_match", "skip-till-next-match", lambda: next_match(stream, options.only)),
+    )
+    others: Tables = (
+        ("engine_orders", "Best and worst order", lambda: orders(stream)),
+        ("engine_memory", "Peak memory", lambda: memory(options.events)),
+        ("engine_first_run", "First run of a process", lambda: first_runs(options.events)),
+    )
+    for name, title, measure in (*speeds, *(() if options.only else others)):
+        if rows := measure():
+            show(f"{title}, {machine()}", rows)
+            write(options.out, name, rows)
 
 
 if __name__ == "__main__":

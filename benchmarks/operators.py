@@ -2,7 +2,7 @@
 
 The stream and the way of measuring are those of `benchmarks/engine.py`.
 
-    python -m benchmarks.operators [--events N] [--out FOLDER]
+    python -m benchmarks.operators [--events N] [--out FOLDER] [--only WORDS ...]
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.engine import GAP, RUNS, columns, status
-from benchmarks.results import show, write
+from benchmarks.results import Tables, machine, named, show, write
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.kleene.limits import SetChoice
@@ -114,10 +114,12 @@ def _seconds(
     return statistics.median(measured[1:]), found, detector.counters[0]
 
 
-def events_per_second(stream: EventColumns) -> list[dict[str, Any]]:
-    """Measure NOT and contiguity."""
+def events_per_second(
+    stream: EventColumns, only: Sequence[str] | None = None
+) -> list[dict[str, Any]]:
+    """Measure NOT and contiguity, or the cases that are named."""
     table = []
-    for case in EVENTS:
+    for case in named(EVENTS, only):
         seconds, found, counters = _seconds(stream, case.text, tuple(case.order))
         table.append(
             {
@@ -269,20 +271,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="The operators, on columns in memory.")
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
+    parser.add_argument("--only", nargs="+", help="speeds alone, of cases with these words")
     parser.add_argument("--memory-of", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.memory_of is not None:
         print(_memory_of(options.memory_of, options.events))
         return
-    stream = columns(options.events)
-    for name, title, rows in (
-        ("operators", f"Operators, {options.events:,} events", events_per_second(stream)),
-        ("sets", "Kleene closure", sets(stream)),
-        ("trees", "Bushy trees", trees(stream)),
-        ("operators_memory", "Peak memory", memory(options.events)),
-    ):
-        show(title, rows)
-        write(options.out, name, rows)
+    stream, events = columns(options.events), f"{options.events:,} events"
+    speeds: Tables = (
+        ("operators", f"Operators, {events}", lambda: events_per_second(stream, options.only)),
+    )
+    others: Tables = (
+        ("sets", "Kleene closure", lambda: sets(stream)),
+        ("trees", "Bushy trees", lambda: trees(stream)),
+        ("operators_memory", "Peak memory", lambda: memory(options.events)),
+    )
+    for name, title, measure in (*speeds, *(() if options.only else others)):
+        if rows := measure():
+            show(f"{title}, {machine()}", rows)
+            write(options.out, name, rows)
 
 
 if __name__ == "__main__":

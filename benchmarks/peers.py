@@ -26,7 +26,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.results import show, write
+from benchmarks.results import machine, show, write
 
 PATTERNS: Mapping[str, str] = {
     "P1": "PATTERN SEQ(T01 a, T02 b, T50 c) WHERE a.price < b.price < c.price WITHIN 1 second",
@@ -290,8 +290,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             pq.write_table(zipf_events(events, seed=1), path)
             rows += measure(path, events, options.runs)
             path.unlink()
-    load = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
-    show(f"processor seconds from a Parquet file to a count, {load}", rows)
+    show(f"processor seconds from a Parquet file to a count, {machine()}", rows)
     write(options.out, "peers", rows)
 
 

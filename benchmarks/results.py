@@ -3,11 +3,36 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 Row = Mapping[str, Any]
+Tables: TypeAlias = tuple[tuple[str, str, Callable[[], Sequence[Row]]], ...]
+"""Files, titles, and what measures the rows."""
+
+
+class Named(Protocol):
+    """Something that is measured and has a name."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+
+Case = TypeVar("Case", bound=Named)
+
+
+def named(cases: Sequence[Case], only: Sequence[str] | None) -> list[Case]:
+    """Return the cases whose names have one of some words in them; None: all."""
+    return [case for case in cases if only is None or any(word in case.name for word in only)]
+
+
+def machine() -> str:
+    """Return how many cores there are, and how busy they are."""
+    return f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
 
 
 def show(title: str, rows: Sequence[Row]) -> None:

@@ -34,6 +34,11 @@ def compiled(function: F) -> F:
     return _loop(function, nogil=True)
 
 
+def interpreted(function: F) -> F:
+    """Return a loop as Python runs it: for so little work that loading the loop takes longer."""
+    return cast("F", cast("Any", function).py_func)
+
+
 def inlined(function: F) -> F:
     """Compile a function into each loop that calls it: for what has many arrays to hand over."""
     return _loop(function, inline="always")

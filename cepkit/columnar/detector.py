@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,6 @@ from cepkit.columnar.kleene.limits import (
     check_number_of_sets,
     size_choice,
 )
-from cepkit.columnar.skip_till_next.detection import next_matches
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import EVERYTHING, Owned
 from cepkit.columnar.slices.clocks import numbered, readings
@@ -280,15 +280,16 @@ class Detector:
         last = len(columns)
         if owned.until is not None:
             last = int(np.searchsorted(columns.ts, owned.until))
-        yield from next_matches(
-            self.query.branches,
-            self.query.programs,
-            columns,
-            self.counters,
-            taken=taken,
-            first=first,
-            last=last,
-        )
+        yield from self._next_matches(columns, self.counters, taken=taken, first=first, last=last)
+
+    def _next_matches(
+        self, columns: EventColumns, counters: Counters, **options: Any
+    ) -> Iterator[tuple[int, Block]]:
+        # Imported for this strategy alone: its loops and searches take long to import.
+        from cepkit.columnar.skip_till_next.detection import next_matches
+
+        query = self.query
+        return next_matches(query.branches, query.programs, columns, counters, **options)
 
     def _checked(self, columns: EventColumns, owned: Owned, choice: SetChoice, most: int) -> int:
         """Refuse what would never end, before it begins; return how many matches there are."""
@@ -302,11 +303,8 @@ class Detector:
     def _run(
         self, columns: EventColumns, owned: Owned, choice: SetChoice, counters: Counters
     ) -> Iterator[tuple[int, Block]]:
-        programs = self.query.programs
         if self.query.in_turn:
-            yield from next_matches(
-                self.query.branches, programs, columns, counters, slice_rows=self._slice_rows
-            )
+            yield from self._next_matches(columns, counters, slice_rows=self._slice_rows)
         elif self._plans is not None:
             # What is only counted beforehand is no work of the run.
             work = self.work if counters is self.counters else SliceWork()

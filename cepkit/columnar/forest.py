@@ -32,7 +32,6 @@ from cepkit.columnar.slices.candidates import Candidates, Owned, Scan
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation.columns import truth
-from cepkit.sharing.late import TIME
 from cepkit.stream.columns import Column, EventColumns
 
 
@@ -97,6 +96,9 @@ class _Handover:
         return rows, size
 
     def _column(self, rows: Partials, variable: str, attribute: str) -> Column:
+        # Here, for a single pattern needs nothing of that package, which takes long to import.
+        from cepkit.sharing.late import TIME
+
         candidates = self.candidates[variable]
         if attribute == TIME:
             return Column("timestamp", candidates.ts[rows[variable]])

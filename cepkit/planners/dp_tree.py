@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cepkit.compiling import interpreted
 from cepkit.costs.contract import BranchCost, CostModel
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.logarithms import log_sum
@@ -34,6 +35,9 @@ _LOW_BITS = 8
 _SECONDS_A_SPLIT = 1e-9
 _SECONDS_A_DEAR_SPLIT = 2e-9
 """Where pairs that are looked at, or latency, cost as well. Measured, and more than most need."""
+
+_FEW = 4
+"""Variables of which Python looks at all splits in a fraction of a millisecond."""
 
 MOST_DECIDED = 7
 """Variables for which what decided is worked out in some tenths of a second."""
@@ -131,7 +135,10 @@ class Trees:
     def fill(self, begin: int, end: int) -> None:
         """Fill in the sets with these low parts."""
         n, low_bits = len(self._cost.variables), self._low_bits
-        least_trees(begin, end, low_bits, n, self._tables, self._best, self._rows, self._floors)
+        # So few sets are done before the loop is loaded, let alone compiled.
+        run = interpreted(least_trees) if n <= _FEW else least_trees
+        with np.errstate(all="ignore"):
+            run(begin, end, low_bits, n, self._tables, self._best, self._rows, self._floors)
 
     @property
     def least(self) -> float:
@@ -150,7 +157,9 @@ class Trees:
         variables = self._cost.variables
         if mask & (mask - 1) == 0:
             return variables[mask.bit_length() - 1]
-        one = int(best_split(mask, len(variables), self._tables, self._best))
+        split = interpreted(best_split) if len(variables) <= _FEW else best_split
+        with np.errstate(all="ignore"):
+            one = int(split(mask, len(variables), self._tables, self._best))
         parts = sorted((mask ^ one, one), key=lambda part: (part.bit_count() == 1, part & -part))
         left, right = map(self._tree, parts)
         return Pair(left, right)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.compiling import compiled
+from cepkit.compiling import called, compiled
 from cepkit.costs.set_functions import Floats
 
 Choices = npt.NDArray[np.int32]
@@ -100,7 +100,7 @@ def best_split(subset: int, variables: int, tables: Tables, best: Floats) -> int
     return choice
 
 
-@compiled
+@called
 def _joined(subset: int, right: int, tables: Tables, best: Floats) -> float:
     """Return what the best tree of a set with this right side costs, less what is kept of it."""
     _, between, side, last, held = tables
@@ -193,7 +193,7 @@ def least_trees(
             floors[high] = min(floor, best[subset])
 
 
-@compiled
+@called
 def _least_sum(rows: Floats, left: int, right: int, width: int) -> float:
     """Return the least sum of an element of one row and that of the other that complements it.
 

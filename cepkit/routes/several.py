@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -45,10 +45,12 @@ from cepkit.pattern.several import ByName, called
 from cepkit.printing import html_output
 from cepkit.routes.aggregates import aggregate, aggregate_columns, way_of
 from cepkit.routes.functions import attributes_of, carrying
-from cepkit.sharing.printer import PrintedSharing, costs_text
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
 from cepkit.tables import count_text, number
+
+if TYPE_CHECKING:
+    from cepkit.sharing.printer import PrintedSharing
 
 Result = TypeVar("Result")
 
@@ -149,6 +151,9 @@ class SharingPlan:
         return self._printed().html()
 
     def _printed(self) -> PrintedSharing:
+        # Here, for a single query needs nothing of that package, which takes long to import.
+        from cepkit.sharing.printer import PrintedSharing, costs_text
+
         counters = sum(len(cluster.forest.nodes) for cluster in self.clusters)
         positions = sum(len(each) for cluster in self.clusters for each in cluster.positions)
         shared = "nothing shared"

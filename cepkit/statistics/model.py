@@ -26,7 +26,6 @@ from cepkit.statistics.forecast import Forecast
 from cepkit.statistics.keys import KeyCounts
 from cepkit.statistics.lateness import Lateness
 from cepkit.statistics.over_time import OverTime
-from cepkit.statistics.saved import from_json, to_json
 from cepkit.statistics.selectivity import (
     Equality,
     Joined,
@@ -331,7 +330,9 @@ class Statistics(WithPrinter):
         Raises:
             FileError: It cannot, or must not, be written.
         """
-        text = to_json(_values_of(self), map(_values_of, self.others))
+        from cepkit.statistics import saved  # which takes long to import
+
+        text = saved.to_json(_values_of(self), map(_values_of, self.others))
         if path is not None:
             write_text(path, text, JSON, overwrite=overwrite)
         return text
@@ -346,7 +347,9 @@ class Statistics(WithPrinter):
         Raises:
             StatisticsError: It is something else.
         """
-        values = from_json(source)
+        from cepkit.statistics import saved  # which takes long to import
+
+        values = saved.from_json(source)
         others = tuple(Statistics(**other) for other in values.pop("others", ()))
         return Statistics(**values, others=others)
 

@@ -169,5 +169,10 @@ class Buckets:
             total = np.zeros(self.number, dtype=np.int64)
             for name in types:
                 total = total + by_type.get(name, 0)
-            counts[event.variable] = tuple(total.tolist())
-        return OverTime(self.begin, self.length / _SECOND, counts)
+            counts[event.variable] = total
+        return self.of_variables(counts)
+
+    def of_variables(self, counts: Mapping[str, npt.NDArray[np.int64]]) -> OverTime:
+        """Return the counts of each variable with the stretches of time that they are of."""
+        numbers = {variable: tuple(total.tolist()) for variable, total in counts.items()}
+        return OverTime(self.begin, self.length / _SECOND, numbers)

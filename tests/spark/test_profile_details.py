@@ -17,6 +17,8 @@ from cepkit.statistics.model import Statistics
 from cepkit.stream.generators import zipf_events
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import DataFrame, SparkSession
 
 CASES = {
@@ -221,6 +223,58 @@ def test_the_number_of_jobs_does_not_grow_with_the_pattern(
         stream = ck.events(rows, time="ts", type="type", arrival=arrival)
         few, many = (jobs_of(spark, text, stream) for text in (two, eight))
         assert 0 < many <= few <= 16
+
+
+def actions_of(spark: SparkSession, call: Callable[[], object]) -> int:
+    """Return how many actions on Spark a call takes, however many jobs Spark makes of each."""
+    listeners = spark.sparkContext._jsc.sc().listenerBus()
+    actions = spark._jsparkSession.sharedState().statusStore()
+    listeners.waitUntilEmpty()
+    before = actions.executionsCount()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        call()
+    listeners.waitUntilEmpty()
+    return actions.executionsCount() - before
+
+
+@pytest.mark.parametrize("partition", ["", " PARTITION BY name"])
+@pytest.mark.parametrize("time", ["ts", "text"])
+def test_a_profile_takes_two_actions_and_plans_none(
+    spark: SparkSession, data: pd.DataFrame, time: str, partition: str
+) -> None:
+    mixed = data.iloc[np.argsort(data.came)]
+    mixed = mixed.assign(text=mixed.ts.dt.strftime("%Y-%m-%d %H:%M:%S.%f"))
+    stream = ck.events(on_spark(spark, mixed), time=time, type="type", timezone="UTC")
+    query = ck.parse(CASES["two keys and a text"] + partition)
+    found: list[Statistics] = []
+    for details, actions in ((False, 2), (True, 2)):
+        taken = actions_of(
+            spark,
+            lambda details=details: found.append(
+                profile(stream, query, details=details, progress=False)
+            ),
+        )
+        assert taken == actions
+    everything = found[1]
+    assert everything.over_time is not None
+    assert everything.keys
+    assert everything.lateness is not None
+    assert everything.lateness.late > 1000
+    assert actions_of(spark, lambda: ck.compare_plans(query, everything)) == 0
+
+
+def test_partitions_that_overlap_far_in_time_take_one_action_more(
+    spark: SparkSession, data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cepkit.spark.profile.times.HEAD", 5)
+    rows = on_spark(spark, data.iloc[::-1])
+    stream = ck.events(rows, time="ts", type="type")
+    query = ck.parse(CASES["two keys and a text"])
+    found: list[Statistics] = []
+    taken = actions_of(spark, lambda: found.append(profile(stream, query, progress=False)))
+    assert taken == 3
+    assert found[0].lateness == local(data.iloc[::-1], CASES["two keys and a text"]).lateness
 
 
 @pytest.mark.parametrize("condition", ["", "WHERE a.x = b.x"])

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from cepkit.columnar.compile.branch import compile_branch
 from cepkit.columnar.compile.forest import Leaf, Node, SharedTree, WeakStart, forest_of
 from cepkit.columnar.compile.program import Program
-from cepkit.columnar.compile.weak import weak_start
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import AfterMatch, Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
-from cepkit.sharing.late import Late
+
+if TYPE_CHECKING:
+    from cepkit.sharing.late import Late
 
 Sets: TypeAlias = Literal["every", "maximal"]
 """Which sets of Kleene variables make matches: see `Matches`."""
@@ -78,10 +79,15 @@ def compile_query(
     )
     in_turn = query.strategy is Strategy.SKIP_TILL_NEXT_MATCH
     forest = tuple(map(Leaf, range(len(programs)))) if in_turn else forest_of(programs)
-    weak = tuple(
-        None if each is None else weak_start(branch, program, each)
-        for branch, program, each in zip(branches, programs, late, strict=False)
-    )
+    weak: tuple[WeakStart | None, ...] = ()
+    if late:
+        # Imported for plans that are shared alone: the package of these takes long to import.
+        from cepkit.columnar.compile.weak import weak_start
+
+        weak = tuple(
+            None if each is None else weak_start(branch, program, each)
+            for branch, program, each in zip(branches, programs, late, strict=False)
+        )
     return CompiledQuery(
         branches, programs, forest, in_turn, sets, weak=weak, after_match=query.after_match
     )

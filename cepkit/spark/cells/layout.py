@@ -6,7 +6,8 @@ events is cut in the same way by the numbers that it counts: those of arrival, o
 partition. Where all events of a match agree on a key, buckets of keys need no copies; they are cut
 by the clock as well where the heaviest key alone is too much for a worker, or where its task would
 go on long after all others: the halos then cost less than waiting for it. The halo of a slice of
-ten windows costs a tenth; fewer than some 50,000 events do not pay for a task.
+ten windows costs a tenth; fewer than some 50,000 events do not pay for a task, unless searching
+them takes as long as bringing so many.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from cepkit.errors import StreamError
 from cepkit.spark.cells.keys import Key
 
 LEAST_EVENTS = 50_000
-"""Relevant events of a cell, at least, where there are so many."""
+"""Relevant events of a cell, at least, where there are so many, or as much work as they bring."""
 
 USUAL_EVENTS = 1_000_000
 """Relevant events of a cell, at most, unless ten windows hold more."""
@@ -36,6 +37,12 @@ IN_TURN = "what is taken depends on what was taken before"
 
 MOST_TASKS = 4000
 MOST_COPIES = 1000
+
+_SECONDS_AN_EVENT = 4e-7
+"""What bringing an event to a worker takes; measured."""
+
+_LONG = 1e9
+"""Seconds: what is expected to be infinite takes at least as long."""
 
 _WORTH = 0.9
 """Slices replace buckets where they take less than this share of the time."""
@@ -53,12 +60,21 @@ class Extent:
         first: What the clock says at the first, about: a time in microseconds, or a number.
         last: What it says at the last.
         heaviest: The events of the most frequent key, at most.
+        seconds: How long one core is expected to search them, beside bringing them.
+        share: The part of that in which the most frequent key is searched.
     """
 
     events: int
     first: int
     last: int
     heaviest: int
+    seconds: float = 0.0
+    share: float = 0.0
+
+    @property
+    def searching(self) -> float:
+        """What searching costs, in events that are brought."""
+        return min(self.seconds, _LONG) / _SECONDS_AN_EVENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +175,10 @@ def choose_layout(extent: Extent | None, cut: Cut, *, cores: int, row_bytes: flo
     """
     most = max(LEAST_EVENTS, int(MOST_BYTES / row_bytes))
     events = 0 if extent is None else extent.events
-    usual = min(USUAL_EVENTS, most, max(LEAST_EVENTS, events // (8 * cores)))
+    least = LEAST_EVENTS
+    if extent is not None and events:
+        least = max(1, int(LEAST_EVENTS * events / (events + extent.searching)))
+    usual = min(USUAL_EVENTS, most, max(least, events // (8 * cores)))
     if cut.window is None:
         return _buckets(extent, cut, cores, usual, most)
     cut = replace(cut, window=min(max(cut.window, 0), _FAR))
@@ -195,14 +214,18 @@ def _buckets(extent: Extent | None, cut: Cut, cores: int, usual: int, most: int)
 def _ends_earlier(extent: Extent, cut: Cut, length: int, cells: int, cores: int) -> bool:
     """Return whether slices of the keys are done earlier than buckets without halos.
 
-    By the events that the busiest core takes: its share of all, or those of the heaviest key, which
-    are one task's, or of a slice of it.
+    By the work of the busiest core: its share of all, or that of the heaviest key, which is one
+    task's, or of a slice of it. Events are brought to each slice that sees them, but searched once.
     """
     halos = 1 + (cut.window or 0) * (2 if cut.ahead else 1) / length
     slices = (extent.last - extent.first) // length + 1
-    share = extent.events / cores
-    sliced = halos * max(share, extent.heaviest / slices, extent.events / cells)
-    return sliced < _WORTH * max(share, extent.heaviest)
+
+    def busiest(brought: float, parts_of_key: float, parts: float) -> float:
+        of_all = extent.events * brought + extent.searching
+        of_key = extent.heaviest * brought + extent.searching * extent.share
+        return max(of_all / cores, of_key / parts_of_key, of_all / parts)
+
+    return busiest(halos, slices, cells) < _WORTH * busiest(1.0, 1, math.inf)
 
 
 def _given_length(window: int, cut: Cut) -> int | None:

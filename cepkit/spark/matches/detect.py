@@ -20,6 +20,7 @@ from cepkit.columnar.slices.plans import SlicePlans
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
+from cepkit.planners.choose import seconds_expected
 from cepkit.spark.cells.keys import key_of
 from cepkit.spark.cells.layout import IN_TURN, Cut
 from cepkit.spark.cells.schemas import match_columns
@@ -79,6 +80,7 @@ def detect(
     frame = batch_frame(stream)
     compiled, known = compile_query(query, plan, sets), plan.statistics
     scan = scan_for(stream, (query,), compiled, known, slice_seconds, slice_events)
+    scan = replace(scan, seconds=seconds_expected(plan) or 0.0)
     check_kinds(query, scan.sending.nothing.kinds)
     pass_ = start_pass(
         scan, route, dropped=None if known is None else known.dropped, reported=reported

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from cepkit.columnar.slices.counters import Counters
 from cepkit.columnar.workload import Group
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.several import PATTERN
-from cepkit.planners.choose import is_quick
+from cepkit.planners.choose import is_quick, seconds_expected
 from cepkit.spark.cells.schemas import match_columns, quoted
 from cepkit.spark.matches.detect import detect, detect_fetched, scan_for
 from cepkit.spark.matches.result import SparkMatches
@@ -78,6 +78,8 @@ class SeveralSparkMatches(SeveralResults[SparkMatches]):
             self.options.get("slice_seconds"),
             self.options.get("slice_events"),
         )
+        seconds = sum(seconds_expected(self.plans[q]) or 0.0 for q in numbers)
+        scan = replace(scan, seconds=seconds)
         for query in queries:
             check_kinds(query, scan.sending.nothing.kinds)
         pass_ = start_pass(scan, None, dropped=None if known is None else known.dropped)

@@ -23,7 +23,12 @@ from cepkit.spark.cells.dealing import Batches, Tables, dealt_out, unpacked
 from cepkit.spark.cells.layout import Cut, Extent, Layout, choose_layout
 from cepkit.spark.cells.row_groups import read_cells
 from cepkit.spark.passes import parquet
-from cepkit.spark.passes.extent import extent_of_statistics, measured_extent, row_bytes
+from cepkit.spark.passes.extent import (
+    extent_of_statistics,
+    measured_extent,
+    row_bytes,
+    share_of_heaviest,
+)
 from cepkit.spark.passes.numbering import numbered
 from cepkit.spark.passes.rows import StreamRows
 from cepkit.spark.passes.scan import Scan
@@ -87,6 +92,9 @@ def _rows(scan: Scan) -> Delivery:
         extent = extent_of_statistics(scan.statistics, scan.queries[0], cut.key)
         if extent is None and cut.length is None:
             extent, dropped = measured_extent(scan.stream, sending.types, cut.key)
+    if extent is not None:
+        share = share_of_heaviest(scan.statistics, cut.key, extent)
+        extent = replace(extent, seconds=scan.seconds, share=share)
     layout = layout_of(scan, extent, cut)
     tasks = layout.tasks(StreamRows(scan.stream).cores)
     rows = _rows_of(scan) if numbers is None else numbers.rows

@@ -13,6 +13,7 @@ from cepkit.spark.cells.keys import Key
 from cepkit.spark.cells.layout import Extent
 from cepkit.spark.cells.sending import types_of
 from cepkit.spark.passes.rows import StreamRows
+from cepkit.statistics.keys import KeyCounts
 from cepkit.statistics.model import Statistics
 from cepkit.stream.columns import Dropped
 from cepkit.stream.stream import Stream
@@ -48,8 +49,33 @@ def extent_of_statistics(
         rates = {event.types: statistics.rates[event.variable] for event in events}
         total = min(total, sum(rates.values()) * max(statistics.span_seconds, 1.0))
     share = math.sqrt(statistics.same_key) if key is not None and key.missing_agree else 1.0
+    if (counts := _counts_of(statistics, key)) is not None:
+        share = counts.largest_share
     count = math.ceil(total)
     return Extent(count, statistics.first, statistics.last, math.ceil(total * share))
+
+
+def share_of_heaviest(statistics: Statistics | None, key: Key | None, extent: Extent) -> float:
+    """Return the part of a search in which the most frequent key is searched.
+
+    Events are joined with those of their key, so the work of a key grows with the square of its
+    events. Where keys were not counted, it is taken for as much as their number.
+    """
+    counts = None if statistics is None else _counts_of(statistics, key)
+    if counts is None:
+        return extent.heaviest / extent.events if extent.events else 0.0
+    frequent = [number for _, number in counts.most_frequent]
+    others, left = counts.events - sum(frequent), counts.distinct - len(frequent)
+    pairs = sum(number * number for number in frequent) + others * others / max(1, left)
+    return frequent[0] * frequent[0] / pairs
+
+
+def _counts_of(statistics: Statistics, key: Key | None) -> KeyCounts | None:
+    """Return how often the keys occur, where that was counted and they do."""
+    if key is None:
+        return None
+    found = (counts for counts in statistics.keys if counts.attributes == key.columns)
+    return next((counts for counts in found if counts.most_frequent), None)
 
 
 def measured_extent(

@@ -20,6 +20,7 @@ class Scan:
         cut: How the stream may be cut.
         statistics: What is known of the stream.
         partition_by: The partition in which the places of events are counted.
+        seconds: How long one core is expected to search the stream.
     """
 
     stream: Stream
@@ -28,3 +29,4 @@ class Scan:
     cut: Cut
     statistics: Statistics | None = None
     partition_by: tuple[str, ...] = ()
+    seconds: float = 0.0

@@ -1,4 +1,4 @@
-"""Counts of keys and equal keys of a Spark stream, in one job.
+"""Counts of keys and equal keys of a Spark stream, in one pass.
 
 Each event is unpivoted into one row for each list of attributes of which the pattern makes keys;
 rows are counted by key, for each variable those of its types. The workers then multiply the counts
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
@@ -46,54 +46,6 @@ _ARROW: Mapping[Kind, pa.DataType] = {
 }
 
 
-def count_keys(
-    source: Source, written: Mapping[str, Sequence[Any]], kinds: Mapping[str, Kind]
-) -> tuple[tuple[KeyCounts, ...], dict[frozenset[str], float]]:
-    """Return how often keys occur, and for each link the share of pairs with equal keys.
-
-    Args:
-        written: For each type the values that the type column has for it.
-        kinds: What the attributes are.
-    """
-    # Of lists there are no keys, and of times written as texts Spark would read other times.
-    time = source.schema.time
-    left_out = {name for name, kind in kinds.items() if kind == "array"}
-    left_out |= {time} if isinstance(source.kind(time), t.StringType) else set()
-    links = tuple(
-        link
-        for link in links_in(source.query, kinds).values()
-        if left_out.isdisjoint(name for pair in link.attributes for name in pair)
-    )
-    keys = key_sources(source.query, links)
-    keys = tuple(key for key in keys if left_out.isdisjoint(key.attributes))
-    if not keys:
-        return (), {}
-    counting = _KeyCounter(source, written, kinds, keys, links)
-    sums: dict[tuple[str, int], int] = {}
-    frequent: dict[int, list[Frequent]] = {}
-    for what, i, number, order, labels in counting.job():
-        if what == "frequent":
-            frequent.setdefault(i, []).append(Frequent(int(number), tuple(order), tuple(labels)))
-        else:
-            sums[what, i] = sums.get((what, i), 0) + int(number)
-    shares = {}
-    for i, link in enumerate(counting.links):
-        first, second, both, equal, itself = (sums.get((what, i), 0) for what in _OF_LINKS)
-        shares[link.variables] = share_of_pairs(equal - itself, first * second - both)
-    return (
-        tuple(
-            key_counts(
-                key.attributes,
-                sums.get(("events", i), 0),
-                sums.get(("distinct", i), 0),
-                frequent.get(i, ()),
-            )
-            for i, key in enumerate(keys)
-        ),
-        shares,
-    )
-
-
 _OF_LINKS = ("first", "second", "both", "equal", "itself")
 
 
@@ -117,15 +69,73 @@ class _Places:
 
 
 @dataclass(frozen=True, slots=True)
-class _KeyCounter:
+class KeyCounter:
+    """What there is to count of the keys of a stream.
+
+    Attributes:
+        written: For each type the values that the type column has for it.
+        kinds: What the attributes are.
+        keys: Which lists of attributes are keys; without any there is nothing to count.
+        links: Which variables are compared.
+    """
+
     source: Source
     written: Mapping[str, Sequence[Any]]
     kinds: Mapping[str, Kind]
     keys: tuple[KeySource, ...]
     links: tuple[Link, ...]
 
-    def job(self) -> Sequence[Any]:
-        """Run the job and return what the workers sent."""
+    @classmethod
+    def of(
+        cls, source: Source, written: Mapping[str, Sequence[Any]], kinds: Mapping[str, Kind]
+    ) -> KeyCounter:
+        """Return what counts the keys that the query of a stream makes."""
+        # Of lists there are no keys, and of times written as texts Spark would read other times.
+        time = source.schema.time
+        left_out = {name for name, kind in kinds.items() if kind == "array"}
+        left_out |= {time} if isinstance(source.kind(time), t.StringType) else set()
+        links = tuple(
+            link
+            for link in links_in(source.query, kinds).values()
+            if left_out.isdisjoint(name for pair in link.attributes for name in pair)
+        )
+        keys = key_sources(source.query, links)
+        keys = tuple(key for key in keys if left_out.isdisjoint(key.attributes))
+        return cls(source, written, kinds, keys, links)
+
+    def counted(self, table: pa.Table) -> tuple[tuple[KeyCounts, ...], dict[frozenset[str], float]]:
+        """Return how often keys occur, and for each link the share of pairs with equal keys.
+
+        Args:
+            table: What `frame` brought.
+        """
+        sums: dict[tuple[str, int], int] = {}
+        frequent: dict[int, list[Frequent]] = {}
+        for row in table.to_pylist():
+            what, i, number = row["what"], row["id"], int(row["number"])
+            if what == "frequent":
+                key = Frequent(number, tuple(row["order"]), tuple(row["labels"]))
+                frequent.setdefault(i, []).append(key)
+            else:
+                sums[what, i] = sums.get((what, i), 0) + number
+        shares = {}
+        for i, link in enumerate(self.links):
+            first, second, both, equal, itself = (sums.get((what, i), 0) for what in _OF_LINKS)
+            shares[link.variables] = share_of_pairs(equal - itself, first * second - both)
+        keys = (
+            key_counts(
+                key.attributes,
+                sums.get(("events", i), 0),
+                sums.get(("distinct", i), 0),
+                frequent.get(i, ()),
+            )
+            for i, key in enumerate(self.keys)
+        )
+        return tuple(keys), shares
+
+    @property
+    def frame(self) -> DataFrame:
+        """What is to be run, where there are keys."""
         places = self._places()
         variables = sorted({variable for key in self.keys for variable in key.variables})
         rows = self.source.rows.where(self.source.is_event)
@@ -147,8 +157,7 @@ class _KeyCounter:
         counted = rows.groupBy(
             F.col("one.family").alias("family"), F.col("one.key").alias("key")
         ).agg(*self._counts(places, has))
-        sums: Sequence[Any] = counted.mapInArrow(_summing(places), _SUMS).collect()
-        return sums
+        return counted.mapInArrow(_summing(places), _SUMS)
 
     def _has(self, variables: frozenset[str]) -> Column:
         types = types_of_variables(self.source.query, variables)

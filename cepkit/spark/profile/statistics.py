@@ -1,10 +1,10 @@
 """Statistics of a Spark stream for a pattern: the whole counted, selectivities from a sample.
 
-What is counted takes a few jobs, whatever the pattern (stream_counts.py). For the selectivities
-some time slices are drawn, each with the window before and after it, and measured by the workers in
-one job for all of them; they send back a few numbers. A pattern without a time window has no
-slices: there events are drawn by a hash of their row, which leaves every combination the same
-chance.
+What is counted takes one action, and with all details a part of a second one, whatever the pattern
+(stream_counts.py). For the selectivities some time slices are drawn, each with the window before
+and after it, and measured by the workers in that second action; they send back a few numbers. A
+pattern without a time window has no slices: there events are drawn by a hash of their row, which
+leaves every combination the same chance.
 
 The same seed gives the same statistics, however the rows lie: slices are drawn by number, and
 events of one time are brought into an order of their own before they are drawn from.
@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
@@ -32,8 +32,9 @@ from cepkit.spark.cells.layout import Cut, Layout
 from cepkit.spark.cells.schemas import arrow_columns
 from cepkit.spark.cells.sending import Sending, functions_of, types_of
 from cepkit.spark.passes.rows import batch_frame
+from cepkit.spark.profile.one_action import in_one_action
 from cepkit.spark.profile.source import Source
-from cepkit.spark.profile.stream_counts import count, detailed
+from cepkit.spark.profile.stream_counts import Detailed, count
 from cepkit.spark.session.progress import run_with_progress
 from cepkit.statistics.measuring.estimate import SAMPLE, combine, joins_of, tally_slice
 from cepkit.statistics.measuring.sampling import Tally
@@ -99,21 +100,43 @@ def profile(
     first = run_with_progress(
         lambda: count(source, details=details), "counting events", progress=progress
     )
-    counts = first.counts
-    if details:
-        counts = run_with_progress(
-            lambda: detailed(source, first, nothing.kinds),
-            "counting keys and times",
-            progress=progress,
-        )
-    types = types_of(query)
-    if not any(types is None or name in types for name in counts.by_type):
+    types, counts = types_of(query), first.counts
+    sample: _Sample | None = None
+    if any(types is None or name in types for name in counts.by_type):
+        sample = _Profiler(source, seed, sample_events, joins).sample(counts)
+
+    def measured() -> tuple[StreamCounts, Mapping[str, pa.Table]]:
+        more = Detailed.of(source, first, nothing.kinds) if details else None
+        frames = more.frames if more is not None else {}
+        tables = in_one_action(frames | ({} if sample is None else {"sample": sample.rows}))
+        return counts if more is None else more.counts(tables), tables
+
+    counts, tables = run_with_progress(measured, "measuring conditions", progress=progress)
+    if sample is None:
         return combine(query, counts, [tally_slice(nothing, query, seed=seed)])
-    measuring = _Profiler(source, seed, sample_events, joins)
-    tallies, joined, partial = run_with_progress(
-        lambda: measuring.measured(counts), "measuring conditions", progress=progress
-    )
-    return replace(combine(query, counts, [tallies], partial=partial), joins=joined)
+    tallies, joined = _measured(tables["sample"])
+    return replace(combine(query, counts, [tallies], partial=sample.partial), joins=joined)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """What is measured of a stream, and whether it is less than everything."""
+
+    rows: DataFrame
+    partial: bool
+
+
+def _measured(table: pa.Table) -> tuple[list[Tally], Joins]:
+    """Return what workers sent, in an order that depends on nothing but the stream."""
+    rows = sorted(table.to_pylist(), key=lambda row: (row["cell"], sorted(row["variables"])))
+    tallies, joined = [], {}
+    for row in rows:
+        variables = frozenset(row["variables"])
+        if row["each"] is None:
+            tallies.append(Tally(variables, *(row[name] for name in _NUMBERS)))
+        else:
+            joined[variables] = Joined(row["in_scope"], row["hits"], row["each"], row["exact"])
+    return tallies, joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +146,8 @@ class _Profiler:
     sample_events: int
     joins: bool
 
-    def measured(self, counts: StreamCounts) -> tuple[list[Tally], Joins, bool]:
-        """Measure a sample; also return whether it is less than everything."""
+    def sample(self, counts: StreamCounts) -> _Sample:
+        """Return what measures a sample."""
         source = self.source
         types = types_of(source.query)
         relevant = sum(n for name, n in counts.by_type.items() if types is None or name in types)
@@ -151,15 +174,7 @@ class _Profiler:
         # Slices know nothing of each other's joins.
         joins = self.joins and slices == 1 and share >= 1
         work = _measuring(sending, layout, source.query, self.seed, sample, joins=joins)
-        batches = packed.mapInArrow(work, _MEASURED).collect()
-        ordered = sorted(batches, key=lambda row: (row.cell, sorted(row.variables)))
-        tallies = [Tally(frozenset(row[1]), *row[2:9]) for row in ordered if row.each is None]
-        joined = {
-            frozenset(row[1]): Joined(row.in_scope, row.hits, row.each, row.exact)
-            for row in ordered
-            if row.each is not None
-        }
-        return tallies, joined, share < 1
+        return _Sample(packed.mapInArrow(work, _MEASURED), share < 1)
 
     def _drawn(
         self, counts: StreamCounts, relevant: int, window: int, share: float

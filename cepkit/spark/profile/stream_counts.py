@@ -1,9 +1,10 @@
-"""Counts over a whole Spark stream, in a fixed number of jobs.
+"""Counts over a whole Spark stream.
 
-One job counts the events of each type, what is missing, and finds the first and the last time;
-where times are texts a second one reads them. With PARTITION BY one counts the keys. For people
-there are more: one for keys and equalities, one for events over time, one or two for events out of
-order (and one that samples an arrival column, which must be sorted).
+The first action counts the events of each type, what is missing, and finds the first and the last
+time; with PARTITION BY it counts the keys as well, and it reads times that are texts. What people
+want to know besides is counted in one action with the sample of the conditions: keys and
+equalities, events over time, events out of order. One more is needed only where Spark's partitions
+overlap far in time.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
-from cepkit.spark.cells.sending import Integers, types_of
+from cepkit.spark.cells.sending import Integers
 from cepkit.spark.passes.rows import key_value
-from cepkit.spark.profile.key_counts import count_keys
-from cepkit.spark.profile.lateness import lateness
+from cepkit.spark.profile.key_counts import KeyCounter
+from cepkit.spark.profile.one_action import in_one_action
 from cepkit.spark.profile.source import Source
-from cepkit.statistics.over_time import Buckets, OverTime
+from cepkit.spark.profile.times import Times
 from cepkit.statistics.stream_counts import Details, StreamCounts, readers, types_of_variables
 from cepkit.stream.columns import MISSING_INTEGER, Dropped, Kind
 from cepkit.stream.reading.texts import type_codes
@@ -55,20 +56,23 @@ def count(source: Source, *, details: bool) -> FirstCounts:
     time, kind = F.col(source.place(schema.time)), F.col(source.place(schema.type))
     moment = F.when(~source.no_time, time)
     read = list(readers(source.query)) if details else []
-    table = (
-        rows.groupBy(F.when(~source.no_type, kind).alias("type"))
-        .agg(
-            F.count_if(~source.no_time).alias("events"),
-            F.count_if(source.no_time).alias("null_time"),
-            F.min(moment).alias("first"),
-            F.max(moment).alias("last"),
-            *(
-                F.count_if(~source.no_time & source.is_missing(name)).alias(f"missing{i}")
-                for i, name in enumerate(read)
-            ),
-        )
-        .toArrow()
+    by_type = rows.groupBy(F.when(~source.no_type, kind).alias("type")).agg(
+        F.count_if(~source.no_time).alias("events"),
+        F.count_if(source.no_time).alias("null_time"),
+        F.min(moment).alias("first"),
+        F.max(moment).alias("last"),
+        *(
+            F.count_if(~source.no_time & source.is_missing(name)).alias(f"missing{i}")
+            for i, name in enumerate(read)
+        ),
     )
+    frames = {"by type": by_type}
+    if isinstance(source.kind(schema.time), t.StringType):
+        frames["ends"] = _ends_of_texts(source)
+    if source.query.partition_by:
+        frames["same key"] = _same_key(source)
+    tables = in_one_action(frames)
+    table = tables["by type"]
     codes, texts = type_codes(table.column("type"), schema.type)
     events = np.asarray(table.column("events"))
     has_name = (codes >= 0) & (events > 0)
@@ -82,7 +86,10 @@ def count(source: Source, *, details: bool) -> FirstCounts:
     ).items():
         written.setdefault(str(texts[code]), []).append(value)
     dropped = Dropped(sum(table.column("null_time").to_pylist()), int(events[codes < 0].sum()))
-    first, last = _ends(source, table, has_name)
+    if "ends" in tables:
+        first, last = (tables["ends"].column(i)[0].as_py() for i in range(2))
+    else:
+        first, last = _ends(source, table.filter(pa.array(has_name)))
     missing = {}
     for i, name in enumerate(read):
         types = types_of_variables(source.query, readers(source.query)[name])
@@ -94,41 +101,64 @@ def count(source: Source, *, details: bool) -> FirstCounts:
         dropped,
         first,
         last,
-        _same_key(source),
+        _share(tables["same key"]) if "same key" in tables else 1.0,
         Details(missing),
     )
     return FirstCounts(stream_counts, written)
 
 
-def detailed(source: Source, first: FirstCounts, kinds: Mapping[str, Kind]) -> StreamCounts:
-    """Return the counts with all that people want to know of a stream.
+@dataclass(frozen=True, slots=True)
+class Detailed:
+    """The counts with all that people want to know of a stream.
 
-    Args:
-        first: The counts of the first job.
-        kinds: What the attributes are.
+    Attributes:
+        first: What the first job counted.
     """
-    counts = first.counts
-    keys, by_frequency = count_keys(source, first.written, kinds)
-    details = replace(
-        counts.details,
-        over_time=over_time(source, counts),
-        keys=keys,
-        by_frequency=by_frequency,
-        lateness=lateness(source, counts.events),
-    )
-    return replace(counts, details=details)
+
+    first: FirstCounts
+    times: Times
+    keys: KeyCounter
+
+    @classmethod
+    def of(cls, source: Source, first: FirstCounts, kinds: Mapping[str, Kind]) -> Detailed:
+        """Return what counts a stream.
+
+        Args:
+            kinds: What the attributes are.
+        """
+        times = Times(source, first.counts, first.written)
+        return cls(first, times, KeyCounter.of(source, first.written, kinds))
+
+    @property
+    def frames(self) -> dict[str, DataFrame]:
+        """What is to be run; see `Times.frames`."""
+        return self.times.frames | ({"keys": self.keys.frame} if self.keys.keys else {})
+
+    def counts(self, tables: Mapping[str, pa.Table]) -> StreamCounts:
+        """Return the counts.
+
+        Args:
+            tables: What `frames` brought.
+        """
+        counts = self.first.counts
+        keys, by_frequency = self.keys.counted(tables["keys"]) if "keys" in tables else ((), {})
+        details = replace(
+            counts.details,
+            over_time=self.times.over_time(tables),
+            keys=keys,
+            by_frequency=by_frequency,
+            lateness=self.times.lateness(tables),
+        )
+        return replace(counts, details=details)
 
 
 def _at(values: list[Any], mask: Any) -> list[Any]:
     return [value for value, is_set in zip(values, mask.tolist(), strict=True) if is_set]
 
 
-def _ends(source: Source, table: pa.Table, mask: Any) -> tuple[int | None, int | None]:
-    """Return the first and the last time."""
-    if isinstance(source.kind(source.schema.time), t.StringType):
-        return _ends_of_texts(source)
-    events = table.filter(pa.array(mask))
-    firsts, lasts = (source.microseconds(events.column(name)) for name in ("first", "last"))
+def _ends(source: Source, table: pa.Table) -> tuple[int | None, int | None]:
+    """Return the first and the last time of those that were found for each type."""
+    firsts, lasts = (source.microseconds(table.column(name)) for name in ("first", "last"))
     return _ends_of(firsts)[0], _ends_of(lasts)[1]
 
 
@@ -138,8 +168,8 @@ def _ends_of(ts: Integers) -> tuple[int | None, int | None]:
     return (int(known.min()), int(known.max())) if len(known) else (None, None)
 
 
-def _ends_of_texts(source: Source) -> tuple[int | None, int | None]:
-    """Return the same for texts, whose own order is not that of times."""
+def _ends_of_texts(source: Source) -> DataFrame:
+    """Return the first and the last time of texts, whose own order is not that of times."""
     schema = source.schema
 
     def ends(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -151,14 +181,13 @@ def _ends_of_texts(source: Source) -> tuple[int | None, int | None]:
             yield pa.RecordBatch.from_arrays(values, names=["first", "last"])
 
     times = source.rows.where(source.is_event).select(source.place(schema.time))
-    row = times.mapInArrow(ends, _ENDS).agg(F.min("first"), F.max("last")).collect()[0]
-    return row[0], row[1]
+    return times.mapInArrow(ends, _ENDS).agg(
+        F.min("first").alias("first"), F.max("last").alias("last")
+    )
 
 
-def _same_key(source: Source) -> float:
-    """Return the share of pairs of events in one partition, from the counts of the keys."""
-    if not source.query.partition_by:
-        return 1.0
+def _same_key(source: Source) -> DataFrame:
+    """Return the sums of which the share of pairs of events in one partition is made."""
     names = source.query.partition_by
     keys = [
         key_value(F.col(source.place(name)), name, source.kind(name), source.schema)
@@ -168,44 +197,11 @@ def _same_key(source: Source) -> float:
     of_key = events.groupBy(*keys).agg(F.count("*").cast("double").alias("n"))
     # Doubles add up exactly, in whatever order, as long as no bits are lost: squares lose
     # them only beyond 2**53, and then in the last digits.
-    both = of_key.agg(F.sum(F.col("n") * F.col("n")), F.sum("n")).collect()[0]
-    return min(1.0, both[0] / both[1] ** 2) if both[1] else 1.0
+    squares = F.sum(F.col("n") * F.col("n"))
+    return of_key.agg(squares.alias("pairs"), F.sum("n").alias("events"))
 
 
-_COUNTED = "type int, bucket int, events long"
-
-
-def over_time(source: Source, counts: StreamCounts) -> OverTime | None:
-    """Return the counts of a stream whose events and ends are known; None for an empty one."""
-    if counts.first is None or counts.last is None:
-        return None
-    buckets = Buckets.of(counts.first, counts.last, counts.events)
-    needed_types = types_of(source.query)
-    names = sorted(name for name in counts.by_type if needed_types is None or name in needed_types)
-    schema = source.schema
-    places = {name: place for place, name in enumerate(names)}
-
-    def counting(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        total = np.zeros((len(names), buckets.number), dtype=np.int64)
-        for batch in batches:
-            ts = microseconds(
-                batch.column(0), schema.time, unit=schema.unit, timezone=schema.timezone
-            )
-            codes, texts = type_codes(batch.column(1), schema.type)
-            # One more place at the end, which is where -1 looks.
-            known = np.array([*(places.get(text, -1) for text in texts), -1])
-            types = np.where(ts == MISSING_INTEGER, -1, known[codes])
-            total += buckets.counts(ts, types, len(names))
-        which, when = np.nonzero(total)
-        yield pa.RecordBatch.from_arrays(
-            [pa.array(which, pa.int32()), pa.array(when, pa.int32()), pa.array(total[which, when])],
-            names=["type", "bucket", "events"],
-        )
-
-    rows = source.rows.where(source.is_event & source.may_have(needed_types))
-    rows = rows.select(source.place(schema.time), source.place(schema.type))
-    totals = rows.mapInArrow(counting, _COUNTED).groupBy("type", "bucket").agg(F.sum("events"))
-    by_bucket = np.zeros((len(names), buckets.number), dtype=np.int64)
-    for which, when, number in totals.collect():
-        by_bucket[which, when] = number
-    return buckets.over_time(source.query, dict(zip(names, by_bucket, strict=True)))
+def _share(table: pa.Table) -> float:
+    """Return the share of pairs of events in one partition."""
+    pairs, events = (table.column(i)[0].as_py() for i in range(2))
+    return min(1.0, pairs / events**2) if events else 1.0

@@ -28,6 +28,15 @@ from cepkit.caches import warn_once_among_forks
 
 Worker: TypeAlias = Callable[[socket.socket, bool], int]
 
+_MODULES = (
+    "pyspark.worker",
+    "cepkit.spark.passes.one_pass",
+    "cepkit.spark.matches.detect",
+    "cepkit.columnar.compile.weak",
+    "cepkit.columnar.skip_till_next.detection",
+)
+"""What workers load sooner or later; the last two only for some patterns."""
+
 
 def main() -> None:
     """Run pyspark's daemon with workers of ours."""
@@ -40,7 +49,7 @@ def main() -> None:
 
 def prepare() -> None:
     """Import what workers need; what cannot be imported here they miss themselves."""
-    for name in ("pyspark.worker", "cepkit.spark.passes.one_pass", "cepkit.spark.matches.detect"):
+    for name in _MODULES:
         # What is printed would be taken for the daemon's answer to Spark.
         with suppress(Exception), redirect_stdout(sys.stderr):
             import_module(name)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from cepkit.costs import PARTIAL_MATCHES, WORK
+from cepkit.costs import LATENCY, PARTIAL_MATCHES, WORK
 from cepkit.errors import LimitError, PlanError
 from cepkit.planners import (
     PLANNERS,
@@ -183,6 +183,20 @@ def test_the_least_costs_of_trees_are_those_of_all_splits(variables, looked, wai
         for part in range(1 << low_bits):
             least_trees(part, part + 1, low_bits, variables, tables, best, rows, floors)
         assert best[1:] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("variables", [2, 3, 4, 5])
+@pytest.mark.parametrize("model", [PARTIAL_MATCHES, WORK, LATENCY])
+def test_few_variables_are_planned_alike_with_and_without_compiled_loops(
+    monkeypatch, variables, model
+):
+    one, statistics = many(variables)
+    planned = {}
+    for few in (0, 9):
+        for planner in ("dp_order", "dp_tree"):
+            monkeypatch.setattr(f"cepkit.planners.{planner}._FEW", few)
+        planned[few] = [p.plan(one, statistics, model) for p in (DpOrder(), DpTree())]
+    assert planned[0] == planned[9]
 
 
 def _least(chosen, tables, cache):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -22,6 +24,9 @@ from cepkit.spark.cells.layout import (
     Layout,
     choose_layout,
 )
+from cepkit.spark.passes.extent import share_of_heaviest
+from cepkit.statistics.keys import KeyCounts
+from cepkit.statistics.model import Statistics
 from cepkit.stream.columns import Column
 
 SECOND = 1_000_000
@@ -31,10 +36,10 @@ KEY = Key(("k",), missing_agree=True)
 
 def chosen(events: int, window: float | None, key: Key | None = None, **options) -> Layout:
     """Return the cells of a day with so many events."""
-    heaviest = options.pop("heaviest", 0)
+    of_work = [options.pop(name, 0) for name in ("heaviest", "seconds", "share")]
     microseconds = None if window is None else round(window * SECOND)
     cut = Cut(microseconds, key=key, **options)
-    return choose_layout(Extent(events, 0, DAY, heaviest), cut, cores=8, row_bytes=64)
+    return choose_layout(Extent(events, 0, DAY, *of_work), cut, cores=8, row_bytes=64)
 
 
 def test_slices_are_ten_windows_and_enough_events_or_more():
@@ -80,6 +85,39 @@ def test_a_key_that_others_would_wait_for_is_cut_by_time_where_that_costs_less()
     wide = chosen(3_000_000, 3600, KEY, heaviest=1_500_000)
     assert wide.slice == 36_000 * SECOND
     assert wide.buckets == 3
+
+
+def test_few_events_that_take_long_to_search_are_cut_for_all_cores():
+    assert chosen(40_000, 10).cells == 1
+    assert chosen(40_000, 10, seconds=0.001).cells == 1
+    layout = chosen(40_000, 10, seconds=60)
+    assert layout.cells >= 8
+    assert layout.slice >= 100 * SECOND
+    assert chosen(40_000, 3600, seconds=math.inf).slice == 36_000 * SECOND
+    assert chosen(40_000, 10, KEY, heaviest=40, seconds=60).buckets >= 8
+    # Where a task has more to bring than to search, nothing changes.
+    assert chosen(10_000_000, 10, seconds=0.1) == chosen(10_000_000, 10)
+
+
+def test_a_key_that_takes_long_to_search_is_cut_by_time_however_few_its_events_are():
+    even = {"heaviest": 200_000, "seconds": 60}
+    assert chosen(3_000_000, 60, KEY, **even, share=0.01).slice is None
+    heavy = chosen(3_000_000, 60, KEY, **even, share=0.8)
+    assert heavy.slice is not None
+    assert heavy.cells >= 8
+    # What is searched once is brought to more slices: halos weigh less the longer it takes.
+    wide = 4 * 3600
+    assert chosen(3_000_000, wide, KEY, heaviest=400_000).slice is None
+    assert chosen(3_000_000, wide, KEY, heaviest=400_000, seconds=60, share=0.8).slice is not None
+
+
+def test_the_most_frequent_key_is_searched_by_the_square_of_its_events():
+    extent, key = Extent(1000, 0, DAY, 200), Key(("k",), missing_agree=False)
+    known = Statistics(rates={"a": 1.0}, keys=(KeyCounts(("k",), 1000, 801, (("x", 200),)),))
+    assert share_of_heaviest(known, key, extent) == pytest.approx(200**2 / (200**2 + 800))
+    assert share_of_heaviest(None, key, extent) == 0.2
+    assert share_of_heaviest(known, Key(("j",), missing_agree=False), extent) == 0.2
+    assert share_of_heaviest(known, None, Extent(0, 0, 0, 0)) == 0.0
 
 
 def test_a_given_length_is_taken_but_for_absurd_ones():
