@@ -8,13 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias, assert_never
+from typing import Literal, TypeAlias, assert_never
 
 from cepkit.errors import Span
 from cepkit.printing import cut
 
 _TYPES = 30
 """How long the types of a variable may be in a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Where, beside a set, an event must not be; in stream order, as the members themselves.
+
+    Attributes:
+        place: "until": after what is before the set (where nothing is: not before its first member)
+            and not behind its last member; there no event of the match may be such a one either.
+            "before": before its first member. "behind": behind its last member.
+        variable: That of the set.
+    """
+
+    place: Literal["until", "before", "behind"]
+    variable: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +41,13 @@ class Event:
         types: The types it may have.
         earlier_than: Of an absence that FIRST implies, which no pattern says itself: the variable
             that is the first.
+        beside: Of an absence that UNTIL or GREEDY implies: where it would be.
     """
 
     variable: str
     types: frozenset[str] | None
     earlier_than: str | None = field(default=None, kw_only=True)
+    beside: Beside | None = field(default=None, kw_only=True)
     span: Span | None = field(default=None, compare=False, repr=False)
 
     def may_have(self, kind: str) -> bool:
@@ -80,11 +97,15 @@ class Kleene:
 
     FIRST inside says that the set has all that fits between its first and last member, NEXT that
     its members came side by side.
+
+    Attributes:
+        until: The event before which the set ends.
     """
 
     item: Structure
     minimum: int = 1
     maximum: int | None = None
+    until: Event | None = field(default=None, kw_only=True)
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
@@ -124,8 +145,12 @@ def walk(structure: Structure) -> Iterator[Structure]:
         case Seq(items) | And(items) | Or(items):
             for item in items:
                 yield from walk(item)
-        case Not(item) | Kleene(item) | First(item) | Next(item) | Opt(item):
+        case Not(item) | First(item) | Next(item) | Opt(item):
             yield from walk(item)
+        case Kleene(item):
+            yield from walk(item)
+            if structure.until is not None:
+                yield from walk(structure.until)
         case _:
             assert_never(structure)
 
@@ -146,7 +171,7 @@ def labels_of(structure: Structure) -> dict[str, str]:
 
 
 def bound_events_of(structure: Structure) -> tuple[Event, ...]:
-    """Return the event nodes of `structure` that a match can bind: all but those under NOT.
+    """Return the event nodes of `structure` that a match can bind: all but those absent.
 
     Of those in branches of an OR that share a variable the first stands for all.
     """
@@ -159,9 +184,16 @@ def bound_events_of(structure: Structure) -> tuple[Event, ...]:
 
 
 def absent_in(structure: Structure) -> frozenset[str]:
-    """Return the variables under NOT of `structure`."""
+    """Return the variables under NOT of `structure`, and those after UNTIL."""
     absent = (node for node in walk(structure) if isinstance(node, Not))
-    return frozenset(event.variable for node in absent for event in events_of(node))
+    names = {event.variable for node in absent for event in events_of(node)}
+    return frozenset(names | {event.variable for event in ends_of_loops_in(structure)})
+
+
+def ends_of_loops_in(structure: Structure) -> tuple[Event, ...]:
+    """Return the event nodes after UNTIL."""
+    kleene = (node for node in walk(structure) if isinstance(node, Kleene))
+    return tuple(node.until for node in kleene if node.until is not None)
 
 
 def runs_in(structure: Structure) -> tuple[Kleene, ...]:
@@ -173,4 +205,4 @@ def runs_in(structure: Structure) -> tuple[Kleene, ...]:
 def repeated_in(structure: Structure) -> frozenset[str]:
     """Return the Kleene variables of `structure`."""
     kleene = (node for node in walk(structure) if isinstance(node, Kleene))
-    return frozenset(event.variable for node in kleene for event in events_of(node))
+    return frozenset(event.variable for node in kleene for event in events_of(node.item))

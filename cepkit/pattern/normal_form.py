@@ -22,6 +22,7 @@ from cepkit.pattern.conditions import Aggregate, Expression, conjuncts, variable
 from cepkit.pattern.conditions import walk as parts_of_condition
 from cepkit.pattern.nodes import (
     And,
+    Beside,
     Event,
     First,
     Kleene,
@@ -176,12 +177,8 @@ def _choices(structure: Structure, earlier: Mapping[str, str]) -> tuple[_Choice,
             return (_Choice(negated=(event,), next=(event,)),)
         case Not(Event() as event):
             return (_Choice(negated=(event,)),)
-        case Kleene(Event() as event, minimum, maximum):
-            return (_Choice((event,), repeated=((event.variable, minimum, maximum),)),)
-        case Kleene(First() | Next() as inner, minimum, maximum):
-            (event,) = events_of(inner)
-            sizes = ((event.variable, minimum, maximum),)
-            return (_Choice((event,), repeated=sizes, runs=((event, type(inner)),)),)
+        case Kleene(Event() | First() | Next()):
+            return (_choice_of_set(structure),)
         case Opt(item):
             return (*_choices(item, earlier), _Choice())
         case Or(items):
@@ -198,6 +195,17 @@ def _choices(structure: Structure, earlier: Mapping[str, str]) -> tuple[_Choice,
             raise AssertionError("checks.py lets these stand around single events only")
         case _:
             assert_never(structure)
+
+
+def _choice_of_set(node: Kleene) -> _Choice:
+    """Return a set, and what must not be there because of UNTIL."""
+    (event,) = events_of(node.item)
+    absent: tuple[Event, ...] = ()
+    if node.until is not None:
+        absent += (replace(node.until, beside=Beside("until", event.variable)),)
+    runs = ((event, type(node.item)),) if isinstance(node.item, First | Next) else ()
+    sizes = ((event.variable, node.minimum, node.maximum),)
+    return _Choice((event,), absent, sizes, runs=runs)
 
 
 def normal_form(query: Query) -> tuple[Branch, ...]:
@@ -280,7 +288,7 @@ def _names_of_earlier(structure: Structure) -> dict[str, str]:
     names = {}
     for node in walk(structure):
         if isinstance(node, First):
-            (event,) = events_of(node)
+            event = events_of(node)[0]
             name = f"earlier {event.variable}"
             while name in used:
                 name += "'"

@@ -1,4 +1,4 @@
-"""Checks of runs, KL(FIRST B b): what they take must be known by what is before them."""
+"""Checks of runs, KL(FIRST B b), and of UNTIL: what is before them decides what they take."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cepkit.pattern.conditions import (
     variables_of,
 )
 from cepkit.pattern.names import name_text
-from cepkit.pattern.nodes import Kleene, events_of, runs_in
+from cepkit.pattern.nodes import Kleene, ends_of_loops_in, events_of, runs_in, walk
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.printer import expression_text, structure_text
@@ -55,6 +55,48 @@ def check_runs(query: Query) -> None:
                     expected="one of them before the other, or other types",
                     span=branch.event(variable).span,
                 )
+
+
+def check_loops(query: Query) -> None:
+    """Refuse a query of which it is not clear before which event a set ends.
+
+    Raises:
+        PatternError: It is about more than what is before the set.
+    """
+    if not ends_of_loops_in(query.structure):
+        return
+    for branch in normal_form(query):
+        for event in branch.negated:
+            if event.beside is None:
+                continue
+            known = branch.before(event.variable) | {event.variable}
+            for condition in branch.conditions:
+                names = variables_of(condition)
+                if event.variable in names and not names <= known:
+                    raise PatternError(
+                        f"{expression_text(condition)} does not say before which event the set "
+                        f"'{event.beside.variable}' ends: it is about more than what is before it",
+                        expected=f"'{event.variable}' compared with events before the set",
+                        span=_place_of(condition),
+                    )
+
+
+def refuse_loops(query: Query, what: str) -> None:
+    """Refuse a query with UNTIL.
+
+    Args:
+        what: Who does not know it, as for `refuse_runs`.
+
+    Raises:
+        UnsupportedError: There is one.
+    """
+    for node in walk(query.structure):
+        if isinstance(node, Kleene) and node.until is not None:
+            raise UnsupportedError(
+                f"{what} not know UNTIL, as in {structure_text(node)}",
+                hint="detect and aggregate know it",
+                span=node.span,
+            )
 
 
 def refuse_runs(query: Query, what: str) -> None:
@@ -115,7 +157,7 @@ def _rivals(branch: Branch, variable: str) -> Iterator[str]:
 
 
 def _without_first(run: Kleene) -> Kleene:
-    return replace(run, item=events_of(run)[0])
+    return replace(run, item=events_of(run.item)[0])
 
 
 def _place_of(condition: Expression) -> Span | None:
