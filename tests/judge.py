@@ -37,6 +37,12 @@ Where the definition of a match leaves room, the judge decides:
   all events of the match that are before b in the pattern - where there are none, not before the
   first member - and not behind the last member, members being in stream order; in the partition and
   window of the match, and within the bounds; and fulfil the conditions on c.
+* KL(FIRST B b) GREEDY: the set has its maximum, or no event behind its last member could be one
+  more: it could be b as for FIRST, is before all events of the match that are after b, and within
+  the bounds that begin at what is before b. KL(NEXT B b) GREEDY: the same of the event that arrived
+  just after its last member (in the partition), if it fulfils the conditions between neighbours as
+  well. KL(B b) GREEDY: the same as KL(FIRST B b) GREEDY, and no such event is before its first
+  member. Before and behind are stream order.
 * Contiguity: the arrival numbers of all events of a match, Kleene members included, have no gap.
 * skip-till-next-match orders the matches of all OR branches together, by the arrival numbers of the
   bound variables in pattern order; a Kleene set is its arrival numbers ascending, then infinity, so
@@ -152,6 +158,7 @@ class _Leaf(NamedTuple):
     next: bool = False
     run: Literal["", "first", "next"] = ""
     of: str = ""
+    greedy: Literal["", "set", "run"] = ""
 
 
 def _choices(
@@ -175,11 +182,13 @@ def _choices(
         case nodes.Kleene(item, minimum, maximum):
             sizes = (minimum, math.inf if maximum is None else maximum)
             run = {nodes.First: "first", nodes.Next: "next"}.get(type(item), "")
+            greedy = ("run" if run else "set") if node.greedy else ""
+            run = "first" if greedy == "set" else run
             inner = item.item if isinstance(item, nodes.First | nodes.Next) else item
             for (leaf,) in _choices(inner, path, "set"):
                 ends = [] if node.until is None else next(_choices(node.until, path, "until"))
                 of_set = (end._replace(of=leaf.variable) for end in ends)
-                yield (leaf._replace(sizes=sizes, run=run), *of_set)
+                yield (leaf._replace(sizes=sizes, run=run, greedy=greedy), *of_set)
         case nodes.Or(items):
             for item in items:
                 yield from _choices(item, path)
@@ -249,6 +258,8 @@ class _Branch:
                 continue
             if not all(self._is_run(leaf, binding) for leaf in self.positive if leaf.run):
                 continue
+            if any(self._could_go_on(leaf, binding) for leaf in self.positive if leaf.greedy):
+                continue
             following = [leaf for leaf in self.positive if leaf.next]
             if all(
                 self._is_next(leaf, min(binding[leaf.variable], key=_stream_order), binding)
@@ -282,6 +293,35 @@ class _Branch:
             return max(own) - min(own) == len(own) - 1
         first, last = _stream_order(members[0]), _stream_order(members[-1])
         return not any(first < _stream_order(e) < last for e in self._could_be(leaf, binding))
+
+    def _could_go_on(self, leaf: _Leaf, binding: Binding) -> bool:
+        """Say whether a greedy set is without an event that it could have as well."""
+        name, members = leaf.variable, sorted(binding[leaf.variable], key=_stream_order)
+        last, full = members[-1], len(members) >= leaf.sizes[1]
+        known = {v: e for v, e in binding.items() if v != name and self._precedes(v, name)}
+        later = {v: e for v, e in binding.items() if v != name and self._precedes(name, v)}
+        between = [
+            part
+            for part in self.conditions
+            if name in part.before and part.variables <= {*known, name}
+        ]
+        numbers = self.in_partition if self.query.partition_by else self.in_stream
+        for event in self._could_be(leaf, binding):
+            behind = _stream_order(event) > _stream_order(last)
+            if not all(event.ts < other.ts for other in _all_events(later)):
+                continue
+            if not self._within_bounds({**known, name: (*members, event)}):
+                continue
+            if behind and not full:
+                after = numbers[event.arrival] == numbers[last.arrival] + 1
+                if leaf.run == "first" or (
+                    after and all(part.holds({**known, name: (last, event)}) for part in between)
+                ):
+                    return True
+            before = _stream_order(event) < _stream_order(members[0])
+            if before and leaf.greedy == "set":
+                return True
+        return False
 
     def _ends_before(self, leaf: _Leaf, binding: Binding) -> bool:
         """Say whether a set should have ended, before what UNTIL says."""

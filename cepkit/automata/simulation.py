@@ -50,9 +50,9 @@ def refuse_unsupported(query: Query) -> None:
             expected=str(Strategy.SKIP_TILL_ANY_MATCH),
             hint="detect can",
         )
+    refuse_loops(query, "mechanisms do")
     refuse_runs(query, "mechanisms do")
     refuse_neighbours(query, "mechanisms do")
-    refuse_loops(query, "mechanisms do")
 
 
 def follow(mechanism: Mechanism, plan: PlanLike, query: Query) -> Plan:

@@ -75,9 +75,9 @@ def why_not(
             hint="leave it out, to ask whether the events are a match at all",
         )
     check_names(query, events)
+    refuse_loops(query, "why_not does")
     refuse_runs(query, "why_not does")
     refuse_neighbours(query, "why_not does")
-    refuse_loops(query, "why_not does")
     attributes = sorted(attributes_read(query) | ({id} if id is not None else set()))
     columns = stream.columns(attributes)
     check_kinds(query, columns.kinds)

@@ -289,19 +289,23 @@ def kl(
     minimum: int = 1,
     maximum: int | None = None,
     *,
+    greedy: bool = False,
     until: Pattern | Structure | None = None,
 ) -> Pattern:
     """Return a set of `minimum` to `maximum` events (None: no upper bound).
 
     Args:
+        greedy: Whether it goes on as long as it can.
         until: The event before which the set ends.
 
     Example:
         >>> print(seq(event("a", "A"), kl(event("b", "B"), until=event("c", "C"))))
         PATTERN SEQ(A a, KL(B b) UNTIL C c)
+        >>> print(seq(event("a", "A"), kl(event("b", "B"), greedy=True), event("c", "C")))
+        PATTERN SEQ(A a, KL(B b) GREEDY, C c)
     """
     end = None if until is None else cast("Event", _structure(until))  # or checks refuse it
-    return Pattern(Query(Kleene(_structure(item), minimum, maximum, until=end)))
+    return Pattern(Query(Kleene(_structure(item), minimum, maximum, greedy=greedy, until=end)))
 
 
 def as_query(pattern: Query | Pattern | str) -> Query:

@@ -174,7 +174,13 @@ def _check_structure(structure: Structure) -> None:
                     hint=_instead_of_next(item) if isinstance(node, Next) else None,
                     span=node.span,
                 )
-            case Kleene(_, minimum, maximum, until=until):
+            case Kleene(_, minimum, maximum, greedy=greedy, until=until):
+                if greedy and until is not None:
+                    raise PatternError(
+                        "GREEDY and UNTIL behind one set",
+                        expected="one of them",
+                        span=node.span,
+                    )
                 if until is not None and not isinstance(until, Event):
                     raise PatternError(
                         f"UNTIL stands before {_name(until)}",
@@ -407,7 +413,7 @@ def _check_returned(query: Query) -> None:
 def _instead_of_not(item: Structure) -> str | None:
     """Return what says the same as NOT around what it cannot stand around."""
     match item:
-        case Kleene(Event() as event, 1, until=None) | First(Event() as event):
+        case Kleene(Event() as event, 1, greedy=False, until=None) | First(Event() as event):
             return f"write {structure_text(Not(event))}"
         case Or(items) if all(isinstance(one, Event) for one in items):
             return f"write {', '.join(structure_text(Not(one)) for one in items)}"

@@ -17,7 +17,7 @@ BEFORE_EVENTS = ("FIRST", "NEXT")
 BEFORE_CLAUSES = ("RETURN", "AFTER")
 
 # Words behind a set, where no name may stand.
-BEHIND_SETS = ("UNTIL",)
+BEHIND_SETS = ("GREEDY", "UNTIL")
 
 # Words inside of clauses, where no name may stand.
 INSIDE_CLAUSES = ("AS", "MATCH", "SKIP", "PAST", "FROM", "TO", "LAST", "NEXT", "EVENT")

@@ -26,10 +26,12 @@ class Beside:
             and not behind its last member; there no event of the match may be such a one either.
             "before": before its first member. "behind": behind its last member.
         variable: That of the set.
+        maximum: Of how many members on anything may be there, None for never.
     """
 
     place: Literal["until", "before", "behind"]
     variable: str
+    maximum: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +102,13 @@ class Kleene:
 
     Attributes:
         until: The event before which the set ends.
+        greedy: Whether it goes on as long as it can.
     """
 
     item: Structure
     minimum: int = 1
     maximum: int | None = None
+    greedy: bool = field(default=False, kw_only=True)
     until: Event | None = field(default=None, kw_only=True)
     span: Span | None = field(default=None, compare=False, repr=False)
 
@@ -199,7 +203,14 @@ def ends_of_loops_in(structure: Structure) -> tuple[Event, ...]:
 def runs_in(structure: Structure) -> tuple[Kleene, ...]:
     """Return the sets of `structure` that take all that fits between their ends."""
     kleene = (node for node in walk(structure) if isinstance(node, Kleene))
-    return tuple(node for node in kleene if isinstance(node.item, First))
+    return tuple(node for node in kleene if run_of(node) is First)
+
+
+def run_of(node: Kleene) -> type[First | Next] | None:
+    """Return which kind of run a set is, if it is one: a greedy set has all that fits."""
+    if isinstance(node.item, First | Next):
+        return type(node.item)
+    return First if node.greedy else None
 
 
 def repeated_in(structure: Structure) -> frozenset[str]:

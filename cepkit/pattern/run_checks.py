@@ -1,4 +1,4 @@
-"""Checks of runs, KL(FIRST B b), and of UNTIL: what is before them decides what they take."""
+"""Checks of runs, KL(FIRST B b), GREEDY and UNTIL: what is before them decides what they take."""
 
 from __future__ import annotations
 
@@ -58,16 +58,25 @@ def check_runs(query: Query) -> None:
 
 
 def check_loops(query: Query) -> None:
-    """Refuse a query of which it is not clear before which event a set ends.
+    """Refuse a query of which it is not clear where a set ends.
 
     Raises:
-        PatternError: It is about more than what is before the set.
+        PatternError: Before which event depends on more than what is before the set, or GREEDY
+            stands where every set takes all it can.
     """
+    for node in walk(query.structure):
+        in_turn = query.strategy is Strategy.SKIP_TILL_NEXT_MATCH
+        if in_turn and isinstance(node, Kleene) and node.greedy:
+            raise PatternError(
+                f"{structure_text(node)} under skip-till-next-match, where a set takes all it can",
+                hint=f"write {structure_text(replace(node, greedy=False))}",
+                span=node.span,
+            )
     if not ends_of_loops_in(query.structure):
         return
     for branch in normal_form(query):
         for event in branch.negated:
-            if event.beside is None:
+            if event.beside is None or event.beside.place != "until":
                 continue
             known = branch.before(event.variable) | {event.variable}
             for condition in branch.conditions:
@@ -82,18 +91,19 @@ def check_loops(query: Query) -> None:
 
 
 def refuse_loops(query: Query, what: str) -> None:
-    """Refuse a query with UNTIL.
+    """Refuse a query with UNTIL or GREEDY.
 
     Args:
-        what: Who does not know it, as for `refuse_runs`.
+        what: Who does not know them, as for `refuse_runs`.
 
     Raises:
         UnsupportedError: There is one.
     """
     for node in walk(query.structure):
-        if isinstance(node, Kleene) and node.until is not None:
+        if isinstance(node, Kleene) and (node.greedy or node.until is not None):
+            word = "GREEDY" if node.greedy else "UNTIL"
             raise UnsupportedError(
-                f"{what} not know UNTIL, as in {structure_text(node)}",
+                f"{what} not know {word}, as in {structure_text(node)}",
                 hint="detect and aggregate know it",
                 span=node.span,
             )
@@ -157,7 +167,7 @@ def _rivals(branch: Branch, variable: str) -> Iterator[str]:
 
 
 def _without_first(run: Kleene) -> Kleene:
-    return replace(run, item=events_of(run.item)[0])
+    return replace(run, item=events_of(run.item)[0], greedy=False)
 
 
 def _place_of(condition: Expression) -> Span | None:

@@ -53,6 +53,6 @@ def _beside(branch: Branch, variable: str, of_set: str) -> frozenset[str]:
     positive = set(branch.variables)
     if isinstance(branch.window, CountWindow):
         return frozenset(positive)
-    latest, _ = branch.neighbours(variable, positive)
+    latest, soonest = branch.neighbours(variable, positive)
     about = (variables_of(c) for c in branch.conditions if variable in variables_of(c))
-    return frozenset({*latest, of_set}.union(*about) & positive)
+    return frozenset({*latest, *soonest, of_set}.union(*about) & positive)

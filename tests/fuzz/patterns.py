@@ -22,6 +22,7 @@ _WORDS = {
     "_SEQ": ("SEQ",),
     "_KL": ("KL",),
     "_OPT": ("OPT",),
+    "_GREEDY": ("GREEDY",),
     "_UNTIL": ("UNTIL",),
     "_TIMESTAMP": ("TIMESTAMP",),
     "_RETURN": ("RETURN",),
@@ -150,6 +151,8 @@ class _Sentence:
                 if operator in ("KL", "NOT", "OPT", ""):
                     bounds = pick(([], ["{", "1", ",", "3", "}"])) if operator == "KL" else []
                     if operator == "KL" and self.random.random() < 0.2:
+                        bounds += ["GREEDY"]
+                    elif operator == "KL" and self.random.random() < 0.2:
                         bounds += ["UNTIL", *self.of("event", depth)]
                     event = self.of("event", depth)
                     return [operator, "(", *event, ")", *bounds] if operator else event

@@ -56,7 +56,10 @@ from cepkit.pattern.conditions import (
     NUMBER,
     NUMBER_BEFORE,
     TIME,
+    Aggregate,
+    Comparison,
     Expression,
+    Literal,
     attributes_of,
     variables_of,
 )
@@ -372,6 +375,10 @@ class _Compiler:
                 self.classes.append(linked)
                 due.remove(link)
         on_sets = tuple(part for part in due if variables_of(part) & self._repeated.keys())
+        beside = self._events[variable].beside
+        if beside is not None and beside.maximum is not None:
+            size, most = Aggregate("count", beside.variable), Literal(beside.maximum)
+            on_sets += (Comparison("<", size, most),)
         due = [part for part in due if part not in on_sets]
         step = self._step(core, variable, self.order, due, numbers)
         for r in self._repeated.values():
@@ -381,7 +388,6 @@ class _Compiler:
                 lower=_without(step.lower, r.first, r.last),
                 upper=_without(step.upper, r.last, r.first),
             )
-        beside = self._events[variable].beside
         if beside is not None:
             step = _beside(step, beside.place, self._repeated[beside.variable])
         counted = any(clock != "time" for _, clock in step.windows)

@@ -73,7 +73,19 @@ _WORDS = {
     "STAR": "'*'",
 }
 _SKIPPING = frozenset(
-    {"_MATCH", "_SKIP", "_PAST", "_FROM", "_TO", "_LAST", "_EVENT", "_UNTIL", "FIRST", "NEXT"}
+    {
+        "_MATCH",
+        "_SKIP",
+        "_PAST",
+        "_FROM",
+        "_TO",
+        "_LAST",
+        "_EVENT",
+        "_GREEDY",
+        "_UNTIL",
+        "FIRST",
+        "NEXT",
+    }
 )
 _OPENING = {")": "(", "}": "{"}
 # Typographic quotes, left, right, low and reversed, single and double, and angled ones.
@@ -98,6 +110,7 @@ _FOREIGN = {
     "[": "lists and sets go in round brackets: IN (1, 2)",
     "]": "lists and sets go in round brackets: IN (1, 2)",
     ":": "a variable comes after its type: MSFT a",
+    "GREEDY": "GREEDY stands behind a set: KL(B b) GREEDY",
     "UNTIL": "UNTIL ends a set: KL(B b) UNTIL C c",
     "ROW": "rows are events here: PAST LAST EVENT, TO NEXT",
     "LIKE": "there is no LIKE: write contains(a.name, 'part'), starts_with or ends_with",

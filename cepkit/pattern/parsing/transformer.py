@@ -111,7 +111,11 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         item, *more = children
         minimum, maximum = next((part for part in more if isinstance(part, tuple)), (1, None))
         until = next((part for part in more if isinstance(part, n.Event)), None)
-        return n.Kleene(item, minimum, maximum, self._span(meta), until=until)
+        greedy = True in more
+        return n.Kleene(item, minimum, maximum, self._span(meta), greedy=greedy, until=until)
+
+    def greedy(self, meta: Meta, children: Children) -> bool:
+        return True
 
     def until(self, meta: Meta, children: Children) -> n.Event:
         event: n.Event = children[0]
