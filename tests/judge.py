@@ -33,6 +33,16 @@ Where the definition of a match leaves room, the judge decides:
   the pattern; of a set the last member in stream order. NOT(NEXT B b): such an event breaks it.
 * KL(FIRST B b): the set has every event between its first and last member, in stream order, that
   could be b as for FIRST. KL(NEXT B b): its arrival numbers, in the partition, have no gap.
+* KL(B b) UNTIL C c: no event of the stream, the match's own included, could be c: it would be after
+  all events of the match that are before b in the pattern - where there are none, not before the
+  first member - and not behind the last member, members being in stream order; in the partition and
+  window of the match, and within the bounds; and fulfil the conditions on c.
+* KL(FIRST B b) GREEDY: the set has its maximum, or no event behind its last member could be one
+  more: it could be b as for FIRST, is before all events of the match that are after b, and within
+  the bounds that begin at what is before b. KL(NEXT B b) GREEDY: the same of the event that arrived
+  just after its last member (in the partition), if it fulfils the conditions between neighbours as
+  well. KL(B b) GREEDY: the same as KL(FIRST B b) GREEDY, and no such event is before its first
+  member. Before and behind are stream order.
 * Contiguity: the arrival numbers of all events of a match, Kleene members included, have no gap.
 * skip-till-next-match orders the matches of all OR branches together, by the arrival numbers of the
   bound variables in pattern order; a Kleene set is its arrival numbers ascending, then infinity, so
@@ -141,12 +151,14 @@ class _Leaf(NamedTuple):
 
     variable: str
     types: frozenset[str] | None
-    kind: Literal["one", "set", "absent"]
+    kind: Literal["one", "set", "absent", "until"]
     sizes: tuple[int, float]
     path: tuple[tuple[type, int], ...]
     first: bool = False
     next: bool = False
     run: Literal["", "first", "next"] = ""
+    of: str = ""
+    greedy: Literal["", "set", "run"] = ""
 
 
 def _choices(
@@ -162,17 +174,21 @@ def _choices(
             yield from _choices(item, path)
             yield ()
         case nodes.First(item):
-            for (leaf,) in _choices(item, path, kind):
-                yield (leaf._replace(first=True),)
+            for leaf, *rest in _choices(item, path, kind):
+                yield (leaf._replace(first=True), *rest)
         case nodes.Next(item):
-            for (leaf,) in _choices(item, path, kind):
-                yield (leaf._replace(next=True),)
+            for leaf, *rest in _choices(item, path, kind):
+                yield (leaf._replace(next=True), *rest)
         case nodes.Kleene(item, minimum, maximum):
             sizes = (minimum, math.inf if maximum is None else maximum)
             run = {nodes.First: "first", nodes.Next: "next"}.get(type(item), "")
+            greedy = ("run" if run else "set") if node.greedy else ""
+            run = "first" if greedy == "set" else run
             inner = item.item if isinstance(item, nodes.First | nodes.Next) else item
             for (leaf,) in _choices(inner, path, "set"):
-                yield (leaf._replace(sizes=sizes, run=run),)
+                ends = [] if node.until is None else next(_choices(node.until, path, "until"))
+                of_set = (end._replace(of=leaf.variable) for end in ends)
+                yield (leaf._replace(sizes=sizes, run=run, greedy=greedy), *of_set)
         case nodes.Or(items):
             for item in items:
                 yield from _choices(item, path)
@@ -215,8 +231,9 @@ class _Branch:
     def __init__(
         self, leaves: tuple[_Leaf, ...], stream: list[Event], query: Query, work: _Work
     ) -> None:
-        self.positive = tuple(leaf for leaf in leaves if leaf.kind != "absent")
+        self.positive = tuple(leaf for leaf in leaves if leaf.kind in ("one", "set"))
         self.absent = tuple(leaf for leaf in leaves if leaf.kind == "absent")
+        self.until = tuple(leaf for leaf in leaves if leaf.kind == "until")
         self.leaf = {leaf.variable: leaf for leaf in leaves}
         self.stream, self.query, self.work = stream, query, work
         self.conditions = [_Condition(part) for part in _conjuncts(query.where)]
@@ -235,9 +252,13 @@ class _Branch:
             contiguous = not numbers or max(numbers) - min(numbers) + 1 == len(numbers)
             if not contiguous or any(self._broken(leaf, binding) for leaf in self.absent):
                 continue
+            if any(self._ends_before(leaf, binding) for leaf in self.until):
+                continue
             if not all(self._is_first(leaf, binding) for leaf in self.positive if leaf.first):
                 continue
             if not all(self._is_run(leaf, binding) for leaf in self.positive if leaf.run):
+                continue
+            if any(self._could_go_on(leaf, binding) for leaf in self.positive if leaf.greedy):
                 continue
             following = [leaf for leaf in self.positive if leaf.next]
             if all(
@@ -272,6 +293,55 @@ class _Branch:
             return max(own) - min(own) == len(own) - 1
         first, last = _stream_order(members[0]), _stream_order(members[-1])
         return not any(first < _stream_order(e) < last for e in self._could_be(leaf, binding))
+
+    def _could_go_on(self, leaf: _Leaf, binding: Binding) -> bool:
+        """Say whether a greedy set is without an event that it could have as well."""
+        name, members = leaf.variable, sorted(binding[leaf.variable], key=_stream_order)
+        last, full = members[-1], len(members) >= leaf.sizes[1]
+        known = {v: e for v, e in binding.items() if v != name and self._precedes(v, name)}
+        later = {v: e for v, e in binding.items() if v != name and self._precedes(name, v)}
+        between = [
+            part
+            for part in self.conditions
+            if name in part.before and part.variables <= {*known, name}
+        ]
+        numbers = self.in_partition if self.query.partition_by else self.in_stream
+        for event in self._could_be(leaf, binding):
+            behind = _stream_order(event) > _stream_order(last)
+            if not all(event.ts < other.ts for other in _all_events(later)):
+                continue
+            if not self._within_bounds({**known, name: (*members, event)}):
+                continue
+            if behind and not full:
+                after = numbers[event.arrival] == numbers[last.arrival] + 1
+                if leaf.run == "first" or (
+                    after and all(part.holds({**known, name: (last, event)}) for part in between)
+                ):
+                    return True
+            before = _stream_order(event) < _stream_order(members[0])
+            if before and leaf.greedy == "set":
+                return True
+        return False
+
+    def _ends_before(self, leaf: _Leaf, binding: Binding) -> bool:
+        """Say whether a set should have ended, before what UNTIL says."""
+        members = sorted(map(_stream_order, binding[leaf.of]))
+        before = {v: e for v, e in binding.items() if v != leaf.of and self._precedes(v, leaf.of)}
+        about = [part for part in self.conditions if leaf.variable in part.variables]
+        return any(
+            (leaf.types is None or event.type in leaf.types)
+            and all(other.ts < event.ts for other in _all_events(before))
+            and (before or members[0] <= _stream_order(event))
+            and _stream_order(event) <= members[-1]
+            and len({_partition(e, self.query) for e in (event, *binding[leaf.of])}) == 1
+            and self._within_window([*_all_events(binding), event])
+            and self._within_bounds({**binding, leaf.variable: (event,)})
+            and all(part.holds({**before, leaf.variable: (event,)}) for part in about)
+            for event in self.stream
+        )
+
+    def _precedes(self, x: str, y: str) -> bool:
+        return _precedes(self.leaf[x], self.leaf[y])
 
     def _could_be(self, leaf: _Leaf, binding: Binding) -> Iterator[Event]:
         """Yield what the match does not have and could be `leaf` as far as what is before tells."""

@@ -44,9 +44,13 @@ FEW = settings(
 UNIT = 1_000_000
 """A time step: one second. Windows are whole units, so that their edges are hit."""
 
-Operator: TypeAlias = Literal["SEQ", "AND", "OR", "NOT", "KL", "FIRST", "NEXT", "OPT", "RUN"]
-OPERATORS: tuple[Operator, ...] = tuple(name for name in get_args(Operator) if name != "RUN")
-"""All but KL(FIRST B b), which mechanisms do not know."""
+Operator: TypeAlias = Literal[
+    "SEQ", "AND", "OR", "NOT", "KL", "FIRST", "NEXT", "OPT", "RUN", "UNTIL", "GREEDY"
+]
+OPERATORS: tuple[Operator, ...] = tuple(
+    name for name in get_args(Operator) if name not in ("RUN", "UNTIL", "GREEDY")
+)
+"""All but KL(FIRST B b), UNTIL and GREEDY, which mechanisms do not know."""
 
 WindowKind: TypeAlias = Literal["none", "time", "time-exclusive", "count", "count-exclusive"]
 WINDOWS: tuple[WindowKind, ...] = get_args(WindowKind)
@@ -164,7 +168,33 @@ def structures(
     if not allowed & {"SEQ", "AND", "OR"}:
         size = 1
     structure = draw(_structure(0, size, allowed, positive=True, type_sets=type_sets))
-    return draw(_with_firsts(structure, False, allowed))
+    structure = draw(_with_firsts(structure, False, allowed))
+    words = [word for word in ("UNTIL", "GREEDY") if word in allowed]
+    return draw(_with_ends(structure, size, draw(st.sampled_from(words)))) if words else structure
+
+
+@st.composite
+def _with_ends(draw: st.DrawFn, node: nodes.Structure, number: int, word: str) -> nodes.Structure:
+    """Put GREEDY behind the first set, or UNTIL and an event, of its own type or another."""
+    done = False
+
+    def ended(node: nodes.Structure) -> nodes.Structure:
+        nonlocal done
+        match node:
+            case nodes.Kleene(item) if not done:
+                done = True
+                if word == "GREEDY":
+                    return replace(node, greedy=True)
+                (event,) = nodes.events_of(item)
+                types = draw(st.sampled_from([frozenset({"E"}), event.types, frozenset("ABC")]))
+                return replace(node, until=nodes.Event("abcdefgh"[number], types))
+            case nodes.First(item) | nodes.Next(item) | nodes.Opt(item):
+                return replace(node, item=ended(item))
+            case nodes.Seq(items) | nodes.And(items) | nodes.Or(items):
+                return replace(node, items=tuple(map(ended, items)))
+        return node
+
+    return ended(node)
 
 
 @st.composite
@@ -259,7 +289,7 @@ def _leaf(
     wrappers = ["one", "one", "one"]
     wrappers += ["NOT"] if "NOT" in allowed and not positive else []
     wrappers += ["OPT"] if "OPT" in allowed and not positive else []
-    wrappers += ["KL"] if "KL" in allowed else []
+    wrappers += ["KL"] * (6 if {"UNTIL", "GREEDY"} & allowed else 1) if "KL" in allowed else []
     wrapper = draw(st.sampled_from(wrappers)) if len(wrappers) > 3 else "one"
     if wrapper == "NOT":
         return nodes.Not(event)
@@ -629,9 +659,9 @@ def queries(
     try:
         return check(Query(structure, where, window, strategy, keys, bounds=bounds))
     except PatternError:
-        if "RUN" not in operators and "neighbours" not in condition_kinds:
+        if not {"RUN", "UNTIL", "GREEDY"} & {*operators} and "neighbours" not in condition_kinds:
             raise
-        reject()  # not every condition can be about a run, or beside neighbours
+        reject()  # not every condition can be about a run, or its end, or beside neighbours
 
 
 @st.composite

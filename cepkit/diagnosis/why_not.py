@@ -25,7 +25,7 @@ from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.numbers import has_next, with_numbers_as_attributes
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
-from cepkit.pattern.run_checks import refuse_neighbours, refuse_runs
+from cepkit.pattern.run_checks import refuse_loops, refuse_neighbours, refuse_runs
 from cepkit.plan.nodes import Plan
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.columns import Column, EventColumns
@@ -75,6 +75,7 @@ def why_not(
             hint="leave it out, to ask whether the events are a match at all",
         )
     check_names(query, events)
+    refuse_loops(query, "why_not does")
     refuse_runs(query, "why_not does")
     refuse_neighbours(query, "why_not does")
     attributes = sorted(attributes_read(query) | ({id} if id is not None else set()))

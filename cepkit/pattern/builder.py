@@ -19,6 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from numbers import Real
+from typing import cast
 
 from cepkit.arguments import typed
 from cepkit.errors import PatternError, shown
@@ -283,9 +284,28 @@ def opt(item: Pattern | Structure) -> Pattern:
 
 
 @typed
-def kl(item: Pattern | Structure, minimum: int = 1, maximum: int | None = None) -> Pattern:
-    """Return a set of `minimum` to `maximum` events (None: no upper bound)."""
-    return Pattern(Query(Kleene(_structure(item), minimum, maximum)))
+def kl(
+    item: Pattern | Structure,
+    minimum: int = 1,
+    maximum: int | None = None,
+    *,
+    greedy: bool = False,
+    until: Pattern | Structure | None = None,
+) -> Pattern:
+    """Return a set of `minimum` to `maximum` events (None: no upper bound).
+
+    Args:
+        greedy: Whether it goes on as long as it can.
+        until: The event before which the set ends.
+
+    Example:
+        >>> print(seq(event("a", "A"), kl(event("b", "B"), until=event("c", "C"))))
+        PATTERN SEQ(A a, KL(B b) UNTIL C c)
+        >>> print(seq(event("a", "A"), kl(event("b", "B"), greedy=True), event("c", "C")))
+        PATTERN SEQ(A a, KL(B b) GREEDY, C c)
+    """
+    end = None if until is None else cast("Event", _structure(until))  # or checks refuse it
+    return Pattern(Query(Kleene(_structure(item), minimum, maximum, greedy=greedy, until=end)))
 
 
 def as_query(pattern: Query | Pattern | str) -> Query:

@@ -66,6 +66,7 @@ class SubPattern:
         absent: The positions under NOT.
         repeated: For each Kleene position its least and greatest number of events.
         order: The pairs (x, y) where x is strictly before y: transitive.
+        beside: The positions under UNTIL, and that of the set of each.
         conditions: All others, without NOT.
         window: As in the pattern, never exclusive: one microsecond, or event, less says the same.
         strategy: As in the pattern.
@@ -76,6 +77,7 @@ class SubPattern:
     absent: frozenset[int]
     repeated: tuple[tuple[int, int, int | None], ...]
     order: frozenset[tuple[int, int]]
+    beside: frozenset[tuple[int, str, int]]
     conditions: tuple[c.Expression, ...]
     window: Window | None
     strategy: Strategy
@@ -134,6 +136,11 @@ class _Part:
             frozenset(at[e.variable] for e in branch.negated if e.variable in at),
             tuple(sorted((at[v], low, high) for v, low, high in branch.repeated if v in at)),
             frozenset((at[x], at[y]) for x, y in branch.order if x in at and y in at),
+            frozenset(
+                (at[e.variable], e.beside.place, at[e.beside.variable])
+                for e in branch.negated
+                if e.beside is not None and e.variable in at and e.beside.variable in at
+            ),
             canonical_conditions(
                 self.conditions, {name: f"_{place}" for name, place in at.items()}
             ),

@@ -26,6 +26,7 @@ from cepkit.pattern.nodes import (
     Structure,
     absent_in,
     bound_events_of,
+    ends_of_loops_in,
     events_of,
 )
 from cepkit.pattern.nodes import walk as walk_structure
@@ -33,7 +34,7 @@ from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.printer import structure_text
 from cepkit.pattern.query import RESULT_ENDS, Query
-from cepkit.pattern.run_checks import check_runs
+from cepkit.pattern.run_checks import check_loops, check_runs
 
 _sound: WeakValueDictionary[int, Query] = WeakValueDictionary()
 """Queries that have been checked. By identity: as values 1, 1.0 and TRUE are equal."""
@@ -74,6 +75,7 @@ def check(query: Query) -> Query:
         )
     check_bounds(query)
     check_runs(query)
+    check_loops(query)
     _sound[id(query)] = query
     return query
 
@@ -172,7 +174,19 @@ def _check_structure(structure: Structure) -> None:
                     hint=_instead_of_next(item) if isinstance(node, Next) else None,
                     span=node.span,
                 )
-            case Kleene(_, minimum, maximum):
+            case Kleene(_, minimum, maximum, greedy=greedy, until=until):
+                if greedy and until is not None:
+                    raise PatternError(
+                        "GREEDY and UNTIL behind one set",
+                        expected="one of them",
+                        span=node.span,
+                    )
+                if until is not None and not isinstance(until, Event):
+                    raise PatternError(
+                        f"UNTIL stands before {_name(until)}",
+                        expected="a single event, as in KL(B b) UNTIL C c",
+                        span=node.span,
+                    )
                 if minimum < 1 or (maximum is not None and maximum < minimum):
                     raise PatternError(
                         f"KL with bounds {{{minimum},{'' if maximum is None else maximum}}}",
@@ -259,9 +273,14 @@ def _named(structure: Structure) -> dict[str, Structure]:
         case (
             Event(variable)
             | Not(Event(variable) | Next(Event(variable)))
-            | Kleene(Event(variable) | First(Event(variable)) | Next(Event(variable)))
+            | Kleene(Event(variable) | First(Event(variable)) | Next(Event(variable)), until=None)
         ):
             return {variable: structure}
+        case Kleene(item, until=Event() as until):
+            (event,) = events_of(item)
+            if event.variable == until.variable:
+                _check_same_name(until.variable, event, until, structure)
+            return {event.variable: structure, until.variable: Not(until)}
         case First(item) | Next(item) | Opt(item) | Not(item) | Kleene(item):
             return _named(item)
         case Seq(items) | And(items) | Or(items):
@@ -302,6 +321,7 @@ def _check_policies(query: Query) -> None:
 
 def _check_aggregates(query: Query, names: list[str]) -> None:
     absent = absent_in(query.structure)
+    ends = {event.variable for event in ends_of_loops_in(query.structure)}
     for aggregate in query.aggregates:
         variable = aggregate.variable
         if variable is None and aggregate.attribute is not None:
@@ -314,8 +334,9 @@ def _check_aggregates(query: Query, names: list[str]) -> None:
             problem = f"'{variable}' is not a variable of the pattern"
             raise PatternError.unknown(problem, variable, names, span=aggregate.span)
         if variable is not None and variable in absent:
+            place = "after UNTIL" if variable in ends else "under NOT"
             raise PatternError(
-                f"AGG {aggregate.function.upper()} of '{variable}', which is under NOT",
+                f"AGG {aggregate.function.upper()} of '{variable}', which is {place}",
                 expected="an event that matches have",
                 span=aggregate.span,
             )
@@ -392,7 +413,7 @@ def _check_returned(query: Query) -> None:
 def _instead_of_not(item: Structure) -> str | None:
     """Return what says the same as NOT around what it cannot stand around."""
     match item:
-        case Kleene(Event() as event, 1) | First(Event() as event):
+        case Kleene(Event() as event, 1, greedy=False, until=None) | First(Event() as event):
             return f"write {structure_text(Not(event))}"
         case Or(items) if all(isinstance(one, Event) for one in items):
             return f"write {', '.join(structure_text(Not(one)) for one in items)}"

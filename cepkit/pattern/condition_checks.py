@@ -13,7 +13,14 @@ from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.evaluation.functions.registered import function_of, known_functions
 from cepkit.pattern.names import attribute_text, name_text
-from cepkit.pattern.nodes import Or, Structure, absent_in, events_of, repeated_in
+from cepkit.pattern.nodes import (
+    Or,
+    Structure,
+    absent_in,
+    ends_of_loops_in,
+    events_of,
+    repeated_in,
+)
 from cepkit.pattern.nodes import walk as walk_structure
 
 MAX_INTEGER = 2**63 - 1
@@ -72,14 +79,16 @@ class Events:
     Attributes:
         names: All variables.
         repeated: Those under KL.
-        absent: Those under NOT.
+        absent: Those under NOT, and after UNTIL.
         choices: For each OR the variables of each of its items.
+        until: Those after UNTIL.
     """
 
     names: tuple[str, ...]
     repeated: frozenset[str]
     absent: frozenset[str]
     choices: tuple[tuple[frozenset[str], ...], ...]
+    until: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, structure: Structure) -> Events:
@@ -94,6 +103,7 @@ class Events:
                 for node in nodes
                 if isinstance(node, Or)
             ),
+            frozenset(event.variable for event in ends_of_loops_in(structure)),
         )
 
 
@@ -137,8 +147,9 @@ def check_result(value: c.Expression, events: Events) -> None:
             case c.Attribute(variable) | c.Aggregate(variable=str(variable)):
                 _check_variable(node, variable, events)
                 if variable in events.absent:
+                    place = "after UNTIL" if variable in events.until else "under NOT"
                     raise PatternError(
-                        f"RETURN of '{variable}', which is under NOT",
+                        f"RETURN of '{variable}', which is {place}",
                         expected="an event that matches have",
                         span=node.span,
                     )

@@ -66,6 +66,8 @@ def _below(node: Structure | Expression) -> tuple[Structure | Expression, ...]:
             return ()
         case Seq(items) | And(items) | Or(items):
             return items
+        case Kleene(item, until=Event() as until):
+            return (item, until)
         case Not(item) | Kleene(item) | First(item) | Next(item) | Opt(item):
             return (item,)
         case _:

@@ -16,6 +16,9 @@ BEFORE_EVENTS = ("FIRST", "NEXT")
 # Words that begin a clause: after a type they do, elsewhere they are names like any other.
 BEFORE_CLAUSES = ("RETURN", "AFTER")
 
+# Words behind a set, where no name may stand.
+BEHIND_SETS = ("GREEDY", "UNTIL")
+
 # Words inside of clauses, where no name may stand.
 INSIDE_CLAUSES = ("AS", "MATCH", "SKIP", "PAST", "FROM", "TO", "LAST", "NEXT", "EVENT")
 

@@ -73,8 +73,8 @@ def _add(graph: nx.DiGraph[int], structure: Structure) -> int:
             kind = "OR"
         case Not(item):
             kind, items = "NOT", (item,)
-        case Kleene(item):
-            kind, items = "KL", (item,)
+        case Kleene(item, until=until):
+            kind, items = "KL", (item,) if until is None else (item, until)
         case First(item):
             kind, items = "FIRST", (item,)
         case Next(item):

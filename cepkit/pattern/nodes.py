@@ -8,13 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias, assert_never
+from typing import Literal, TypeAlias, assert_never
 
 from cepkit.errors import Span
 from cepkit.printing import cut
 
 _TYPES = 30
 """How long the types of a variable may be in a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Where, beside a set, an event must not be; in stream order, as the members themselves.
+
+    Attributes:
+        place: "until": after what is before the set (where nothing is: not before its first member)
+            and not behind its last member; there no event of the match may be such a one either.
+            "before": before its first member. "behind": behind its last member.
+        variable: That of the set.
+        maximum: Of how many members on anything may be there, None for never.
+    """
+
+    place: Literal["until", "before", "behind"]
+    variable: str
+    maximum: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +43,13 @@ class Event:
         types: The types it may have.
         earlier_than: Of an absence that FIRST implies, which no pattern says itself: the variable
             that is the first.
+        beside: Of an absence that UNTIL or GREEDY implies: where it would be.
     """
 
     variable: str
     types: frozenset[str] | None
     earlier_than: str | None = field(default=None, kw_only=True)
+    beside: Beside | None = field(default=None, kw_only=True)
     span: Span | None = field(default=None, compare=False, repr=False)
 
     def may_have(self, kind: str) -> bool:
@@ -80,11 +99,17 @@ class Kleene:
 
     FIRST inside says that the set has all that fits between its first and last member, NEXT that
     its members came side by side.
+
+    Attributes:
+        until: The event before which the set ends.
+        greedy: Whether it goes on as long as it can.
     """
 
     item: Structure
     minimum: int = 1
     maximum: int | None = None
+    greedy: bool = field(default=False, kw_only=True)
+    until: Event | None = field(default=None, kw_only=True)
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
@@ -124,8 +149,12 @@ def walk(structure: Structure) -> Iterator[Structure]:
         case Seq(items) | And(items) | Or(items):
             for item in items:
                 yield from walk(item)
-        case Not(item) | Kleene(item) | First(item) | Next(item) | Opt(item):
+        case Not(item) | First(item) | Next(item) | Opt(item):
             yield from walk(item)
+        case Kleene(item):
+            yield from walk(item)
+            if structure.until is not None:
+                yield from walk(structure.until)
         case _:
             assert_never(structure)
 
@@ -146,7 +175,7 @@ def labels_of(structure: Structure) -> dict[str, str]:
 
 
 def bound_events_of(structure: Structure) -> tuple[Event, ...]:
-    """Return the event nodes of `structure` that a match can bind: all but those under NOT.
+    """Return the event nodes of `structure` that a match can bind: all but those absent.
 
     Of those in branches of an OR that share a variable the first stands for all.
     """
@@ -159,18 +188,32 @@ def bound_events_of(structure: Structure) -> tuple[Event, ...]:
 
 
 def absent_in(structure: Structure) -> frozenset[str]:
-    """Return the variables under NOT of `structure`."""
+    """Return the variables under NOT of `structure`, and those after UNTIL."""
     absent = (node for node in walk(structure) if isinstance(node, Not))
-    return frozenset(event.variable for node in absent for event in events_of(node))
+    names = {event.variable for node in absent for event in events_of(node)}
+    return frozenset(names | {event.variable for event in ends_of_loops_in(structure)})
+
+
+def ends_of_loops_in(structure: Structure) -> tuple[Event, ...]:
+    """Return the event nodes after UNTIL."""
+    kleene = (node for node in walk(structure) if isinstance(node, Kleene))
+    return tuple(node.until for node in kleene if node.until is not None)
 
 
 def runs_in(structure: Structure) -> tuple[Kleene, ...]:
     """Return the sets of `structure` that take all that fits between their ends."""
     kleene = (node for node in walk(structure) if isinstance(node, Kleene))
-    return tuple(node for node in kleene if isinstance(node.item, First))
+    return tuple(node for node in kleene if run_of(node) is First)
+
+
+def run_of(node: Kleene) -> type[First | Next] | None:
+    """Return which kind of run a set is, if it is one: a greedy set has all that fits."""
+    if isinstance(node.item, First | Next):
+        return type(node.item)
+    return First if node.greedy else None
 
 
 def repeated_in(structure: Structure) -> frozenset[str]:
     """Return the Kleene variables of `structure`."""
     kleene = (node for node in walk(structure) if isinstance(node, Kleene))
-    return frozenset(event.variable for node in kleene for event in events_of(node))
+    return frozenset(event.variable for node in kleene for event in events_of(node.item))

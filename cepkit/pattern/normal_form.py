@@ -4,7 +4,8 @@ Nested SEQ, AND and OR become branches, one for each choice at the ORs; each bra
 variables, a strict partial order over them, its negated and repeated variables, and the
 conditions that are about it. Everything behind the language works on branches.
 `FIRST B b` becomes `NOT(B x), B b`, where x fulfils what b must fulfil given what is before it;
-`NEXT B b` becomes a condition on arrival numbers (`numbers.py`).
+GREEDY and UNTIL become absences beside a set; `NEXT B b` becomes a condition on arrival numbers
+(`numbers.py`).
 The number of branches is the product over the ORs that stand together.
 """
 
@@ -12,16 +13,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from operator import itemgetter
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from cepkit.pattern.bounds import bound_condition
-from cepkit.pattern.conditions import Aggregate, Expression, conjuncts, variables_of
+from cepkit.pattern.conditions import (
+    Aggregate,
+    Attribute,
+    Expression,
+    conjuncts,
+    set_of_prev,
+    variables_of,
+)
 from cepkit.pattern.conditions import walk as parts_of_condition
 from cepkit.pattern.nodes import (
     And,
+    Beside,
     Event,
     First,
     Kleene,
@@ -32,12 +41,16 @@ from cepkit.pattern.nodes import (
     Seq,
     Structure,
     events_of,
+    run_of,
     walk,
 )
 from cepkit.pattern.numbers import next_condition, next_in, side_by_side
 from cepkit.pattern.policies import StepBound, Strategy, Window
 from cepkit.pattern.query import Query
-from cepkit.pattern.rewrite import renamed
+from cepkit.pattern.rewrite import renamed, replaced
+
+Names: TypeAlias = "Mapping[tuple[str, str], str]"
+"""By what is implied, "earlier" or a place beside a set, and the variable that implies it."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +86,8 @@ class Branch:
 
     @cached_property
     def as_written(self) -> Branch:
-        """The branch without what FIRST and NEXT imply: what statistics are about."""
-        implied = {event.variable for event in self.negated if event.earlier_than is not None}
+        """The branch without what FIRST, NEXT and GREEDY imply: what statistics are about."""
+        implied = {event.variable for event in self.negated if _is_implied(event)}
         if not implied and all(next_in(c) is None for c in self.conditions):
             return self
         return replace(
@@ -146,6 +159,52 @@ class _Choice:
             nearest = [x for x in before if not any((x, y) in self.order for y in before)]
             yield next_condition(event, nearest, repeated)
 
+    def implied_conditions(
+        self, about: Sequence[Expression], bounds: Sequence[StepBound]
+    ) -> Iterator[Expression]:
+        """Yield what implied absences would fulfil: what is known before the event or set.
+
+        Args:
+            about: The conditions of this choice.
+            bounds: The bounds of the query.
+        """
+        positive = {event.variable for event in self.positive}
+        for absent in filter(_is_implied, self.negated):
+            beside = absent.beside
+            variable = absent.earlier_than if beside is None else beside.variable
+            assert variable is not None
+            known = {x for x, y in self.order if y == variable and x in positive} | {variable}
+            said = [c for c in about if variable in variables_of(c) <= known]
+            for condition in said:
+                if variable not in _sets_in(condition):
+                    yield renamed(condition, {variable: absent.variable})
+            if beside is not None:
+                ended = [b for b in bounds if b.last == variable and b.first in known]
+                yield from self._beside_set(absent, beside, said, ended)
+
+    def _beside_set(
+        self, absent: Event, beside: Beside, said: Sequence[Expression], ended: Sequence[StepBound]
+    ) -> Iterator[Expression]:
+        """Yield what an event would fulfil that a greedy set could have as well.
+
+        Args:
+            said: What conditions say of the set and what is before it.
+            ended: The bounds that end with the set and begin there, or with the set itself.
+        """
+        variable, name = beside.variable, absent.variable
+        runs = {event.variable: word for event, word in self.runs}
+        repeated = [v for v, _, _ in self.repeated]
+        for bound in ended:
+            if beside.place == "behind":
+                yield bound_condition(replace(bound, last=name), self.order, repeated, [*runs])
+            elif bound.first == bound.last:
+                yield bound_condition(replace(bound, first=name), self.order, repeated, [*runs])
+        if beside.place == "behind" and runs[variable] is Next:
+            yield next_condition(absent, [variable], {variable})
+            for condition in said:
+                if set_of_prev(condition) == variable:
+                    yield replaced(condition, partial(_of_next_member, variable, name))
+
     def bound_conditions(self, bounds: Iterable[StepBound]) -> Iterator[Expression]:
         """Yield what bounds of steps say, those with both events in this choice."""
         repeated = [variable for variable, _, _ in self.repeated]
@@ -155,40 +214,38 @@ class _Choice:
                 yield bound_condition(bound, self.order, repeated, runs)
 
 
-def _choices(structure: Structure, earlier: Mapping[str, str]) -> tuple[_Choice, ...]:
+def _choices(structure: Structure, names: Names) -> tuple[_Choice, ...]:
     """Return the choices at the ORs of a structure.
 
     Args:
-        earlier: For each variable under FIRST the name of what must not be there before it.
+        names: Of what FIRST and GREEDY imply not to be there.
     """
     match structure:
         case Event():
             return (_Choice(positive=(structure,)),)
         case First((Event() | Kleene()) as item):
-            (choice,) = _choices(item, earlier)
+            (choice,) = _choices(item, names)
             (event,) = choice.positive
-            absent = Event(earlier[event.variable], event.types, earlier_than=event.variable)
+            absent = Event(
+                names["earlier", event.variable], event.types, earlier_than=event.variable
+            )
             return (_Choice(negated=(absent,)).beside(choice, in_order=True),)
         case Next((Event() | Kleene()) as item):
-            (choice,) = _choices(item, earlier)
+            (choice,) = _choices(item, names)
             return (replace(choice, next=choice.positive),)
         case Not(Next(Event() as event)):
             return (_Choice(negated=(event,), next=(event,)),)
         case Not(Event() as event):
             return (_Choice(negated=(event,)),)
-        case Kleene(Event() as event, minimum, maximum):
-            return (_Choice((event,), repeated=((event.variable, minimum, maximum),)),)
-        case Kleene(First() | Next() as inner, minimum, maximum):
-            (event,) = events_of(inner)
-            sizes = ((event.variable, minimum, maximum),)
-            return (_Choice((event,), repeated=sizes, runs=((event, type(inner)),)),)
+        case Kleene(Event() | First() | Next()):
+            return (_choice_of_set(structure, names),)
         case Opt(item):
-            return (*_choices(item, earlier), _Choice())
+            return (*_choices(item, names), _Choice())
         case Or(items):
-            return tuple(choice for item in items for choice in _choices(item, earlier))
+            return tuple(choice for item in items for choice in _choices(item, names))
         case Seq(items) | And(items):
             joined = []
-            for parts in product(*(_choices(item, earlier) for item in items)):
+            for parts in product(*(_choices(item, names) for item in items)):
                 union = parts[0]
                 for part in parts[1:]:
                     union = union.beside(part, in_order=isinstance(structure, Seq))
@@ -198,6 +255,23 @@ def _choices(structure: Structure, earlier: Mapping[str, str]) -> tuple[_Choice,
             raise AssertionError("checks.py lets these stand around single events only")
         case _:
             assert_never(structure)
+
+
+def _choice_of_set(node: Kleene, names: Names) -> _Choice:
+    """Return a set, and what must not be there because of UNTIL and GREEDY."""
+    (event,) = events_of(node.item)
+    variable, run = event.variable, run_of(node)
+    absent: tuple[Event, ...] = ()
+    if node.until is not None:
+        absent += (replace(node.until, beside=Beside("until", variable)),)
+    if node.greedy and isinstance(node.item, Event):
+        missed = Beside("before", variable)
+        absent += (Event(names["before", variable], event.types, beside=missed),)
+    if node.greedy:
+        further = Beside("behind", variable, node.maximum)
+        absent += (Event(names["behind", variable], event.types, beside=further),)
+    sizes = ((variable, node.minimum, node.maximum),)
+    return _Choice((event,), absent, sizes, runs=() if run is None else ((event, run),))
 
 
 def normal_form(query: Query) -> tuple[Branch, ...]:
@@ -232,8 +306,8 @@ def _branches(query: Query) -> tuple[Branch, ...]:
         first = min(variables, default=None)
         conditions.setdefault(first, []).append((number, condition, variables))
     branches = []
-    earlier = _names_of_earlier(query.structure)
-    for choice in _without_repeats(_choices(query.structure, earlier)):
+    implied = _names_of_implied(query.structure)
+    for choice in _without_repeats(_choices(query.structure, implied)):
         names = frozenset(choice.names)
         about = [
             (number, condition)
@@ -252,7 +326,7 @@ def _branches(query: Query) -> tuple[Branch, ...]:
                     *(condition for _, condition in about),
                     *choice.bound_conditions(query.bounds),
                     *choice.next_conditions(),
-                    *_implied(choice, about),
+                    *choice.implied_conditions([c for _, c in about], query.bounds),
                 ),
                 query.window,
                 query.strategy,
@@ -274,34 +348,42 @@ def _without_repeats(choices: Sequence[_Choice]) -> Iterator[_Choice]:
             yield choice
 
 
-def _names_of_earlier(structure: Structure) -> dict[str, str]:
-    """Return names for what must not be there before variables under FIRST, which none has yet."""
+def _names_of_implied(structure: Structure) -> Names:
+    """Return names, which no event has yet, for what FIRST and GREEDY imply not to be there."""
     used = {event.variable for event in events_of(structure)}
     names = {}
     for node in walk(structure):
         if isinstance(node, First):
-            (event,) = events_of(node)
-            name = f"earlier {event.variable}"
+            words = {"earlier": "earlier"}
+        elif isinstance(node, Kleene) and node.greedy:
+            words = {"before": "missed", "behind": "further"}
+        else:
+            continue
+        variable = events_of(node)[0].variable
+        for place, word in words.items():
+            name = f"{word} {variable}"
             while name in used:
                 name += "'"
             used.add(name)
-            names[event.variable] = name
+            names[place, variable] = name
     return names
 
 
-def _implied(choice: _Choice, about: Sequence[tuple[int, Expression]]) -> Iterator[Expression]:
-    """Yield what events that FIRST lets not be there would fulfil: what is known by then."""
-    positive = {event.variable for event in choice.positive}
-    for absent in choice.negated:
-        variable = absent.earlier_than
-        if variable is None:
-            continue
-        known = {x for x, y in choice.order if y == variable and x in positive} | {variable}
-        for _, condition in about:
-            of_sets = {
-                part.variable
-                for part in parts_of_condition(condition)
-                if isinstance(part, Aggregate)
-            }
-            if variable in variables_of(condition) <= known and variable not in of_sets:
-                yield renamed(condition, {variable: absent.variable})
+def _is_implied(event: Event) -> bool:
+    """Return whether no pattern says that an event must not be there, but FIRST or GREEDY."""
+    beside = event.beside is not None and event.beside.place != "until"
+    return beside or event.earlier_than is not None
+
+
+def _sets_in(condition: Expression) -> set[str | None]:
+    parts = parts_of_condition(condition)
+    return {part.variable for part in parts if isinstance(part, Aggregate)}
+
+
+def _of_next_member(variable: str, name: str, node: Attribute | Aggregate) -> Expression:
+    """Return a part of a condition between neighbours as of the last member and one behind it."""
+    if node.variable != variable:
+        return node
+    if isinstance(node, Aggregate):
+        return Aggregate("last", variable, node.attribute, node.span)
+    return Attribute(name, node.name, node.span)

@@ -98,8 +98,10 @@ def structure_text(structure: Structure) -> str:
             return f"FIRST {structure_text(item)}"
         case Next(item):
             return f"NEXT {structure_text(item)}"
-        case Kleene(item, minimum, maximum):
-            return f"KL({structure_text(item)}){_bounds_text(minimum, maximum)}"
+        case Kleene(item, minimum, maximum, greedy=greedy, until=until):
+            ends = " GREEDY" if greedy else ""
+            ends += "" if until is None else f" UNTIL {structure_text(until)}"
+            return f"KL({structure_text(item)}){_bounds_text(minimum, maximum)}{ends}"
         case _:
             assert_never(structure)
 

@@ -1,4 +1,4 @@
-"""Checks of runs, KL(FIRST B b): what they take must be known by what is before them."""
+"""Checks of runs, KL(FIRST B b), GREEDY and UNTIL: what is before them decides what they take."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cepkit.pattern.conditions import (
     variables_of,
 )
 from cepkit.pattern.names import name_text
-from cepkit.pattern.nodes import Kleene, events_of, runs_in
+from cepkit.pattern.nodes import Kleene, ends_of_loops_in, events_of, runs_in, walk
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.printer import expression_text, structure_text
@@ -55,6 +55,58 @@ def check_runs(query: Query) -> None:
                     expected="one of them before the other, or other types",
                     span=branch.event(variable).span,
                 )
+
+
+def check_loops(query: Query) -> None:
+    """Refuse a query of which it is not clear where a set ends.
+
+    Raises:
+        PatternError: Before which event depends on more than what is before the set, or GREEDY
+            stands where every set takes all it can.
+    """
+    for node in walk(query.structure):
+        in_turn = query.strategy is Strategy.SKIP_TILL_NEXT_MATCH
+        if in_turn and isinstance(node, Kleene) and node.greedy:
+            raise PatternError(
+                f"{structure_text(node)} under skip-till-next-match, where a set takes all it can",
+                hint=f"write {structure_text(replace(node, greedy=False))}",
+                span=node.span,
+            )
+    if not ends_of_loops_in(query.structure):
+        return
+    for branch in normal_form(query):
+        for event in branch.negated:
+            if event.beside is None or event.beside.place != "until":
+                continue
+            known = branch.before(event.variable) | {event.variable}
+            for condition in branch.conditions:
+                names = variables_of(condition)
+                if event.variable in names and not names <= known:
+                    raise PatternError(
+                        f"{expression_text(condition)} does not say before which event the set "
+                        f"'{event.beside.variable}' ends: it is about more than what is before it",
+                        expected=f"'{event.variable}' compared with events before the set",
+                        span=_place_of(condition),
+                    )
+
+
+def refuse_loops(query: Query, what: str) -> None:
+    """Refuse a query with UNTIL or GREEDY.
+
+    Args:
+        what: Who does not know them, as for `refuse_runs`.
+
+    Raises:
+        UnsupportedError: There is one.
+    """
+    for node in walk(query.structure):
+        if isinstance(node, Kleene) and (node.greedy or node.until is not None):
+            word = "GREEDY" if node.greedy else "UNTIL"
+            raise UnsupportedError(
+                f"{what} not know {word}, as in {structure_text(node)}",
+                hint="detect and aggregate know it",
+                span=node.span,
+            )
 
 
 def refuse_runs(query: Query, what: str) -> None:
@@ -115,7 +167,7 @@ def _rivals(branch: Branch, variable: str) -> Iterator[str]:
 
 
 def _without_first(run: Kleene) -> Kleene:
-    return replace(run, item=events_of(run)[0])
+    return replace(run, item=events_of(run.item)[0], greedy=False)
 
 
 def _place_of(condition: Expression) -> Span | None:

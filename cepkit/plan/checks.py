@@ -109,10 +109,11 @@ def _check_order(order: tuple[str, ...], branch: Branch) -> None:
     negated = {event.variable for event in branch.negated}
     for variable in order:
         if variable in negated:
+            place = "under NOT" if branch.event(variable).beside is None else "after UNTIL"
             raise PlanError(
-                f"the plan orders '{variable}', which stands under NOT",
+                f"the plan orders '{variable}', which stands {place}",
                 expected=expected,
-                hint="where a NOT is checked follows from the order of the others",
+                hint="where it is checked follows from the order of the others",
             )
         if variable not in branch.variables:
             hint = nearest(str(variable), branch.variables)

@@ -23,6 +23,9 @@ def depends_on(branch: Branch, variable: str) -> frozenset[str]:
         variable: One of its negated variables.
     """
     positive = set(branch.variables)
+    beside = branch.event(variable).beside
+    if beside is not None:
+        return _beside(branch, variable, beside.variable)
     before, after = branch.before(variable) & positive, branch.after(variable) & positive
     latest, soonest = branch.neighbours(variable, positive)
     needed = {*latest, *soonest}
@@ -43,3 +46,13 @@ def depends_on(branch: Branch, variable: str) -> frozenset[str]:
         case None:
             pass
     return frozenset(needed)
+
+
+def _beside(branch: Branch, variable: str, of_set: str) -> frozenset[str]:
+    """Return the same of what must not be beside a set."""
+    positive = set(branch.variables)
+    if isinstance(branch.window, CountWindow):
+        return frozenset(positive)
+    latest, soonest = branch.neighbours(variable, positive)
+    about = (variables_of(c) for c in branch.conditions if variable in variables_of(c))
+    return frozenset({*latest, *soonest, of_set}.union(*about) & positive)

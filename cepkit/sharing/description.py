@@ -62,7 +62,7 @@ class Item:
 def _absence(
     branch: Branch, variable: str, needed: frozenset[str], names: Mapping[str, str]
 ) -> tuple[str, ...]:
-    event = canonical_event(branch, variable)
+    event, beside = canonical_event(branch, variable), branch.event(variable).beside
     before, after = branch.before(variable) & needed, branch.after(variable) & needed
     about = (
         c for c in branch.conditions if variable in variables_of(c) and len(variables_of(c)) > 1
@@ -80,6 +80,7 @@ def _absence(
         *map(expression_text, canonical_conditions(about, {**names, variable: PLACEHOLDER})),
         "within",
         str(_inclusive(branch)) if _ends_with_window(branch, variable) else "",
+        *([beside.place, names[beside.variable]] if beside is not None else []),
     )
 
 

@@ -79,5 +79,8 @@ def _absence_text(branch: Branch, variable: str, names: Mapping[str, str]) -> st
     parts = [expression_text(c) for c in canonical_conditions(about, {**names, variable: name})]
     after = [f"after {names[x]}" for x in sorted(branch.before(variable)) if x in names]
     before = [f"before {names[x]}" for x in sorted(branch.after(variable)) if x in names]
-    word = "NOT" if branch.event(variable).earlier_than is None else "FIRST"
+    event = branch.event(variable)
+    word = "NOT" if event.earlier_than is None else "FIRST"
+    if event.beside is not None:
+        word = event.beside.place.upper()
     return f"{word}({', '.join((' '.join((name, *after, *before)), *parts))})"

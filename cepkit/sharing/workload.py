@@ -213,7 +213,9 @@ class Workload:
         holders: dict[Form, list[tuple[Sharer, Places]]] = {}
         for sharer in self.ranked:
             branch = sharer.said.branch
-            if not sharer.said.shares or any(e.earlier_than is not None for e in branch.negated):
+            if not sharer.said.shares or any(
+                e.earlier_than is not None or e.beside is not None for e in branch.negated
+            ):
                 continue
             said = described(bare_branch(branch))
             bare = self._numbers.sharer(-1, sharer.query, said, sharer.statistics)

@@ -77,6 +77,9 @@ def _renamed(structure: Structure, names: Mapping[str, str]) -> Structure:
     match structure:
         case Event(variable):
             return replace(structure, variable=names[variable])
+        case Kleene(item, until=Event() as until):
+            ends = replace(until, variable=names[until.variable])
+            return replace(structure, item=_renamed(item, names), until=ends)
         case Not(item) | Kleene(item) | First(item) | Next(item) | Opt(item):
             return replace(structure, item=_renamed(item, names))
         case Seq(items) | And(items) | Or(items):

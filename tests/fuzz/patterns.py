@@ -22,6 +22,8 @@ _WORDS = {
     "_SEQ": ("SEQ",),
     "_KL": ("KL",),
     "_OPT": ("OPT",),
+    "_GREEDY": ("GREEDY",),
+    "_UNTIL": ("UNTIL",),
     "_TIMESTAMP": ("TIMESTAMP",),
     "_RETURN": ("RETURN",),
     "_AS": ("AS",),
@@ -148,6 +150,10 @@ class _Sentence:
                     return [operator, *self.of("event", depth)]
                 if operator in ("KL", "NOT", "OPT", ""):
                     bounds = pick(([], ["{", "1", ",", "3", "}"])) if operator == "KL" else []
+                    if operator == "KL" and self.random.random() < 0.2:
+                        bounds += ["GREEDY"]
+                    elif operator == "KL" and self.random.random() < 0.2:
+                        bounds += ["UNTIL", *self.of("event", depth)]
                     event = self.of("event", depth)
                     return [operator, "(", *event, ")", *bounds] if operator else event
                 parts = [self.of("structure", depth - 4) for _ in range(self.random.randint(1, 4))]

@@ -30,6 +30,10 @@ PATTERNS = {
     "KL": f"PATTERN SEQ(A a, KL(B b){{1,2}}, C c) WHERE {KEYED} WITHIN 600 milliseconds",
     "neighbours and a bound": f"PATTERN SEQ(A a, KL(B b), C c) WHERE {KEYED} AND"
     " b.price > prev(b.price) WITHIN 1 second WITHIN 500 milliseconds FROM a TO b",
+    "UNTIL": f"PATTERN SEQ(A a, KL(B b) UNTIL D d, C c) WHERE {KEYED} AND d.key = a.key"
+    " AND d.price > a.price WITHIN 1 second",
+    "GREEDY": "PATTERN SEQ(A a, KL(B b) GREEDY, C c) WHERE b.price > a.price WITHIN 1 second"
+    " PARTITION BY key",
     "skip-till-next-match": f"PATTERN SEQ(A a, B b, C c) WHERE {KEYED} WITHIN 2 seconds"
     " STRATEGY skip-till-next-match",
 }

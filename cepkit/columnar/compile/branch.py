@@ -56,7 +56,10 @@ from cepkit.pattern.conditions import (
     NUMBER,
     NUMBER_BEFORE,
     TIME,
+    Aggregate,
+    Comparison,
     Expression,
+    Literal,
     attributes_of,
     variables_of,
 )
@@ -68,7 +71,8 @@ from cepkit.plan.nodes import BranchPlan, OrderPlan, TreePlan, Unit, work_of
 def _may_follow(branch: Branch) -> bool:
     """Return whether what must be absent could come after all events of a match, in any plan."""
     bound = set(branch.variables)
-    return any(not branch.after(event.variable) & bound for event in branch.negated)
+    ahead = (e for e in branch.negated if e.beside is None or e.beside.place != "until")
+    return any(not branch.after(event.variable) & bound for event in ahead)
 
 
 def _chain(branch: Branch) -> tuple[str, ...]:
@@ -371,6 +375,10 @@ class _Compiler:
                 self.classes.append(linked)
                 due.remove(link)
         on_sets = tuple(part for part in due if variables_of(part) & self._repeated.keys())
+        beside = self._events[variable].beside
+        if beside is not None and beside.maximum is not None:
+            size, most = Aggregate("count", beside.variable), Literal(beside.maximum)
+            on_sets += (Comparison("<", size, most),)
         due = [part for part in due if part not in on_sets]
         step = self._step(core, variable, self.order, due, numbers)
         for r in self._repeated.values():
@@ -380,6 +388,8 @@ class _Compiler:
                 lower=_without(step.lower, r.first, r.last),
                 upper=_without(step.upper, r.last, r.first),
             )
+        if beside is not None:
+            step = _beside(step, beside.place, self._repeated[beside.variable])
         counted = any(clock != "time" for _, clock in step.windows)
         apart = tuple(v for v in self._repeated if self._may_coincide(core, v, variable))
         if on_sets or apart or (counted and self._repeated):
@@ -423,6 +433,11 @@ class _Compiler:
         )
 
     def _may_coincide(self, core: Branch, x: str, y: str) -> bool:
+        beside = self._events[y].beside
+        if beside is not None and (
+            beside.place == "until" or x in self._repeated[beside.variable].images
+        ):
+            return False
         if y in core.before(x) or y in core.after(x):
             return False
         if any(x in r.images and y in r.images for r in self._repeated.values()):
@@ -436,6 +451,22 @@ def _without(bounds: tuple[Bound, ...], end: str | None, other: str | None) -> t
     if other not in {bound.variable for bound in bounds}:
         return bounds
     return tuple(b for b in bounds if b.variable != end or b.clock != "time")
+
+
+def _beside(step: Step, place: str, repeated: Repeated) -> Step:
+    """Return a step that looks for an event beside a set, in the order of the stream."""
+    first, last = repeated.first, repeated.last
+    if place == "until":
+        assert last is not None
+        step = replace(step, upper=(Bound(last, 1),), precedes=((last, 0),))
+        if first is None or any(bound.delta > 0 for bound in step.lower):
+            return step  # something is before the set
+        return replace(step, lower=(Bound(first, 0),), follows=((first, 0),))
+    if place == "before":
+        assert first is not None
+        return replace(step, upper=(Bound(first, 1),), precedes=((first, 1),))
+    assert last is not None
+    return replace(step, lower=(Bound(last, 0),), follows=((last, 1),))
 
 
 def _with_absences(

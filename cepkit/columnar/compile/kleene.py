@@ -145,7 +145,10 @@ class _Ends:
                     if node.function == "last":
                         self.last.add(node.variable)
         for one in (branch, *same):
-            others = [*repeated, *(event.variable for event in one.negated)]
+            for event in one.negated:
+                self._beside(one, event)
+            absent_between = (e.variable for e in one.negated if not _is_until(e))
+            others = [*repeated, *absent_between]
             for x in repeated:
                 for y in others:
                     if (x, y) in one.order and not one.after(x) & one.before(y) & single:
@@ -157,7 +160,9 @@ class _Ends:
         late = [x for x in repeated if not branch.after(x) & single]
         contiguous = "contiguity" in branch.strategy
         in_turn = branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH
-        absent = [(one, e.variable) for one in (branch, *same) for e in one.negated]
+        absent = [
+            (one, e.variable) for one in (branch, *same) for e in one.negated if not _is_until(e)
+        ]
         if in_turn:
             # Its last event says when a match is taken, and where its window begins.
             everything = set(branch.variables)
@@ -172,6 +177,23 @@ class _Ends:
             self.first.update(early)
         if repeated and not single and not in_turn:
             self.first.add(repeated[0])  # something must be bound to begin with
+
+    def _beside(self, branch: Branch, event: Event) -> None:
+        """Bind the members of a set that bound where an event beside it must not be."""
+        beside = event.beside
+        if beside is None:
+            return
+        if beside.place != "before":
+            self.last.add(beside.variable)
+        before = branch.before(event.variable) & {*branch.variables}
+        if beside.place == "before" or (beside.place == "until" and not before):
+            self.first.add(beside.variable)
+        # Where only sets are before it, the last member of each.
+        self.last |= before & {variable for variable, _, _ in branch.repeated}
+
+
+def _is_until(event: Event) -> bool:
+    return event.beside is not None and event.beside.place == "until"
 
 
 def _bounds(

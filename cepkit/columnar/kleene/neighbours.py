@@ -2,14 +2,12 @@
 
 For each pair of a list the conditions are evaluated once, together with what the row has bound. A
 set is then a way through the list, from pair to pair: sets grow along such ways alone, and their
-number is that of the ways, added up from the first member to the last. Cost: O(n^2) for a list of n
-candidates, times the sizes where these are bounded.
+number is that of the ways (`counting.py`). Cost: O(n^2) for a list of n candidates.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -41,9 +39,6 @@ MOST_PAIRS = 1 << 20
 
 LONGEST = 1 << 11
 """Candidates of a list of which all pairs are looked at; sets of longer ones are tried."""
-
-_EXACT = 2.0**53
-"""Below it floats count exactly."""
 
 
 class Ways(NamedTuple):
@@ -78,13 +73,19 @@ def between_neighbours(conditions: Iterable[Expression], variable: str) -> tuple
     return tuple(condition for condition in conditions if set_of_prev(condition) == variable)
 
 
-def stretches(lists: Lists) -> Iterator[slice]:
-    """Yield stretches of rows whose pairs can be held together; of one row at least."""
+def beside(conditions: Iterable[Expression], variable: str) -> list[str]:
+    """Return what else conditions between the members of a set are about."""
+    names = frozenset[str]().union(*map(variables_of, conditions))
+    return sorted(names - {variable})
+
+
+def stretches(lists: Lists, most: int = MOST_PAIRS) -> Iterator[slice]:
+    """Yield stretches of rows with at most so many pairs together; of one row at least."""
     pairs = np.cumsum((lists.lengths.astype(np.int64) + 1) ** 2)
     begin = 0
     while begin < len(pairs):
         before = int(pairs[begin - 1]) if begin else 0
-        end = max(begin + 1, int(np.searchsorted(pairs, before + MOST_PAIRS, side="right")))
+        end = max(begin + 1, int(np.searchsorted(pairs, before + most, side="right")))
         yield slice(begin, min(end, len(pairs)))
         begin = end
 
@@ -121,8 +122,7 @@ def ways_of(
     starts = ends - (sizes + 1) ** 2
     allowed = np.zeros(int(ends[-1]) if len(ends) else 0, dtype=np.bool_)
     members = _members_of(lists)
-    alone = all(variables_of(condition) == {variable} for condition in conditions)
-    if alone and len(members) ** 2 < len(allowed):
+    if not beside(conditions, variable) and len(members) ** 2 < len(allowed):
         # Many lists of few members: each two of these are looked at once.
         before, after = np.triu_indices(len(members), 1)
         read = _reader(candidates, variable, {}, before, members[before], members[after])
@@ -143,9 +143,7 @@ def ways_of(
             own[-1] = True
         if lists.lasts[p] < 0:
             own[:, -1] = True
-    ways = Ways(starts, allowed)
-    leave_dead_ends_out(lists, ways)
-    return ways
+    return Ways(starts, allowed)
 
 
 def _members_of(lists: Lists) -> npt.NDArray[np.int64]:
@@ -234,16 +232,23 @@ def look_up(
 ) -> int:
     """Write which member may follow which, as a table of events says; count the lists."""
     for p in range(starts.size):
-        n = lists.ends[p] - lists.begins[p]
+        begin, n = lists.begins[p], lists.ends[p] - lists.begins[p]
+        low = index[lists.members[begin]] if n > 0 else 0
+        # Of what stands side by side in the list and in the table a row is copied.
+        beside = n > 0 and index[lists.members[begin + n - 1]] - low == n - 1
         for i in range(n + 1):
-            one = lists.firsts[p] if i == n else lists.members[lists.begins[p] + i]
+            one = lists.firsts[p] if i == n else lists.members[begin + i]
             if one < 0:
                 continue
-            for j in range(0 if i == n else i + 1, n + 1):
-                other = lists.lasts[p] if j == n else lists.members[lists.begins[p] + j]
-                if other >= 0:
-                    place = starts[p] + i * (n + 1) + j
-                    allowed[place] = table[index[one], index[other]]
+            own, place, since = index[one], starts[p] + i * (n + 1), 0 if i == n else i + 1
+            if beside:
+                for j in range(since, n):
+                    allowed[place + j] = table[own, low + j]
+            else:
+                for j in range(since, n):
+                    allowed[place + j] = table[own, index[lists.members[begin + j]]]
+            if lists.lasts[p] >= 0:
+                allowed[place + n] = table[own, index[lists.lasts[p]]]
     return starts.size
 
 
@@ -264,100 +269,3 @@ def leave_dead_ends_out(lists: Lists, ways: Ways) -> int:
                     ways.allowed[start + i * (n + 1) + j] = False
                 ways.allowed[start + n * (n + 1) + j] = False
     return left
-
-
-def numbers_of_sets(lists: Lists, ways: Ways) -> list[int]:
-    """Return for each list how many sets there are, exactly."""
-    totals, peaks = np.zeros(len(lists.begins)), np.zeros(len(lists.begins))
-    longest = int(lists.lengths.max(initial=0))
-    count_ways(lists, ways, np.zeros((2, longest + 1)), totals, peaks)
-    numbers = []
-    for p, (total, peak) in enumerate(zip(totals.tolist(), peaks.tolist(), strict=True)):
-        numbers.append(int(total) if peak < _EXACT else _exactly(lists, ways, p))
-    return numbers
-
-
-@compiled
-def count_ways(
-    lists: Lists,
-    ways: Ways,
-    room: npt.NDArray[np.float64],
-    totals: npt.NDArray[np.float64],
-    peaks: npt.NDArray[np.float64],
-) -> int:
-    """Count the ways through each list as floats; what is no more than its peak is exact.
-
-    Args:
-        lists: The lists.
-        ways: Which member may follow which.
-        room: float64[2, longest + 1], overwritten: of the ways to each member those of any size, or
-            of one size and of the size before.
-        totals: float64[rows], the output.
-        peaks: float64[rows], the greatest number that came up in counting.
-
-    Returns:
-        The number of lists.
-    """
-    for p in range(ways.starts.size):
-        n, start = lists.ends[p] - lists.begins[p], ways.starts[p]
-        least, most = lists.least[p], lists.most[p]
-        total, peak = 0.0, 0.0
-        if most >= n:
-            for j in range(n):
-                number = 1.0 * ways.allowed[start + n * (n + 1) + j]
-                for i in range(j):
-                    number += room[0, i] * ways.allowed[start + i * (n + 1) + j]
-                room[0, j] = number
-                total += number * ways.allowed[start + j * (n + 1) + n]
-                peak = max(peak, number)
-            total += 1.0 * ways.allowed[start + n * (n + 1) + n]
-            peak = max(peak, total)
-        # Those of each size, to be left out where all are in, else to be counted.
-        since, until = (0, least) if most >= n else (0, most + 1)
-        for size in range(since, min(until, n + 1)):
-            number = 1.0 * ways.allowed[start + n * (n + 1) + n] if size == 0 else 0.0
-            for j in range(n - 1, -1, -1):
-                if size == 0:
-                    break
-                longer = 0.0
-                if size == 1:
-                    longer = 1.0 * ways.allowed[start + n * (n + 1) + j]
-                else:
-                    for i in range(j):
-                        longer += room[1, i] * ways.allowed[start + i * (n + 1) + j]
-                room[1, j] = longer  # what is before j is still of the size before
-                number += longer * ways.allowed[start + j * (n + 1) + n]
-                peak = max(peak, longer)
-            if most >= n:
-                total -= number
-            elif size >= least:
-                total += number
-            peak = max(peak, total)
-        totals[p] = total
-        peaks[p] = peak
-    return ways.starts.size
-
-
-def _exactly(lists: Lists, ways: Ways, p: int) -> int:
-    """Return the same number for one list in integers of any size."""
-    n, least, most = int(lists.lengths[p]), int(lists.least[p]), int(lists.most[p])
-    flags = ways.allowed[ways.starts[p] :][: (n + 1) ** 2].reshape(n + 1, n + 1)
-    before = [np.flatnonzero(flags[:j, j]).tolist() for j in range(n)]
-    begins, ends = flags[n, :n].tolist(), flags[:n, n].tolist()
-
-    def of_size(number: int) -> Iterator[int]:
-        """Yield how many sets there are of each size from 0 on."""
-        yield int(flags[n, n])
-        longer = [int(begin) for begin in begins]
-        for size in range(1, number):
-            if size > 1:
-                longer = [sum(longer[i] for i in before[j]) for j in range(n)]
-            yield sum(ways for ways, end in zip(longer, ends, strict=True) if end)
-
-    if most < n:
-        return sum(list(of_size(most + 1))[least:])
-    every: list[int] = []
-    for j in range(n):
-        every.append(int(begins[j]) + sum(every[i] for i in before[j]))
-    total = int(flags[n, n]) + sum(w for w, end in zip(every, ends, strict=True) if end)
-    return total - sum(islice(of_size(least), least))

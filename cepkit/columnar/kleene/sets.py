@@ -22,6 +22,7 @@ import numpy.typing as npt
 from cepkit.columnar.compile.program import Program, SetStep
 from cepkit.columnar.join.step import Join, Partials
 from cepkit.columnar.kleene.conditions import ChosenRows, SetConditions
+from cepkit.columnar.kleene.counting import number_of_sets, numbers_of_sets
 from cepkit.columnar.kleene.limits import MOST_TRIED, SetChoice, TooManySets, Tries, too_many_sets
 from cepkit.columnar.kleene.lists import Listing, Lists, kinds_of, parts_of, total_of
 from cepkit.columnar.kleene.neighbours import (
@@ -29,7 +30,7 @@ from cepkit.columnar.kleene.neighbours import (
     between_neighbours,
     can_be_linked,
     in_stream_order,
-    numbers_of_sets,
+    leave_dead_ends_out,
     stretches,
     ways_of,
 )
@@ -209,14 +210,17 @@ class Sets:
         free = [one for step, one in pairs if step.repeated.variable not in needed]
         held = [(step, one) for step, one in pairs if step.repeated.variable in needed]
         numbers, which = kinds_of(free, size)
-        tried = []
-        for step, one in held:
-            if self._is_counted_by_ways(step, one):
-                ways = self._numbers_of_ways(step, rows, one)
-                numbers = [numbers[at] * own for at, own in zip(which.tolist(), ways, strict=True)]
-                which = np.arange(size)
-            else:
-                tried.append((step, one))
+        by_ways = [pair for pair in held if self._is_counted_by_ways(*pair)]
+        tried = [pair for pair in held if not self._is_counted_by_ways(*pair)]
+        for step, one in by_ways:
+            variable = step.repeated.variable
+            asked = (self._bound.candidates, self._between(step, one), variable, rows, one)
+            if len(by_ways) == 1 and not tried:
+                yield SetBlock(number_of_sets(*asked, (numbers, which)), {}, {})
+                return
+            ways = numbers_of_sets(*asked)
+            numbers = [numbers[at] * own for at, own in zip(which.tolist(), ways, strict=True)]
+            which = np.arange(size)
         if not tried:
             yield SetBlock(total_of(numbers, which), {}, {})
             return
@@ -231,16 +235,6 @@ class Sets:
         """Return whether nothing but neighbours decides which sets of lists there are."""
         alone = step.repeated.variable in self._conditions.of_neighbours
         return alone and bool(self._between(step, lists))
-
-    def _numbers_of_ways(self, step: SetStep, rows: Partials, lists: Lists) -> list[int]:
-        """Return for each row how many sets conditions between neighbours allow."""
-        numbers: list[int] = []
-        between, variable = self._between(step, lists), step.repeated.variable
-        for part in stretches(lists):
-            some, own = {v: column[part] for v, column in rows.items()}, lists.take(part)
-            ways = ways_of(self._bound.candidates, between, variable, some, own)
-            numbers += numbers_of_sets(own, ways)
-        return numbers
 
     def _enumerated(
         self,
@@ -288,7 +282,8 @@ class Sets:
     ) -> Iterator[tuple[Ints, Members]]:
         """Yield the same, what can only fail left out."""
         between = self._between(step, lists)
-        if not between or (falling and not in_stream_order(lists)):
+        whole = (lists.least >= lists.lengths).all()  # one set each, which is checked as it is
+        if not between or whole or (falling and not in_stream_order(lists)):
             caps = caps_of(self._bound.candidates, step, chosen, lists)
             yield from subsets_of(lists, caps, ANY_WAY, falling=falling)
             return
@@ -296,6 +291,7 @@ class Sets:
             some, own = {v: column[part] for v, column in chosen.items()}, lists.take(part)
             caps = caps_of(self._bound.candidates, step, some, own)
             ways = ways_of(self._bound.candidates, between, step.repeated.variable, some, own)
+            leave_dead_ends_out(own, ways)
             for parents, members in subsets_of(own, caps, ways, falling=falling):
                 yield (parents + part.start).astype(np.int32), members
 

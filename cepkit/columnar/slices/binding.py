@@ -46,6 +46,7 @@ from cepkit.columnar.slices.candidates import (
     reader,
 )
 from cepkit.columnar.slices.clocks import came_in_order, numbered, owners_of
+from cepkit.errors import UnsupportedError
 from cepkit.pattern.conditions import (
     Arithmetic,
     Attribute,
@@ -117,6 +118,7 @@ def bind(
 
     Raises:
         PatternError: A condition does not fit the kinds of the columns.
+        UnsupportedError: It has a run in a window of events, and these came in no order of time.
     """
     columns = numbered(program, columns)
     owners = owners_of(program, columns, owned.clock)
@@ -128,6 +130,8 @@ def bind(
     )
     in_time |= bool(program.sets)  # lists of members are stretches of time
     binder = Binder(program, columns, candidates, key_counts, scan, in_time=in_time)
+    if not binder.in_order:
+        _refuse_counted_runs(program)
     steps = binder.bind_all(program.steps, program.absences)
     sets = tuple(
         binder.bind(one.step, [v for v in program.bound if v not in one.shared])
@@ -155,6 +159,18 @@ def bind(
         in_order=binder.in_order,
         binder=binder,
     )
+
+
+def _refuse_counted_runs(program: Program) -> None:
+    """Refuse runs of which it depends on each other which members are in the window."""
+    counted = any(clock != "time" for _, clock in program.windows)
+    for one in program.sets:
+        if counted and one.repeated.run == "first":
+            raise UnsupportedError(
+                f"the run '{one.repeated.variable}' in a window of events, and rows that did not "
+                "arrive in the order of time",
+                hint="sort the rows by time, or give a window of time",
+            )
 
 
 def _bound(steps: Sequence[AnyStep], number: int) -> tuple[str, ...]:

@@ -71,6 +71,8 @@ def absence_text(branch: Branch, event: Event) -> str:
     if event.earlier_than is not None:
         first = structure_text(First(branch.event(event.earlier_than)))
         return f"{first}, none {scope}"
+    if event.beside is not None:
+        scope = f"up to the last of {name_text(event.beside.variable)}"
     about: list[Expression] = [c for c in branch.conditions if event.variable in variables_of(c)]
     where = " AND ".join(map(expression_text, about))
     text = " ".join(part for part in (f"no {structure_text(event)}", scope) if part)

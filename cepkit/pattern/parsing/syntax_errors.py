@@ -13,6 +13,7 @@ from cepkit.errors import PatternSyntaxError, Span, nearest
 from cepkit.pattern.aggregates import NAMES
 from cepkit.pattern.names import (
     BEFORE_CLAUSES,
+    BEHIND_SETS,
     INSIDE_CLAUSES,
     RESERVED,
     is_reserved,
@@ -72,7 +73,19 @@ _WORDS = {
     "STAR": "'*'",
 }
 _SKIPPING = frozenset(
-    {"_MATCH", "_SKIP", "_PAST", "_FROM", "_TO", "_LAST", "_EVENT", "FIRST", "NEXT"}
+    {
+        "_MATCH",
+        "_SKIP",
+        "_PAST",
+        "_FROM",
+        "_TO",
+        "_LAST",
+        "_EVENT",
+        "_GREEDY",
+        "_UNTIL",
+        "FIRST",
+        "NEXT",
+    }
 )
 _OPENING = {")": "(", "}": "{"}
 # Typographic quotes, left, right, low and reversed, single and double, and angled ones.
@@ -97,6 +110,8 @@ _FOREIGN = {
     "[": "lists and sets go in round brackets: IN (1, 2)",
     "]": "lists and sets go in round brackets: IN (1, 2)",
     ":": "a variable comes after its type: MSFT a",
+    "GREEDY": "GREEDY stands behind a set: KL(B b) GREEDY",
+    "UNTIL": "UNTIL ends a set: KL(B b) UNTIL C c",
     "ROW": "rows are events here: PAST LAST EVENT, TO NEXT",
     "LIKE": "there is no LIKE: write contains(a.name, 'part'), starts_with or ends_with",
     "ORDER": "matches have no order of their own; sort the result",
@@ -304,9 +319,8 @@ class _Report:
             yield nearest(self.before[-1][0], ("SEQ", "AND", "OR", "NOT", "KL")) or (
                 "events are combined by SEQ, AND, OR, NOT and KL"
             )
-        keywords = [
-            w for w in (*RESERVED, *BEFORE_CLAUSES, *INSIDE_CLAUSES) if {w, f"_{w}"} & self.accepts
-        ]
+        words = (*RESERVED, *BEHIND_SETS, *BEFORE_CLAUSES, *INSIDE_CLAUSES)
+        keywords = [w for w in words if {w, f"_{w}"} & self.accepts]
         hint = nearest(self.word, keywords) if is_word(self.word) else None
         if hint and len(self.word) > 1 and not is_reserved(self.word):
             yield hint

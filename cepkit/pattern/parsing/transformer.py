@@ -108,8 +108,18 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         return n.Next(children[1], self._span(meta))
 
     def kleene(self, meta: Meta, children: Children) -> n.Structure:
-        minimum, maximum = children[1] if len(children) > 1 else (1, None)
-        return n.Kleene(children[0], minimum, maximum, self._span(meta))
+        item, *more = children
+        minimum, maximum = next((part for part in more if isinstance(part, tuple)), (1, None))
+        until = next((part for part in more if isinstance(part, n.Event)), None)
+        greedy = True in more
+        return n.Kleene(item, minimum, maximum, self._span(meta), greedy=greedy, until=until)
+
+    def greedy(self, meta: Meta, children: Children) -> bool:
+        return True
+
+    def until(self, meta: Meta, children: Children) -> n.Event:
+        event: n.Event = children[0]
+        return event
 
     def exactly(self, meta: Meta, children: Children) -> tuple[int, int | None]:
         size = self._bound(children[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import pandas as pd
@@ -40,6 +41,46 @@ def test_sizes_are_counted_in():
     text = "PATTERN KL(B b){} WHERE b.price > prev(b.price) WITHIN 1 hour"
     sizes = ("", "{1}", "{2}", "{3}", "{2,}", "{1,2}", "{4}")
     assert [ck.detect(stream, text.format(size)).count() for size in sizes] == [9, 4, 4, 1, 5, 8, 0]
+
+
+def windows_of(prices, width):
+    """Return how many rising choices of prices there are with at most so many steps between."""
+    total = 0
+    for first in range(len(prices)):
+        total += 1
+        ways: dict[int, int] = {}
+        for last in range(first + 1, min(first + width + 1, len(prices))):
+            before = [ways[i] for i in ways if prices[i] < prices[last]]
+            ways[last] = sum(before) + 1 if prices[first] < prices[last] else 0
+            total += ways[last]
+    return total
+
+
+@pytest.mark.parametrize("width", [1, 20, 59, 200])
+def test_a_set_alone_is_counted_in_every_window(width):
+    prices = [random.Random(width + place).randrange(40) for place in range(120)]
+    pattern = f"PATTERN KL(B b) WHERE b.price > prev(b.price) WITHIN {width} s"
+    assert ck.detect(events(prices), pattern).count() == windows_of(prices, width)
+
+
+def test_a_set_alone_of_many_candidates_is_counted_exactly():
+    pattern = "PATTERN KL(B b){} WHERE b.price > prev(b.price) WITHIN 1 hour"
+    assert ck.detect(events(range(500)), pattern.replace("{}", "")).count() == 2**500 - 1
+    for size in (1, 2, 3, 60, 119, 120):
+        asked = pattern.replace("{}", f"{{{size}}}")
+        assert ck.detect(events(range(120)), asked).count() == math.comb(120, size)
+
+
+def test_runs_of_neighbours_are_counted_as_they_are():
+    prices = [random.Random(place).randrange(40) for place in range(300)]
+    pattern = "PATTERN KL(NEXT B b) WHERE b.price > prev(b.price) WITHIN 1 hour"
+    expected = 0
+    for first in range(len(prices)):
+        last = first
+        while last + 1 < len(prices) and prices[last] < prices[last + 1]:
+            last += 1
+        expected += last - first + 1
+    assert ck.detect(events(prices), pattern).count() == expected
 
 
 def test_single_events_beside_decide_for_each_match():

@@ -24,7 +24,13 @@ from cepkit.pattern.conditions import (
     Negative,
     walk,
 )
-from cepkit.pattern.names import BEFORE_CLAUSES, BEFORE_EVENTS, INSIDE_CLAUSES, RESERVED
+from cepkit.pattern.names import (
+    BEFORE_CLAUSES,
+    BEFORE_EVENTS,
+    BEHIND_SETS,
+    INSIDE_CLAUSES,
+    RESERVED,
+)
 from cepkit.pattern.nodes import And, Event, Kleene, Not, Or, Seq
 from cepkit.pattern.nodes import walk as walk_structure
 from cepkit.pattern.parsing.parser import parse, parse_condition, parse_window
@@ -235,7 +241,7 @@ def test_what_is_no_text_is_refused():
 def test_the_reserved_words_are_the_keywords_of_the_grammar():
     grammar = resources.files("cepkit.pattern.parsing").joinpath("grammar.lark").read_text("utf-8")
     words = set(re.findall(r"^_?[A-Z]+\.3: /([A-Z]+)\\b/i$", grammar, re.M))
-    assert words == {*RESERVED, *BEFORE_EVENTS, *BEFORE_CLAUSES, *INSIDE_CLAUSES}
+    assert words == {*RESERVED, *BEFORE_EVENTS, *BEHIND_SETS, *BEFORE_CLAUSES, *INSIDE_CLAUSES}
     (excluded,) = re.findall(r"^_WORD: /\(\?!\(\?:([A-Z|]+)\)", grammar, re.M)
     assert set(excluded.split("|")) == set(RESERVED)
 

@@ -1,0 +1,66 @@
+"""Sets with UNTIL or GREEDY: found, counted and chosen as the judge says."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.policies import CountWindow, Strategy
+from tests.loops import Way
+from tests.properties.test_engine import found, plans, tree_plans
+from tests.properties.test_sets import counted, largest
+from tests.strategies import CONDITIONS, Case, cases, result_of
+
+OPERATORS = ("SEQ", "AND", "OR", "NOT", "KL", "FIRST", "NEXT", "OPT", "RUN")
+SMALL = {"max_variables": 4, "max_events": 16, "budget": 5_000, "unsorted": True}
+ONE_BY_ONE = {
+    "strategies": tuple(s for s in Strategy if s is not Strategy.SKIP_TILL_NEXT_MATCH),
+    "condition_kinds": (*CONDITIONS, "neighbours"),
+    **SMALL,
+}
+ENDED = cases((*OPERATORS, "UNTIL"), **ONE_BY_ONE)
+GREEDY = cases((*OPERATORS, "GREEDY"), **ONE_BY_ONE)
+IN_TURN = cases(("SEQ", "KL", "UNTIL"), strategies=(Strategy.SKIP_TILL_NEXT_MATCH,), **SMALL)
+
+
+def refused(case: Case) -> bool:
+    """Return whether a run is in a window of events, which may not have come in any order."""
+    runs = any(branch.runs for branch in normal_form(case.query))
+    times = [event.ts for event in sorted(case.events, key=lambda event: event.arrival)]
+    counted = isinstance(case.query.window, CountWindow) or "contig" in case.query.strategy
+    return runs and counted and times != sorted(times)
+
+
+@pytest.mark.parametrize("drawn", [ENDED, GREEDY], ids=["until", "greedy"])
+@pytest.mark.parametrize("way", ["numpy", "python"])
+@given(data=st.data())
+def test_every_set_is_found_by_any_plan_in_any_slices(
+    way: Way, drawn: st.SearchStrategy[Case], data: st.DataObject
+) -> None:
+    case = data.draw(drawn)
+    assume(not refused(case))
+    plan = data.draw(st.one_of(plans(case), tree_plans(case)))
+    rows = data.draw(st.sampled_from([None, 1, 5]))
+    assert found(case, plan, way=way, slice_rows=rows) == case.matches
+
+
+@given(case=ENDED | GREEDY, rows=st.sampled_from([None, 1, 5]))
+def test_their_number_is_exact(case: Case, rows: int | None) -> None:
+    assume(not refused(case))
+    assert counted(case, slice_rows=rows).count() == len(case.matches)
+
+
+@given(case=ENDED | GREEDY)
+def test_the_largest_are_chosen(case: Case) -> None:
+    assume(not refused(case))
+    matches = counted(case, sets="maximal")
+    assert result_of(matches.to_arrow(), case.variables) == largest(case)
+
+
+@given(data=st.data())
+def test_in_turn_a_set_takes_all_that_it_can(data: st.DataObject) -> None:
+    case = data.draw(IN_TURN)
+    rows = data.draw(st.sampled_from([None, 1, 5]))
+    assert found(case, data.draw(plans(case)), slice_rows=rows) == case.matches

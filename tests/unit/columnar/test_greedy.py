@@ -1,0 +1,79 @@
+"""GREEDY: how far sets and runs go on, and who knows it."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import cepkit as ck
+from cepkit.errors import UnsupportedError
+from cepkit.pattern.builder import event, kl, next_of, seq
+
+
+def events(kinds, times=None, **columns):
+    frame = pd.DataFrame({"t": times or range(len(kinds)), "kind": list(kinds), **columns})
+    return ck.events(frame.assign(row=range(len(kinds))), time="t", type="kind", unit="s")
+
+
+def sets(stream, pattern):
+    found = ck.detect(stream, f"PATTERN {pattern} WITHIN 1 hour").to_arrow()["b"].to_pylist()
+    return sorted([event["row"] for event in members] for members in found)
+
+
+def test_it_is_one_match_for_each_choice_of_the_others():
+    stream = events("A" + "B" * 5_000 + "CC")
+    matches = ck.detect(stream, "PATTERN SEQ(A a, KL(B b) GREEDY, C c) WITHIN 2 hours")
+    assert matches.count() == 2
+    assert {len(match["b"]) for match in matches} == {5_000}
+
+
+def test_it_says_the_same_as_a_first_run_with_a_not_behind_it():
+    stream = events("ABBXBCBBACBBC", price=[1, 5, 3, 9, 4, 2, 6, 8, 4, 1, 2, 6, 7])
+    about = "WHERE b.price > a.price AND {}.price > a.price"
+    for after in ("", ", C c", ", FIRST C c"):
+        greedy = f"SEQ(A a, KL(B b) GREEDY{after}) WHERE b.price > a.price"
+        spelt = f"SEQ(A a, FIRST KL(FIRST B b), NOT(B x){after}) {about.format('x')}"
+        assert sets(stream, greedy) == sets(stream, spelt) != []
+
+
+def test_of_equal_times_none_is_left_out():
+    stream = events("ABBBC", [0, 1, 1, 2, 3])
+    assert sets(stream, "SEQ(A a, KL(B b) GREEDY, C c)") == [[1, 2, 3]]
+    assert sets(stream, "SEQ(A a, KL(FIRST B b) GREEDY, C c)") == [[1, 2, 3], [2, 3], [3]]
+
+
+def test_bounds_with_what_is_before_end_it():
+    stream = events("ABBBBC")
+    assert sets(stream, "SEQ(A a, KL(B b) GREEDY, C c)") == [[1, 2, 3, 4]]
+    text = "PATTERN SEQ(A a, KL(B b) GREEDY, C c) WITHIN 2 s FROM a TO b"
+    assert len(next(iter(ck.detect(stream, text)))["b"]) == 2
+    text = "PATTERN SEQ(A a, KL(B b) GREEDY, C c) WITHIN 3 s FROM b TO c"  # chooses among matches
+    assert ck.detect(stream, text).count() == 0
+
+
+def test_the_longest_rises_are_found_side_by_side():
+    stream = events("B" * 8, price=[1, 2, 3, 2, 1, 5, 6, 0])
+    rising = "KL(NEXT B b){2,} GREEDY WHERE b[i].price > b[i-1].price"
+    assert sets(stream, rising) == [[0, 1, 2], [1, 2], [4, 5, 6], [5, 6]]
+    text = f"PATTERN {rising} AFTER MATCH SKIP PAST LAST EVENT"
+    found = ck.detect(stream, text).to_arrow()["b"].to_pylist()
+    assert [[event["row"] for event in each] for each in found] == [[0, 1, 2], [4, 5, 6]]
+
+
+def test_a_run_in_a_window_of_events_needs_rows_in_order():
+    stream = events("ABBC", [0, 2, 1, 3])
+    with pytest.raises(UnsupportedError, match="'b' in a window of events"):
+        ck.detect(stream, "PATTERN SEQ(A a, KL(B b) GREEDY, C c) WITHIN 4 EVENTS").count()
+
+
+def test_the_builder_says_it_too():
+    pattern = seq(event("a", "A"), next_of(kl(event("b", "B"), 1, 3, greedy=True)))
+    assert pattern.query == ck.parse("PATTERN SEQ(A a, NEXT KL(B b){1,3} GREEDY)")
+    assert ck.parse(str(pattern)) == pattern.query
+
+
+def test_mechanisms_and_why_not_refuse_it_by_name():
+    for one in ("KL(B b) GREEDY", "KL(NEXT B b) GREEDY"):
+        for ask in (ck.simulate, ck.why_not):
+            with pytest.raises(UnsupportedError, match="not know GREEDY, as in KL"):
+                ask(events("AB"), f"PATTERN SEQ(A a, {one}) WITHIN 1 hour")
