@@ -16,14 +16,6 @@ _NONE = {"generic", "none", "paragraph", "cell", "row", "LabelText"}
 """No roles: nobody hears what the keyboard has come to."""
 
 
-def roles(page: Page) -> dict[tuple[str, str], int]:
-    """Return how often the page has each role and name."""
-    found: dict[tuple[str, str], int] = {}
-    for role, name, _ in _nodes(page):
-        found[role, name] = found.get((role, name), 0) + 1
-    return found
-
-
 def complaints(page: Page) -> list[str]:
     """Return what a screen reader could not say of a page."""
     found = []

@@ -48,7 +48,11 @@ def notebook(monkeypatch, quick):
     ipython = SimpleNamespace(get_ipython=lambda: shell, display=SimpleNamespace(display=display))
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", ipython.display)
-    return outputs
+    # A thread gets its turn soon, however short the work is.
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield outputs
+    sys.setswitchinterval(interval)
 
 
 def until(seen):
@@ -144,9 +148,9 @@ def test_things_are_counted_as_they_are_taken():
         lambda stream: ck.aggregate(stream, f"{PATTERN.replace('1 minute', '1 second')} AGG COUNT"),
         lambda stream: ck.simulate(stream, PATTERN.replace("minute", "second")),
         lambda stream: ck.why_not(stream, PATTERN.replace("<", "= 5 +")),
-        lambda stream: ck.aggregate_trace(stream, PATTERN.replace("minute", "second"), limit=300),
+        lambda stream: ck.aggregate_trace(stream, "PATTERN SEQ(MSFT a, GOOG b)", limit=300),
         lambda stream: ck.from_match_recognize(ROWS, stream).to_pandas(),
-        lambda stream: len(ck.from_match_recognize(ROWS, stream)),
+        lambda _: len(ck.from_match_recognize(ROWS, ck.sample_stocks(30_000))),
     ],
 )
 def test_what_verbs_do_is_shown(notebook, monkeypatch, run):
@@ -167,7 +171,7 @@ def test_costs_at_other_rates_are_shown(notebook, monkeypatch):
     known = ck.Statistics.assumed(rates, {("a", "b"): 0.5})
     plans = ck.compare_plans(PATTERN, known, ["given-order", "dp-order"], progress=False)
     assert not notebook
-    ck.what_if(PATTERN, known, plans, "a")
+    ck.what_if(PATTERN, known, plans, "a", rates=[0.01 * i for i in range(1, 400)])
     (left,) = notebook
     assert left["text/plain"].startswith("computing costs: ")
 
