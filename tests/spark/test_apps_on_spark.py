@@ -111,6 +111,12 @@ def test_matches_on_spark_are_fetched_a_page_at_a_time(spark, monkeypatch, patte
         )
 
 
+def test_no_match_on_spark_is_no_error(spark):
+    app = MatchBrowser(ck.detect(stream_of(spark), PAIRS.replace("WITHIN", "WHERE a.n > 9 WITHIN")))
+    assert app.error is None, app.error
+    assert "all 0 matches" in app.html
+
+
 def test_a_small_stream_that_was_fetched_is_looked_at_here(spark):
     matches = ck.detect(stream_of(spark), PAIRS, route="driver")
     assert isinstance(matches, FetchedMatches)

@@ -1,6 +1,6 @@
 """Some matches of a Spark stream at a time, and the events around one, fetched to be looked at.
 
-Spark stops a task as soon as it has found the matches that are asked for. A condition joins the
+Spark starts no more tasks than find the matches that are asked for. A condition joins the
 pattern's own where that means the same, so that the engine does not find what nobody wants to see;
 an order is Spark's own.
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -24,14 +23,13 @@ from cepkit.pattern.query import Query
 from cepkit.progress import Progress
 from cepkit.spark.cells.schemas import quoted
 from cepkit.spark.matches.detect import detect
+from cepkit.spark.matches.packing import COLUMNS, SIZE, packets, unpacked
 from cepkit.spark.matches.result import SparkMatches
 from cepkit.spark.passes.rows import StreamRows, seconds_of
 from cepkit.spark.session.failures import plain_errors
 from cepkit.spark.session.progress import run_with_progress
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.schema import Schema
-
-Result = TypeVar("Result")
 
 
 class MatchPages:
@@ -65,7 +63,7 @@ class MatchPages:
 
     def first(self, n: int) -> pa.Table:
         """Return `n` of the matches at most, whichever are found first: a struct a variable."""
-        return self._fetched(lambda: self._found.limit(n))
+        return self._watched(lambda: _some(self._found, n))
 
     def searched(
         self,
@@ -85,13 +83,15 @@ class MatchPages:
             descending: Whether the greatest comes first. What is missing comes last either way.
         """
 
-        def found() -> DataFrame:
+        def found() -> pa.Table:
             rows = self._found
             if condition is not None:
                 rows = self._detected(self._narrower(condition))
-            return (rows if sort is None else rows.orderBy(*_by(rows, *sort, descending))).limit(n)
+            if sort is None:
+                return _some(rows, n)
+            return rows.orderBy(*_by(rows, *sort, descending)).limit(n).toArrow()
 
-        return self._fetched(found)
+        return self._watched(found)
 
     def can_search(self, condition: c.Expression | None) -> bool:
         """Return whether a condition on matches is one on the pattern.
@@ -124,13 +124,14 @@ class MatchPages:
         def seconds_at(text: str) -> Column:
             return seconds_of(F.lit(text).cast(rows.kind(time)), rows.kind(time), unit)
 
-        def found() -> DataFrame:
+        def found() -> pa.Table:
             at, begin, end = rows.seconds, seconds_at(first), seconds_at(last)
             near = rows.rows.where(rows.is_event & at.between(begin - seconds, end + seconds))
             columns = [rows.column(name) for name in self.names]
-            return near.orderBy(F.abs(at - begin)).select(*columns).limit(most).toDF(*self.names)
+            nearest = near.orderBy(F.abs(at - begin)).select(*columns).limit(most)
+            return nearest.toDF(*self.names).toArrow()
 
-        return self._fetched(found)
+        return self._watched(found)
 
     def _narrower(self, condition: c.Expression) -> Query:
         return replace(self.query, where=c.AllOf((*c.conjuncts(self.query.where), condition)))
@@ -142,11 +143,22 @@ class MatchPages:
             limit=matches.most, sets=matches.sets, reported=True,
         ).select("*")  # fmt: skip
 
-    def _fetched(self, rows: Callable[[], DataFrame]) -> pa.Table:
+    def _watched(self, action: Callable[[], pa.Table]) -> pa.Table:
         with plain_errors(self._matches):
-            return run_with_progress(
-                lambda: rows().toArrow(), "fetching matches", progress=self.progress
-            )
+            return run_with_progress(action, "fetching matches", progress=self.progress)
+
+
+def _some(rows: DataFrame, n: int) -> pa.Table:
+    """Return `n` rows at most, whichever are found first."""
+    packed = rows.mapInArrow(packets, COLUMNS)
+    wanted = -(-n // SIZE)
+    while True:
+        # The last packet of a batch has fewer rows.
+        found = packed.take(wanted)
+        table = unpacked([row[0] for row in found]) if found else rows.limit(0).toArrow()
+        if len(table) >= n or len(found) < wanted:
+            return table.slice(0, n)
+        wanted *= 2
 
 
 def _by(rows: DataFrame, variable: str, name: str, descending: bool) -> list[Column]:
