@@ -469,6 +469,7 @@ def what_if(
     *,
     rates: Sequence[float] | None = None,
     cost: str | CostModel = "partial-matches",
+    progress: Progress = "auto",
 ) -> WhatIf:
     """Return what each plan would cost if the rate of one variable were another.
 
@@ -479,6 +480,7 @@ def what_if(
         variable: Whose rate changes.
         rates: In events per second; None for a hundredth to the hundredfold of the present one.
         cost: The cost model, as for `choose_plan`.
+        progress: "auto" for a bar where it takes more than two seconds; True, or False.
 
     Example:
         >>> import cepkit as ck
@@ -507,4 +509,6 @@ def what_if(
     for plan in plans:
         check_plan(plan, query)
     model = COSTS.pick(cost)
-    return asking.what_if(query, statistics_given(statistics, query), plans, variable, rates, model)
+    known = statistics_given(statistics, query)
+    with showing("computing costs", progress):
+        return asking.what_if(query, known, plans, variable, rates, model)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, overload
 
 from cepkit.arguments import typed
+from cepkit.progress import Progress
 from cepkit.stream.reading.sources import accepted, is_spark
 from cepkit.stream.stream import Stream, check_all_there
 
@@ -15,16 +16,20 @@ if TYPE_CHECKING:
 
 
 @overload
-def from_match_recognize(sql: str, table: None = None) -> RowPatternQuery: ...
+def from_match_recognize(
+    sql: str, table: None = None, *, progress: Progress = "auto"
+) -> RowPatternQuery: ...
 
 
 @overload
-def from_match_recognize(sql: str, table: Any) -> RowMatches | SparkRowMatches: ...
+def from_match_recognize(
+    sql: str, table: Any, *, progress: Progress = "auto"
+) -> RowMatches | SparkRowMatches: ...
 
 
 @typed
 def from_match_recognize(
-    sql: str, table: Any = None
+    sql: str, table: Any = None, *, progress: Progress = "auto"
 ) -> RowPatternQuery | RowMatches | SparkRowMatches:
     """Run a query with MATCH_RECOGNIZE over a table.
 
@@ -38,6 +43,8 @@ def from_match_recognize(
             dictionaries, the path of CSV or Parquet files, or a stream of `events`. In Spark
             each partition is matched where it is, so PARTITION BY must be there. None: the
             query is read and not run.
+        progress: "auto" for a bar where what is asked of the result takes more than two seconds;
+            True, or False.
 
     Returns:
         The rows of the result, found when they are asked for; without a table the query, whose
@@ -73,7 +80,7 @@ def from_match_recognize(
     if is_spark(source):
         from cepkit.spark.row_patterns import SparkRowMatches
 
-        return SparkRowMatches(query, source)
+        return SparkRowMatches(query, source).with_progress(progress)
     from cepkit.rowpattern.result import RowMatches
 
-    return RowMatches(query, source)
+    return RowMatches(query, source, progress)

@@ -236,6 +236,7 @@ def aggregate_trace(
     *,
     pieces: Sequence[Sequence[str]] | None = None,
     limit: int | None = None,
+    progress: Progress = "auto",
 ) -> CounterTrace:
     """Count matches by prefix counters, event by event, and keep all counters after each step.
 
@@ -247,6 +248,7 @@ def aggregate_trace(
         pieces: Where to cut the sequence, as [["a", "b", "c"], ["d", "e"]]: the pieces are counted
             by themselves and connected by snapshots (Chop-Connect); None for one piece.
         limit: How many events to take, from the beginning of the stream; None for all.
+        progress: "auto" for a bar where it takes more than two seconds; True, or False.
 
     Returns:
         A trace that prints as a table and that `draw` plays; `steps`, `output`, `to_pandas()`,
@@ -280,15 +282,16 @@ def aggregate_trace(
 
     query = checked(stream, pattern)
     sequence = sequence_of(query)
-    stream = _fetched(
-        stream,
-        limit,
-        "counters are traced in this process",
-        hint="limit=100 takes the first hundred; aggregate runs on Spark",
-    )
-    columns = stream.columns(sorted(sequence.attributes))
-    warn_of_dropped(columns.dropped, query)
-    return trace(columns, query, pieces)
+    with showing("tracing", progress):
+        stream = _fetched(
+            stream,
+            limit,
+            "counters are traced in this process",
+            hint="limit=100 takes the first hundred; aggregate runs on Spark",
+        )
+        columns = stream.columns(sorted(sequence.attributes))
+        warn_of_dropped(columns.dropped, query)
+        return trace(columns, query, pieces)
 
 
 def _fetched(stream: Stream, limit: int | None, why: str, *, hint: str) -> Stream:

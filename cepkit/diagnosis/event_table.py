@@ -20,6 +20,8 @@ from cepkit.columnar.compile.program import Clock
 from cepkit.pattern.conditions import Aggregate, Attribute, Expression
 from cepkit.pattern.evaluation.columns import Read
 from cepkit.pattern.evaluation.set_functions import set_function
+from cepkit.pattern.numbers import has_next, with_numbers_as_attributes
+from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import replaced
 from cepkit.statistics.slice_events import partition_of
 from cepkit.stream.columns import Column, EventColumns
@@ -45,6 +47,15 @@ class EventTable:
 
     columns: EventColumns
     partition_by: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, columns: EventColumns, query: Query) -> EventTable:
+        """Return the events that a query is about, with the numbers that NEXT reads."""
+        table = cls(columns, query.partition_by)
+        if not has_next(query.structure):
+            return table
+        numbers = table.place if query.partition_by else table.arrival
+        return cls(with_numbers_as_attributes(columns, numbers), query.partition_by)
 
     @property
     def ts(self) -> Ints:
@@ -133,13 +144,18 @@ class EventTable:
         Args:
             rows: The events.
             sets: The events of Kleene variables, for functions of sets; without them a set is
-                the one event that its variable has in `rows`.
+                the one event that its variable has in `rows`. `prev` is read of members that
+                have one before them.
         """
 
         def read(variable: str, attribute: str) -> Column:
             function = set_function_of(attribute)
             if function is None:
                 return self.columns.attributes[attribute].take(rows[variable])
+            if function[0] == "prev" and function[1] is not None:
+                members = np.sort(np.asarray((sets or rows)[variable], dtype=np.int64))
+                before = np.searchsorted(members, rows[variable]) - 1
+                return self.columns.attributes[function[1]].take(members[before])
             events = np.sort(np.asarray((sets or rows)[variable], dtype=np.int64))
             if sets is None:
                 events = rows[variable]

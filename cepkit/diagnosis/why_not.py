@@ -22,7 +22,6 @@ from cepkit.diagnosis.work import Coverage, Work
 from cepkit.errors import PatternError, UnsupportedError
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.normal_form import Branch
-from cepkit.pattern.numbers import has_next, with_numbers_as_attributes
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.pattern.run_checks import refuse_loops, refuse_neighbours, refuse_runs
@@ -81,10 +80,7 @@ def why_not(
     attributes = sorted(attributes_read(query) | ({id} if id is not None else set()))
     columns = stream.columns(attributes)
     check_kinds(query, columns.kinds)
-    table = EventTable(columns, query.partition_by)
-    if has_next(query.structure):
-        numbers = table.place if query.partition_by else table.arrival
-        table = EventTable(with_numbers_as_attributes(columns, numbers), query.partition_by)
+    table = EventTable.of(columns, query)
     naming = Naming(columns, id, _id_column(columns, id, stream.schema))
     question = Question(query, table, naming, plan, violations, limit, budget)
     return _about_named(question, events) if events else _about_any(question)

@@ -30,6 +30,7 @@ from cepkit.planners.cross_overs import (
     rate_curves,
 )
 from cepkit.printing import Printed, html_output
+from cepkit.progress import counted
 from cepkit.statistics.model import Statistics
 from cepkit.tables import html_table, number, text_table
 
@@ -189,7 +190,7 @@ def what_if(
     distinct = list({plan.branches: plan for plan in reversed(plans)}.values())[::-1]
     branches = normal_form(query)
     curves = []
-    for plan, parts in zip(distinct, comparable(distinct), strict=True):
+    for plan, parts in counted([*zip(distinct, comparable(distinct), strict=True)]):
         costs = []
         for rate in points:
             changed = statistics.with_rate(variable, rate)

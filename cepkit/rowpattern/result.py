@@ -11,6 +11,7 @@ import pyarrow as pa
 from cepkit.lazy import pd
 from cepkit.memory import Room
 from cepkit.printing import Printed, html_lines, html_output
+from cepkit.progress import Progress, showing
 from cepkit.rowpattern.binding import BoundQuery
 from cepkit.rowpattern.explanation import explanation
 from cepkit.rowpattern.nodes import RowQuery
@@ -31,10 +32,12 @@ class RowMatches(Translatable, Printed):
     Attributes:
         query: The query as it was read.
         schema: The columns of the result.
+        progress: Whether what takes long shows a bar.
     """
 
-    def __init__(self, query: RowQuery, source: Any) -> None:
+    def __init__(self, query: RowQuery, source: Any, progress: Progress = "auto") -> None:
         self.query = query
+        self.progress: Progress = progress
         names = sources.column_names(source)
         self._table = sources.all_rows(source, names, names)
         self._prepared: Prepared = prepare(query, self._table.slice(0, 0))
@@ -64,11 +67,12 @@ class RowMatches(Translatable, Printed):
         room = Room("rows", "an Arrow table", "batches() yields some at a time")
         tables = [self.schema.empty_table()]
         limit = self.query.limit
-        for table in self._unsorted():
-            tables.append(table)
-            room.take(table.num_rows, table.nbytes)
-            if limit is not None and room.rows >= limit and not self._prepared.sorted_by:
-                break
+        with showing("finding matches", self.progress):
+            for table in self._unsorted():
+                tables.append(table)
+                room.take(table.num_rows, table.nbytes)
+                if limit is not None and room.rows >= limit and not self._prepared.sorted_by:
+                    break
         whole = pa.concat_tables(tables)
         keys = [ranks(whole, key) for key in reversed(self._prepared.sorted_by)]
         if keys and whole.num_rows:
@@ -87,7 +91,8 @@ class RowMatches(Translatable, Printed):
     def __len__(self) -> int:
         """Return how many rows the result has."""
         if self._count is None:
-            self._count = sum(table.num_rows for table in self.batches())
+            with showing("counting rows", self.progress):
+                self._count = sum(table.num_rows for table in self.batches())
         return self._count
 
     def __bool__(self) -> bool:
@@ -96,7 +101,8 @@ class RowMatches(Translatable, Printed):
 
     def explain(self) -> str:
         """Return how the query is run: its steps, what is asked of which rows, the matches."""
-        rows = self._local()
+        with showing("reading", self.progress):
+            rows = self._local()
         head = f"{count_text(len(rows), 'row')}, {count_text(len(rows.bounds) - 1, 'partition')}"
         result = f"{count_text(len(self), 'row')} in the result"
         return "\n".join((head, *explanation(self._prepared), result))

@@ -6,6 +6,7 @@ import pytest
 
 from cepkit.figures.player.moments import counts_at, moments_of
 from tests.browser import cases
+from tests.browser.accessibility import complaints
 
 pytest.importorskip("playwright.sync_api", reason="make test-browser installs it")
 
@@ -215,6 +216,7 @@ def test_it_fits_the_page_and_can_be_read(opened, page, width, scheme):
     assert (boxes[1]["x"] > boxes[0]["x"] + 50) == (width > 720)
     regions = player.host.get_by_role("region").all()
     assert all(region.get_attribute("aria-label") for region in regions)
+    assert complaints(page) == []
     snapshot = player.frame.aria_snapshot()
     assert 'region "Piece 2: d e: chop-connect a b c | d e"' in snapshot
     assert 'columnheader "before it"' in snapshot

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.browser import cases
+from tests.browser.accessibility import complaints
 
 expect = pytest.importorskip("playwright.sync_api", reason="make test-browser installs it").expect
 
@@ -161,7 +162,7 @@ def test_clauses_are_marked_by_what_became_of_them(opened):
     assert player.host.locator(".pattern .held").all_inner_texts() == ["B b", "a.price < b.price"]
 
 
-def test_the_keys_are_listed_and_each_control_has_a_name_and_room(opened):
+def test_the_keys_are_listed_and_each_control_has_a_name_and_room(opened, page):
     player = opened(cases.example())
     player.press("?")
     assert player.host.locator(".keys").is_visible()
@@ -179,6 +180,8 @@ def test_the_keys_are_listed_and_each_control_has_a_name_and_room(opened):
     snapshot = player.frame.aria_snapshot()
     assert 'button "Next match"' in snapshot
     assert 'slider "step"' in snapshot
+    player.press("n")
+    assert complaints(page) == []
 
 
 @pytest.mark.parametrize("width", [400, 1000])

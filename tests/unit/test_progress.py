@@ -15,6 +15,9 @@ from cepkit.progress import Bar, counted, showing
 
 PATTERN = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 1 minute"
 
+ROWS = """SELECT * FROM trades MATCH_RECOGNIZE (PARTITION BY ticker ORDER BY ts
+    MEASURES LAST(down.price) AS bottom PATTERN (down+) DEFINE down AS price < PREV(price))"""
+
 
 @pytest.fixture
 def quick(monkeypatch):
@@ -45,7 +48,11 @@ def notebook(monkeypatch, quick):
     ipython = SimpleNamespace(get_ipython=lambda: shell, display=SimpleNamespace(display=display))
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", ipython.display)
-    return outputs
+    # A thread gets its turn soon, however short the work is.
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield outputs
+    sys.setswitchinterval(interval)
 
 
 def until(seen):
@@ -58,7 +65,8 @@ def until(seen):
 @pytest.mark.parametrize(
     "verb",
     [ck.profile, ck.choose_plan, ck.compare_plans, ck.weigh_plans, ck.share_plans,
-     ck.compare_shared_plans, ck.detect, ck.aggregate, ck.simulate, ck.why_not],
+     ck.compare_shared_plans, ck.detect, ck.aggregate, ck.simulate, ck.why_not, ck.what_if,
+     ck.aggregate_trace, ck.from_match_recognize, ck.get_session, ck.run_to_end],
 )  # fmt: skip
 def test_verbs_that_take_long_can_be_told(verb):
     assert inspect.signature(verb).parameters["progress"].default == "auto"
@@ -140,6 +148,9 @@ def test_things_are_counted_as_they_are_taken():
         lambda stream: ck.aggregate(stream, f"{PATTERN.replace('1 minute', '1 second')} AGG COUNT"),
         lambda stream: ck.simulate(stream, PATTERN.replace("minute", "second")),
         lambda stream: ck.why_not(stream, PATTERN.replace("<", "= 5 +")),
+        lambda stream: ck.aggregate_trace(stream, "PATTERN SEQ(MSFT a, GOOG b)", limit=300),
+        lambda stream: ck.from_match_recognize(ROWS, stream).to_pandas(),
+        lambda _: len(ck.from_match_recognize(ROWS, ck.sample_stocks(30_000))),
     ],
 )
 def test_what_verbs_do_is_shown(notebook, monkeypatch, run):
@@ -151,6 +162,18 @@ def test_what_verbs_do_is_shown(notebook, monkeypatch, run):
     for output in notebook:
         assert [*output] == ["text/plain"], "a line for each, when it is done"
         assert "%" not in output["text/plain"]
+
+
+def test_costs_at_other_rates_are_shown(notebook, monkeypatch):
+    monkeypatch.setattr(progress, "SILENT_SECONDS", 1e-6)
+    monkeypatch.setattr(progress, "_LOOK_SECONDS", 1e-4)
+    rates = {"a": 10, "b": 10}
+    known = ck.Statistics.assumed(rates, {("a", "b"): 0.5})
+    plans = ck.compare_plans(PATTERN, known, ["given-order", "dp-order"], progress=False)
+    assert not notebook
+    ck.what_if(PATTERN, known, plans, "a", rates=[0.01 * i for i in range(1, 400)])
+    (left,) = notebook
+    assert left["text/plain"].startswith("computing costs: ")
 
 
 def test_results_do_as_the_verb_was_told(notebook, monkeypatch):

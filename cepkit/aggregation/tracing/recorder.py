@@ -21,6 +21,7 @@ from cepkit.errors import LimitError
 from cepkit.lazy import pd
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
+from cepkit.progress import counted
 from cepkit.stream.columns import EventColumns
 from cepkit.tracing.counter_rows import Add, Change, Clear, Close, Drop, Open, Row, Rows, Save
 from cepkit.tracing.counters import Action, CounterCounts, CounterTrace, Head
@@ -103,7 +104,7 @@ class _Tracing:
             numbers: For each operation its event's place among those of the trace.
         """
         operations = self._operations
-        for i, key in zip(order.tolist(), keys.tolist(), strict=True):
+        for i, key in counted([*zip(order.tolist(), keys.tolist(), strict=True)]):
             ts, code, event = int(operations.ts[i]), int(operations.codes[i]), int(numbers[i])
             self._expire(ts)
             position = operations.length - (code + 1) // 2

@@ -28,6 +28,9 @@ class FetchedMatches(FetchedFrame, SparkMatches):
         matches: The matches among its events, here.
         columns: What they are in Spark.
         workers: Makes the same matches, found by workers.
+
+    Attributes:
+        here: The same matches as those of a local stream.
     """
 
     def __init__(
@@ -48,9 +51,9 @@ class FetchedMatches(FetchedFrame, SparkMatches):
             title=f"Matches of {', '.join(matches.variables)} by the plan {order}",
             route=f"searched in this process, {events:,} event{'' if events == 1 else 's'} fetched",
         )
-        self._matches = matches
-        self._stream = stream
-        self._sets = matches.sets
+        self.here = matches
+        self.stream = stream
+        self.sets = matches.sets
         self.query = matches.query
         self.plan = matches.plan
         self.most = matches.limit
@@ -58,22 +61,22 @@ class FetchedMatches(FetchedFrame, SparkMatches):
 
     def with_progress(self, progress: Progress) -> Self:
         """Say whether what takes long shows a bar, and return itself."""
-        self._matches.progress = progress
+        self.here.progress = progress
         return super().with_progress(progress)
 
     def _explained(self) -> Explanation | AdaptedExplanation:
-        return self._matches.explain()
+        return self.here.explain()
 
     @property
     def plans(self) -> PlansInForce:
         """Which plan was in force when, and why."""
-        return self._matches.plans
+        return self.here.plans
 
     @property
     def dropped(self) -> Dropped:
         """The rows without a time or a type, which are no events."""
-        return self._matches.columns.dropped
+        return self.here.columns.dropped
 
     def timeline(self, n: int = 50) -> pd.DataFrame:
         """Return the events of some `n` matches, one row for each event; see `SparkMatches`."""
-        return self._matches.timeline(n)
+        return self.here.timeline(n)

@@ -10,7 +10,6 @@ from pyspark.sql import DataFrame
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.frames import frame_of
-from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.results.plans import AdaptedExplanation, PlansInForce, explanation_of
 from cepkit.columnar.results.shown import timeline
 from cepkit.columnar.slices.plans import SliceWork
@@ -18,7 +17,6 @@ from cepkit.errors import UnsupportedError
 from cepkit.memory import Room
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
-from cepkit.spark.matches.piece import matches_of_piece
 from cepkit.spark.passes.frame import ResultFrame
 from cepkit.spark.passes.one_pass import Pass
 from cepkit.spark.session.failures import plain_errors
@@ -43,6 +41,8 @@ class SparkMatches(ResultFrame):
         most: The limit of `detect`, None for all (`limit()` is Spark's own).
         route: How the events reach the workers, and how they are cut, as a sentence.
         variables: The variables of a match in pattern order.
+        sets: Which sets of Kleene variables make matches.
+        stream: The events.
     """
 
     def __init__(
@@ -66,11 +66,11 @@ class SparkMatches(ResultFrame):
         self.plan = plan
         self.most = limit
         self.variables = variables
-        self._sets = sets
+        self.sets = sets
         self._counting = counting
         self._programs = programs
-        self._stream = pass_.scan.stream
-        self._roles = self._stream.schema
+        self.stream = pass_.scan.stream
+        self._roles = self.stream.schema
         self._left_out = pass_.delivery.left_out
 
     def explain(  # type: ignore[override]
@@ -141,24 +141,6 @@ class SparkMatches(ResultFrame):
         room = Room("matches", "a table of their events", "ask for fewer", copies=3)
         some = frame_of(table.to_batches(), table.schema, room, nested=True)
         return timeline(some, self.variables, self._roles.time, self._roles.type)
-
-    def piece(self, events: int = 100_000) -> tuple[Matches, str]:
-        """Return matches of a piece of the stream in this process, and which piece that is.
-
-        Args:
-            events: The most events; the first is that of the earliest of some matches, or of the
-                stream where what is a match depends on all events before it.
-        """
-        with plain_errors(self):
-            return matches_of_piece(
-                self._stream,
-                self,
-                self.query,
-                self.plan,
-                limit=self.most,
-                sets=self._sets,
-                events=events,
-            )
 
     def _run(self) -> tuple[SliceWork, Dropped]:
         """Return the counters and the dropped rows of a whole run; make one if there was none."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from cepkit.arguments import check_range, typed
 from cepkit.errors import ArgumentError, shown
+from cepkit.progress import Progress, showing
 from cepkit.spark.session.java import find_java
 from cepkit.spark.session.java_launcher import spark_java_home
 
@@ -34,6 +35,7 @@ def get_session(
     cores: int | None = None,
     memory: str | None = None,
     app_name: str = "cepkit",
+    progress: Progress = "auto",
 ) -> SparkSession:
     """Return the session that is running, or start a local one.
 
@@ -46,6 +48,7 @@ def get_session(
             third of the machine's if None, at least 1 and at most 16 GiB. The Python workers and
             the user's notebook need the rest.
         app_name: The name that Spark shows.
+        progress: "auto" for a bar where it takes more than two seconds; True, or False.
 
     Returns:
         The session.
@@ -66,7 +69,10 @@ def get_session(
         raise ArgumentError(f"memory={shown(memory)}", expected="a size as Spark writes it: '4g'")
     with _starting:
         running = _running_session()
-        return running if running is not None else _start(cores, memory, app_name)
+        if running is not None:
+            return running
+        with showing("starting Spark", progress):
+            return _start(cores, memory, app_name)
 
 
 def local_settings(cores: int, memory: str) -> dict[str, str]:

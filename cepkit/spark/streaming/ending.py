@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame
 
 from cepkit.arguments import typed
 from cepkit.errors import StreamError
+from cepkit.progress import Progress, showing
 from cepkit.spark.cells.dealing import Batches
 from cepkit.spark.session.failures import plain_errors
 from cepkit.spark.streaming.bucket import Bucket
@@ -35,6 +36,7 @@ def run_to_end(
     out: str | os.PathLike[str],
     *,
     checkpoint: str | os.PathLike[str],
+    progress: Progress = "auto",
 ) -> DataFrame:
     """Run a streaming query to the end of its source, and return all rows, the last ones too.
 
@@ -43,6 +45,7 @@ def run_to_end(
         out: The folder into which it writes Parquet files. It has the rows that are certain; if
             events are added to the source, a query goes on from the same checkpoint.
         checkpoint: The folder of its checkpoint.
+        progress: "auto" for a bar where it takes more than two seconds; True, or False.
 
     Returns:
         A batch DataFrame: what is in `out`, and what is certain if no more events come, which is
@@ -72,7 +75,7 @@ def run_to_end(
         )
     out, checkpoint = str(Path(out).resolve()), str(Path(checkpoint).resolve())
     writer = rows.writeStream.format("parquet").option("checkpointLocation", checkpoint)
-    with plain_errors(rows):
+    with plain_errors(rows), showing("running the query", progress):
         writer.trigger(availableNow=True).start(out).awaitTermination()
     written: DataFrame = rows.sparkSession.read.schema(rows.schema).parquet(out)
     return written.unionByName(rest(rows, checkpoint))

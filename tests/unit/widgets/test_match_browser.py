@@ -65,6 +65,11 @@ def test_all_matches_are_there():
         "PATTERN OR(SEQ(A a, C c), SEQ(B b, C d)) WITHIN 10 seconds",
         "PATTERN SEQ(A a, NOT(X n), B b) WITHIN 10 seconds",
         "PATTERN SEQ(A a, B b) WITHIN 3 EVENTS",
+        "PATTERN SEQ(A a, NEXT B b) WITHIN 10 seconds",
+        "PATTERN SEQ(A a, FIRST B b) WITHIN 10 seconds",
+        "PATTERN SEQ(A a, KL(FIRST B b), C c) WITHIN 10 seconds",
+        "PATTERN SEQ(A a, KL(B b), C c) WHERE b.x > prev(b.x) WITHIN 10 seconds",
+        "PATTERN SEQ(A a, OPT(B b), C c) WITHIN 10 seconds WITHIN 4 seconds FROM a TO c",
         "PATTERN SEQ(A a, B b) WITHIN 10 seconds STRATEGY skip-till-next-match",
     ],
 )
@@ -211,6 +216,17 @@ def test_conditions_say_by_how_much_they_held():
     assert said["a.x < b.x"].margin == "by 8"
     assert said["WITHIN 5 seconds"].margin == "1 s left"
     assert said["a before b"].margin == "by 4 s"
+
+
+def test_conditions_between_the_members_of_a_set_have_values():
+    app = browser("PATTERN SEQ(A a, KL(B b), C c) WHERE b.x > prev(b.x) WITHIN 10 seconds")
+    said = [
+        c.values
+        for number in app._order
+        for c in app._looker.conditions(app._known.binding(int(number)))
+        if "prev" in c.text
+    ]
+    assert set(said) == {"one event", "9 > 3"}
 
 
 def test_the_time_line_has_the_events_around_that_take_no_part():

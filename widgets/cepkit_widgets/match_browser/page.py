@@ -20,10 +20,13 @@ from cepkit_widgets.match_browser.state import (
     START,
     BrowserState,
     Key,
+    can_search,
+    searched,
     values_of,
 )
-from cepkit_widgets.matches.known import MOST, Ints, KnownMatches
+from cepkit_widgets.matches.known import Ints, Known
 from cepkit_widgets.matches.look import Looker
+from cepkit_widgets.matches.paged import MOST_AROUND, PagedMatches
 from cepkit_widgets.matches.timeline import timeline_svg
 
 _PADDING = 20
@@ -32,13 +35,13 @@ _MOST_COLUMNS = 12
 
 def browser_html(
     state: BrowserState,
-    known: KnownMatches,
+    known: Known,
     order: Ints,
     looker: Looker,
     width: int,
     total: str,
     typed: str,
-    piece: str = "",
+    doing: str = "",
 ) -> str:
     """Return the browser as HTML.
 
@@ -48,22 +51,23 @@ def browser_html(
         width: The room, in pixels.
         total: What is said of the number of all matches.
         typed: What stands in the filter, right or wrong.
+        doing: What is being fetched; empty: nothing.
     """
-    lines = "\n".join(map(html_text, str(known.matches.query).splitlines()))
+    lines = "\n".join(map(html_text, str(known.query).splitlines()))
     return (
         f'<h3>Match browser</h3><pre class="soft">{lines}</pre>'
-        f"{_controls(state, known, order, total, typed, piece)}"
+        f"{_controls(state, known, order, looker, total, typed, doing)}"
         f'<div class="panes">'
         f'<div class="pane">{_table(state, known, order, looker)}{_pages(state, order)}</div>'
-        f'<div class="pane">{_match(state, known, looker, width)}</div></div>'
+        f'<div class="pane">{_match(state, known, looker, width, doing)}</div></div>'
     )
 
 
-def columns_of(known: KnownMatches) -> tuple[Key, ...]:
+def columns_of(known: Known) -> tuple[Key, ...]:
     """Return the columns of the table: what conditions read of each variable."""
     read = [
         (node.variable, node.name)
-        for condition in c.conjuncts(known.matches.query.where)
+        for condition in c.conjuncts(known.query.where)
         for node in c.walk(condition)
         if isinstance(node, c.Attribute) and node.variable in known.variables
     ]
@@ -72,39 +76,79 @@ def columns_of(known: KnownMatches) -> tuple[Key, ...]:
 
 
 def _controls(
-    state: BrowserState, known: KnownMatches, order: Ints, total: str, typed: str, piece: str
+    state: BrowserState,
+    known: Known,
+    order: Ints,
+    looker: Looker,
+    total: str,
+    typed: str,
+    doing: str,
 ) -> str:
     examples = [f"{name_text(v)}.{name}" for v, name in columns_of(known)[3:5]]
     example = f"{examples[0]} > 100" if examples else "a condition"
     filtered = ""
     if state.event is not None:
-        filtered = button("all", f"✕ only with row {state.event}", label="take away this filter")
-    more = not (known.complete and known.size <= state.wanted) and state.wanted < MOST
-    wanted = min(MOST, state.wanted * 10)
+        event = looker.name(state.event)
+        filtered = button("all", f"✕ only with {event}", label="take away this filter")
+    every = _has_all(state, known)
+    wanted = min(known.most, state.wanted * 10)
+    busy = bool(doing)
+    more = search = stop = ""
+    if not every and state.wanted < known.most:
+        more = button("more", f"Look at {wanted:,}", disabled=busy)
+    if can_search(state, known):
+        what = " and ".join(
+            name
+            for name, is_so in (("filter", state.condition), ("sort", state.sort != NUMBER))
+            if is_so
+        )
+        search = button("search", f"{what.capitalize()} all {known.place}", disabled=busy)
+    if doing:
+        stop = f'<span role="status">{html_text(doing)} …</span>{button("stop", "Stop")}'
     return (
         '<div class="bar"><label><span>filter</span><input type="search" size="34" '
         f'data-set="filter" value="{html_text(typed)}" '
         f'placeholder="as in WHERE: {html_text(example)}" aria-label="filter"></label>'
         f"{filtered}"
         + choice("rows", "rows", [str(size) for size in SIZES], str(state.rows))
-        + (button("more", f"Look at {wanted:,}") if more else "")
+        + more
+        + search
         + button("count", "Count all", disabled=bool(total))
-        + f'</div><p class="soft" aria-live="polite">{_said(state, known, order, total, piece)}</p>'
+        + stop
+        + f'</div><p class="soft" aria-live="polite">{_said(state, known, order, total)}</p>'
     )
 
 
-def _said(state: BrowserState, known: KnownMatches, order: Ints, total: str, piece: str) -> str:
-    looked = min(known.size, state.wanted)
-    every = known.complete and known.size <= state.wanted
-    of = f"all {looked:,} matches" if every else f"the first {looked:,} matches found"
-    seen = f"{len(order):,} of {of}" if len(order) != looked else of
+def _has_all(state: BrowserState, known: Known) -> bool:
+    """Return whether there are no other matches than those that are looked at."""
+    return known.complete and known.looked_at(state.wanted) == known.size
+
+
+def _said(state: BrowserState, known: Known, order: Ints, total: str) -> str:
     marked = f" · {len(state.marked):,} marked" if state.marked else ""
-    there = "" if every and not piece else f" · {total or 'there are more'}"
-    where = f" · of {piece}; the others stay on Spark" if piece else ""
-    return html_text(f"{seen}{there}{where}{marked}")
+    looked, size = known.looked_at(state.wanted), f"{len(order):,}"
+    search = searched(state, known)
+    if _has_all(state, known):
+        said = f"all {looked:,} matches"
+        return html_text(f"{said if len(order) == looked else f'{size} of {said}'}{marked}")
+    if search is not None:
+        so = " that satisfy the filter" if state.condition.strip() else ""
+        those = f"all {size}" if search.complete else f"{size} of the"
+        if search.sort is not None and not search.complete:
+            those = f"the first {size} of the"
+        said = f"{those} matches {known.place}{so}"
+        more = "" if search.complete else total or "there are more"
+    else:
+        found = f"fetched, the others stay {known.place}" if known.place else "found"
+        said = f"the first {looked:,} matches {found}"
+        said = said if len(order) == looked else f"{size} of {said}"
+        if known.place and state.sort != NUMBER:
+            said += " · sorted among these"
+        more = total or "there are more"
+    return html_text(f"{said}{f' · {more}' if more else ''}{marked}")
 
 
-def _table(state: BrowserState, known: KnownMatches, order: Ints, looker: Looker) -> str:
+def _table(state: BrowserState, known: Known, order: Ints, looker: Looker) -> str:
     keys = columns_of(known)
     begin = state.page * state.rows
     numbers = order[begin : begin + state.rows]
@@ -168,18 +212,29 @@ def _pages(state: BrowserState, order: Ints) -> str:
     )
 
 
-def _match(state: BrowserState, known: KnownMatches, looker: Looker, width: int) -> str:
+def _match(state: BrowserState, known: Known, looker: Looker, width: int, doing: str) -> str:
     if state.current is None:
         return '<p class="soft">No match is chosen.</p>'
     binding = known.binding(state.current)
     around = looker.around(binding)
     conditions = looker.conditions(binding)
     out = f", {around.left_out:,} of those around left out" if around.left_out else ""
+    fetch = ""
+    if known.lacking:
+        out += f"; {html_text(known.lacking)}"
+    if isinstance(known, PagedMatches):
+        covers = known.covers(state.current)
+        if covers is None:
+            out += f"; of those around the nearest {MOST_AROUND:,} are here"
+        elif not covers:
+            out += f"; of those around the others are {known.place}"
+            fetch = button("around", "Fetch the events around", disabled=bool(doing))
     return (
         '<div class="bar apart">'
         f"<h4>Match {state.current:,}, from {html_text(around.start)}</h4>"
         + button("step", "Previous", "ArrowUp", label="previous match")
         + button("step", "Next", "ArrowDown", label="next match")
+        + fetch
         + '</div><div class="scroll" role="region" aria-label="time line of the match">'
         + timeline_svg(around, known.variables, max(300, width - _PADDING))
         + f'</div><p class="soft">{_key(known.variables)}; ○ takes no part{out}. '

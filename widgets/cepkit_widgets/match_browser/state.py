@@ -16,7 +16,8 @@ from cepkit.pattern.parsing.parser import parse_condition
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
 from cepkit.stream.columns import Column
-from cepkit_widgets.matches.known import NONE, Ints, KnownMatches
+from cepkit_widgets.matches.known import NONE, Ints, Known
+from cepkit_widgets.matches.paged import PagedMatches, Search
 
 Key: TypeAlias = tuple[str, str]
 """A variable and an attribute, or ("", "number" | "start" | "length")."""
@@ -101,7 +102,7 @@ class BrowserState:
         return replace(self, marked=self.marked ^ {number})
 
 
-def order_of(state: BrowserState, known: KnownMatches) -> Ints:
+def order_of(state: BrowserState, known: Known) -> Ints:
     """Return the numbers of the matches that are seen, in the order of the table.
 
     Args:
@@ -113,7 +114,7 @@ def order_of(state: BrowserState, known: KnownMatches) -> Ints:
     """
     known.at_least(state.wanted)
     # As many as are wanted: the last block may have had more.
-    numbers = np.arange(min(known.size, state.wanted))
+    numbers = np.arange(known.looked_at(state.wanted))
     if state.event is not None:
         numbers = np.intersect1d(numbers, known.with_event(state.event))
     if state.condition.strip():
@@ -126,10 +127,62 @@ def order_of(state: BrowserState, known: KnownMatches) -> Ints:
         numbers = numbers[np.lexsort((-ranks if state.descending else ranks, missing))]
     elif state.descending:
         numbers = numbers[::-1]
+    search = searched(state, known)
+    if search is not None and search.sort is not None and not search.complete:
+        # Behind the first that Spark found in this order there may be others.
+        numbers = numbers[: search.size]
     return numbers
 
 
-def _keys(key: Key, known: KnownMatches) -> tuple[np.ndarray, np.ndarray]:
+def search_of(state: BrowserState) -> Search:
+    """Return the search of all matches that a table as it is asks for."""
+    sort = None if state.sort == NUMBER else state.sort
+    return Search(state.condition.strip(), sort, sort is not None and state.descending)
+
+
+def searched(state: BrowserState, known: Known) -> Search | None:
+    """Return what came of the search that a table asks for; None: there was none."""
+    if not isinstance(known, PagedMatches) or known.search is None or state.event is not None:
+        return None
+    found = known.search
+    same = replace(found, size=0, complete=False) == search_of(state)
+    return found if same else None
+
+
+def can_search(state: BrowserState, known: Known) -> bool:
+    """Return whether a search of all matches has more to find for a table than is known."""
+    if not isinstance(known, PagedMatches) or known.complete or state.event is not None:
+        return False
+    search, wanted = searched(state, known), search_of(state)
+    if (search is not None and search.complete) or (not wanted.condition and wanted.sort is None):
+        return False
+    return known.pages.can_search(condition_of(wanted.condition, known))
+
+
+def condition_of(text: str, known: Known) -> c.Expression | None:
+    """Return the condition that a filter writes; None where it is empty.
+
+    Raises:
+        PatternError: It means nothing.
+        StreamError: A column is unknown.
+    """
+    if not text.strip():
+        return None
+    condition = parse_condition(text)
+    query = known.query
+    check(Query(query.structure, condition))
+    check_attributes(Query(query.structure, condition), known.attributes)
+    names = {node.variable for node in c.walk(condition) if isinstance(node, c.Attribute)}
+    if any(isinstance(node, c.Aggregate) for node in c.walk(condition)) or names & known.repeated:
+        raise PatternError(
+            "a filter reads single events, and this one a set of them",
+            hint="filter by the variables that bind one event",
+        )
+    check_condition(condition, lambda _, name: known.attribute(name).kind)
+    return condition
+
+
+def _keys(key: Key, known: Known) -> tuple[np.ndarray, np.ndarray]:
     """Return what matches are sorted by, and where that is missing."""
     variable, name = key
     if not variable:
@@ -139,7 +192,7 @@ def _keys(key: Key, known: KnownMatches) -> tuple[np.ndarray, np.ndarray]:
     return column.values, absent | column.missing()
 
 
-def values_of(known: KnownMatches, variable: str, name: str) -> tuple[Column, np.ndarray]:
+def values_of(known: Known, variable: str, name: str) -> tuple[Column, np.ndarray]:
     """Return an attribute of the (first) event of a variable in each match, and where it has none.
 
     Where a match has no event of the variable the value is that of some other event.
@@ -148,21 +201,12 @@ def values_of(known: KnownMatches, variable: str, name: str) -> tuple[Column, np
     return known.attribute(name).take(np.where(rows == NONE, 0, rows)), rows == NONE
 
 
-def _satisfied(text: str, known: KnownMatches) -> np.ndarray:
+def _satisfied(text: str, known: Known) -> np.ndarray:
     """Return for each known match whether it satisfies a condition."""
-    condition = parse_condition(text)
-    query = known.matches.query
-    check(Query(query.structure, condition))
-    check_attributes(Query(query.structure, condition), known.attributes)
-    names = {node.variable for node in c.walk(condition) if isinstance(node, c.Attribute)}
-    if any(isinstance(node, c.Aggregate) for node in c.walk(condition)) or names & known.repeated:
-        raise PatternError(
-            "a filter reads single events, and this one a set of them",
-            hint="filter by the variables that bind one event",
-        )
+    condition = condition_of(text, known)
+    assert condition is not None
     absent = np.zeros(known.size, dtype=np.bool_)
-    for variable in names:
+    for variable in {node.variable for node in c.walk(condition) if isinstance(node, c.Attribute)}:
         absent |= known.first(variable) == NONE
-    check_condition(condition, lambda _, name: known.attribute(name).kind)
     held = truth(without_not(condition), lambda v, name: values_of(known, v, name)[0], known.size)
     return np.asarray(held & ~absent)

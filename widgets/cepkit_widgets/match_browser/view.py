@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,20 +13,33 @@ import pandas as pd
 
 from cepkit.columnar.results.matches import Matches
 from cepkit.errors import ArgumentError
+from cepkit.stream.reading.sources import is_spark
 from cepkit.tables import count_text
 from cepkit_widgets.kit.app import App
+from cepkit_widgets.kit.work import Work
 from cepkit_widgets.match_browser.page import browser_html
-from cepkit_widgets.match_browser.state import LENGTH, NUMBER, SIZES, START, BrowserState, order_of
+from cepkit_widgets.match_browser.state import (
+    LENGTH,
+    NUMBER,
+    SIZES,
+    START,
+    BrowserState,
+    condition_of,
+    order_of,
+    search_of,
+    searched,
+)
 from cepkit_widgets.matches.frame import frame_of
-from cepkit_widgets.matches.known import MOST, Ints, KnownMatches
+from cepkit_widgets.matches.known import Ints, Known, KnownMatches
 from cepkit_widgets.matches.look import Looker
+from cepkit_widgets.matches.paged import PagedMatches
 
 
 class MatchBrowser(App):
     """Matches in a table of any length, and each in time among the events around it.
 
     However many there are, the first thousand are found when it is shown; others when the reader
-    asks for them.
+    asks for them. Those on Spark stay there: a thousand are fetched, then what the reader asks for.
 
     Attributes:
         error: What was wrong with the last input; None where nothing was.
@@ -51,18 +65,18 @@ class MatchBrowser(App):
         """Show the first matches.
 
         Args:
-            matches: From `cepkit.detect`. Those of a Spark stream are shown of a piece of it,
-                100,000 events from the first matches on.
+            matches: From `cepkit.detect`, over a local stream or one on Spark.
         """
         self.state = BrowserState()
-        self._known: KnownMatches | None = None
+        self._known: Known | None = None
         self._order: Ints = np.empty(0, dtype=np.int64)
-        self._total = self._typed = self._piece = ""
+        self._total = self._typed = self._doing = ""
+        self._work: Work | None = None
         error: Exception | None = None
         try:
-            here, self._piece = _at_hand(matches)
-            self._known = KnownMatches(here)
+            self._known = _known_of(matches)
             self._all = matches
+            self._known.at_least(self.state.wanted)
             self._looker = Looker(self._known)
             self._to(self.state)
         except Exception as reason:  # noqa: BLE001 - an app never raises into the notebook
@@ -84,7 +98,7 @@ class MatchBrowser(App):
             self.width,
             self._total,
             self._typed,
-            self._piece,
+            self._doing,
         )
 
     @property
@@ -144,6 +158,15 @@ class MatchBrowser(App):
             self._to(replace(self.state, sort=key, descending=descending, page=0))
             self.refresh()
 
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until what the reader asked for is fetched; return whether it is."""
+        return self._work is None or self._work.wait(seconds)
+
+    def stop(self) -> None:
+        """Stop what is being fetched, and its jobs on Spark."""
+        if self._work is not None:
+            self._work.stop()
+
     def act(self, name: str, value: Any) -> None:
         """Do what the reader asks for."""
         self._there()
@@ -170,7 +193,13 @@ class MatchBrowser(App):
             case "all":
                 self._to(replace(state, event=None, page=0))
             case "more":
-                self._to(replace(state, wanted=min(MOST, state.wanted * 10)))
+                self._more()
+            case "search":
+                self._search(state.wanted)
+            case "around":
+                self._fetch_around()
+            case "stop":
+                self.stop()
             case "count":
                 self._total = "counting …"
                 threading.Thread(target=self._count, daemon=True).start()
@@ -180,7 +209,7 @@ class MatchBrowser(App):
             case _:
                 raise ArgumentError(f"unknown action '{name}'")
 
-    def _there(self) -> KnownMatches:
+    def _there(self) -> Known:
         if self._known is None:
             raise ArgumentError(
                 "there are no matches to look at", hint="the app says what is wrong"
@@ -190,9 +219,88 @@ class MatchBrowser(App):
     def _to(self, state: BrowserState) -> None:
         known = self._there()
         order = order_of(state, known)
+        if self._looker.columns is not known.columns:
+            self._looker = Looker(known)
         if state.current is None or not (order == state.current).any():
             state = replace(state, current=int(order[0]) if len(order) else None)
         self.state, self._order = state, order
+
+    def _more(self) -> None:
+        known = self._there()
+        wanted = min(known.most, self.state.wanted * 10)
+        if not isinstance(known, PagedMatches):
+            self._to(replace(self.state, wanted=wanted))
+        elif searched(self.state, known) is not None:
+            self._search(wanted)
+        else:
+            self._later(
+                f"fetching {wanted:,} matches",
+                lambda: known.pages.first(wanted),
+                lambda found: known.take(found, wanted),
+                wanted,
+            )
+
+    def _search(self, wanted: int) -> None:
+        known, search = self._there(), search_of(self.state)
+        assert isinstance(known, PagedMatches)
+        condition = condition_of(search.condition, known)
+        self._later(
+            f"searching all matches {known.place}",
+            lambda: known.pages.searched(
+                wanted, condition, search.sort, descending=search.descending
+            ),
+            lambda found: known.take(found, wanted, search),
+            wanted,
+        )
+
+    def _fetch_around(self) -> None:
+        known, number = self._there(), self.state.current
+        assert isinstance(known, PagedMatches)
+        assert number is not None
+        asked = known.around(number)
+        self._later(
+            "fetching the events around",
+            lambda: known.pages.around(*asked),
+            lambda found: known.take_around(number, found),
+            self.state.wanted,
+        )
+
+    def _later(
+        self, doing: str, fetch: Callable[[], Any], take: Callable[[Any], None], wanted: int
+    ) -> None:
+        """Fetch beside the notebook, then show it.
+
+        Args:
+            doing: What is done, in words.
+            fetch: Takes long and changes nothing.
+            take: Takes what was fetched.
+            wanted: How many matches are wanted from then on.
+        """
+        if self._work is not None and self._work.running:
+            raise ArgumentError("matches are being fetched", hint="wait for them, or stop it")
+        self._doing = doing
+
+        def done(found: Any, error: BaseException | None) -> None:
+            with self.moving:
+                self._doing = ""
+                try:
+                    if error is None:
+                        self._take(take, found, wanted)
+                except Exception as reason:  # noqa: BLE001 - it becomes a text in the app
+                    error = reason
+                if isinstance(error, Exception):
+                    self.error = error
+                self.refresh()
+
+        self._work = Work(fetch, done)
+
+    def _take(self, take: Callable[[Any], None], found: Any, wanted: int) -> None:
+        known, state = self._there(), self.state
+        assert isinstance(known, PagedMatches)
+        row = None if state.event is None else known.row(state.event)
+        take(found)
+        event = None if row is None else known.event(row)
+        self._to(replace(state, event=event, wanted=wanted))
 
     def _count(self) -> None:
         error: Exception | None = None
@@ -208,18 +316,25 @@ class MatchBrowser(App):
     def __repr__(self) -> str:
         if self._known is None:
             return f"MatchBrowser: {self.error}"
-        known = min(self._known.size, self.state.wanted)
+        known = self._known.looked_at(self.state.wanted)
         return f"MatchBrowser: {len(self._order):,} of {known:,} known matches"
 
 
-def _at_hand(matches: Any) -> tuple[Matches, str]:
-    """Return matches of events in this process, and which of the stream these are in words."""
+def _known_of(matches: Any) -> Known:
+    """Return what knows matches: of events in this process, or fetches them from Spark."""
+    if is_spark(matches):
+        from cepkit.spark.matches.fetched import FetchedMatches
+        from cepkit.spark.matches.pages import MatchPages
+        from cepkit.spark.matches.result import SparkMatches
+
+        if isinstance(matches, FetchedMatches):
+            known = KnownMatches(matches.here)
+            known.lacking = "events that the pattern has no use for are on Spark"
+            return known
+        if isinstance(matches, SparkMatches):
+            return PagedMatches(MatchPages(matches))
     if isinstance(matches, Matches):
-        return matches, ""
-    if callable(piece := getattr(matches, "piece", None)):
-        here, words = piece()
-        assert isinstance(here, Matches)
-        return here, words
+        return KnownMatches(matches)
     raise ArgumentError(
         f"matches of the type {type(matches).__name__}", expected="what cepkit.detect returns"
     )

@@ -9,16 +9,16 @@ import pandas as pd
 import pyarrow as pa
 
 from cepkit.diagnosis.findings import Binding
-from cepkit_widgets.matches.known import KnownMatches
+from cepkit_widgets.matches.known import Known
 
 
-def frame_of(known: KnownMatches, numbers: Sequence[int]) -> pd.DataFrame:
+def frame_of(known: Known, numbers: Sequence[int]) -> pd.DataFrame:
     """Return matches as a table; an attribute of a repeated variable is a list."""
     return frame_of_bindings(known, numbers, [known.binding(number) for number in numbers])
 
 
 def frame_of_bindings(
-    known: KnownMatches, numbers: Sequence[int], bindings: Sequence[Binding]
+    known: Known, numbers: Sequence[int], bindings: Sequence[Binding]
 ) -> pd.DataFrame:
     """Return matches of the same events and variables as a table.
 

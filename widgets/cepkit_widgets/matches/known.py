@@ -9,11 +9,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from cepkit.columnar.results.matches import Matches
+from cepkit.columnar.results.output import START
 from cepkit.columnar.slices.blocks import Members
 from cepkit.errors import StreamError
-from cepkit.pattern.nodes import repeated_in
+from cepkit.pattern.nodes import bound_events_of, repeated_in
+from cepkit.pattern.query import Query
 from cepkit.stream.columns import Column, EventColumns
 from cepkit.stream.reading.ingest import attribute
 from cepkit.stream.schema import Schema
@@ -27,7 +30,7 @@ NONE = -1
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class Part:
     """Some matches as they were found.
 
     Attributes:
@@ -43,16 +46,19 @@ class _Part:
     members: Mapping[str, Members] = field(default_factory=dict)
 
     def first(self, variable: str) -> Ints:
+        """Return for each match the first event of a variable; `NONE` where it has none."""
         if variable in self.members:
             return np.asarray(self.members[variable].first, dtype=np.int64)
         return self.rows.get(variable, np.full(self.size, NONE, dtype=np.int64))
 
     def last(self, variable: str) -> Ints:
+        """Return for each match the last event of a variable."""
         if variable in self.members:
             return np.asarray(self.members[variable].last, dtype=np.int64)
         return self.first(variable)
 
     def bound(self, variable: str, at: int) -> tuple[int, ...]:
+        """Return the events of a variable in one match."""
         if variable in self.members:
             starts = self.members[variable].starts
             rows = self.members[variable].rows[starts[at] : starts[at + 1]]
@@ -60,61 +66,51 @@ class _Part:
         return (int(self.rows[variable][at]),) if variable in self.rows else ()
 
 
-class KnownMatches:
-    """The matches of a local stream that are known so far, numbered as they are found.
+class Known:
+    """Some matches, numbered as they were found, and the events that they are of.
 
     Attributes:
-        matches: What finds them.
+        query: The pattern.
+        columns: The events, in which matches count rows.
         variables: In the pattern's order.
         repeated: Those of them that bind several events.
-        size: How many are known.
+        size: How many matches are known.
         complete: Whether these are all.
+        timed: Whether times are moments, and not numbers.
+        place: Where all the others are, in words; empty: here.
+        lacking: Which events of the stream are not here, in words; empty: none.
     """
 
-    def __init__(self, matches: Matches) -> None:
-        self.matches = matches
-        self.columns: EventColumns = matches.columns
-        self.variables = tuple(matches.variables)
-        self.repeated = frozenset(repeated_in(matches.query.structure))
+    timed: bool
+    place = ""
+    lacking = ""
+
+    def __init__(self, query: Query, columns: EventColumns) -> None:
+        self.query = query
+        self.variables = tuple(event.variable for event in bound_events_of(query.structure))
+        self.repeated = frozenset(repeated_in(query.structure))
         self.size = 0
         self.complete = False
-        some = copy.copy(matches)
-        some.limit = MOST if matches.limit is None else min(MOST, matches.limit)
-        self._most = some.limit
-        self._blocks = some.blocks()
-        self._parts: list[_Part] = []
-        self._attributes: dict[str, Column] = dict(self.columns.attributes)
+        self._parts: list[Part] = []
         self._made: dict[tuple[str, str], Ints] = {}
+        self._hold(columns)
+
+    def _hold(self, columns: EventColumns) -> None:
+        self.columns = columns
+        self._attributes: dict[str, Column] = dict(columns.attributes)
 
     def at_least(self, number: int) -> None:
         """Find more until there are so many, or all."""
-        while self.size < min(number, self._most) and not self.complete:
-            found = next(self._blocks, None)
-            if found is None:
-                self.complete = True
-                return
-            program, block = found
-            size = min(block.size, self._most - self.size)
-            # A block is good until the next one is asked for.
-            rows: dict[str, Ints] = {}
-            members: dict[str, Members] = {}
-            for variable in program.variables:
-                several = block.members(variable)
-                if several is None:
-                    rows[variable] = np.array(block.events(variable)[:size], dtype=np.int64)
-                else:
-                    members[variable] = several.in_stream_order().slice(0, size)
-            if size:
-                self._parts.append(_Part(self.size, size, rows, members))
-                self.size += size
-                self._made.clear()
-        if self.size >= self._most and self.matches.limit == self._most:
-            self.complete = True
+        raise NotImplementedError
+
+    def looked_at(self, wanted: int) -> int:
+        """Return how many matches the reader sees who wants so many."""
+        return min(self.size, wanted)
 
     @property
-    def full(self) -> bool:
-        """Whether no more than these are ever held, though there may be more."""
-        return self.size >= MOST and not self.complete
+    def most(self) -> int:
+        """How many matches are held at most."""
+        return MOST
 
     def first(self, variable: str) -> Ints:
         """Return for each known match the first event of a variable; `NONE` where it has none."""
@@ -190,3 +186,50 @@ class KnownMatches:
             rows = self.columns.rows
             self._attributes[name] = column if rows is None else column.take(rows)
         return self._attributes[name]
+
+
+class KnownMatches(Known):
+    """The matches of a local stream that are known so far, numbered as they are found.
+
+    Attributes:
+        matches: What finds them.
+    """
+
+    def __init__(self, matches: Matches) -> None:
+        super().__init__(matches.query, matches.columns)
+        self.matches = matches
+        self.timed = pa.types.is_timestamp(matches.schema.field(START).type)
+        some = copy.copy(matches)
+        some.limit = MOST if matches.limit is None else min(MOST, matches.limit)
+        self._most = some.limit
+        self._blocks = some.blocks()
+
+    def at_least(self, number: int) -> None:
+        """Find more until there are so many, or all."""
+        while self.size < min(number, self._most) and not self.complete:
+            found = next(self._blocks, None)
+            if found is None:
+                self.complete = True
+                return
+            program, block = found
+            size = min(block.size, self._most - self.size)
+            # A block is good until the next one is asked for.
+            rows: dict[str, Ints] = {}
+            members: dict[str, Members] = {}
+            for variable in program.variables:
+                several = block.members(variable)
+                if several is None:
+                    rows[variable] = np.array(block.events(variable)[:size], dtype=np.int64)
+                else:
+                    members[variable] = several.in_stream_order().slice(0, size)
+            if size:
+                self._parts.append(Part(self.size, size, rows, members))
+                self.size += size
+                self._made.clear()
+        if self.size >= self._most and self.matches.limit == self._most:
+            self.complete = True
+
+    @property
+    def full(self) -> bool:
+        """Whether no more than these are ever held, though there may be more."""
+        return self.size >= MOST and not self.complete

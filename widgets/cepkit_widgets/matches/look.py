@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from cepkit.columnar.results.shown import moment_text
 from cepkit.diagnosis import requirements as req
@@ -20,9 +19,10 @@ from cepkit.pattern.conditions import Comparison
 from cepkit.pattern.evaluation.columns import value
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import normal_form
-from cepkit.pattern.policies import TimeWindow
+from cepkit.pattern.numbers import next_in
+from cepkit.pattern.policies import CountWindow, TimeWindow
 from cepkit.tables import count_text, number
-from cepkit_widgets.matches.known import Ints, KnownMatches
+from cepkit_widgets.matches.known import Ints, Known
 
 _AROUND = 0.15
 """Of a match's length: how much more is shown on both sides."""
@@ -89,22 +89,25 @@ class Around:
 class Looker:
     """What looks at matches closely; what it needs of the stream it computes once."""
 
-    def __init__(self, known: KnownMatches) -> None:
+    def __init__(self, known: Known) -> None:
         self._known = known
-        query = known.matches.query
-        self._table = EventTable(known.columns, query.partition_by)
+        query = known.query
+        self._table = EventTable.of(known.columns, query)
         self._inspectors = [
             Inspector(Measures(self._table, branch), self.name) for branch in normal_form(query)
         ]
-        self._timed = pa.types.is_timestamp(known.matches.schema.field("match_start").type)
+        self.columns = known.columns
 
     def name(self, event: int) -> str:
         """Return what an event is called in a sentence."""
-        return f"row {int(self._known.columns.source_rows(np.array([event]))[0])}"
+        if not self._known.place:
+            return f"row {int(self.columns.source_rows(np.array([event]))[0])}"
+        kind = self.columns.type_names[int(self.columns.types[event])]
+        return f"{kind} at {self.moment(int(self.columns.ts[event]))}"
 
     def moment(self, microseconds: int) -> str:
         """Return a time as a text."""
-        if self._timed:
+        if self._known.timed:
             return moment_text(pd.Timestamp(microseconds, unit="us"))
         return f"{number(microseconds / 1e6)} s"
 
@@ -119,14 +122,16 @@ class Looker:
             if not best or all(finding.holds is not False for finding in found):
                 best, chosen = found, inspector
         return tuple(
-            Condition(
-                req.text_of(finding.requirement),
-                finding.detail,
-                self._margin(finding.requirement, chosen.measures, binding),
-            )
+            self._condition(finding, chosen.measures, binding)
             for finding in best
             if not isinstance(finding.requirement, req.OfType)
         )
+
+    def _condition(self, finding: Finding, measures: Measures, binding: Binding) -> Condition:
+        text = req.text_of(finding.requirement)
+        if self._known.place and _counts_events(finding.requirement):
+            return Condition(text, f"counted {self._known.place}")
+        return Condition(text, finding.detail, self._margin(finding.requirement, measures, binding))
 
     def _margin(self, requirement: req.Requirement, measures: Measures, binding: Binding) -> str:
         match requirement:
@@ -176,7 +181,7 @@ class Looker:
         bound = {event: v for v, events in binding.items() for event in events}
         ordered = sorted(bound, key=lambda event: (columns.ts[event], event))
         start, last = int(columns.ts[ordered[0]]), int(columns.ts[ordered[-1]])
-        more = max(int((last - start) * _AROUND), _LEAST)
+        more = margin_of(last - start)
         low = int(np.searchsorted(columns.ts, start - more, side="left"))
         high = int(np.searchsorted(columns.ts, last + more, side="right"))
         others = np.setdiff1d(np.arange(low, high), list(bound))
@@ -212,7 +217,7 @@ class Looker:
     @cached_property
     def _named(self) -> tuple[str, ...]:
         """The types that the pattern names, in its order."""
-        events = events_of(self._known.matches.query.structure)
+        events = events_of(self._known.query.structure)
         return tuple(dict.fromkeys(name for e in events for name in sorted(e.types or ())))
 
     def _lanes(self, ordered: list[int], others: Ints) -> tuple[str, ...]:
@@ -225,6 +230,22 @@ class Looker:
         if len(every) <= _MOST_LANES:
             return tuple(every)
         return (*every[: max(_MOST_LANES - 1, len(dict.fromkeys(own)))], "other types")
+
+
+def margin_of(length: int) -> int:
+    """Return how much more is shown on both sides of a match, in microseconds."""
+    return max(int(length * _AROUND), _LEAST)
+
+
+def _counts_events(requirement: req.Requirement) -> bool:
+    """Return whether all events of a stream decide what comes of a requirement."""
+    match requirement:
+        case req.SideBySide() | req.Within(CountWindow()):
+            return True
+        case req.Holds(condition):
+            return next_in(condition) is not None
+        case _:
+            return False
 
 
 def _spread(events: Ints, most: int) -> Ints:

@@ -289,7 +289,7 @@ class CounterCard {
     const rows = shown.map((row) => this.row(row, p, scene));
     const left = live.length - shown.filter((row) => row.died > p).length;
     const none = h("p", { class: "rest" }, p ? "no live START" : "no START yet");
-    body.replaceChildren(rows.length ? h("table", { class: "counts" }, h("thead", {}, this.head(piece, scene)), h("tbody", {}, ...rows)) : none,
+    body.replaceChildren(rows.length ? h("table", { class: "counts", "aria-label": `counters of ${track.pieces[piece].join(" ")}` }, h("thead", {}, this.head(piece, scene)), h("tbody", {}, ...rows)) : none,
       ...(left ? [h("p", { class: "rest" }, `and ${counted(left, "row")} more`)] : []));
     reveal(body, rows.filter((_, i) => this.touched(shown[i], p)));
   }
@@ -399,7 +399,7 @@ class CounterCard {
       h("td", {}, one.of.name), one.of.expires === null ? null : h("td", { class: "left" }, one.died === p ? "expired" : spanText(one.of.expires - time)),
       h("td", { class: "number" }, this.origin(row, one, p), big(one.count))));
     const more = entries.length - shown.length;
-    return [h("table", { class: "snapshot" }, h("tbody", {}, ...rows)), more ? h("p", { class: "rest" }, `and ${more} older`) : ""];
+    return [h("table", { class: "snapshot", "aria-label": `snapshot of ${row.name}` }, h("tbody", {}, ...rows)), more ? h("p", { class: "rest" }, `and ${more} older`) : ""];
   }
 
   /** How a row of a snapshot came about, in the step that made it: of one piece before it is a copy. */

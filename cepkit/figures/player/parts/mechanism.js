@@ -397,7 +397,7 @@ class Card {
     const shown = living.slice(0, MOST_ROWS);
     const rows = [...shown, ...ended.slice(0, MOST_ROWS / 4)].map((one) => this.instance(one, p));
     const more = living.length - shown.length;
-    const table = h("table", {}, h("thead", {}, h("tr", {}, ...["no.", "state", "events taken"].map((text) => h("th", { scope: "col" }, text)))),
+    const table = h("table", { "aria-label": "instances" }, h("thead", {}, h("tr", {}, ...["no.", "state", "events taken"].map((text) => h("th", { scope: "col" }, text)))),
       h("tbody", {}, ...rows));
     this.instances.replaceChildren(...(rows.length ? [table] : [h("p", { class: "rest" }, "none")]),
       ...(more ? [h("p", { class: "rest" }, `and ${counted(more, "older one")}`)] : []));

@@ -1,0 +1,176 @@
+"""Some matches of a Spark stream at a time, and the events around one, fetched to be looked at.
+
+Spark starts no more tasks than find the matches that are asked for. A condition joins the
+pattern's own where that means the same, so that the engine does not find what nobody wants to see;
+an order is Spark's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as t
+
+from cepkit.columnar.results.output import END, START
+from cepkit.pattern import conditions as c
+from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.policies import Strategy
+from cepkit.pattern.query import Query
+from cepkit.progress import Progress
+from cepkit.spark.cells.schemas import quoted
+from cepkit.spark.matches.detect import detect
+from cepkit.spark.matches.packing import COLUMNS, SIZE, packets, unpacked
+from cepkit.spark.matches.result import SparkMatches
+from cepkit.spark.passes.rows import StreamRows, seconds_of
+from cepkit.spark.session.failures import plain_errors
+from cepkit.spark.session.progress import run_with_progress
+from cepkit.statistics.stream_counts import attributes_read
+from cepkit.stream.schema import Schema
+
+
+class MatchPages:
+    """The matches of a Spark stream, some at a time, with all that a reader may ask of them.
+
+    Attributes:
+        query: Without RETURN: the events themselves are looked at.
+        schema: How the rows of the events are read.
+        names: The columns of an event.
+        timed: Whether times are moments, and not numbers.
+        progress: Whether what takes long shows a bar.
+    """
+
+    def __init__(self, matches: SparkMatches) -> None:
+        self.query: Query = replace(matches.query, returned=())
+        stream = matches.stream
+        self.schema: Schema = stream.schema.without_arrival()
+        carried = stream.schema.carried(stream.column_names)
+        read = [name for name in sorted(attributes_read(self.query)) if name not in carried]
+        if read:
+            self.schema = replace(self.schema, columns=(*carried, *read))
+        self.names = self.schema.carried(stream.column_names)
+        self.progress: Progress = matches.progress
+        self._matches = matches
+        self._stream = replace(stream, schema=replace(stream.schema, columns=self.schema.columns))
+        kind = stream.source.schema.fields[stream.column_names.index(self.schema.time)].dataType
+        self.timed = isinstance(kind, t.TimestampType | t.TimestampNTZType)
+        # As it is where that has all columns: the user may have cached it.
+        as_it_is = not read and not matches.query.returned
+        self._found: DataFrame = matches.select("*") if as_it_is else self._detected(self.query)
+
+    def first(self, n: int) -> pa.Table:
+        """Return `n` of the matches at most, whichever are found first: a struct a variable."""
+        return self._watched(lambda: _some(self._found, n))
+
+    def searched(
+        self,
+        n: int,
+        condition: c.Expression | None,
+        sort: tuple[str, str] | None,
+        *,
+        descending: bool = False,
+    ) -> pa.Table:
+        """Return `n` of all matches that satisfy a condition, the first in an order.
+
+        Args:
+            n: The most matches.
+            condition: About the variables; it `can_search` for it.
+            sort: A variable and an attribute, or an empty text and "start" or "length"; None for
+                whichever are found first.
+            descending: Whether the greatest comes first. What is missing comes last either way.
+        """
+
+        def found() -> pa.Table:
+            rows = self._found
+            if condition is not None:
+                rows = self._detected(self._narrower(condition))
+            if sort is None:
+                return _some(rows, n)
+            return rows.orderBy(*_by(rows, *sort, descending)).limit(n).toArrow()
+
+        return self._watched(found)
+
+    def can_search(self, condition: c.Expression | None) -> bool:
+        """Return whether a condition on matches is one on the pattern.
+
+        It is not where a match depends on others, where some matches do not have its variables,
+        and where no more than some number of matches is asked for.
+        """
+        query = self.query
+        if self._matches.most is not None:
+            return False
+        if condition is None:
+            return True
+        in_turn = query.strategy is Strategy.SKIP_TILL_NEXT_MATCH or query.after_match is not None
+        names = c.variables_of(condition)
+        branches = normal_form(query)
+        return not in_turn and all(names <= {*branch.variables} for branch in branches)
+
+    def around(self, first: str, last: str, seconds: float, most: int) -> pa.Table:
+        """Return the events around some time, as rows of the stream.
+
+        Args:
+            first: When that time begins, as a text of the column's type.
+            last: When it ends.
+            seconds: So much earlier and later as well.
+            most: The most events: those nearest to the beginning.
+        """
+        rows = StreamRows(self._stream)
+        time, unit = self.schema.time, self.schema.unit
+
+        def seconds_at(text: str) -> Column:
+            return seconds_of(F.lit(text).cast(rows.kind(time)), rows.kind(time), unit)
+
+        def found() -> pa.Table:
+            at, begin, end = rows.seconds, seconds_at(first), seconds_at(last)
+            near = rows.rows.where(rows.is_event & at.between(begin - seconds, end + seconds))
+            columns = [rows.column(name) for name in self.names]
+            nearest = near.orderBy(F.abs(at - begin)).select(*columns).limit(most)
+            return nearest.toDF(*self.names).toArrow()
+
+        return self._watched(found)
+
+    def _narrower(self, condition: c.Expression) -> Query:
+        return replace(self.query, where=c.AllOf((*c.conjuncts(self.query.where), condition)))
+
+    def _detected(self, query: Query) -> DataFrame:
+        matches = self._matches
+        return detect(
+            self._stream, query, matches.plan,
+            limit=matches.most, sets=matches.sets, reported=True,
+        ).select("*")  # fmt: skip
+
+    def _watched(self, action: Callable[[], pa.Table]) -> pa.Table:
+        with plain_errors(self._matches):
+            return run_with_progress(action, "fetching matches", progress=self.progress)
+
+
+def _some(rows: DataFrame, n: int) -> pa.Table:
+    """Return `n` rows at most, whichever are found first."""
+    packed = rows.mapInArrow(packets, COLUMNS)
+    wanted = -(-n // SIZE)
+    while True:
+        # The last packet of a batch has fewer rows.
+        found = packed.take(wanted)
+        table = unpacked([row[0] for row in found]) if found else rows.limit(0).toArrow()
+        if len(table) >= n or len(found) < wanted:
+            return table.slice(0, n)
+        wanted *= 2
+
+
+def _by(rows: DataFrame, variable: str, name: str, descending: bool) -> list[Column]:
+    """Return what Spark sorts by; of equal ones the earlier comes first."""
+    if variable:
+        column = F.col(quoted(variable))
+        if isinstance(rows.schema[variable].dataType, t.ArrayType):
+            column = F.try_element_at(column, F.lit(1))
+        by = column.getField(name)
+        if isinstance(rows.select(by).schema[0].dataType, t.FloatType | t.DoubleType):
+            by = F.when(~F.isnan(by), by)
+    else:
+        by = F.col(START) if name == "start" else F.col(END) - F.col(START)
+    first = by.desc_nulls_last() if descending else by.asc_nulls_last()
+    return [first, F.col(START).asc(), F.col(END).asc()]
