@@ -117,7 +117,8 @@ class Aggregate(_Node):
 
     The function is the name of one of `aggregates.AGGREGATES`, or "first" or "last", which are of
     the events of a set alone, or "prev", which is of the member before the one that the condition
-    is about. `COUNT` of the matches themselves has neither variable nor attribute.
+    is about. After `RUNNING` it is of the members up to the one that the condition is about.
+    `COUNT` of the matches themselves has neither variable nor attribute.
     """
 
     function: str
@@ -261,6 +262,23 @@ def set_of_prev(expression: Expression) -> str | None:
         if isinstance(node, Aggregate) and node.function == "prev":
             return node.variable
     return None
+
+
+RUNNING = "running "
+"""Before the name of a function: of the members up to each, and not of the whole set."""
+
+
+def set_of_running(expression: Expression) -> str | None:
+    """Return the variable of which `expression` has a function of the members up to each."""
+    for node in walk(expression) if expression.has_set_functions else ():
+        if isinstance(node, Aggregate) and node.function.startswith(RUNNING):
+            return node.variable
+    return None
+
+
+def set_of_members(expression: Expression) -> str | None:
+    """Return the variable of which `expression` is about each member and those before it."""
+    return set_of_prev(expression) or set_of_running(expression)
 
 
 def is_filter(expression: Expression) -> bool:

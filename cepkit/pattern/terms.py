@@ -246,6 +246,23 @@ def prev(what: Term) -> Term:
     return _aggregate("prev", what)
 
 
+def running(what: Term) -> Term:
+    """Return a function of a set as of its members up to each, instead of all of them.
+
+    Example:
+        >>> b = Variable("b")
+        >>> print(running(sum_(b.price)) < 100)
+        sum(b[..i].price) < 100
+    """
+    node = expression_of(what)
+    if not isinstance(node, c.Aggregate) or node.function not in AGGREGATES:
+        raise PatternError(
+            f"running({what})", expected="a function of a set, as in running(sum_(b.price))"
+        )
+    name = c.RUNNING + node.function
+    return Term(c.Aggregate(name, node.variable, node.attribute))
+
+
 def expression_of(value: Operand) -> c.Expression:
     """Return the node of a term, or of a constant of Python, NumPy or pandas.
 
