@@ -18,7 +18,8 @@ Where the definition of a match leaves room, the judge decides:
 * A condition with prev(b.x) holds for each member of the set but the first, beside the member
   before it in stream order.
 * A condition with sum(b[..i].x), or another such function, holds for each member of the set, of
-  the members up to it in stream order, itself included.
+  the members up to it in stream order, itself included; one with sum(b[..i-1].x) for each but the
+  first, of those before it.
 * Null and NaN are one thing, in PARTITION BY too: missing agrees with missing.
 * A count window counts inside the partition where there is PARTITION BY, whatever the strategy;
   strict-contiguity counts over the whole stream, also where there is PARTITION BY.
@@ -545,8 +546,9 @@ class _Condition:
         self.each = sorted({node.variable for node in read if isinstance(node, c.Attribute)})
         self.as_set = {node.variable for node in read if isinstance(node, c.Aggregate)}
         before = [node for node in read if isinstance(node, c.Aggregate)]
-        self.before = {node.variable for node in before if node.function == "prev"}
-        self.running = {node.variable for node in before if node.function.startswith(c.RUNNING)}
+        self.before = {n.variable for n in before if n.function.startswith(("prev", c.EARLIER))}
+        running = (c.RUNNING, c.EARLIER)
+        self.running = {node.variable for node in before if node.function.startswith(running)}
         self.each = sorted({*self.each, *self.before, *self.running})
         self.variables = {*self.each, *self.as_set}
 
@@ -563,6 +565,7 @@ class _Condition:
                 f"up to {v}": [event.attributes for event in bound[v][: at[v] + 1]]
                 for v in self.running
             }
+            upto |= {f"before {v}": upto[f"up to {v}"][:-1] for v in self.running}
             if value(self.expression, one, sets | upto) is not True:
                 return False
         return True

@@ -543,7 +543,8 @@ def _between_neighbours(draw: st.DrawFn, variable: str, others: list[str]) -> c.
     match draw(st.integers(0, 9)):
         case 6 | 7 | 8 | 9 as number:
             function = draw(st.sampled_from(("sum", "avg", "min", "max", "count")))
-            up_to = c.Aggregate(c.RUNNING + function, variable, name)
+            which = draw(st.sampled_from((c.RUNNING, c.EARLIER)))
+            up_to = c.Aggregate(which + function, variable, name)
             if number == 9 and others:
                 return c.Comparison(sign, up_to, draw(_numbers(draw(st.sampled_from(others)))))
             if number == 8:

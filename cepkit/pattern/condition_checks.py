@@ -193,9 +193,13 @@ def _check_neighbours(condition: c.Expression, mentioned: set[str], events: Even
 def _said(node: c.Attribute | c.Aggregate, variable: str) -> str:
     """Return how a function of a set is called in messages."""
     assert isinstance(node, c.Aggregate)
-    if not node.function.startswith(c.RUNNING):
-        return f"{node.function}({variable}...)"
-    return f"{node.function.removeprefix(c.RUNNING)}({variable}[..i]...)"
+    return f"{c.plain_function(node.function)}({_members(node, variable)}...)"
+
+
+def _members(node: c.Aggregate, variable: str) -> str:
+    if node.function.startswith((c.RUNNING, c.EARLIER)):
+        return f"{variable}[..{'i' if node.function.startswith(c.RUNNING) else 'i-1'}]"
+    return variable
 
 
 def _check_whole_set(node: c.Attribute, value: c.Expression) -> None:
@@ -225,9 +229,9 @@ def _check_variable(node: c.Attribute | c.Aggregate, variable: str, events: Even
             else None,
             span=node.span,
         )
-    function = node.function.removeprefix(c.RUNNING)
+    function = c.plain_function(node.function)
     if node.attribute is None and function != "count":
-        members = variable if function == node.function else f"{variable}[..i]"
+        members = _members(node, variable)
         raise PatternError(
             f"{function} of whole events",
             expected=f"an attribute, as in {function}({members}.price)",

@@ -28,10 +28,12 @@ from cepkit.columnar.slices.blocks import Members
 from cepkit.columnar.slices.bound import BoundAbsence
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.conditions import (
+    EARLIER,
     RUNNING,
     Aggregate,
     Attribute,
     Expression,
+    plain_function,
     set_of_members,
     set_of_prev,
     variables_of,
@@ -184,7 +186,7 @@ class SetConditions:
         def read(variable: str, attribute: str) -> Column:
             if (variable, attribute) in functions:
                 node = functions[variable, attribute]
-                if node.function.startswith(RUNNING):
+                if node.function.startswith((RUNNING, EARLIER)):
                     assert compared is not None
                     return self._running(node, chosen.members[compared], owners, places[compared])
                 if (variable, attribute) not in known:
@@ -220,16 +222,16 @@ class SetConditions:
         owners: npt.NDArray[np.int64],
         places: npt.NDArray[np.int64],
     ) -> Column:
-        """Return a function of the members of sets up to some places."""
+        """Return a function of the members of sets up to some places, or before them."""
         assert node.variable is not None
         begins = members.starts[:-1][owners]
-        sizes = places - begins + 1
+        sizes = places - begins + node.function.startswith(RUNNING)
         starts = np.concatenate(([0], np.cumsum(sizes)))
         rows = members.rows[np.repeat(begins - starts[:-1], sizes) + np.arange(starts[-1])]
         of_members = None
         if node.attribute is not None:
             of_members = self._attribute(node.variable, node.attribute, rows)
-        plain = replace(node, function=node.function.removeprefix(RUNNING))
+        plain = replace(node, function=plain_function(node.function))
         return set_function(plain, of_members, starts)
 
     def _attribute(self, variable: str, attribute: str, rows: npt.NDArray[np.integer]) -> Column:

@@ -37,9 +37,10 @@ class _Chain(tuple[c.Comparison, ...]):
 
 @dataclass(frozen=True, slots=True)
 class _UpTo:
-    """`b[..i].price`: the members of a set up to each, which only a function can be of."""
+    """`b[..i].price`, `b[..i-1].price`: members of a set, which only a function can be of."""
 
     variable: str
+    which: str
     attribute: str | None
     span: Span
 
@@ -380,8 +381,9 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         return "prev"
 
     def members_up_to(self, meta: Meta, children: Children) -> _UpTo:
-        self.any_member(meta, children[1:])
-        return _UpTo(children[0], children[2] if len(children) > 2 else None, self._span(meta))
+        name, end, *attribute = children
+        which = c.EARLIER if end else c.RUNNING
+        return _UpTo(name, which, attribute[0] if attribute else None, self._span(meta))
 
     def lone_name(self, meta: Meta, children: Children) -> _LoneName:
         name = _LoneName(children[0])
@@ -420,8 +422,8 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
                 return c.Aggregate(function, str(variable), None, span)
             case (c.Attribute(variable, name),):
                 return c.Aggregate(function, variable, name, span)
-            case (_UpTo(variable, name),) if function in AGGREGATES:
-                return c.Aggregate(c.RUNNING + function, variable, name, span)
+            case (_UpTo(variable, which, name),) if function in AGGREGATES:
+                return c.Aggregate(which + function, variable, name, span)
         other = {"min": "least", "max": "greatest"}.get(function)
         raise PatternSyntaxError(
             f"{function} of something that is not a set of events",

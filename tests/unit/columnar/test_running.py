@@ -34,6 +34,10 @@ def sets_of(prices, holds):
         ("sum(b[..i].price) < 9", lambda held: sum(held) < 9),
         ("count(b[..i]) + b.price < 9", lambda held: len(held) + held[-1] < 9),
         (
+            "b.price > avg(b[..i-1].price)",
+            lambda held: len(held) < 2 or held[-1] > sum(held[:-1]) / (len(held) - 1),
+        ),
+        (
             "b.price - prev(b.price) < min(b[..i].price)",
             lambda held: len(held) < 2 or held[-1] - held[-2] < min(held),
         ),
@@ -71,6 +75,9 @@ def test_the_builder_says_it_too():
     pattern = kl(event("b", "B")).where((running(sum_(b.price)) < 9) & (running(count(b)) < 4))
     text = "PATTERN KL(B b) WHERE sum(b[..i].price) < 9 AND count(b[..i]) < 4"
     assert pattern.query == ck.parse(text)
+    assert ck.parse(str(pattern)) == pattern.query
+    pattern = kl(event("b", "B")).where(b.price > running(sum_(b.price), before=True))
+    assert pattern.query == ck.parse("PATTERN KL(B b) WHERE b[i].price > sum(b[..i-1].price)")
     assert ck.parse(str(pattern)) == pattern.query
     with pytest.raises(PatternError, match=r"running\(b\.price\)"):
         running(b.price)
