@@ -17,6 +17,9 @@ Where the definition of a match leaves room, the judge decides:
   every member, with two Kleene variables for every pair; set functions see the whole set.
 * A condition with prev(b.x) holds for each member of the set but the first, beside the member
   before it in stream order.
+* A condition with sum(b[..i].x), or another such function, holds for each member of the set, of
+  the members up to it in stream order, itself included; one with sum(b[..i-1].x) for each but the
+  first, of those before it.
 * Null and NaN are one thing, in PARTITION BY too: missing agrees with missing.
 * A count window counts inside the partition where there is PARTITION BY, whatever the strategy;
   strict-contiguity counts over the whole stream, also where there is PARTITION BY.
@@ -543,8 +546,10 @@ class _Condition:
         self.each = sorted({node.variable for node in read if isinstance(node, c.Attribute)})
         self.as_set = {node.variable for node in read if isinstance(node, c.Aggregate)}
         before = [node for node in read if isinstance(node, c.Aggregate)]
-        self.before = {node.variable for node in before if node.function == "prev"}
-        self.each = sorted({*self.each, *self.before})
+        self.before = {n.variable for n in before if n.function.startswith(("prev", c.EARLIER))}
+        running = (c.RUNNING, c.EARLIER)
+        self.running = {node.variable for node in before if node.function.startswith(running)}
+        self.each = sorted({*self.each, *self.before, *self.running})
         self.variables = {*self.each, *self.as_set}
 
     def holds(self, bound: Binding) -> bool:
@@ -556,7 +561,12 @@ class _Condition:
                 continue  # nothing is before the first one
             one = {v: bound[v][place].attributes for v, place in at.items()}
             one |= {f"before {v}": bound[v][at[v] - 1].attributes for v in self.before}
-            if value(self.expression, one, sets) is not True:
+            upto = {
+                f"up to {v}": [event.attributes for event in bound[v][: at[v] + 1]]
+                for v in self.running
+            }
+            upto |= {f"before {v}": upto[f"up to {v}"][:-1] for v in self.running}
+            if value(self.expression, one, sets | upto) is not True:
                 return False
         return True
 

@@ -10,6 +10,7 @@ the expression classes and registered user functions. What conditions.py leaves 
 * Set functions do as in SQL: `sum`, `avg`, `min`, `max` and `count(b.x)` pass over missing values
   (none left: missing, count 0), `count(b)` counts members; `first` and `last` are the value of the
   first and last member in stream order, missing if that one is.
+* A running function is that function of the members that `sets` has as "up to b", or "before b".
 * `prev` is the attribute of the member before, which `one` has as "before b".
 * An array is missing where it is null or has nothing but missing items; `corr` is missing where an
   array has any missing item.
@@ -58,6 +59,12 @@ def value(
             return known(one[variable].get(name))
         case c.Aggregate("prev", str(variable), str(name)):
             return known(one[f"before {variable}"].get(name))
+        case c.Aggregate(function, str(variable), attribute) if function.startswith(c.RUNNING):
+            function = function.removeprefix(c.RUNNING)
+            return known(_aggregate(function, sets[f"up to {variable}"], attribute))
+        case c.Aggregate(function, str(variable), attribute) if function.startswith(c.EARLIER):
+            function = function.removeprefix(c.EARLIER)
+            return known(_aggregate(function, sets[f"before {variable}"], attribute))
         case c.Aggregate(function, str(variable), attribute):
             return known(_aggregate(function, sets[variable], attribute))
         case c.Negative(operand):

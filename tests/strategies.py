@@ -540,7 +540,20 @@ def _between_neighbours(draw: st.DrawFn, variable: str, others: list[str]) -> c.
     sign = draw(st.sampled_from((">=", "<=", ">", "<", "!=", "=")))
     name = draw(st.sampled_from("xyz"))
     own, before = c.Attribute(variable, name), c.Aggregate("prev", variable, name)
-    match draw(st.integers(0, 5)):
+    match draw(st.integers(0, 9)):
+        case 6 | 7 | 8 | 9 as number:
+            function = draw(st.sampled_from(("sum", "avg", "min", "max", "count")))
+            which = draw(st.sampled_from((c.RUNNING, c.EARLIER)))
+            up_to = c.Aggregate(which + function, variable, name)
+            if number == 9 and others:
+                return c.Comparison(sign, up_to, draw(_numbers(draw(st.sampled_from(others)))))
+            if number == 8:
+                return c.Comparison(sign, own, up_to)
+            if number == 7:
+                return c.AnyOf(
+                    (c.Comparison(sign, own, before), c.Comparison("<", up_to, c.Literal(2)))
+                )
+            return c.Comparison(sign, up_to, draw(_constants(1, 2, 1.5, 4)))
         case 0:
             gap = c.Arithmetic(
                 "-", c.Attribute(variable, "ts"), c.Aggregate("prev", variable, "ts")

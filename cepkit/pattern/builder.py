@@ -49,6 +49,7 @@ from cepkit.pattern.terms import (
     max_,
     min_,
     prev,
+    running,
     sum_,
     var,
 )
@@ -74,6 +75,7 @@ __all__ = [
     "opt",
     "or_",
     "prev",
+    "running",
     "seq",
     "sum_",
     "var",

@@ -155,9 +155,9 @@ def check_result(value: c.Expression, events: Events) -> None:
                     )
                 if isinstance(node, c.Attribute) and variable in events.repeated:
                     _check_whole_set(node, value)
-                if isinstance(node, c.Aggregate) and node.function == "prev":
+                if c.set_of_members(node) is not None:
                     raise PatternError(
-                        f"RETURN of prev({variable}...), which each member of a set has",
+                        f"RETURN of {_said(node, variable)}, which each member of a set has",
                         expected="one value for a match",
                         span=node.span,
                     )
@@ -171,7 +171,7 @@ def check_result(value: c.Expression, events: Events) -> None:
 
 def _check_neighbours(condition: c.Expression, mentioned: set[str], events: Events) -> None:
     """Refuse a condition between members of a set that is about more than these."""
-    variable = c.set_of_prev(condition)
+    variable = c.set_of_members(condition)
     if variable is None:
         return
     others = sorted(mentioned & (events.repeated | events.absent) - {variable})
@@ -182,12 +182,24 @@ def _check_neighbours(condition: c.Expression, mentioned: set[str], events: Even
             span=condition.span,
         )
     for node in c.walk(condition):
-        if isinstance(node, c.Aggregate) and node.function != "prev":
+        if isinstance(node, c.Aggregate) and c.set_of_members(node) is None:
             raise PatternError(
                 f"{node.function} in a condition between the members of '{variable}'",
                 expected="attributes of the two members, and of single events",
                 span=node.span,
             )
+
+
+def _said(node: c.Attribute | c.Aggregate, variable: str) -> str:
+    """Return how a function of a set is called in messages."""
+    assert isinstance(node, c.Aggregate)
+    return f"{c.plain_function(node.function)}({_members(node, variable)}...)"
+
+
+def _members(node: c.Aggregate, variable: str) -> str:
+    if node.function.startswith((c.RUNNING, c.EARLIER)):
+        return f"{variable}[..{'i' if node.function.startswith(c.RUNNING) else 'i-1'}]"
+    return variable
 
 
 def _check_whole_set(node: c.Attribute, value: c.Expression) -> None:
@@ -210,17 +222,19 @@ def _check_variable(node: c.Attribute | c.Aggregate, variable: str, events: Even
         return
     if variable not in events.repeated:
         raise PatternError(
-            f"{node.function}({variable}...) of a single event",
+            f"{_said(node, variable)} of a single event",
             expected="a variable under KL",
             hint=f"'{variable}' is one event: write {variable}.{node.attribute}"
             if node.attribute
             else None,
             span=node.span,
         )
-    if node.attribute is None and node.function != "count":
+    function = c.plain_function(node.function)
+    if node.attribute is None and function != "count":
+        members = _members(node, variable)
         raise PatternError(
-            f"{node.function} of whole events",
-            expected=f"an attribute, as in {node.function}({variable}.price)",
+            f"{function} of whole events",
+            expected=f"an attribute, as in {function}({members}.price)",
             span=node.span,
         )
 

@@ -117,7 +117,9 @@ class Aggregate(_Node):
 
     The function is the name of one of `aggregates.AGGREGATES`, or "first" or "last", which are of
     the events of a set alone, or "prev", which is of the member before the one that the condition
-    is about. `COUNT` of the matches themselves has neither variable nor attribute.
+    is about. After `RUNNING` it is of the members up to the one that the condition is about, after
+    `EARLIER` of those before it.
+    `COUNT` of the matches themselves has neither variable nor attribute.
     """
 
     function: str
@@ -256,11 +258,35 @@ def has_set_functions(expression: Expression) -> bool:
 
 
 def set_of_prev(expression: Expression) -> str | None:
-    """Return the variable whose members `expression` compares with those before them, if any."""
+    """Return the variable whose members, but the first, `expression` compares with earlier ones."""
     for node in walk(expression) if expression.has_set_functions else ():
-        if isinstance(node, Aggregate) and node.function == "prev":
+        if isinstance(node, Aggregate) and node.function.startswith(("prev", EARLIER)):
             return node.variable
     return None
+
+
+RUNNING = "running "
+"""Before the name of a function: of the members up to each, and not of the whole set."""
+EARLIER = "earlier "
+"""Before the name of a function: of the members before each but the first."""
+
+
+def plain_function(function: str) -> str:
+    """Return the name of a function without what says of which members of a set it is."""
+    return function.removeprefix(RUNNING).removeprefix(EARLIER)
+
+
+def set_of_running(expression: Expression) -> str | None:
+    """Return the variable of which `expression` has a function of the members up to each one."""
+    for node in walk(expression) if expression.has_set_functions else ():
+        if isinstance(node, Aggregate) and node.function.startswith((RUNNING, EARLIER)):
+            return node.variable
+    return None
+
+
+def set_of_members(expression: Expression) -> str | None:
+    """Return the variable of which `expression` is about each member and those before it."""
+    return set_of_prev(expression) or set_of_running(expression)
 
 
 def is_filter(expression: Expression) -> bool:

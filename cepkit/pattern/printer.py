@@ -125,6 +125,10 @@ def expression_text(expression: c.Expression) -> str:
             return f"{_at(left, level)} {operator} {_at(right, level + 1)}"
         case c.Call(function, arguments):
             return f"{name_text(function)}({', '.join(_at(a, _SUM) for a in arguments)})"
+        case c.Aggregate(function, variable, attribute) if function != c.plain_function(function):
+            each = "" if attribute is None else f".{attribute_text(attribute)}"
+            end = "i" if function.startswith(c.RUNNING) else "i-1"
+            return f"{c.plain_function(function)}({name_text(variable or '')}[..{end}]{each})"
         case c.Aggregate():
             return f"{expression.function}({_reference_text(expression)})"
         # What NEXT implies: no pattern says it so.

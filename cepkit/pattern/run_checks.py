@@ -12,7 +12,8 @@ from cepkit.pattern.conditions import (
     conjuncts,
     has_set_functions,
     member_attributes_of,
-    set_of_prev,
+    set_of_members,
+    set_of_running,
     variables_of,
 )
 from cepkit.pattern.names import name_text
@@ -72,6 +73,8 @@ def check_loops(query: Query) -> None:
                 hint=f"write {structure_text(replace(node, greedy=False))}",
                 span=node.span,
             )
+        if isinstance(node, Kleene) and node.greedy:
+            _check_greedy(query, events_of(node.item)[0].variable)
     if not ends_of_loops_in(query.structure):
         return
     for branch in normal_form(query):
@@ -88,6 +91,19 @@ def check_loops(query: Query) -> None:
                         expected=f"'{event.variable}' compared with events before the set",
                         span=_place_of(condition),
                     )
+
+
+def _check_greedy(query: Query, variable: str) -> None:
+    """Refuse a function of the members up to each of a set that goes on as long as it can."""
+    for condition in conjuncts(query.where):
+        if set_of_running(condition) == variable:
+            raise PatternError(
+                f"{expression_text(condition)} is about the members of the greedy set "
+                f"'{variable}' up to each",
+                expected="a set without GREEDY",
+                hint="sets='maximal' gives the longest run for each choice of single events",
+                span=condition.span,
+            )
 
 
 def refuse_loops(query: Query, what: str) -> None:
@@ -136,7 +152,7 @@ def refuse_neighbours(query: Query, what: str) -> None:
         UnsupportedError: There is one.
     """
     for condition in conjuncts(query.where):
-        if set_of_prev(condition) is not None:
+        if set_of_members(condition) is not None:
             raise UnsupportedError(
                 f"{what} not know conditions between the members of a set, as "
                 f"{expression_text(condition)}",

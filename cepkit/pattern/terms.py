@@ -246,6 +246,28 @@ def prev(what: Term) -> Term:
     return _aggregate("prev", what)
 
 
+def running(what: Term, *, before: bool = False) -> Term:
+    """Return a function of a set as of its members up to each, instead of all of them.
+
+    Args:
+        before: Whether it is of those before each but the first, without itself.
+
+    Example:
+        >>> b = Variable("b")
+        >>> print(running(sum_(b.price)) < 100)
+        sum(b[..i].price) < 100
+        >>> print(b.price > running(avg(b.price), before=True))
+        b.price > avg(b[..i-1].price)
+    """
+    node = expression_of(what)
+    if not isinstance(node, c.Aggregate) or node.function not in AGGREGATES:
+        raise PatternError(
+            f"running({what})", expected="a function of a set, as in running(sum_(b.price))"
+        )
+    which = c.EARLIER if before else c.RUNNING
+    return Term(c.Aggregate(which + node.function, node.variable, node.attribute))
+
+
 def expression_of(value: Operand) -> c.Expression:
     """Return the node of a term, or of a constant of Python, NumPy or pandas.
 

@@ -7,6 +7,7 @@ Source: *Join Query Optimization Techniques for Complex Event Processing Applica
 from __future__ import annotations
 
 from cepkit.pattern.conditions import variables_of
+from cepkit.pattern.nodes import Beside
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, TimeWindow
 
@@ -25,7 +26,7 @@ def depends_on(branch: Branch, variable: str) -> frozenset[str]:
     positive = set(branch.variables)
     beside = branch.event(variable).beside
     if beside is not None:
-        return _beside(branch, variable, beside.variable)
+        return _beside(branch, variable, beside)
     before, after = branch.before(variable) & positive, branch.after(variable) & positive
     latest, soonest = branch.neighbours(variable, positive)
     needed = {*latest, *soonest}
@@ -48,11 +49,17 @@ def depends_on(branch: Branch, variable: str) -> frozenset[str]:
     return frozenset(needed)
 
 
-def _beside(branch: Branch, variable: str, of_set: str) -> frozenset[str]:
-    """Return the same of what must not be beside a set."""
+def _beside(branch: Branch, variable: str, beside: Beside) -> frozenset[str]:
+    """Return the same of what must not be beside a set, between it and its neighbours."""
     positive = set(branch.variables)
     if isinstance(branch.window, CountWindow):
         return frozenset(positive)
     latest, soonest = branch.neighbours(variable, positive)
+    needed = {*(soonest if beside.place == "behind" else latest), beside.variable}
+    if isinstance(branch.window, TimeWindow):
+        if beside.place == "before" and not latest:
+            needed |= {x for x in positive if not branch.after(x) & positive}
+        if beside.place == "behind" and not soonest:
+            needed |= {x for x in positive if not branch.before(x) & positive}
     about = (variables_of(c) for c in branch.conditions if variable in variables_of(c))
-    return frozenset({*latest, *soonest, of_set}.union(*about) & positive)
+    return frozenset(needed.union(*about) & positive)

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Literal, TypeAlias
 
 from cepkit.columnar.compile.kleene import Cap, Repeated
-from cepkit.pattern.conditions import ComparisonOperator, Expression, set_of_prev
+from cepkit.pattern.conditions import ComparisonOperator, Expression, set_of_members
 from cepkit.pattern.nodes import Event
 
 Member = tuple[str, str | None]
@@ -248,7 +248,7 @@ class Program:
     @cached_property
     def cuts_sets_off(self) -> bool:
         """Whether fewer sets may be tried than there are."""
-        between = any(set_of_prev(condition) is not None for condition in self.on_sets)
+        between = any(set_of_members(condition) is not None for condition in self.on_sets)
         return between or any(one.caps for one in self.sets)
 
     @cached_property

@@ -22,15 +22,19 @@ import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Windows
 from cepkit.columnar.join.step import Join, Partials
-from cepkit.columnar.kleene.neighbours import BEFORE, with_before
+from cepkit.columnar.kleene.neighbours import BEFORE, between_neighbours, with_before
 from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.blocks import Members
 from cepkit.columnar.slices.bound import BoundAbsence
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.conditions import (
+    EARLIER,
+    RUNNING,
     Aggregate,
     Attribute,
     Expression,
+    plain_function,
+    set_of_members,
     set_of_prev,
     variables_of,
     walk,
@@ -103,12 +107,19 @@ class SetConditions:
                 held &= check.holds(chosen)
         return held
 
+    def last_holds(self, conditions: Sequence[Expression], chosen: ChosenRows) -> Mask:
+        """Return for which rows conditions on each member hold of the last one of a set."""
+        held = np.ones(chosen.size, dtype=np.bool_)
+        for condition in conditions:
+            held &= self._true(condition, chosen, last=True)
+        return held
+
     def _all_checks(self) -> Iterable[_Check]:
         program = self._bound.program
         every = frozenset(step.variable for step in program.listed)
         for condition in program.on_sets:
             names = variables_of(condition) & every
-            between = set_of_prev(condition) is not None
+            between = bool(between_neighbours([condition], set_of_prev(condition) or ""))
             yield _Check(names, partial(self._true, condition), between)
         for x, y in program.overlapping:
             yield _Check(frozenset((x, y)), partial(self._apart, x, y))
@@ -136,8 +147,12 @@ class SetConditions:
                     needed |= every
         return frozenset(needed)
 
-    def _true(self, condition: Expression, chosen: ChosenRows) -> Mask:
-        """Return for which rows a condition is true whatever members it is about."""
+    def _true(self, condition: Expression, chosen: ChosenRows, *, last: bool = False) -> Mask:
+        """Return for which rows a condition is true whatever members it is about.
+
+        Args:
+            last: Whether it is about each member of a set, and only the last one is looked at.
+        """
         functions: dict[tuple[str, str], Aggregate] = {}
 
         def new(node: Attribute | Aggregate) -> Expression:
@@ -148,7 +163,7 @@ class SetConditions:
             functions[name] = node
             return Attribute(*name, node.span)
 
-        compared = set_of_prev(condition)
+        compared, between = set_of_members(condition), set_of_prev(condition) is not None
         if compared is not None:
             condition = with_before(condition)
             chosen = chosen.with_members(compared, chosen.members[compared].in_stream_order())
@@ -157,8 +172,12 @@ class SetConditions:
         if compared is not None:
             read_of.add(compared)
         each = sorted(read_of & chosen.members.keys())
-        owners, places = _combined({v: chosen.members[v] for v in each}, chosen.size)
-        if compared is not None:
+        if last and compared is not None:
+            owners = np.arange(chosen.size)
+            places = {compared: chosen.members[compared].starts[1:] - 1}
+        else:
+            owners, places = _combined({v: chosen.members[v] for v in each}, chosen.size)
+        if compared is not None and between:
             later = places[compared] > chosen.members[compared].starts[:-1][owners]
             owners, places = owners[later], {v: at[later] for v, at in places.items()}
             places[BEFORE] = places[compared] - 1
@@ -167,6 +186,9 @@ class SetConditions:
         def read(variable: str, attribute: str) -> Column:
             if (variable, attribute) in functions:
                 node = functions[variable, attribute]
+                if node.function.startswith((RUNNING, EARLIER)):
+                    assert compared is not None
+                    return self._running(node, chosen.members[compared], owners, places[compared])
                 if (variable, attribute) not in known:
                     assert node.variable is not None
                     sets = chosen.members[node.variable]
@@ -192,6 +214,25 @@ class SetConditions:
         held = np.ones(chosen.size, dtype=np.bool_)
         held[owners[~truth(condition, read, len(owners))]] = False
         return held
+
+    def _running(
+        self,
+        node: Aggregate,
+        members: Members,
+        owners: npt.NDArray[np.int64],
+        places: npt.NDArray[np.int64],
+    ) -> Column:
+        """Return a function of the members of sets up to some places, or before them."""
+        assert node.variable is not None
+        begins = members.starts[:-1][owners]
+        sizes = places - begins + node.function.startswith(RUNNING)
+        starts = np.concatenate(([0], np.cumsum(sizes)))
+        rows = members.rows[np.repeat(begins - starts[:-1], sizes) + np.arange(starts[-1])]
+        of_members = None
+        if node.attribute is not None:
+            of_members = self._attribute(node.variable, node.attribute, rows)
+        plain = replace(node, function=plain_function(node.function))
+        return set_function(plain, of_members, starts)
 
     def _attribute(self, variable: str, attribute: str, rows: npt.NDArray[np.integer]) -> Column:
         return self._bound.candidates[variable].attribute(attribute).take(rows)

@@ -22,6 +22,7 @@ from cepkit.pattern.conditions import (
     Attribute,
     Expression,
     set_of_prev,
+    set_of_running,
     variables_of,
 )
 from cepkit.pattern.evaluation.columns import truth
@@ -69,8 +70,12 @@ def with_before(condition: Expression) -> Expression:
 
 
 def between_neighbours(conditions: Iterable[Expression], variable: str) -> tuple[Expression, ...]:
-    """Return those of some conditions that are between the members of a set."""
-    return tuple(condition for condition in conditions if set_of_prev(condition) == variable)
+    """Return those of some conditions that are between neighbouring members of a set."""
+    return tuple(
+        condition
+        for condition in conditions
+        if set_of_prev(condition) == variable and set_of_running(condition) is None
+    )
 
 
 def beside(conditions: Iterable[Expression], variable: str) -> list[str]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -23,6 +24,7 @@ from cepkit.columnar.compile.program import Program, SetStep
 from cepkit.columnar.join.step import Join, Partials
 from cepkit.columnar.kleene.conditions import ChosenRows, SetConditions
 from cepkit.columnar.kleene.counting import number_of_sets, numbers_of_sets
+from cepkit.columnar.kleene.growth import grown
 from cepkit.columnar.kleene.limits import MOST_TRIED, SetChoice, TooManySets, Tries, too_many_sets
 from cepkit.columnar.kleene.lists import Listing, Lists, kinds_of, parts_of, total_of
 from cepkit.columnar.kleene.neighbours import (
@@ -38,7 +40,7 @@ from cepkit.columnar.kleene.subsets import caps_of, subsets_of
 from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.blocks import Members, SetBlock
 from cepkit.columnar.slices.counters import StepCounters
-from cepkit.pattern.conditions import Expression
+from cepkit.pattern.conditions import Expression, set_of_members, set_of_running
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
@@ -271,10 +273,7 @@ class Sets:
         for parents, members in self._grown(step, chosen, lists, falling=tries is not None):
             if tries is not None:
                 tries.spend(len(parents))
-            self._tried += len(parents) if about else 0
-            if self._tried > MOST_TRIED:
-                detail = f"more than {MOST_TRIED:,} sets tried, and not all, as every one for"
-                raise too_many_sets(self._bound.program, detail, MOST_TRIED)
+            self._try(len(parents) if about else 0)
             yield parents, members
 
     def _grown(
@@ -282,8 +281,12 @@ class Sets:
     ) -> Iterator[tuple[Ints, Members]]:
         """Yield the same, what can only fail left out."""
         between = self._between(step, lists)
+        of_members = self._of_members(step)
         whole = (lists.least >= lists.lengths).all()  # one set each, which is checked as it is
-        if not between or whole or (falling and not in_stream_order(lists)):
+        if not between or of_members or whole or (falling and not in_stream_order(lists)):
+            if of_members and not whole and not falling:
+                yield from grown(lists, partial(self._may_go_on, step, of_members, chosen))
+                return
             caps = caps_of(self._bound.candidates, step, chosen, lists)
             yield from subsets_of(lists, caps, ANY_WAY, falling=falling)
             return
@@ -294,6 +297,39 @@ class Sets:
             leave_dead_ends_out(own, ways)
             for parents, members in subsets_of(own, caps, ways, falling=falling):
                 yield (parents + part.start).astype(np.int32), members
+
+    def _of_members(self, step: SetStep) -> tuple[Expression, ...]:
+        """Return the conditions on each member of a set, where any is about all up to it."""
+        variable = step.repeated.variable
+        conditions = self._bound.program.on_sets
+        if all(set_of_running(condition) != variable for condition in conditions):
+            return ()
+        return tuple(c for c in conditions if set_of_members(c) == variable)
+
+    def _may_go_on(
+        self,
+        step: SetStep,
+        conditions: Sequence[Expression],
+        chosen: Partials,
+        parents: Ints,
+        members: Members,
+    ) -> npt.NDArray[np.bool_]:
+        """Return which sets may have the last of the members chosen so far."""
+        self._try(len(parents))
+        rows = {v: column[parents] for v, column in chosen.items()}
+        some = ChosenRows(rows, {step.repeated.variable: members}, len(parents))
+        return self._conditions.last_holds(conditions, some)
+
+    def _try(self, number: int) -> None:
+        """Count sets that are tried.
+
+        Raises:
+            LimitError: There are too many.
+        """
+        self._tried += number
+        if self._tried > MOST_TRIED:
+            detail = f"more than {MOST_TRIED:,} sets tried, and not all, as every one for"
+            raise too_many_sets(self._bound.program, detail, MOST_TRIED)
 
     def _between(self, step: SetStep, lists: Lists) -> tuple[Expression, ...]:
         """Return the conditions between neighbours that lists can be searched by."""

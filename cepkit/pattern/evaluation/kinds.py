@@ -13,7 +13,14 @@ from typing import TypeAlias, assert_never, get_args
 
 from cepkit.errors import PatternError
 from cepkit.pattern.aggregates import AGGREGATES
-from cepkit.pattern.conditions import Aggregate, Between, Comparison, Constant, InList
+from cepkit.pattern.conditions import (
+    Aggregate,
+    Between,
+    Comparison,
+    Constant,
+    InList,
+    plain_function,
+)
 from cepkit.pattern.duration_hints import with_units
 from cepkit.stream.columns import Kind
 
@@ -81,7 +88,7 @@ def set_function_kind(node: Aggregate, kind: ValueKind) -> ValueKind:
     """
     if node.function in ("first", "last", "prev"):
         return kind
-    definition = AGGREGATES[node.function]
+    definition = AGGREGATES[plain_function(node.function)]
     match definition.takes:
         case "amounts" if not classes(kind) & {"number", "duration"}:
             raise _refused(node, kind, "numbers or durations")
@@ -148,4 +155,6 @@ def classes(kind: ValueKind) -> frozenset[Class]:
 
 
 def _refused(node: Aggregate, kind: ValueKind, expected: str) -> PatternError:
-    return PatternError(f"{node.function} of {word(kind)}", expected=expected, span=node.span)
+    return PatternError(
+        f"{plain_function(node.function)} of {word(kind)}", expected=expected, span=node.span
+    )

@@ -70,6 +70,7 @@ _WORDS = {
     "_RBRACE": "'}'",
     "_RBRACKET": "']'",
     "_DOT": "'.'",
+    "_DOTS": "'..'",
     "STAR": "'*'",
 }
 _SKIPPING = frozenset(
@@ -378,7 +379,10 @@ class _Report:
                 yield "values are listed in brackets: IN (1, 2)"
             yield 'types are listed as a IN (A, B); as a name IN goes in double quotes: "IN"'
         if last == "[":
-            yield "the members of a set are b[1], b[last], b[i] and the one before it, b[i-1]"
+            yield (
+                "the members of a set are b[1], b[last], b[i] and the one before it, b[i-1]; "
+                "sum(b[..i].price) is of those up to each"
+            )
         elif self.word == "-" and "NUMBER" in self.accepts:
             yield "a window cannot be negative"
         if "EXCLUSIVE" in self.accepts and self.word[:1].isdigit():

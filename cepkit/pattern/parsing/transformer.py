@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lark import Token, v_args
@@ -33,6 +33,16 @@ class _Chain(tuple[c.Comparison, ...]):
     """The neighbours of `a < b < c`: part of the AND around it, or an AND of its own."""
 
     __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _UpTo:
+    """`b[..i].price`, `b[..i-1].price`: members of a set, which only a function can be of."""
+
+    variable: str
+    which: str
+    attribute: str | None
+    span: Span
 
 
 class _LoneName(str):
@@ -370,6 +380,11 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
             )
         return "prev"
 
+    def members_up_to(self, meta: Meta, children: Children) -> _UpTo:
+        name, end, *attribute = children
+        which = c.EARLIER if end else c.RUNNING
+        return _UpTo(name, which, attribute[0] if attribute else None, self._span(meta))
+
     def lone_name(self, meta: Meta, children: Children) -> _LoneName:
         name = _LoneName(children[0])
         name.span = self._span(meta)
@@ -386,11 +401,17 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
             function = function.lower()
         return c.Call(function, arguments, self._span(meta))
 
-    def _check_no_lone_name(self, value: c.Expression | _LoneName) -> None:
+    def _check_no_lone_name(self, value: c.Expression | _LoneName | _UpTo) -> None:
         if isinstance(value, _LoneName):
             raise PatternSyntaxError(
                 f"'{value}' alone is not a value",
                 expected=f"an attribute, as in {name_text(value)}.price",
+                span=value.span,
+            )
+        if isinstance(value, _UpTo):
+            raise PatternSyntaxError(
+                "the members of a set up to each are not a value",
+                expected=f"a function of them, as in sum({name_text(value.variable)}[..i].price)",
                 span=value.span,
             )
 
@@ -401,6 +422,8 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
                 return c.Aggregate(function, str(variable), None, span)
             case (c.Attribute(variable, name),):
                 return c.Aggregate(function, variable, name, span)
+            case (_UpTo(variable, which, name),) if function in AGGREGATES:
+                return c.Aggregate(which + function, variable, name, span)
         other = {"min": "least", "max": "greatest"}.get(function)
         raise PatternSyntaxError(
             f"{function} of something that is not a set of events",

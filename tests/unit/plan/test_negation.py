@@ -19,8 +19,27 @@ from cepkit.plan.negation import depends_on
         ("AND(SEQ(A a, B b, C c), NOT(N n))", ""),
         ("AND(SEQ(A a, B b, C c), NOT(N n)) WITHIN 5 seconds", "ac"),
         ("AND(SEQ(A a, B b, C c), NOT(B n))", "b"),
+        ("SEQ(A a, KL(B b) UNTIL N n, C c) WITHIN 5 seconds", "ab"),
+        ("SEQ(KL(B b) UNTIL N n, C c) WITHIN 5 seconds", "b"),
+        ("SEQ(A a, C c, KL(B b) UNTIL N n) WHERE n.x = a.x", "abc"),
+        ("SEQ(A a, KL(B b) UNTIL N n, C c) WITHIN 5 EVENTS", "abc"),
     ],
 )
 def test_an_absence_depends_on_its_place_its_conditions_and_the_window(text, expected):
     [branch] = normal_form(parse(f"PATTERN {text}"))
     assert depends_on(branch, "n") == frozenset(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "missed", "further"),
+    [
+        ("SEQ(A a, KL(B b) GREEDY, C c) WITHIN 5 seconds", "ab", "bc"),
+        ("SEQ(KL(B b) GREEDY, C c, D d) WITHIN 5 seconds", "bd", "bc"),
+        ("SEQ(A a, C c, KL(B b) GREEDY) WITHIN 5 seconds", "bc", "ab"),
+        ("SEQ(A a, C c, KL(B b) GREEDY) WHERE b.x = a.x", "abc", "ab"),
+    ],
+)
+def test_what_a_greedy_set_could_have_depends_on_what_bounds_it(text, missed, further):
+    [branch] = normal_form(parse(f"PATTERN {text}"))
+    assert depends_on(branch, "missed b") == frozenset(missed)
+    assert depends_on(branch, "further b") == frozenset(further)

@@ -1,0 +1,97 @@
+"""Grows sets member by member, where each new member decides with those before whether it may stay.
+
+What fails with its last member is not gone on with, for every larger set would have that member and
+the same ones before it. Cost: the sets that may be, times what each may be followed by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.columnar.kleene.lists import Lists
+from cepkit.columnar.slices.blocks import Members
+
+Ints = npt.NDArray[np.int32]
+_Block: TypeAlias = tuple[Ints, npt.NDArray[np.int64]]
+"""The list of each set, and the places of its members so far, all of one number."""
+
+ROOM = 1 << 18
+"""Members of sets that grow at a time."""
+
+
+def grown(
+    lists: Lists, may_go_on: Callable[[Ints, Members], npt.NDArray[np.bool_]]
+) -> Iterator[tuple[Ints, Members]]:
+    """Yield all sets of lists that may be, in blocks, and the list of each set.
+
+    Args:
+        lists: To choose from, members in stream order.
+        may_go_on: Returns for lists and the first members chosen of each, of which all but the last
+            one may stay, whether that may stay too.
+    """
+    everyone = np.arange(len(lists.begins), dtype=np.int32)
+    bound = np.flatnonzero(lists.firsts >= 0)
+    alone = _members(lists.take(bound), np.empty((len(bound), 0), dtype=np.int64), whole=False)
+    stays = lists.firsts < 0
+    stays[bound] = may_go_on(bound.astype(np.int32), alone) if len(bound) else True
+    parents = everyone[stays]
+    open_blocks = [iter([(parents, np.empty((len(parents), 0), dtype=np.int64))])]
+    while open_blocks:
+        block = next(open_blocks[-1], None)
+        if block is None:
+            open_blocks.pop()
+            continue
+        parents, places = block
+        own, size = lists.take(parents), places.shape[1]
+        done = np.flatnonzero((own.least <= size) & (size <= own.most))
+        if len(done):
+            yield parents[done], _members(own.take(done), places[done], whole=True)
+        open_blocks.append(_longer(lists, block, may_go_on))
+
+
+def _longer(
+    lists: Lists, block: _Block, may_go_on: Callable[[Ints, Members], npt.NDArray[np.bool_]]
+) -> Iterator[_Block]:
+    """Yield the sets of a block with one more member, some at a time."""
+    parents, places = block
+    own, size = lists.take(parents), places.shape[1]
+    following = own.begins.astype(np.int64) if size == 0 else places[:, -1] + 1
+    last = own.ends - np.maximum(own.least - size, 1) + 1  # behind it too few would be left
+    counts = np.where(size < own.most, np.maximum(last - following, 0), 0)
+    ends = np.cumsum(counts)
+    begin = 0
+    while begin < len(parents):
+        before = int(ends[begin - 1]) if begin else 0
+        room = max(1, ROOM // (size + 1))
+        end = max(begin + 1, int(np.searchsorted(ends, before + room, side="right")))
+        part = slice(begin, end)
+        again = np.repeat(np.arange(begin, min(end, len(parents))), counts[part])
+        begin = end
+        if not len(again):
+            continue
+        within = np.arange(before, before + len(again)) - (ends - counts)[again]
+        longer = np.column_stack((places[again], following[again] + within))
+        held = may_go_on(parents[again], _members(lists.take(parents[again]), longer, whole=False))
+        if held.any():
+            yield parents[again[held]], longer[held]
+
+
+def _members(lists: Lists, places: npt.NDArray[np.int64], *, whole: bool) -> Members:
+    """Return the members at places of lists, behind the first one where that is bound.
+
+    Args:
+        whole: Whether the last one, where it is bound, is behind them.
+    """
+    first = (lists.firsts >= 0).astype(np.int64)
+    last = (lists.lasts >= 0).astype(np.int64) if whole else np.zeros_like(first)
+    starts = np.concatenate(([0], np.cumsum(first + places.shape[1] + last)))
+    rows = np.empty(starts[-1], dtype=np.int32)
+    rows[starts[:-1][first > 0]] = lists.firsts[first > 0]
+    rows[starts[1:][last > 0] - 1] = lists.lasts[last > 0]
+    at = (starts[:-1] + first)[:, None] + np.arange(places.shape[1])
+    rows[at] = lists.members[places]
+    return Members(starts, rows)

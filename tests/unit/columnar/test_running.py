@@ -1,0 +1,90 @@
+"""Functions of the members of a set up to each: who grows by them, and who knows them."""
+
+from __future__ import annotations
+
+from itertools import accumulate, combinations
+
+import pandas as pd
+import pytest
+
+import cepkit as ck
+from cepkit.errors import PatternError, UnsupportedError
+from cepkit.pattern.builder import count, event, kl, running, sum_, var
+
+
+def events(prices):
+    frame = pd.DataFrame({"t": range(len(prices)), "kind": "B", "price": prices})
+    return ck.events(frame, time="t", type="kind", unit="s")
+
+
+def sets_of(prices, holds):
+    """Return how many choices of prices there are of which all beginnings hold."""
+    return sum(
+        all(holds(chosen[: size + 1]) for size in range(len(chosen)))
+        for number in range(1, len(prices) + 1)
+        for chosen in combinations(prices, number)
+    )
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        ("avg(b[..i].price) < 4", lambda held: sum(held) / len(held) < 4),
+        ("b.price >= max(b[..i].price)", lambda held: held[-1] >= max(held)),
+        ("sum(b[..i].price) < 9", lambda held: sum(held) < 9),
+        ("count(b[..i]) + b.price < 9", lambda held: len(held) + held[-1] < 9),
+        (
+            "b.price > avg(b[..i-1].price)",
+            lambda held: len(held) < 2 or held[-1] > sum(held[:-1]) / (len(held) - 1),
+        ),
+        (
+            "b.price - prev(b.price) < min(b[..i].price)",
+            lambda held: len(held) < 2 or held[-1] - held[-2] < min(held),
+        ),
+    ],
+)
+def test_every_beginning_of_a_set_fulfils_it(condition, holds):
+    prices = [3, 7, 1, 4, 2, 6, 5, 1]
+    text = f"PATTERN KL(B b) WHERE {condition} WITHIN 1 hour"
+    assert ck.detect(events(prices), text).count() == sets_of(prices, holds)
+
+
+def test_what_fails_is_not_gone_on_with():
+    # Of 2^60 sets these have all beginnings below; nothing negative, so that any sum only grows.
+    prices = [10 + number % 7 for number in range(60)]
+    text = "PATTERN KL(B b) WHERE {} < 30 WITHIN 1 hour"
+    stream = events(prices)
+    found = ck.detect(stream, text.format("sum(b[..i].price)")).count()
+    assert found == ck.detect(stream, text.format("sum(b.price)")).count() > 60
+    assert found == sum(
+        all(total < 30 for total in accumulate(chosen))
+        for number in (1, 2)
+        for chosen in combinations(prices, number)
+    )
+
+
+def test_too_many_sets_are_refused_and_not_tried_for_ever(monkeypatch):
+    monkeypatch.setattr("cepkit.columnar.kleene.sets.MOST_TRIED", 10_000)
+    text = "PATTERN KL(B b) WHERE avg(b[..i].price) < 4 WITHIN 1 hour"
+    with pytest.raises(ck.CepkitError, match="more than 10,000 sets tried"):
+        ck.detect(events([1] * 40), text).count()
+
+
+def test_the_builder_says_it_too():
+    b = var("b")
+    pattern = kl(event("b", "B")).where((running(sum_(b.price)) < 9) & (running(count(b)) < 4))
+    text = "PATTERN KL(B b) WHERE sum(b[..i].price) < 9 AND count(b[..i]) < 4"
+    assert pattern.query == ck.parse(text)
+    assert ck.parse(str(pattern)) == pattern.query
+    pattern = kl(event("b", "B")).where(b.price > running(sum_(b.price), before=True))
+    assert pattern.query == ck.parse("PATTERN KL(B b) WHERE b[i].price > sum(b[..i-1].price)")
+    assert ck.parse(str(pattern)) == pattern.query
+    with pytest.raises(PatternError, match=r"running\(b\.price\)"):
+        running(b.price)
+
+
+def test_mechanisms_and_why_not_refuse_it_by_name():
+    text = "PATTERN KL(B b) WHERE sum(b[..i].price) < 9 WITHIN 1 hour"
+    for ask in (ck.simulate, ck.why_not):
+        with pytest.raises(UnsupportedError, match=r"sum\(b\[\.\.i\]\.price\) < 9"):
+            ask(events([1, 2]), text)
