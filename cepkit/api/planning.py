@@ -333,7 +333,7 @@ def compare_shared_plans(
     cost: str | CostModel = "work",
     progress: Progress = "auto",
 ) -> SharingComparison:
-    """Return what several searches find for the plans of several patterns, as a table.
+    """Compare the shared plans that several searches find for several patterns.
 
     It tells the two parts of the gain apart: reordering, and sharing.
 

@@ -1,4 +1,4 @@
-"""The multi-pattern graph: which patterns have which maximal sub-patterns in common, as a value.
+"""The multi-pattern graph: the maximal common sub-patterns of patterns, as a value.
 
 It is kept as two tables: from maximal sub-patterns to patterns, and from patterns to theirs;
 smaller sub-patterns follow from them. Two patterns are compared by their branches, if they have an

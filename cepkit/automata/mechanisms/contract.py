@@ -20,7 +20,7 @@ Follows: TypeAlias = Literal["nothing", "an order", "a tree"]
 
 
 class Program(Protocol):
-    """A branch prepared: all that its lanes share."""
+    """What all lanes of a branch share."""
 
     def lane(self, setting: Setting) -> Lane:
         """Return a lane for one partition, with its initial instance where it has one."""

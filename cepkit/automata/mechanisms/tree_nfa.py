@@ -1,4 +1,4 @@
-"""The lazy tree NFA: each instance takes what is rarest in its buffer now, whatever that is.
+"""The lazy tree NFA: each instance takes the rarest event in its buffer.
 
 A state for each order in which variables can have been taken, made when the first instance comes to
 it and removed when the last one has left. An instance waits until every variable that it lacks has
@@ -172,7 +172,7 @@ class TreeLane(Lane):
         self.stay(root, self._watching[0])
 
     def arrive(self, event: Event, slots: Sequence[int]) -> None:
-        """Store the event, and wake those who lack just such a one."""
+        """Store the event, and offer it to the instances that wait for such an event."""
         self._now = event.number
         for slot in slots:
             self.clock.keep(event, self._buffers[slot])

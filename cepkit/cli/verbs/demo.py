@@ -168,7 +168,7 @@ class _Steps:
 
     @contextlib.contextmanager
     def step(self, title: str, sentence: str, *, waits: bool = False) -> Iterator[_Step]:
-        """Say what is going to happen, and after it what came out."""
+        """Print what the step does, and afterwards its result."""
         self._number += 1
         say(f"{self._number}. {title}. {sentence}")
         sys.stdout.flush()

@@ -78,7 +78,7 @@ def absence_text(branch: Branch, event: Event) -> str:
 
 
 def partition_text(branch: Branch) -> str:
-    """Say of which attributes all events have the same; empty for none."""
+    """Return which attributes are equal in all events; empty for none."""
     names = ", ".join(map(name_text, branch.partition_by))
     return f"same {names}" if names else ""
 
