@@ -175,7 +175,7 @@ class PatternGraph(Printed):
 
 
 def pattern_graph(queries: Sequence[Query] | Mapping[str, Query]) -> PatternGraph:
-    """Return what several queries have in common.
+    """Return the common sub-patterns of several queries.
 
     Args:
         queries: The queries, by name or with their numbers as names.

@@ -38,7 +38,7 @@ class Handed:
 
 
 class SharedLane(Lane):
-    """A lane that may go on from instances of others, and hands its own on.
+    """A lane that may continue instances of other lanes, and passes on its own.
 
     Attributes:
         followers: For each node those who go on from its instances.

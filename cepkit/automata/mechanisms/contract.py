@@ -72,7 +72,7 @@ class JointProgram(Program, Protocol):
 
 @runtime_checkable
 class Joint(Mechanism, Protocol):
-    """A mechanism that takes several patterns as one: what they have in common is there once."""
+    """A mechanism that runs several patterns as one and shares their common parts."""
 
     @property
     def together(self) -> str:

@@ -90,7 +90,7 @@ class TreeProgram:
         return TreeLane(setting, self)
 
     def node(self, order: tuple[int, ...]) -> int:
-        """Return the state of an order; there is one final state for all."""
+        """Return the state of an order; all orders have the same final state."""
         names = tuple(self.rules.variables[slot] for slot in order)
         final = len(order) == len(self.rules.variables)
         kind: NodeKind = "final" if final else "state" if order else "start"
@@ -109,7 +109,7 @@ class TreeProgram:
         return number
 
     def edge(self, order: tuple[int, ...], slot: int) -> int:
-        """Return the edge that takes the variable at `slot`; a loop, where it was taken last."""
+        """Return the edge that takes the variable at `slot`; a loop if it was taken last."""
         grown = order if order[-1:] == (slot,) else (*order, slot)
         bound = sum(1 << other for other in order if other != slot)
         stage = self.rules.stage(bound, slot)

@@ -93,7 +93,7 @@ def common_text(branch: Branch) -> str:
 def statistics_texts(
     statistics: Statistics | None, bound: Collection[str], known: Iterable[Collection[str]] = ()
 ) -> tuple[str, ...]:
-    """Say which conditions there are by the statistics, where there is no query to tell them.
+    """Return the conditions that the statistics name, if there is no query.
 
     Args:
         statistics: Those of the plan, if any.
