@@ -166,7 +166,7 @@ def _rebuild(kind: type[CepkitError], state: dict[str, object]) -> CepkitError:
 
 
 class PlacedError(CepkitError):
-    """An error that knows the place in a pattern's text where there is one.
+    """An error with its place in the text of the pattern, if it has one.
 
     Args:
         found: What was found.
@@ -205,7 +205,7 @@ class ArgumentError(CepkitError, TypeError, ValueError):
 
 
 class PatternError(PlacedError, ValueError):
-    """A pattern that cannot be meant; knows the place in the text where there is one."""
+    """A pattern without a meaning, with the place in its text if there is one."""
 
 
 class PatternSyntaxError(PatternError):

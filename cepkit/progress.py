@@ -26,7 +26,7 @@ _LOOK_SECONDS = 0.25
 
 
 def is_watched() -> bool:
-    """Return whether somebody looks: a terminal, or a notebook."""
+    """Return whether the output goes to a terminal or a notebook."""
     return _kernel() or bool(getattr(sys.stderr, "isatty", lambda: False)())
 
 

@@ -1,4 +1,4 @@
-"""How a plan is to follow a stream, from what a user writes."""
+"""Reads adapt=, what a user writes of how a plan follows a stream."""
 
 from __future__ import annotations
 

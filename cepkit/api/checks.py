@@ -26,7 +26,7 @@ def check_name(option: str, name: object, names: Iterable[str]) -> None:
 
 
 def check_pieces(share: object) -> None:
-    """Check that a plan of counters is one, as far as that can be done without the patterns.
+    """Check a plan of counters as far as possible without the patterns.
 
     Raises:
         PlanError: It is neither lengths of pieces nor the plan of a result.

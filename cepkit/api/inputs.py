@@ -68,7 +68,7 @@ def sample_stocks(n: int = 200_000, *, seed: int = 7) -> pd.DataFrame:
 
 @typed
 def sample_clicks(n: int = 100_000, *, seed: int = 7) -> pd.DataFrame:
-    """Return made-up clicks in an online shop: who views what, buys it, or leaves.
+    """Return generated clicks in an online shop: visitors view, buy or leave.
 
     Args:
         n: How many; some 60,000 are a day.

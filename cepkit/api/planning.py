@@ -267,7 +267,7 @@ def share_plans(
     observe: SharingObserver | None = None,
     progress: Progress = "auto",
 ) -> SharedPlan:
-    """Return a plan for each of several patterns, made to share what they have in common.
+    """Return a plan for each of several patterns that shares their common parts.
 
     The system of *Real-Time Multi-Pattern Detection over Event Streams*, a published patent
     application (US 2022/0091909 A1); the greedy merge is cepkit's own, and `share="none"` needs
@@ -333,7 +333,7 @@ def compare_shared_plans(
     cost: str | CostModel = "work",
     progress: Progress = "auto",
 ) -> SharingComparison:
-    """Return what several searches find for the plans of several patterns, as a table.
+    """Compare the shared plans that several searches find for several patterns.
 
     It tells the two parts of the gain apart: reordering, and sharing.
 
@@ -375,7 +375,7 @@ def compare_shared_plans(
 def pattern_graph(
     patterns: list[Any] | tuple[Any, ...] | Mapping[str, Any],
 ) -> PatternGraph:
-    """Return what several patterns have in common: all maximal sub-patterns of each two.
+    """Return the common parts of several patterns: the maximal sub-patterns of each two.
 
     Args:
         patterns: Queries or their texts, in a list, or in a dict by name.

@@ -54,7 +54,7 @@ class Recording:
 
     @property
     def whole(self) -> bool:
-        """Whether all that was done so far is kept."""
+        """Whether the trace has kept everything so far."""
         return self._journal.recording
 
     def keep(self, step: Sequence[Operation]) -> None:

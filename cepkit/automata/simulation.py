@@ -56,7 +56,7 @@ def refuse_unsupported(query: Query) -> None:
 
 
 def follow(mechanism: Mechanism, plan: PlanLike, query: Query) -> Plan:
-    """Return the plan that a mechanism is to follow.
+    """Return the plan that a mechanism follows.
 
     Raises:
         PlanError: It does not belong to the query, or is a tree where an order is followed.

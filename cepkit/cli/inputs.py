@@ -38,7 +38,7 @@ _ENDING = ".cep"
 
 
 def read_pattern(arguments: argparse.Namespace) -> Query:
-    """Return the query of `--pattern` or `--pattern-text`, of which there is one."""
+    """Return the query of `--pattern` or `--pattern-text`."""
     if arguments.pattern_text is not None:
         return ck.parse(arguments.pattern_text)
     return read_pattern_file(arguments.pattern)
@@ -77,7 +77,7 @@ def pattern_files(arguments: argparse.Namespace) -> dict[str, str]:
 
 
 def read_pattern_file(path: str) -> Query:
-    """Return the query of a file, or of standard input; an error in its text says of which."""
+    """Return the query of a file, or of standard input; errors name the file."""
     if path == "-":
         content = sys.stdin.buffer.read(_LARGEST_PATTERN + 1)
         text = decoded(content, _LARGEST_PATTERN, _STDIN)

@@ -77,7 +77,7 @@ def detect_several(arguments: argparse.Namespace, queries: Mapping[str, Query]) 
 
 
 def plan_several(arguments: argparse.Namespace, queries: Mapping[str, Query], cost: str) -> None:
-    """Print plans of several patterns that share what they have in common."""
+    """Print plans of several patterns that share their common parts."""
     _refuse(arguments, queries, {"planner": "--planner", "run_events": "--run", "out": "--out"})
     COSTS.pick(cost)  # refuses a wrong name before minutes of profiling
     if arguments.statistics:

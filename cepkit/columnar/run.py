@@ -73,7 +73,7 @@ class Run:
     def offers(
         self, tries: Tries, arrival: npt.NDArray[np.int64] | None = None
     ) -> Iterator[Offers]:
-        """Yield the matches with their sets left to choose, as far as they can be.
+        """Yield the matches; sets that need not be chosen yet stay lists of candidates.
 
         Args:
             tries: How many sets may be chosen where conditions are about them.

@@ -92,7 +92,7 @@ def _share(pair: frozenset[str], branch: Branch, statistics: Statistics) -> floa
 
 
 def linked_by_equality(branch: Branch) -> frozenset[frozenset[str]]:
-    """Return the pairs of variables of which two attributes must be equal."""
+    """Return the pairs of variables that an equality links."""
     return frozenset(
         frozenset((left, right))
         for condition in branch.conditions

@@ -26,7 +26,7 @@ Factorial = tuple[int, int]
 def share_factorials(
     variables: tuple[str, ...], order: frozenset[tuple[str, str]]
 ) -> tuple[Factorial, ...]:
-    """Return the factorials of which the share of a set of `variables` is made.
+    """Return the factorials that give the share of a set of `variables`.
 
     Args:
         variables: Their places are the bits of the masks.

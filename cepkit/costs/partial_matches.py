@@ -38,7 +38,7 @@ class PartialMatches:
 
 
 def alive(branch: Branch, statistics: Statistics) -> SetFunction:
-    """Return PM, as the strategy of the branch lets it be."""
+    """Return the expected partial matches under the strategy of the branch."""
     expected = Expectation.of(branch, statistics)
     if branch.strategy is Strategy.SKIP_TILL_ANY_MATCH:
         return expected.alive

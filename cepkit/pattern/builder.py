@@ -101,7 +101,7 @@ class Pattern:
         return check(self.parts)
 
     def where(self, *conditions: Term | str) -> Pattern:
-        """Return the pattern with further conditions, all of which must hold.
+        """Return the pattern with more conditions; all must hold.
 
         Args:
             conditions: Built from variables (`var`), or texts as after WHERE.
@@ -236,7 +236,7 @@ def event(variable: str, *types: str) -> Pattern:
 
 @typed
 def any_event(variable: str) -> Pattern:
-    """Return one event of whatever type, bound to `variable`."""
+    """Return one event of any type, bound to `variable`."""
     return Pattern(Query(Event(variable, None)))
 
 

@@ -35,7 +35,7 @@ def is_word(name: str) -> bool:
 
 
 def is_reserved(name: str) -> bool:
-    """Return whether `name` is a keyword, in whatever case."""
+    """Return whether `name` is a keyword, in upper or lower case."""
     return _KEYWORD.fullmatch(name) is not None
 
 

@@ -44,7 +44,7 @@ class ResultColumn:
 
 @dataclass(frozen=True, repr=False)
 class Query(WithPrinter):
-    """A whole pattern, as `parse` and the builder give it: equal where its parts are equal.
+    """A whole pattern, as `parse` and the builder return it; queries with equal parts are equal.
 
     Attributes:
         structure: The events and their order.

@@ -25,7 +25,7 @@ from cepkit.pattern.query import Query
 
 
 def check_runs(query: Query) -> None:
-    """Refuse a query of which it is not clear which events a run takes.
+    """Refuse a query that leaves open which events a run takes.
 
     Raises:
         PatternError: It is about more than what is before the run.

@@ -224,7 +224,7 @@ class Plan(WithPrinter):
         return None if self.log_cost is None else from_log(self.log_cost)
 
     def validity(self, statistics: Statistics | None = None) -> Validity:
-        """Return for which statistics the plan is the one that its planner makes, as a table.
+        """Return a table of the statistics under which its planner makes the same plan.
 
         Args:
             statistics: Those of now; None for those that it was planned by.

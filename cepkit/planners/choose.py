@@ -117,7 +117,7 @@ _LARGER, _LARGEST = 4, 32
 
 
 def plan_to_run(query: Query, statistics: Statistics) -> Plan:
-    """Return the plan with which the engine has least work, as far as that is quickly found.
+    """Return the plan with the least work for the engine that a quick search finds.
 
     Orders are preferred to trees that promise little more.
     """

@@ -41,7 +41,7 @@ class RateCurve:
 
     @property
     def planners(self) -> tuple[str, ...]:
-        """Who found them."""
+        """The planners that found them."""
         return tuple(plan.planner for plan in self.members)
 
     @property

@@ -121,7 +121,7 @@ class Orders:
             fill(max(begin, 1), end, n, self._tables, self._best, self._last)
 
     def plan(self) -> OrderPlan:
-        """Return the order of which the last variable of each set is known."""
+        """Return the order, given the last variable of each set."""
         order: list[str] = []
         left = self._cost.full
         while left:

@@ -58,7 +58,7 @@ def greedy_order(cost: BranchCost) -> tuple[str, ...]:
 
 
 def order_conditions(order: Sequence[str], cost: BranchCost) -> tuple[DecidingCondition, ...]:
-    """Return what decided a greedy order: each step against all that could stand there."""
+    """Return what decided a greedy order: each step compared with all others possible there."""
     place = cost.variables.index
     return tuple(
         DecidingCondition(

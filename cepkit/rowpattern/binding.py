@@ -77,7 +77,7 @@ def bind(query: RowQuery, columns: Iterable[str] | None = None) -> BoundQuery:
 
 
 def members_of(query: RowQuery) -> dict[str, tuple[str, ...]]:
-    """Return for each variable and SUBSET the variables whose rows are its own.
+    """Return for each variable and SUBSET the variables whose rows belong to it.
 
     Raises:
         PatternError: A SUBSET or DEFINE of what is not in the pattern.

@@ -83,7 +83,7 @@ class Mapping:
             fold.keep(len(rows_of))
 
     def known(self) -> tuple[object, ...]:
-        """Return all that conditions of later rows can read of the rows mapped so far."""
+        """Return what conditions of later rows can read of the rows mapped so far."""
         parts: list[object] = []
         for variables, (first, last) in self._ends.items():
             rows_of = self._lists[variables]

@@ -100,7 +100,7 @@ class RowMatches(Translatable, Printed):
         return True
 
     def explain(self) -> str:
-        """Return how the query is run: its steps, what is asked of which rows, the matches."""
+        """Return how the query is run: its steps, the conditions on rows, the matches."""
         with showing("reading", self.progress):
             rows = self._local()
         head = f"{count_text(len(rows), 'row')}, {count_text(len(rows.bounds) - 1, 'partition')}"

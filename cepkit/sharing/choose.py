@@ -31,7 +31,7 @@ def share_plans(
     cost: CostModel = WORK,
     observe: SharingObserver | None = None,
 ) -> SharedPlan:
-    """Return a plan for each of several queries, made to share what they have in common.
+    """Return a plan for each of several queries that shares their common parts.
 
     Args:
         queries: The queries, by name or with their numbers as names.

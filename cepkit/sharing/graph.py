@@ -1,4 +1,4 @@
-"""The multi-pattern graph: which patterns have which maximal sub-patterns in common, as a value.
+"""The multi-pattern graph: the maximal common sub-patterns of patterns, as a value.
 
 It is kept as two tables: from maximal sub-patterns to patterns, and from patterns to theirs;
 smaller sub-patterns follow from them. Two patterns are compared by their branches, if they have an
@@ -175,7 +175,7 @@ class PatternGraph(Printed):
 
 
 def pattern_graph(queries: Sequence[Query] | Mapping[str, Query]) -> PatternGraph:
-    """Return what several queries have in common.
+    """Return the common sub-patterns of several queries.
 
     Args:
         queries: The queries, by name or with their numbers as names.

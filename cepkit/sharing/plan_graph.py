@@ -57,12 +57,12 @@ class Choice:
 
     @property
     def order(self) -> Places:
-        """The plan, of which it is known that it is an order."""
+        """The plan, which must be an order."""
         return cast("Places", self.plan)
 
     @property
     def tree(self) -> Tree:
-        """The plan, of which it is known that it is a tree."""
+        """The plan, which must be a tree."""
         return cast("Tree", self.plan)
 
 
@@ -166,7 +166,7 @@ class Prepared:
         return local.order if self.mode == "order" else local.tree
 
     def step_price(self, made: Made, window: int) -> int:
-        """Return what a node costs at a window: the same for all who use it."""
+        """Return what a node costs at a window; it is the same for all its users."""
         key = made.node, window
         known = self._step_prices.get(key)
         if known is None:

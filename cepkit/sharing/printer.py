@@ -1,4 +1,4 @@
-"""What several queries share, as text and HTML: matches and aggregates alike.
+"""What several queries share, as text and HTML, for matches and for aggregates.
 
 A head says what is shared and what that saves, a table what is there once and for how many, and
 another the plan of each query.

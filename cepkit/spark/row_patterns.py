@@ -1,4 +1,4 @@
-"""A row pattern query over a Spark DataFrame: one task matches a partition, where it is."""
+"""A row pattern query over a Spark DataFrame: one task matches each partition."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Column:
         return Column(self.kind, self.values[rows], self.dictionary, self.has_missing)
 
     def pick(self, rows: npt.NDArray[np.integer]) -> Column:
-        """Return the column of the events at `rows`, of which many are there again and again."""
+        """Return the column of the events at `rows`, many of which repeat."""
         origin = (self, rows) if self.kind == "array" else None
         return Column(self.kind, self.values[rows], self.dictionary, self.has_missing, origin)
 

@@ -89,7 +89,7 @@ def drifting_events(
     mean_gap_ms: float = 5.0,
     seed: int = 0,
 ) -> pa.Table:
-    """Return a stream whose types change their rates: who was rare need not stay so.
+    """Return a stream whose types change their rates: a rare type may become frequent.
 
     Args:
         weights: Of the types T1, T2, ..., dealt out anew in each segment.

@@ -77,7 +77,7 @@ class Preview:
 
 
 def shown_columns(names: tuple[str, ...], schema: Schema) -> tuple[str, ...]:
-    """Return the columns of which a preview shows values: time, type and the first others."""
+    """Return the columns that a preview shows: time, type and the first others."""
     first = (schema.time, schema.type)
     others = tuple(name for name in names if name not in first)
     return first + others[: _COLUMNS - 2]

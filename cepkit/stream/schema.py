@@ -85,7 +85,7 @@ class Schema:
         return (self.time, self.type, *(() if self.arrival is None else (self.arrival,)))
 
     def without_arrival(self) -> Schema:
-        """Return the schema of rows of which it does not matter, or is known, when they came."""
+        """Return the schema without the order of arrival."""
         return replace(self, arrival=None)
 
     def without_output(self) -> Schema:

@@ -84,7 +84,7 @@ def compare(
     totals: tuple[Totals, Totals],
     matches: tuple[Sequence[TracedMatch], Sequence[TracedMatch]],
 ) -> TraceComparison:
-    """Return what two runs over the same events have in common, each given as a pair."""
+    """Compare two runs over the same events, each given as a pair."""
     both = list(zip(*counters, strict=False))
     rows = [
         Compared(

@@ -21,7 +21,7 @@ _HEAD = ("from", "plan", "evaluations", "found", "own", "why")
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A machine with its plan, and the stretch of the stream whose matches are its own.
+    """A mechanism with its plan, and the stretch of the stream whose matches it reports.
 
     Attributes:
         begin: The first microsecond in which its matches begin; None: as early as may be.

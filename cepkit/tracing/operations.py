@@ -1,4 +1,4 @@
-"""The operations of mechanisms, of which traces consist.
+"""The operations of mechanisms that traces list.
 
 A closed family of frozen values. Events are numbers in stream order, instances are numbered from
 0 as they are created, nodes and edges are those of the mechanism's diagram.
@@ -71,7 +71,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Discard:
-    """An instance ended; `event` is the one that must not be there, where that is the reason."""
+    """An instance ended; `event` is the event under NOT, if that is the reason."""
 
     instance: int
     reason: Reason

@@ -69,7 +69,7 @@ def test_matches_on_spark_are_fetched_a_page_at_a_time(spark, monkeypatch, patte
     monkeypatch.setattr(view, "BrowserState", partial(BrowserState, 50))
     app = MatchBrowser(matches)
     assert app.error is None, app.error
-    assert "the first 50 matches fetched, the others stay on Spark · there are more" in app.html
+    assert "the 50 matches fetched · there are more on Spark" in app.html
     here = KnownMatches(ck.detect(ck.events(table_of(400), **options), pattern))
     here.at_least(10**6)
     sort = ("a", "x")

@@ -262,7 +262,7 @@ def _ordered(column: Column, *, greatest: bool) -> Wide:
 def moved(
     state: Sequence[Accumulator], number: int, values: Sequence[Any], origin: float
 ) -> tuple[Any, ...]:
-    """Return accumulators of which the deviations are from 0 instead of from `origin`, exactly."""
+    """Return accumulators with deviations from 0 in place of `origin`, exactly."""
     if "deviations" not in state:
         return tuple(values)
     known = {each: exact(value) for each, value in zip(state, values, strict=True)}

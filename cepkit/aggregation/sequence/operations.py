@@ -180,7 +180,7 @@ def _unread(variable: str, attribute: str) -> Column:
 
 
 def in_stream_order(rows: npt.NDArray[np.integer]) -> Times:
-    """Return the order that sorts rows, each of which is there once; in one pass."""
+    """Return the order that sorts distinct rows, in one pass."""
     at = np.full(int(rows.max(initial=-1)) + 1, -1, dtype=np.int64)
     at[rows] = np.arange(len(rows))
     return at[at >= 0]

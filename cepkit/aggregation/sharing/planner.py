@@ -191,7 +191,7 @@ def _chopped(
 
 
 def common_substrings(positions: Sequence[Sequence[Position]]) -> tuple[tuple[Position, ...], ...]:
-    """Return what sequences have in common, or one has twice: two positions or more."""
+    """Return the substrings of two positions or more that sequences share, or one has twice."""
     counts: dict[tuple[Position, ...], int] = {}
     for each in positions:
         for begin in range(len(each)):

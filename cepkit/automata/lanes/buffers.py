@@ -46,7 +46,7 @@ class Buffer:
 
 
 class Clock:
-    """Says, as events come, what the window has passed.
+    """Tells which stored events the window has passed.
 
     Args:
         limit: How far apart two events of a match may be; None where there is no window, or where

@@ -201,7 +201,7 @@ class Journal:
 
 
 def checks(tests: tuple[Test, ...], binding: Binding) -> tuple[Checked, ...]:
-    """Return what came of each test, none after the first that does not hold."""
+    """Return the outcome of each test up to the first that fails."""
     recorded = []
     for test in tests:
         held = test.holds(binding)

@@ -92,7 +92,7 @@ class Lane(ABC):
                 self._mature(instance)
 
     def finish(self) -> None:
-        """The stream has ended, and all that waited only for that is a match: the rest ends."""
+        """End the stream: what waited only for its end is a match, other instances end."""
         for instance in list(self.alive.values()):
             self.discard(instance, instance.outcome or "ended")
 
@@ -116,7 +116,7 @@ class Lane(ABC):
     def extended(
         self, parent: Instance, node: int, slot: int, place: Place, event: Event
     ) -> Instance:
-        """Return a child that binds `place`, of which `event` is new, besides what `parent` does.
+        """Return a child of `parent` that also binds `event` at `place`.
 
         A variable that is bound already is bound anew: its set has grown.
         """

@@ -1,4 +1,4 @@
-"""Lanes of several patterns, of which one continues instances of another.
+"""Lanes of several patterns, where one continues the instances of another.
 
 A node that several branches have belongs to the one with the largest window; its lane has the
 buffers and the instances of the node. The others get a *view* of each of its instances: the same
@@ -38,7 +38,7 @@ class Handed:
 
 
 class SharedLane(Lane):
-    """A lane that may go on from instances of others, and hands its own on.
+    """A lane that may continue instances of other lanes, and passes on its own.
 
     Attributes:
         followers: For each node those who go on from its instances.
@@ -65,7 +65,7 @@ class SharedLane(Lane):
                 self.take_over(instance, handed)
 
     def hand_on(self, instance: Instance, point: int) -> None:
-        """Have those who follow go on from an instance that has just come to a node."""
+        """Let the patterns that follow go on from an instance that has just reached a node."""
         for lane, handed in self.followers.get(point, ()):
             lane.take_over(instance, handed)
 

@@ -186,7 +186,7 @@ class ChainLane(SharedLane):
         return bound.bit_count()
 
     def arrive(self, event: Event, slots: Sequence[int]) -> None:
-        """Store the event where it may be wanted later, and offer it to all who wait for it."""
+        """Store the event if it may be needed later; offer it to the instances that wait for it."""
         waiting: list[tuple[Instance, int]] = []
         growing: list[tuple[Instance, int]] = []
         for slot in slots:

@@ -20,7 +20,7 @@ Follows: TypeAlias = Literal["nothing", "an order", "a tree"]
 
 
 class Program(Protocol):
-    """A branch prepared: all that its lanes share."""
+    """What all lanes of a branch share."""
 
     def lane(self, setting: Setting) -> Lane:
         """Return a lane for one partition, with its initial instance where it has one."""
@@ -72,7 +72,7 @@ class JointProgram(Program, Protocol):
 
 @runtime_checkable
 class Joint(Mechanism, Protocol):
-    """A mechanism that takes several patterns as one: what they have in common is there once."""
+    """A mechanism that runs several patterns as one and shares their common parts."""
 
     @property
     def together(self) -> str:

@@ -1,4 +1,4 @@
-"""The evaluation tree: partial matches meet at the nodes of a binary tree, as they come to be.
+"""The evaluation tree: partial matches are joined at the nodes of a binary tree.
 
 An event makes an instance at its variable's leaf. A new instance is combined with all that are
 kept at the other child of its parent, then kept itself, so each pair is combined once; what comes

@@ -1,4 +1,4 @@
-"""The lazy tree NFA: each instance takes what is rarest in its buffer now, whatever that is.
+"""The lazy tree NFA: each instance takes the rarest event in its buffer.
 
 A state for each order in which variables can have been taken, made when the first instance comes to
 it and removed when the last one has left. An instance waits until every variable that it lacks has
@@ -90,7 +90,7 @@ class TreeProgram:
         return TreeLane(setting, self)
 
     def node(self, order: tuple[int, ...]) -> int:
-        """Return the state of an order; there is one final state for all."""
+        """Return the state of an order; all orders have the same final state."""
         names = tuple(self.rules.variables[slot] for slot in order)
         final = len(order) == len(self.rules.variables)
         kind: NodeKind = "final" if final else "state" if order else "start"
@@ -109,7 +109,7 @@ class TreeProgram:
         return number
 
     def edge(self, order: tuple[int, ...], slot: int) -> int:
-        """Return the edge that takes the variable at `slot`; a loop, where it was taken last."""
+        """Return the edge that takes the variable at `slot`; a loop if it was taken last."""
         grown = order if order[-1:] == (slot,) else (*order, slot)
         bound = sum(1 << other for other in order if other != slot)
         stage = self.rules.stage(bound, slot)
@@ -172,7 +172,7 @@ class TreeLane(Lane):
         self.stay(root, self._watching[0])
 
     def arrive(self, event: Event, slots: Sequence[int]) -> None:
-        """Store the event, and wake those who lack just such a one."""
+        """Store the event, and offer it to the instances that wait for such an event."""
         self._now = event.number
         for slot in slots:
             self.clock.keep(event, self._buffers[slot])

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 VERBS: Mapping[str, str] = MappingProxyType(
     {
-        "demo": "the whole job on synthetic stock trades, explained step by step",
+        "demo": "run all steps on generated stock trades, and explain each of them",
         "profile": "describe a stream; with a pattern, measure rates and selectivities for plans",
         "check": "check patterns, alone or against the columns and types of events",
         "plan": "compare the plans of all planners, and choose one",

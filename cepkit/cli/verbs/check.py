@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from typing import Any
 
 import cepkit as ck
 from cepkit.cli.inputs import open_stream, pattern_files, read_pattern_file
-from cepkit.cli.options import pattern_options, stream_options
+from cepkit.cli.options import json_option, pattern_options, stream_options
+from cepkit.cli.output import check_targets, write_json
 from cepkit.cli.terminal import error_text, note, say
-from cepkit.errors import CepkitError, PatternError
+from cepkit.errors import CepkitError, PatternError, PlacedError
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
 from cepkit.stream.stream import Stream
@@ -25,6 +27,8 @@ def options(command: argparse.ArgumentParser) -> None:
     )
     pattern_options(command, several=True)
     stream_options(command, required=False)
+    output = command.add_argument_group("output")
+    json_option(output, "each pattern, or its error and where it is,")
     command.set_defaults(refuse=command.error)
 
 
@@ -33,12 +37,14 @@ def run(arguments: argparse.Namespace) -> None:
     roles = [name for name in ("events", "time", "type") if getattr(arguments, name) is None]
     if 0 < len(roles) < 3:
         arguments.refuse(f"--{roles[0]} is missing: --events, --time and --type go together")
+    check_targets(arguments)
     texts = arguments.pattern_text
     read: Callable[[str], Query] = ck.parse if texts else read_pattern_file
     patterns = _numbered(texts) if texts else pattern_files(arguments)
     stream = open_stream(arguments) if not roles else None
     types = _types(stream) if stream is not None and stream.place == "local" else None
     wrong = 0
+    told: list[dict[str, Any]] = []
     for name, source in patterns.items():
         try:
             query = read(source)
@@ -46,14 +52,32 @@ def run(arguments: argparse.Namespace) -> None:
         except CepkitError as error:
             wrong += 1
             note(error_text(error, name))
+            told.append({"name": name, "pattern": None, "error": _as_data(error)})
         else:
-            say(f"{name}: {query}")
+            told.append({"name": name, "pattern": str(query), "error": None})
+            if arguments.json != "-":
+                say(f"{name}: {query}")
+    if arguments.json:
+        write_json(arguments, {"patterns": told})
     if wrong:
         raise PatternError(f"{wrong} of {count_text(len(patterns), 'pattern')} cannot be run")
 
 
 def _numbered(texts: list[str]) -> dict[str, str]:
     return {f"pattern {number}": text for number, text in enumerate(texts, start=1)}
+
+
+def _as_data(error: CepkitError) -> dict[str, Any]:
+    """Return an error with the place of its text, lines and columns counted from 1."""
+    span = error.span if isinstance(error, PlacedError) else None
+    return {
+        "found": error.found,
+        "expected": error.expected,
+        "hint": error.hint,
+        "line": None if span is None else span.line,
+        "column": None if span is None else span.column,
+        "length": None if span is None else span.end - span.start,
+    }
 
 
 def _types(stream: Stream) -> tuple[str, ...]:

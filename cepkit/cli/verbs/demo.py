@@ -1,4 +1,4 @@
-"""The verb `demo`: the whole job on made-up stock trades, with a sentence for each step."""
+"""The verb `demo`: all steps on generated stock trades, with a sentence for each."""
 
 from __future__ import annotations
 
@@ -39,54 +39,54 @@ _REPORT = "out/cepkit-demo.html"
 """Where the report goes, time and again."""
 
 _HOW_TO_READ = """
-Candidates are pairs that a step looked at, survivors the partial matches that it kept. In the order
-of the text each of the many MSFT begins something; from the rare AAPL back there is little to look
-at. Conditions depend on each other, so the forecast comes from a sample of joins, not a product."""
+Candidates are the pairs that a step looked at, survivors the partial matches that it kept. In the
+order of the text, each of the many MSFT events starts partial matches. From the rare AAPL events
+backwards there is little to look at. The conditions depend on each other, so the expected numbers
+come from a sample of joins, not from a product of selectivities."""
 
 
 def options(command: argparse.ArgumentParser) -> None:
     """Add what the command line takes."""
     command.description = (
-        "Generate stock trades, profile them on Spark, compare plans, detect a pattern of three "
+        "Generate stock trades, profile them on Spark, compare plans, detect a pattern of four "
         "trades on Spark and write a report."
     )
     command.add_argument(
-        "--events", type=count, default=200_000, metavar="N", help="200000 if absent"
+        "--events", type=count, default=200_000, metavar="N", help="how many; default: 200000"
     )
-    command.add_argument("--seed", type=count, default=7, help="of the generator; 7 if absent")
+    command.add_argument("--seed", type=count, default=7, help="of the generator; default: 7")
     command.add_argument(
         "--report",
         metavar="FILE",
-        help=f"where the HTML report goes; {_REPORT} if absent, which is replaced. Its folder is "
-        "made if missing",
+        help=f"the HTML report; default: {_REPORT}, which is replaced. A missing folder is created",
     )
     overwrite_option(command)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Do the whole job on made-up trades, and say what each step does."""
+    """Run all steps on generated trades, and say what each of them does."""
     events, seed = arguments.events, arguments.seed
     overwrite = arguments.overwrite or arguments.report is None
     page = _report_path(arguments.report or _REPORT, overwrite=overwrite)
     begin = perf_counter()
     steps = _Steps()
-    say("cepkit finds patterns in events. This is the whole job, from data to matches.\n")
+    say("cepkit finds patterns in events. This demo runs all steps, from data to matches.\n")
     with steps.step("Spark", "Start a session on the cores of this machine.", waits=True) as step:
         session = quiet_session()
         step.say(f"Spark {session.version}")
-    with steps.step("Events", f"Make up {events:,} stock trades (seed {seed}).") as step:
+    with steps.step("Events", f"Generate {events:,} stock trades (seed {seed}).") as step:
         table = stock_events(events, seed=seed)
         stream = ck.events(session.createDataFrame(table), time="ts", type="ticker")
         step.say(_first_events(table))
         step.say(_tickers(table))
-    with steps.step("Pattern", "Say what to look for: trades at rising prices.") as step:
+    with steps.step("Pattern", "Write what to look for: trades at rising prices.") as step:
         query = ck.parse(PATTERN)
         step.say(PATTERN.rstrip())
-    with steps.step("Profile", "Measure how often each event comes and a condition holds.") as step:
+    with steps.step("Profile", "Measure how often events come and conditions hold.") as step:
         statistics = ck.profile(stream, query)
         step.say(str(statistics))
     with steps.step(
-        "Plans", "The order of joining the events decides how much work it is."
+        "Plans", "The order in which events are joined decides how much work there is."
     ) as step:
         ck.compare_plans(query, statistics)  # compiles what the planners run
         comparison = ck.compare_plans(query, statistics)
@@ -95,7 +95,9 @@ def run(arguments: argparse.Namespace) -> None:
         step.say(f"\nchosen: {one_line(plan)} ({plan.planner})")
     with (
         tempfile.TemporaryDirectory(prefix="cepkit-demo-") as folder,
-        steps.step("Matches", "Detect by that plan on Spark, into a Parquet file.") as step,
+        steps.step(
+            "Matches", "Run this plan on Spark and write the matches to a Parquet file."
+        ) as step,
     ):
         matches: Any = ck.detect(stream, query, plan)
         target = Path(folder, "matches.parquet")
@@ -110,14 +112,16 @@ def run(arguments: argparse.Namespace) -> None:
             step.say(f"... and {number - _SHOWN:,} more")
         step.say(
             f"\n{count_text(number, 'match', 'matches')} in {seconds(elapsed)},"
-            " the start of Spark's workers included;"
-            f"\nonce more, now that they run: {seconds(again)}, {events / again:,.0f} events/s"
+            " with the start of Spark's workers;"
+            f"\nagain, with the workers running: {seconds(again)}, {events / again:,.0f} events/s"
         )
-    with steps.step("Explain", "Compare the work that was expected with what was done.") as step:
+    with steps.step(
+        "Explain", "Compare the expected work of each step with the actual work."
+    ) as step:
         explanation = matches.explain()
         step.say(str(explanation))
         step.say(_HOW_TO_READ)
-    with steps.step("Report", "Put all of this and its figures into one file.") as step:
+    with steps.step("Report", "Write all of this, with figures, to one file.") as step:
         from cepkit.figures.report import write_report
 
         write_report(
@@ -164,7 +168,7 @@ class _Steps:
 
     @contextlib.contextmanager
     def step(self, title: str, sentence: str, *, waits: bool = False) -> Iterator[_Step]:
-        """Say what is going to happen, and after it what came out."""
+        """Print what the step does, and afterwards its result."""
         self._number += 1
         say(f"{self._number}. {title}. {sentence}")
         sys.stdout.flush()
@@ -213,6 +217,6 @@ def _next_steps(report: Path) -> str:
   open {report} in a browser
   cepkit demo --events 2000000                                        more events
   cepkit detect --help                                                your own file and pattern
-  cepkit aggregate --help                                             matches counted, not found
+  cepkit aggregate --help                                             count matches only
   make lab                                                            notebooks, in a checkout
   docs/pattern-language.md                                            what a pattern can say"""

@@ -5,12 +5,22 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+import pandas as pd
+
 import cepkit as ck
 from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.cli.inputs import open_stream, read_patterns
-from cepkit.cli.options import count, json_option, pattern_options, stream_options, table_of
-from cepkit.cli.output import check_targets, write_json
+from cepkit.cli.options import (
+    count,
+    json_option,
+    out_option,
+    pattern_options,
+    stream_options,
+    table_of,
+)
+from cepkit.cli.output import check_targets, write_frame, write_json
 from cepkit.cli.terminal import say, working
+from cepkit.tracing import MechanismTrace
 
 
 def options(command: argparse.ArgumentParser) -> None:
@@ -43,15 +53,30 @@ def options(command: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--html", metavar="FILE", help="an .html page that plays all of them, offline"
     )
+    output.add_argument(
+        "--attribute",
+        metavar="NAME",
+        action="append",
+        help="an attribute of the events for --html to show; repeat it; default: all",
+    )
+    output.add_argument(
+        "--redact",
+        metavar="NAME",
+        action="append",
+        help="an attribute of which --html shows which values are equal, and no value; repeat it",
+    )
+    out_option(output, "a .parquet or .csv file with the counters of each mechanism")
     json_option(output, "the trace (of the first)")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print what mechanisms did; write the trace as JSON, or a page on which all of them play."""
+    """Print what mechanisms did; write counters, the trace, or a page on which all of them play."""
     query: Any = read_patterns(arguments)
     if isinstance(query, dict) and arguments.plan:
         arguments.refuse(f"--plan is for one pattern, and there are {len(query):,}")
-    check_targets(arguments)
+    if not arguments.html and (arguments.attribute or arguments.redact):
+        arguments.refuse("--attribute and --redact are about the page of --html")
+    target = check_targets(arguments)
     mechanisms = [MECHANISMS.pick(name) for name in arguments.mechanism or ["chain-nfa"]]
     order = [name.strip() for name in arguments.plan.split(",")] if arguments.plan else None
     stream = open_stream(arguments)
@@ -70,8 +95,27 @@ def run(arguments: argparse.Namespace) -> None:
         traces.append(trace)
         if arguments.json != "-":
             say(f"{trace}\n")
+    if target:
+        write_frame(arguments, pd.DataFrame(map(_counters, traces)), target)
     if arguments.json:
         write_json(arguments, traces[0].to_json())
     if arguments.html:
-        player = ck.draw(traces if len(traces) > 1 else traces[0])
+        player = ck.draw(
+            traces if len(traces) > 1 else traces[0],
+            attributes=arguments.attribute,
+            redact=arguments.redact or (),
+        )
         player.save_html(arguments.html, overwrite=arguments.overwrite)
+
+
+def _counters(trace: MechanismTrace) -> dict[str, Any]:
+    """Return what a mechanism counted, as a row of a table."""
+    totals = trace.totals
+    return {
+        "mechanism": trace.mechanism,
+        "plan": trace.plan,
+        "events": totals.events,
+        **totals.counts._asdict(),
+        "peak_instances": totals.peak_instances,
+        "peak_stored": totals.peak_stored,
+    }

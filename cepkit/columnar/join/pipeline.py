@@ -34,7 +34,7 @@ Check: TypeAlias = "tuple[bool, Callable[[Rows], Mask]]"
 
 
 class Pipeline:
-    """Some steps, the first of which takes the candidates of one variable.
+    """Consecutive steps; the first takes the candidates of one variable.
 
     Args:
         steps: In the order of work.

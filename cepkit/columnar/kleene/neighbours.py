@@ -207,7 +207,7 @@ def write_pairs(
     before: npt.NDArray[np.int64],
     after: npt.NDArray[np.int64],
 ) -> int:
-    """Write the pairs of all lists of which one may come right before the other; count them."""
+    """Write all pairs of members where one may come right before the other; count them."""
     count = 0
     for p in range(starts.size):
         n = lists.ends[p] - lists.begins[p]

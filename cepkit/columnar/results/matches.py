@@ -238,7 +238,7 @@ class Matches(Rows):
         return Room("matches", form, expected.INSTEAD, lambda: self.forecast(most))
 
     def forecast(self, most: int | None = None) -> Expected | None:
-        """Return how many matches there will be, as far as that is known before they are made.
+        """Return how many matches to expect, if that is known before they are made.
 
         Args:
             most: How many are asked for; None: all.

@@ -206,7 +206,7 @@ class SeveralResults(ByName[Result]):
 
     @property
     def known_total(self) -> int | None:
-        """How many matches there are, each query up to the limit; None where nobody counted."""
+        """How many matches there are, of each query up to the limit; None: not counted yet."""
         return None if self._counted is None else int(self.counts().sum())
 
     @typed

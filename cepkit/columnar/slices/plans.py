@@ -52,7 +52,7 @@ class SlicePlans(Protocol):
 
     @property
     def memory(self) -> str:
-        """What decides the plan of the next slice, as a text that another process can go on from.
+        """The state that decides the plan of the next slice, as a text for another process.
 
         "" where slices do not depend on each other.
         """

@@ -1,4 +1,4 @@
-"""The figure of a multi-pattern graph: patterns at the bottom, above what they have in common."""
+"""The figure of a multi-pattern graph: patterns at the bottom, their common parts above."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KEY = (
 def draw_pattern_graph(
     graph: PatternGraph, *, vertices: int = MOST, width: float | None = None
 ) -> go.Figure:
-    """Return the figure of what patterns have in common; it is returned, not shown.
+    """Return the figure of the common parts of patterns; it is returned, not shown.
 
     Args:
         vertices: How many are drawn by themselves; where there are more, those of a row with the

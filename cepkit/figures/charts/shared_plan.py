@@ -1,4 +1,4 @@
-"""The figure of shared plans: what each node finds, who has it, and how much it hands on.
+"""The figure of shared plans: what each node finds, which patterns use it, how much it passes on.
 
 Rows are numbers of variables bound, single events at the bottom. Several plans stand one below the
 other on one scale, as each pattern by itself against shared.

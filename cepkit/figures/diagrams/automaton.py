@@ -65,7 +65,7 @@ def layout(chain: Chain, per_row: int = PER_ROW, strokes: Strokes | None = None)
 
 
 def summary(chain: Chain) -> str:
-    """Return the automaton in words, for who cannot see it."""
+    """Return the automaton in words, for screen readers."""
     steps = (
         f"{take.event}" + (f" where {' and '.join(take.conditions)}" if take.conditions else "")
         for take in chain.takes

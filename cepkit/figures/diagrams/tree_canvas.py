@@ -70,7 +70,7 @@ def layout(tree: trees.JoinTree, room: float = ROOM, strokes: Strokes | None = N
 
 
 def summary(tree: trees.JoinTree) -> str:
-    """Return the tree in words, for who cannot see it: from the variables to the matches."""
+    """Return the tree in words, for screen readers: from the variables to the matches."""
     joins = []
     for node in trees.upwards(tree.root):
         alive = "" if node.log_alive is None else f", {carried(node.log_alive)} in a window"

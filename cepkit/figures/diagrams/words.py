@@ -80,7 +80,7 @@ def absence_text(branch: Branch, event: Event) -> str:
 
 
 def partition_text(branch: Branch) -> str:
-    """Say of which attributes all events have the same; empty for none."""
+    """Return which attributes are equal in all events; empty for none."""
     names = ", ".join(map(name_text, branch.partition_by))
     return f"same {names}" if names else ""
 
@@ -95,7 +95,7 @@ def common_text(branch: Branch) -> str:
 def statistics_texts(
     statistics: Statistics | None, bound: Collection[str], known: Iterable[Collection[str]] = ()
 ) -> tuple[str, ...]:
-    """Say which conditions there are by the statistics, where there is no query to tell them.
+    """Return the conditions that the statistics name, if there is no query.
 
     Args:
         statistics: Those of the plan, if any.

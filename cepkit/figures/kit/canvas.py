@@ -105,7 +105,7 @@ class Card:
         )
 
     def behind(self) -> str:
-        """Return what shows of the second one, as a path."""
+        """Return the visible part of the second one as a path."""
         left, top, right, bottom = self.box()
         r, s = CORNER, STACKED
         return (
@@ -172,7 +172,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Lines of text, as they come from data: escaping is the matter of who draws them.
+    """Lines of text from data; whatever draws them must escape them.
 
     Attributes:
         x: Of the left, the middle or the right of the lines, as `anchor` says.

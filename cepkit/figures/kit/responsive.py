@@ -34,7 +34,7 @@ def layouts_of(picture: Callable[[float], Canvas]) -> tuple[Canvas, ...]:
 
 
 def as_image(svg: str, text: str) -> str:
-    """Return an SVG document as an image with a text for who cannot see it."""
+    """Return an SVG document as an image with a text for screen readers."""
     return html_output(_image(svg, text))
 
 

@@ -11,7 +11,7 @@ from cepkit.errors import TraceError
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """Which attributes of events a document has, and of which only that values are equal.
+    """Which attributes of events a document shows, and which it redacts.
 
     Attributes:
         attributes: Those that it has; None for all.

@@ -1,4 +1,4 @@
-"""VARIANCE and STDDEV of a sample, as in SQL: the squares are divided by one less than the number.
+"""VARIANCE and STDDEV of a sample, as in SQL: divided by n - 1.
 
 Exact up to the last rounding of whole numbers, as sums of these are. Of floats digits are lost
 where they spread much less than all values of the attribute do.

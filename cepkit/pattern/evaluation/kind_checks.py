@@ -30,7 +30,7 @@ ReadKind: TypeAlias = Callable[[str, str], ValueKind]
 
 
 def check_kinds(query: Query, kinds: Mapping[str, ValueKind]) -> None:
-    """Check that a query compares and computes what can be, where it meets a stream.
+    """Check that a query can compare and compute the columns of a stream.
 
     Args:
         query: A query that passed `checks.check`.

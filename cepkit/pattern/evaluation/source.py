@@ -102,7 +102,7 @@ def has_source(condition: Expression, *, arrays: bool = True) -> bool:
 
 
 def helpers_in(source: str) -> dict[str, Callable[..., Any]]:
-    """Return the functions that a source calls by name, and that are to be compiled with it."""
+    """Return the functions that a source calls by name, to compile them with it."""
     called = re.findall(r"\b(\w+)\(", source)
     return {name: _HELPERS[name] for name in sorted({*called} & _HELPERS.keys())}
 
@@ -143,7 +143,7 @@ class ConditionWriter:
         self._name = name
 
     def all_of(self, conditions: Iterable[Expression]) -> str:
-        """Return the source of some conditions, of which all must hold; empty where none is."""
+        """Return the source of conditions that must all hold; empty if there are none."""
         return " & ".join(map(self.condition, conditions))
 
     def condition(self, node: Expression) -> str:

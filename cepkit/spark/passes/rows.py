@@ -199,7 +199,7 @@ def _number(text: str) -> float:
 
 
 def seconds_of(column: Column, kind: t.DataType, unit: str | None) -> Column:
-    """Return a time in seconds since 1970, where it names no zone only good to a day.
+    """Return a time in seconds since 1970; without a zone it is exact to a day only.
 
     That is enough for choosing cells, not for putting events into them.
     """

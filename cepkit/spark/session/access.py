@@ -32,7 +32,7 @@ class TaskReports(Protocol):
 
 
 class Access(Protocol):
-    """What a session is asked in a way of its own."""
+    """The requests that classic sessions and those of Connect answer in different ways."""
 
     def frame_class(self) -> type[DataFrame]:
         """Return the class of its DataFrames."""

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 
+import pandas as pd
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
@@ -262,6 +263,35 @@ def test_simulate_writes_a_trace_and_a_page(on_stocks, folder):
     assert (ran.code, ran.err) == (0, "")
     assert ck.Trace.from_json("t.json").plan == "a → b → c"
     assert "<html" in Path("t.html").read_text(encoding="utf-8")
+
+
+def test_simulate_writes_what_mechanisms_count(on_stocks, folder):
+    both = ("--mechanism", "eager-nfa", "--mechanism", "chain-nfa")
+    ran = on_stocks("simulate", *both, "--out", "counted.csv")
+    assert "2 rows, written to" in ran.out
+    counted = pd.read_csv("counted.csv")
+    assert list(counted["mechanism"]) == ["eager-nfa", "chain-nfa"]
+    assert list(counted["matches"]) == [MATCHES] * 2
+    assert list(counted["events"]) == [2000] * 2
+    assert (counted["peak_instances"] > 0).all()
+
+
+def test_a_page_of_simulate_holds_what_it_is_told_to(on_stocks, folder):
+    text = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price AND a.volume < b.volume"
+    options = ("simulate", "--pattern-text", f"{text} WITHIN 1 minute", "--limit", 50)
+    options = (*options, "--html", "t.html", "--overwrite")
+    assert on_stocks(*options).code == 0
+    whole = Path("t.html").read_text(encoding="utf-8")
+    assert on_stocks(*options, "--attribute", "price", "--redact", "price").code == 0
+    page = Path("t.html").read_text(encoding="utf-8")
+    assert '"volume"' in whole
+    assert '"volume"' not in page
+    assert '"#1"' in page
+    unknown = on_stocks(*options, "--redact", "prize")
+    assert "did you mean 'price'?" in unknown.err
+    refused = on_stocks("simulate", "--redact", "price")
+    assert refused.code == 2
+    assert "about the page of --html" in refused.err
 
 
 def test_simulate_refuses_what_is_no_mechanism(on_stocks):

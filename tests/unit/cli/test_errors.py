@@ -182,6 +182,7 @@ def test_a_write_that_fails_leaves_nothing_and_keeps_the_old(refused, monkeypatc
         ("detect", "--out", "old.csv"),
         ("simulate", "--json", "old.json"),
         ("simulate", "--html", "old.html"),
+        ("simulate", "--out", "old.csv"),
         ("aggregate", "--json", "old.json"),
         ("aggregate", "--out", "old.parquet"),
     ],

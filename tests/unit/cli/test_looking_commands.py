@@ -35,6 +35,22 @@ def test_all_wrong_patterns_are_told(on_stocks):
     assert ran.err.endswith("error: 2 of 3 patterns cannot be run\n")
 
 
+def test_what_is_checked_is_written_for_other_programs(on_stocks):
+    texts = [RIGHT, f"{RIGHT}\nWHERE a.prce < 3", "<b>"]
+    options = [part for text in texts for part in ("--pattern-text", text)]
+    ran = on_stocks("check", *options, "--json", "-")
+    assert ran.code == 1
+    right, wrong, nothing = json.loads(ran.out)["patterns"]
+    assert right == {"name": "pattern 1", "pattern": RIGHT, "error": None}
+    assert wrong["error"]["found"] == "the stream has no column 'prce'"
+    assert wrong["error"]["hint"] == "did you mean 'price'?"
+    assert (wrong["error"]["line"], wrong["error"]["column"]) == (2, 7)
+    assert texts[1].splitlines()[1][6 : 6 + wrong["error"]["length"]] == "a.prce"
+    assert nothing["pattern"] is None
+    assert on_stocks("check", *options[:2], "--json", "checked.json").code == 0
+    assert json.loads(Path("checked.json").read_text(encoding="utf-8"))["patterns"] == [right]
+
+
 def test_a_type_that_never_occurs_is_told_of_a_right_pattern(on_stocks):
     ran = on_stocks("check", "--pattern-text", "PATTERN SEQ(MSFT a, GOG b)")
     assert ran.code == 0

@@ -40,7 +40,7 @@ def script() -> str:
 
 
 class App(anywidget.AnyWidget):
-    """What apps have in common: they show `body()`, and `act` on what the reader does.
+    """The base of all apps: it shows `body()`, and calls `act` when the reader does something.
 
     An app raises nothing into the notebook: an error becomes a text in the app.
     """

@@ -1,4 +1,4 @@
-"""Work beside the notebook: in a thread of its own, and it can be stopped."""
+"""Work in a thread of its own that can be stopped."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Work:
         return self._running
 
     def stop(self) -> None:
-        """Interrupt the function, where it still runs."""
+        """Interrupt the function, if it still runs."""
         with self._lock:
             if self._running and self._thread.ident is not None:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(

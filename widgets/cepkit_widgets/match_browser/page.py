@@ -139,12 +139,11 @@ def _said(state: BrowserState, known: Known, order: Ints, total: str) -> str:
         said = f"{those} matches {known.place}{so}"
         more = "" if search.complete else total or "there are more"
     else:
-        found = f"fetched, the others stay {known.place}" if known.place else "found"
-        said = f"the first {looked:,} matches {found}"
-        said = said if len(order) == looked else f"{size} of {said}"
+        those = f"{looked:,} matches fetched" if known.place else f"first {looked:,} matches found"
+        said = f"the {those}" if len(order) == looked else f"{size} of the {those}"
         if known.place and state.sort != NUMBER:
             said += " · sorted among these"
-        more = total or "there are more"
+        more = total or f"there are more{f' {known.place}' if known.place else ''}"
     return html_text(f"{said}{f' · {more}' if more else ''}{marked}")
 
 
@@ -225,9 +224,9 @@ def _match(state: BrowserState, known: Known, looker: Looker, width: int, doing:
     if isinstance(known, PagedMatches):
         covers = known.covers(state.current)
         if covers is None:
-            out += f"; of those around the nearest {MOST_AROUND:,} are here"
+            out += f"; only the nearest {MOST_AROUND:,} events around are here"
         elif not covers:
-            out += f"; of those around the others are {known.place}"
+            out += f"; the other events around are {known.place}"
             fetch = button("around", "Fetch the events around", disabled=bool(doing))
     return (
         '<div class="bar apart">'

@@ -104,7 +104,7 @@ class Known:
         raise NotImplementedError
 
     def looked_at(self, wanted: int) -> int:
-        """Return how many matches the reader sees who wants so many."""
+        """Return how many matches are shown to a reader who wants so many."""
         return min(self.size, wanted)
 
     @property

@@ -1,4 +1,4 @@
-"""Matches that stay where they are, of which some at a time are fetched to be looked at.
+"""Matches that stay on Spark and are fetched some at a time.
 
 Nothing there has a number: an event is known by its content, a match by its events. So what is
 fetched twice is known once, in whatever order it comes, and a match keeps its number.

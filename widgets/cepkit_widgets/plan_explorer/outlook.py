@@ -18,7 +18,7 @@ SIDES: tuple[Side, ...] = ("A", "B")
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """A state with its plans, two of which are looked at closely.
+    """A state with all its plans, and two of them in detail.
 
     Attributes:
         state: The numbers.

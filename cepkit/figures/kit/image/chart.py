@@ -88,7 +88,7 @@ def chart_svg(chart: Any, width: float | None = None) -> str:
 
 
 def summary(chart: Any) -> str:
-    """Return what a reader who cannot see a figure should know: its title, axes and series."""
+    """Return a figure in words, for screen readers: its title, axes and series."""
     layout = chart.layout
     axes = [
         plain_text(axis.title.text)
