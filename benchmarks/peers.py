@@ -201,8 +201,13 @@ def counted(tool: str, name: str, path: Path, again: int = 1) -> tuple[int, floa
         the most memory in MB.
     """
     call = ["--child", tool, name, str(path), str(again)]
+    # An installed package has its bytecode: it is not to be made again in each process.
+    of_child = {n: v for n, v in os.environ.items() if n != "PYTHONDONTWRITEBYTECODE"}
     child = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.peers", *call], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "benchmarks.peers", *call],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=of_child,
     )
     assert child.stdout is not None
     told = child.stdout.read().split()
