@@ -148,7 +148,7 @@ def test_what_is_large_stays_in_spark(spark, stream):
     few = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 2 seconds"
     here = ck.detect(stream, few)
     assert isinstance(here, FetchedMatches)
-    assert len(here._matches.columns) < 60
+    assert len(here.here.columns) < 60
     assert not isinstance(ck.detect(stream, PATTERNS["strict"]), FetchedMatches)
     assert contents(here.toArrow()) == contents(ck.detect(stream, few, route="workers").toArrow())
 

@@ -174,6 +174,7 @@ class Diagram {
     const middle = this.forest ? { x: (begin + x2) / 2, y: y2 } : { x: (x1 + x2) / 2, y: (y1 + y2) / 2 };
     const room = Math.max(40, this.forest ? x2 - begin - 8 : Math.hypot(x2 - x1, y2 - y1) - 8);
     const group = s("g", { class: "edge-text" });
+    let below = 0;
 
     if (this.chain) {
       // Where there is no room for them, conditions are told when the pointer is there.
@@ -182,16 +183,25 @@ class Diagram {
       const most = shown.length > MOST_LINES ? [...shown.slice(0, MOST_LINES - 1), "…"] : shown;
       const fits = 7.6 * edge.label.length <= room + 4;
       const rows = [[fits ? edge.label : cut(variableOf(edge.label), Math.floor((room + 4) / 7)), "name"], ...most.map((text) => [text, "small"])];
+      // Between loops that leave no room above the edge, the name stands below it.
+      const free = room + 8 - this.reach(edge.from) - this.reach(edge.to);
+      if (rows.length === 1 && 7 * rows[0][0].length > free) below = 23;
       rows.forEach(([text, kind], i) => {
-        group.append(label(middle.x, middle.y - 8 - (rows.length - 1 - i) * 11.5, text, kind, told));
+        group.append(label(middle.x, middle.y - 8 + below - (rows.length - 1 - i) * 11.5, text, kind, told));
       });
     }
     texts.append(group);
     // The two edges into a join are one: what came of it is said below the join.
     if (tree) return { line, count: null };
-    const count = label(middle.x, middle.y + (this.chain ? 15 : 12), "", "count", told);
+    const count = label(middle.x, middle.y + (this.chain ? 15 : 12) + below / 2, "", "count", told);
     group.append(count);
     return { line, count, room };
+  }
+
+  /** How far the loops of a node reach beyond it on each side, just above its edges. */
+  reach(id) {
+    const kinds = new Set(this.edges.filter((edge) => edge.from === id && edge.to === id).map((edge) => edge.kind));
+    return this.forest || this.side < 0 || kinds.size < 2 ? 0 : (this.radius + LOOP) * 0.9 - this.radius;
   }
 
   node_(id) {
