@@ -7,7 +7,7 @@ import pytest
 
 import cepkit as ck
 from cepkit.errors import PatternError, UnsupportedError
-from cepkit.pattern.builder import event, kl, seq, var
+from cepkit.pattern.builder import as_query, event, kl, seq, var
 
 
 def events(kinds, times=None, **columns):
@@ -62,7 +62,7 @@ def test_the_builder_says_it_too():
         str(pattern) == "PATTERN SEQ(A a, KL(B b){2,} UNTIL c IN (C, D))\nWHERE c.price > a.price"
     )
     with pytest.raises(PatternError, match="UNTIL stands before SEQ"):
-        str(kl(event("b", "B"), until=seq(event("c", "C"))))
+        as_query(kl(event("b", "B"), until=seq(event("c", "C"))))
 
 
 def test_matches_are_aggregated():
