@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
         SharedPlan,
         SharingComparison,
         SharingObserved,
-        SharingObserver,
         SharingSearch,
     )
     from cepkit.sharing.parts import Share
@@ -264,7 +263,7 @@ def share_plans(
     *,
     search: str | SharingSearch = "greedy-merge",
     cost: str | CostModel = "work",
-    observe: SharingObserver | None = None,
+    observe: Callable[[Any], None] | None = None,
     progress: Progress = "auto",
 ) -> SharedPlan:
     """Return a plan for each of several patterns that shares their common parts.

@@ -268,6 +268,12 @@ def test_searches_take_settings():
         assert shared.cost <= shared.alone
 
 
+def test_what_observes_is_a_function():
+    statistics = ck.Statistics.assumed({"a": 1, "b": 2}, {})
+    with pytest.raises(ck.ArgumentError, match="Expected: a function or None"):
+        ck.share_plans({"p": "PATTERN SEQ(A a, B b) WITHIN 1 s"}, statistics, observe=3)
+
+
 def test_a_search_that_is_observed_gets_cheaper():
     texts, statistics = drawn(8, types=6, size=4)
     seen = []
