@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import cepkit as ck
 from cepkit.costs import COSTS, LATENCY
-from cepkit.errors import PatternError, PlanError, StatisticsError
+from cepkit.errors import ArgumentError, PatternError, PlanError, StatisticsError
 from cepkit.plan import OrderPlan, TreePlan, check_plan
 from cepkit.plan.nodes import leaves
 from cepkit.sharing import SEARCHES, share_plans
@@ -270,7 +270,7 @@ def test_searches_take_settings():
 
 def test_what_observes_is_a_function():
     statistics = ck.Statistics.assumed({"a": 1, "b": 2}, {})
-    with pytest.raises(ck.ArgumentError, match="Expected: a function or None"):
+    with pytest.raises(ArgumentError, match="Expected: a function or None"):
         ck.share_plans({"p": "PATTERN SEQ(A a, B b) WITHIN 1 s"}, statistics, observe=3)
 
 
