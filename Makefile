@@ -20,6 +20,9 @@ WORKERS ?= auto
 DEMO_ARGS ?=
 BENCH_ARGS ?=
 
+# Tests start many processes; without bytecode each would compile the whole package anew.
+export PYTHONDONTWRITEBYTECODE =
+
 PYTEST = $(BIN)/python -m pytest --numprocesses=$(WORKERS) --maxprocesses=4
 
 # Told in one place, in words a newcomer can act on.

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations_with_replacement, product
 
 import pyarrow as pa
+import pytest
 
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.pattern.parsing.parser import parse
@@ -44,6 +45,13 @@ STRUCTURES = (
     "SEQ(KL(A p), NOT(C n), B q)",
     "OR(SEQ(A p, KL(B q)), SEQ(KL(C r), A s))",
 )
+
+_QUICK = {"SEQ(A p, B q)", "OR(A q, SEQ(A p, B r))", "SEQ(A p, NOT(C n), B q)", "SEQ(A p, KL(B q))"}
+EACH = [
+    structure if structure in _QUICK else pytest.param(structure, marks=pytest.mark.slow)
+    for structure in STRUCTURES
+]
+"""The same to draw from, all but a few of them slow."""
 
 
 def types_in(structure: str) -> str:

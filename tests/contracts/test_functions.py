@@ -202,6 +202,7 @@ def test_in_first_match_search(name: str) -> None:
         detected(case_of(one, strategy=Strategy.SKIP_TILL_NEXT_MATCH))
 
 
+@pytest.mark.slow
 @NAME
 def test_in_mechanisms(name: str) -> None:
     for mechanism, variables in (("eager-nfa", ("a",)), ("chain-nfa", ("a", "b"))):

@@ -65,6 +65,7 @@ def found(
     return result
 
 
+@pytest.mark.slow
 @given(data=st.data())
 def test_any_plan_for_any_slice(data: st.DataObject) -> None:
     case = data.draw(cases(unsorted=True))

@@ -56,7 +56,6 @@ def survivors(matches) -> int:
     return sum(last.values())
 
 
-@pytest.mark.quick
 @FEW
 @given(data=st.data())
 def test_any_slices_partitions_and_row_order_find_what_the_judge_finds(spark, data):

@@ -7,11 +7,11 @@ import pytest
 from cepkit.columnar import detector
 from cepkit.columnar.slices import cutting
 from cepkit.routes.aggregates import EMITS
-from tests.small_streams import STRUCTURES, aggregate_whole, side_by_side, small_streams, types_in
+from tests.small_streams import EACH, aggregate_whole, side_by_side, small_streams, types_in
 
 
 @pytest.mark.parametrize("window", ["2 s", "2 s EXCLUSIVE"])
-@pytest.mark.parametrize("structure", STRUCTURES)
+@pytest.mark.parametrize("structure", EACH)
 def test_slices_do_not_show_in_any_rows(structure, window, monkeypatch):
     table = side_by_side(small_streams(types_in(structure), 4))
     pattern = f"PATTERN {structure} WITHIN {window} AGG COUNT, SUM(q.x) GROUP BY g"

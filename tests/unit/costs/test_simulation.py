@@ -78,7 +78,9 @@ def test_partial_matches_alive_in_a_window(name):
 
 
 @pytest.mark.parametrize("name", ["seq of three", "conditions", "equality", "partition"])
-@pytest.mark.parametrize("order", ["abc", "cab", "bca"])
+@pytest.mark.parametrize(
+    "order", ["abc", *(pytest.param(o, marks=pytest.mark.slow) for o in ("cab", "bca"))]
+)
 def test_candidates_of_each_step(name, order):
     """Conditions of the step are not applied, but for equalities, which an index answers."""
     one, shares = CASES[name]

@@ -152,7 +152,10 @@ def test_texts_on_cards_where_plotly_draws_them(kind):
     assert on_fills
 
 
-@pytest.mark.parametrize("kind", hostile.DRAWN)
+@pytest.mark.parametrize(
+    "kind",
+    [k if k == "every figure" else pytest.param(k, marks=pytest.mark.slow) for k in hostile.DRAWN],
+)
 def test_no_text_has_a_colour_of_its_own(kind):
     """Beside the colour of the page there is that of texts on fills; meaning has words or marks."""
     allowed = {None, TEXT, INK, style.PALE}

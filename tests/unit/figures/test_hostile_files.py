@@ -65,6 +65,7 @@ def saved() -> Iterator[Any]:
     yield pytest.param(Statistics, text, ("overview", "time", "keys"), id="statistics")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "text", "figures"), list(saved()))
 def test_what_is_read_is_refused_or_shown_as_text(kind, text, figures):
     refused = 0

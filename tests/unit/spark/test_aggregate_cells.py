@@ -12,7 +12,7 @@ from cepkit.routes.aggregates import EMITS
 from cepkit.stream.schema import Schema
 from tests.cells import Cut, aggregate_in_cells
 from tests.small_streams import (
-    STRUCTURES,
+    EACH,
     aggregate_whole,
     de_bruijn,
     side_by_side,
@@ -20,11 +20,6 @@ from tests.small_streams import (
     types_in,
 )
 
-FIRST = {"SEQ(A p, B q)", "SEQ(A p, NOT(C n), B q)", "SEQ(A p, KL(B q))", "OR(A q, SEQ(A p, B r))"}
-EACH = [
-    structure if structure in FIRST else pytest.param(structure, marks=pytest.mark.slow)
-    for structure in STRUCTURES
-]
 SCHEMA = Schema("ts", "kind", "us")
 BY_TIME = (Cut(1), Cut(2, -1, buckets=2))
 BY_NUMBER = (Cut(1), Cut(2, -1, buckets=2))

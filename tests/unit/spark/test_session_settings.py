@@ -57,5 +57,5 @@ def test_an_argument_of_another_name_is_refused_with_the_right_one(given: str, h
     assert isinstance(caught.value, TypeError)
     assert str(caught.value) == (
         f"get_session has no argument '{given}'\n"
-        f"Expected: one of cores, memory, app_name\nHint: did you mean '{hint}'?"
+        f"Expected: one of cores, memory, app_name, progress\nHint: did you mean '{hint}'?"
     )
