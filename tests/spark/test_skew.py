@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PATTERNS = {
-    "partition": "PATTERN SEQ(A a, B b, C c) WITHIN 300 ms PARTITION BY key",
-    "equal keys": "PATTERN SEQ(A a, B b, C c) WHERE a.key = b.key AND b.key = c.key WITHIN 300 ms",
+    "partition": "PATTERN SEQ(A a, B b, C c) WITHIN 150 ms PARTITION BY key",
+    "equal keys": "PATTERN SEQ(A a, B b, C c) WHERE a.key = b.key AND b.key = c.key WITHIN 150 ms",
 }
-EVEN = make_events(6_000, keys=40, disorder=0)
+EVEN = make_events(3_000, keys=40, disorder=0)
 
 
 def one_heavy_key() -> pa.Table:
