@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from time import perf_counter
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, Self, TypeVar
 
 Progress = Literal["auto"] | bool
 """True for a bar; False for none; "auto" for one where somebody looks, after two seconds."""
@@ -40,6 +40,21 @@ def _kernel() -> bool:
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return getattr(shell, "kernel", None) is not None
+
+
+class WithProgress:
+    """A result whose actions show a bar where they take long.
+
+    Attributes:
+        progress: Whether they do: see `cepkit.detect`.
+    """
+
+    progress: Progress = "auto"
+
+    def with_progress(self, progress: Progress) -> Self:
+        """Say whether actions show a bar, and return itself."""
+        self.progress = progress
+        return self
 
 
 class Work:
@@ -72,14 +87,14 @@ class _Here(threading.local):
 
 
 _here = _Here()
-"""What this thread is being watched at; what is done within it has no bar of its own."""
+"""The work of this thread that a bar shows; work inside of it has no bar of its own."""
 
 
 @contextlib.contextmanager
 def showing(
     what: str, progress: Progress = "auto", share: Callable[[], float | None] | None = None
 ) -> Iterator[Work]:
-    """Show that work goes on; within other work that is shown, or must not be, tell that.
+    """Show a bar for some work; inside of other work, tell that one instead.
 
     Args:
         what: Is being done, as "counting".
@@ -184,7 +199,7 @@ class _Watch:
             self._place.draw(self._work.what, self._work.share, perf_counter() - self._begin)
 
     def end(self) -> None:
-        """Let no more of it be seen than one line."""
+        """Take the bar away; a notebook keeps one line."""
         self._over.set()
         self._thread.join()
         if self._drawn:

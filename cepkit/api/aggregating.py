@@ -182,13 +182,13 @@ def aggregate(
     if stream.lateness is not None:
         return _on_stream(stream, by_name, by_query, several, method, emit, share, slice_seconds)
     with showing("aggregating", progress):
-        found: Any = _aggregate_recorded(
+        result: Any = _aggregate_recorded(
             stream, by_name, by_query, several, method, emit, share, slice_seconds
         )
     if stream.place == "spark":
-        found = found.with_progress(progress)  # its rows are computed when they are asked for
-    result: Aggregates | SeveralAggregates | SparkAggregates | SeveralSparkAggregates = found
-    return result
+        result = result.with_progress(progress)  # its rows are computed when they are asked for
+    aggregates: Aggregates | SeveralAggregates | SparkAggregates | SeveralSparkAggregates = result
+    return aggregates
 
 
 def _aggregate_recorded(

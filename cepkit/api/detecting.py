@@ -224,11 +224,11 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
             )
         _check_recorded_options(buckets, late, timeouts)
         with showing("planning", progress):
-            found = detect_several(
+            matches = detect_several(
                 stream, patterns, plan, share, limit=limit, sets=sets,
                 slice_seconds=slice_seconds, slice_events=slice_events,
             )  # fmt: skip
-        return found.with_progress(progress)
+        return matches.with_progress(progress)
     assert query is not None
     if stream.lateness is not None:
         _check_live_options(limit, slice_events)

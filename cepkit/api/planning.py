@@ -186,12 +186,12 @@ def choose_plan(
     known = statistics_given(statistics, query)
     with showing("planning", progress) as work:
 
-        def told(state: contract.Observed) -> None:
+        def tell(state: contract.Observed) -> None:
             work.tell("planning", state.done)
             if observe is not None:
                 observe(state)
 
-        return choosing.choose_plan(query, known, planner, COSTS.pick(cost), told)
+        return choosing.choose_plan(query, known, planner, COSTS.pick(cost), tell)
 
 
 @typed
@@ -314,12 +314,12 @@ def share_plans(
     queries = _several(patterns, statistics)
     with showing("searching for shared plans", progress) as work:
 
-        def told(state: SharingObserved) -> None:
+        def tell(state: SharingObserved) -> None:
             work.tell("searching for shared plans", state.done)
             if observe is not None:
                 observe(state)
 
-        return shared(queries, statistics, share, search, COSTS.pick(cost), told)
+        return shared(queries, statistics, share, search, COSTS.pick(cost), tell)
 
 
 @typed

@@ -18,7 +18,7 @@ from cepkit.pattern.durations import window_text
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.pattern.query import Query
-from cepkit.pattern.run_checks import refuse_loops, refuse_neighbours, refuse_runs
+from cepkit.pattern.run_checks import refuse_runs
 from cepkit.plan.checks import PlanLike, as_plan
 from cepkit.plan.nodes import Plan, TreePlan
 from cepkit.plan.printer import one_line
@@ -50,9 +50,7 @@ def refuse_unsupported(query: Query) -> None:
             expected=str(Strategy.SKIP_TILL_ANY_MATCH),
             hint="detect can",
         )
-    refuse_loops(query, "mechanisms do")
     refuse_runs(query, "mechanisms do")
-    refuse_neighbours(query, "mechanisms do")
 
 
 def follow(mechanism: Mechanism, plan: PlanLike, query: Query) -> Plan:

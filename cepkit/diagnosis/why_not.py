@@ -24,7 +24,7 @@ from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
-from cepkit.pattern.run_checks import refuse_loops, refuse_neighbours, refuse_runs
+from cepkit.pattern.run_checks import refuse_runs
 from cepkit.plan.nodes import Plan
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.columns import Column, EventColumns
@@ -74,9 +74,7 @@ def why_not(
             hint="leave it out, to ask whether the events are a match at all",
         )
     check_names(query, events)
-    refuse_loops(query, "why_not does")
     refuse_runs(query, "why_not does")
-    refuse_neighbours(query, "why_not does")
     attributes = sorted(attributes_read(query) | ({id} if id is not None else set()))
     columns = stream.columns(attributes)
     check_kinds(query, columns.kinds)

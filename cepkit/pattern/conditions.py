@@ -258,7 +258,7 @@ def has_set_functions(expression: Expression) -> bool:
 
 
 def set_of_prev(expression: Expression) -> str | None:
-    """Return the variable whose members, but the first, `expression` compares with earlier ones."""
+    """Return the set variable of which `expression` compares each member with earlier ones."""
     for node in walk(expression) if expression.has_set_functions else ():
         if isinstance(node, Aggregate) and node.function.startswith(("prev", EARLIER)):
             return node.variable
@@ -272,12 +272,12 @@ EARLIER = "earlier "
 
 
 def plain_function(function: str) -> str:
-    """Return the name of a function without what says of which members of a set it is."""
+    """Return the name of a function without `RUNNING` or `EARLIER` before it."""
     return function.removeprefix(RUNNING).removeprefix(EARLIER)
 
 
 def set_of_running(expression: Expression) -> str | None:
-    """Return the variable of which `expression` has a function of the members up to each one."""
+    """Return the set variable of a running function in `expression`, as sum(b[..i].x)."""
     for node in walk(expression) if expression.has_set_functions else ():
         if isinstance(node, Aggregate) and node.function.startswith((RUNNING, EARLIER)):
             return node.variable
@@ -285,7 +285,7 @@ def set_of_running(expression: Expression) -> str | None:
 
 
 def set_of_members(expression: Expression) -> str | None:
-    """Return the variable of which `expression` is about each member and those before it."""
+    """Return the set variable of which `expression` is about single members and earlier ones."""
     return set_of_prev(expression) or set_of_running(expression)
 
 

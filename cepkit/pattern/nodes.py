@@ -19,14 +19,14 @@ _TYPES = 30
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Where, beside a set, an event must not be; in stream order, as the members themselves.
+    """A place beside a set where UNTIL or GREEDY forbids an event, in stream order.
 
     Attributes:
-        place: "until": after what is before the set (where nothing is: not before its first member)
-            and not behind its last member; there no event of the match may be such a one either.
+        place: "until": after all that is before the set, or from its first member on if nothing is,
+            up to its last member; no event of the match there may be such an event either.
             "before": before its first member. "behind": behind its last member.
-        variable: That of the set.
-        maximum: Of how many members on anything may be there, None for never.
+        variable: The variable of the set.
+        maximum: The size of a set that may have such an event there; None: no set may.
     """
 
     place: Literal["until", "before", "behind"]

@@ -50,7 +50,7 @@ from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import renamed, replaced
 
 Names: TypeAlias = "Mapping[tuple[str, str], str]"
-"""By what is implied, "earlier" or a place beside a set, and the variable that implies it."""
+"""The names of implied absences, by kind ("earlier", or a place beside a set) and variable."""
 
 
 @dataclass(frozen=True)
@@ -174,34 +174,38 @@ class _Choice:
             variable = absent.earlier_than if beside is None else beside.variable
             assert variable is not None
             known = {x for x, y in self.order if y == variable and x in positive} | {variable}
-            said = [c for c in about if variable in variables_of(c) <= known]
-            for condition in said:
+            conditions = [c for c in about if variable in variables_of(c) <= known]
+            for condition in conditions:
                 if variable not in _sets_in(condition):
                     yield renamed(condition, {variable: absent.variable})
             if beside is not None:
-                ended = [b for b in bounds if b.last == variable and b.first in known]
-                yield from self._beside_set(absent, beside, said, ended)
+                own = [b for b in bounds if b.last == variable and b.first in known]
+                yield from self._beside_set(absent, beside, conditions, own)
 
     def _beside_set(
-        self, absent: Event, beside: Beside, said: Sequence[Expression], ended: Sequence[StepBound]
+        self,
+        absent: Event,
+        beside: Beside,
+        conditions: Sequence[Expression],
+        bounds: Sequence[StepBound],
     ) -> Iterator[Expression]:
-        """Yield what an event would fulfil that a greedy set could have as well.
+        """Yield the conditions on an event that a greedy set could have as well.
 
         Args:
-            said: What conditions say of the set and what is before it.
-            ended: The bounds that end with the set and begin there, or with the set itself.
+            conditions: Those on the set and what is before it.
+            bounds: Those from an event before the set, or its own first member, to its last.
         """
         variable, name = beside.variable, absent.variable
         runs = {event.variable: word for event, word in self.runs}
         repeated = [v for v, _, _ in self.repeated]
-        for bound in ended:
+        for bound in bounds:
             if beside.place == "behind":
                 yield bound_condition(replace(bound, last=name), self.order, repeated, [*runs])
             elif bound.first == bound.last:
                 yield bound_condition(replace(bound, first=name), self.order, repeated, [*runs])
         if beside.place == "behind" and runs[variable] is Next:
             yield next_condition(absent, [variable], {variable})
-            for condition in said:
+            for condition in conditions:
                 if set_of_prev(condition) == variable:
                     yield replaced(condition, partial(_of_next_member, variable, name))
 
@@ -381,7 +385,7 @@ def _sets_in(condition: Expression) -> set[str | None]:
 
 
 def _of_next_member(variable: str, name: str, node: Attribute | Aggregate) -> Expression:
-    """Return a part of a condition between neighbours as of the last member and one behind it."""
+    """Return a part of a condition between neighbours, for the last member and an event behind."""
     if node.variable != variable:
         return node
     if isinstance(node, Aggregate):

@@ -59,11 +59,11 @@ def check_runs(query: Query) -> None:
 
 
 def check_loops(query: Query) -> None:
-    """Refuse a query of which it is not clear where a set ends.
+    """Refuse a query that leaves open where a set ends.
 
     Raises:
-        PatternError: Before which event depends on more than what is before the set, or GREEDY
-            stands where every set takes all it can.
+        PatternError: UNTIL depends on more than the events before the set, or GREEDY stands where
+            every set takes all it can.
     """
     for node in walk(query.structure):
         in_turn = query.strategy is Strategy.SKIP_TILL_NEXT_MATCH
@@ -106,11 +106,11 @@ def _check_greedy(query: Query, variable: str) -> None:
             )
 
 
-def refuse_loops(query: Query, what: str) -> None:
-    """Refuse a query with UNTIL or GREEDY.
+def refuse_runs(query: Query, what: str) -> None:
+    """Refuse a query with runs, UNTIL, GREEDY or conditions between the members of a set.
 
     Args:
-        what: Who does not know them, as for `refuse_runs`.
+        what: Who does not know them, as a subject with its verb: ``mechanisms do``.
 
     Raises:
         UnsupportedError: There is one.
@@ -123,34 +123,12 @@ def refuse_loops(query: Query, what: str) -> None:
                 hint="detect and aggregate know it",
                 span=node.span,
             )
-
-
-def refuse_runs(query: Query, what: str) -> None:
-    """Refuse a query with runs.
-
-    Args:
-        what: Who does not know them, as a subject with its verb: ``mechanisms do``.
-
-    Raises:
-        UnsupportedError: There is one.
-    """
     for run in runs_in(query.structure):
         raise UnsupportedError(
             f"{what} not know runs, as {structure_text(run)}",
             expected=f"sets, as {structure_text(_without_first(run))}, which run or not",
             hint="detect and aggregate know runs",
         )
-
-
-def refuse_neighbours(query: Query, what: str) -> None:
-    """Refuse a query with conditions between the members of a set.
-
-    Args:
-        what: Who does not know them, as for `refuse_runs`.
-
-    Raises:
-        UnsupportedError: There is one.
-    """
     for condition in conjuncts(query.where):
         if set_of_members(condition) is not None:
             raise UnsupportedError(

@@ -72,7 +72,8 @@ def searched(
 ) -> tuple[tuple[BranchPlan, ...], bool]:
     """Return the plans that a planner finds, and whether the user let it.
 
-    Who interrupts a search that has a plan gets this one, and greedy orders of further branches.
+    If the user interrupts a search that has a plan, this is the result; further branches get greedy
+    orders.
 
     Args:
         observer: Returns what is called with where the search for a branch stands, by its number.

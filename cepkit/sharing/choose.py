@@ -113,7 +113,8 @@ def _told(search: SharingSearch, queries: Sequence[Query]) -> str:
 class _Searching:
     """A search of one part of the queries after the other.
 
-    Who interrupts it gets the best plans so far, and of further parts each query's own.
+    If the user interrupts it, the best plans so far are the result; queries of further parts get
+    their own.
 
     Attributes:
         whole: Whether nobody has interrupted.

@@ -1,4 +1,4 @@
-"""Sets with UNTIL or GREEDY: found, counted and chosen as the judge says."""
+"""UNTIL, GREEDY and conditions between members: sets are found and counted as the judge says."""
 
 from __future__ import annotations
 
@@ -22,7 +22,18 @@ ONE_BY_ONE = {
 }
 ENDED = cases((*OPERATORS, "UNTIL"), **ONE_BY_ONE)
 GREEDY = cases((*OPERATORS, "GREEDY"), **ONE_BY_ONE)
-IN_TURN = cases(("SEQ", "KL", "UNTIL"), strategies=(Strategy.SKIP_TILL_NEXT_MATCH,), **SMALL)
+BETWEEN = {"condition_kinds": ("neighbours", "neighbours", "filter", "set"), **SMALL}
+NEIGHBOURS = cases(
+    ("SEQ", "AND", "OR", "NOT", "KL"), **BETWEEN, strategies=ONE_BY_ONE["strategies"]
+)
+NEXT_MATCH = {"strategies": (Strategy.SKIP_TILL_NEXT_MATCH,)}
+IN_TURN = {
+    "until": cases(("SEQ", "KL", "UNTIL"), **SMALL, **NEXT_MATCH),
+    "neighbours": cases(("SEQ", "KL"), **BETWEEN, **NEXT_MATCH),
+}
+each_kind = pytest.mark.parametrize(
+    "drawn", [ENDED, GREEDY, NEIGHBOURS], ids=["until", "greedy", "neighbours"]
+)
 
 
 def refused(case: Case) -> bool:
@@ -33,7 +44,7 @@ def refused(case: Case) -> bool:
     return runs and counted and times != sorted(times)
 
 
-@pytest.mark.parametrize("drawn", [ENDED, GREEDY], ids=["until", "greedy"])
+@each_kind
 @pytest.mark.parametrize("way", ["numpy", "python"])
 @given(data=st.data())
 def test_every_set_is_found_by_any_plan_in_any_slices(
@@ -46,21 +57,30 @@ def test_every_set_is_found_by_any_plan_in_any_slices(
     assert found(case, plan, way=way, slice_rows=rows) == case.matches
 
 
-@given(case=ENDED | GREEDY, rows=st.sampled_from([None, 1, 5]))
-def test_their_number_is_exact(case: Case, rows: int | None) -> None:
+@each_kind
+@given(data=st.data(), rows=st.sampled_from([None, 1, 5]))
+def test_their_number_is_exact(
+    drawn: st.SearchStrategy[Case], data: st.DataObject, rows: int | None
+) -> None:
+    case = data.draw(drawn)
     assume(not refused(case))
     assert counted(case, slice_rows=rows).count() == len(case.matches)
 
 
-@given(case=ENDED | GREEDY)
-def test_the_largest_are_chosen(case: Case) -> None:
+@each_kind
+@given(data=st.data())
+def test_the_largest_are_chosen(drawn: st.SearchStrategy[Case], data: st.DataObject) -> None:
+    case = data.draw(drawn)
     assume(not refused(case))
     matches = counted(case, sets="maximal")
     assert result_of(matches.to_arrow(), case.variables) == largest(case)
 
 
+@pytest.mark.parametrize("drawn", IN_TURN.values(), ids=IN_TURN)
 @given(data=st.data())
-def test_in_turn_a_set_takes_all_that_it_can(data: st.DataObject) -> None:
-    case = data.draw(IN_TURN)
+def test_in_turn_a_set_takes_all_that_it_can(
+    drawn: st.SearchStrategy[Case], data: st.DataObject
+) -> None:
+    case = data.draw(drawn)
     rows = data.draw(st.sampled_from([None, 1, 5]))
     assert found(case, data.draw(plans(case)), slice_rows=rows) == case.matches

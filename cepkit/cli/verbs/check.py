@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> None:
     stream = open_stream(arguments) if not roles else None
     types = _types(stream) if stream is not None and stream.place == "local" else None
     wrong = 0
-    told: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for name, source in patterns.items():
         try:
             query = read(source)
@@ -52,13 +52,13 @@ def run(arguments: argparse.Namespace) -> None:
         except CepkitError as error:
             wrong += 1
             note(error_text(error, name))
-            told.append({"name": name, "pattern": None, "error": _as_data(error)})
+            entries.append({"name": name, "pattern": None, "error": _as_data(error)})
         else:
-            told.append({"name": name, "pattern": str(query), "error": None})
+            entries.append({"name": name, "pattern": str(query), "error": None})
             if arguments.json != "-":
                 say(f"{name}: {query}")
     if arguments.json:
-        write_json(arguments, {"patterns": told})
+        write_json(arguments, {"patterns": entries})
     if wrong:
         raise PatternError(f"{wrong} of {count_text(len(patterns), 'pattern')} cannot be run")
 

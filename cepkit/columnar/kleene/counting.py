@@ -1,4 +1,4 @@
-"""Counts sets of which neighbouring members alone decide: ways through lists, of any number.
+"""Counts the sets that conditions between neighbouring members allow, without making them.
 
 Rows whose sets begin alike - the same list from the same place on, the same first member, the same
 events beside where conditions read them - are counted in one pass over the longest of their lists:

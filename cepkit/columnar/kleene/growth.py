@@ -1,7 +1,7 @@
-"""Grows sets member by member, where each new member decides with those before whether it may stay.
+"""Grows sets member by member, by conditions on each member and those before it.
 
-What fails with its last member is not gone on with, for every larger set would have that member and
-the same ones before it. Cost: the sets that may be, times what each may be followed by.
+A set that fails with its last member is not extended: every larger set begins with the same
+members. Cost: the sets that hold, times the candidates that may follow each.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 
@@ -20,7 +20,7 @@ from cepkit.errors import LimitError, UnsupportedError, shown
 from cepkit.files import PARQUET, check_apart, check_target, whole_file
 from cepkit.lazy import pd
 from cepkit.memory import Room
-from cepkit.progress import Progress, Work, showing
+from cepkit.progress import WithProgress, Work, showing
 from cepkit.tables import whole
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _AT_ONCE = 1_000
 """Matches that are made dictionaries together, for those who take them one by one."""
 
 
-class Rows(ABC):
+class Rows(WithProgress, ABC):
     """Rows of matches, in batches.
 
     Arrow (`batches`, `to_arrow`, `write_parquet`) has a struct `a` for each variable, a list of
@@ -40,9 +40,6 @@ class Rows(ABC):
     However many there are, `batches`, `write_parquet` and iteration hold some at a time. `to_arrow`
     and `to_pandas` hold them all, and refuse more than fit the memory.
     """
-
-    progress: Progress = "auto"
-    """Whether what takes long shows a bar: see `cepkit.detect`."""
 
     _file: Path | None
     """The file of the events, which is not to be overwritten."""
@@ -67,11 +64,6 @@ class Rows(ABC):
     @abstractmethod
     def may_lack(self) -> frozenset[str]:
         """Return the flat columns in which values may be missing."""
-
-    def with_progress(self, progress: Progress) -> Self:
-        """Say whether what takes long shows a bar, and return itself."""
-        self.progress = progress
-        return self
 
     def _searched(self) -> float | None:
         """Return which share of the events has been searched; None where nobody knows."""

@@ -35,7 +35,7 @@ from cepkit.pattern.query import Query
 from cepkit.pattern.several import PATTERN, ByName, number_of
 from cepkit.plan.nodes import Plan
 from cepkit.printing import Printed, html_output
-from cepkit.progress import Progress, showing
+from cepkit.progress import WithProgress, showing
 from cepkit.sharing.shared_plan import SharedPlan, Sharing
 from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import Stream
@@ -44,7 +44,7 @@ from cepkit.tables import first_rows, html_table, whole
 Result = TypeVar("Result")
 
 
-class SeveralResults(ByName[Result]):
+class SeveralResults(WithProgress, ByName[Result]):
     """The matches of several queries, each under its name or number.
 
     Nothing is found before it is asked for. `counts`, `explain` and `together` are one pass over
@@ -171,14 +171,6 @@ class SeveralResults(ByName[Result]):
             share=self._share,
             **self.options,
         ).with_progress(self.progress)
-
-    progress: Progress = "auto"
-    """Whether what takes long shows a bar: see `cepkit.detect`."""
-
-    def with_progress(self, progress: Progress) -> Self:
-        """Say whether what takes long shows a bar, and return itself."""
-        self.progress = progress
-        return self
 
     def counted(self) -> tuple[Sequence[int], Sequence[Counters]]:
         """Return the number of matches of each query and the counters of each group."""

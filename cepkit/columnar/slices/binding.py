@@ -118,7 +118,7 @@ def bind(
 
     Raises:
         PatternError: A condition does not fit the kinds of the columns.
-        UnsupportedError: It has a run in a window of events, and these came in no order of time.
+        UnsupportedError: It has a run in a window of events, which did not arrive in time order.
     """
     columns = numbered(program, columns)
     owners = owners_of(program, columns, owned.clock)
@@ -162,7 +162,7 @@ def bind(
 
 
 def _refuse_counted_runs(program: Program) -> None:
-    """Refuse runs of which it depends on each other which members are in the window."""
+    """Refuse FIRST runs in a window of events where rows did not arrive in the order of time."""
     counted = any(clock != "time" for _, clock in program.windows)
     for one in program.sets:
         if counted and one.repeated.run == "first":

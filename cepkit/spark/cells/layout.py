@@ -73,7 +73,7 @@ class Extent:
 
     @property
     def searching(self) -> float:
-        """What searching costs, in events that are brought."""
+        """The cost of the search, in events that are brought to a worker for as much."""
         return min(self.seconds, _LONG) / _SECONDS_AN_EVENT
 
 

@@ -1,4 +1,4 @@
-"""Rows in small packets: the driver takes as many as it wants, with the types that they have.
+"""Packs rows, so that the driver can take some of them and they keep their Arrow types.
 
 `limit(n).toArrow()` has every task find n rows; `take(n)` starts few tasks, but makes Python
 objects of the values. A packet is a value of its own that `take` hands over as it is.

@@ -1,8 +1,7 @@
-"""Some matches of a Spark stream at a time, and the events around one, fetched to be looked at.
+"""Pages of the matches of a Spark stream, and the events around a match, for the match browser.
 
-Spark starts no more tasks than find the matches that are asked for. A condition joins the
-pattern's own where that means the same, so that the engine does not find what nobody wants to see;
-an order is Spark's own.
+Spark starts no more tasks than it needs to find a page. A filter becomes a condition of the pattern
+where that means the same, so the engine does not find the other matches; Spark itself sorts.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from cepkit.stream.schema import Schema
 
 
 class MatchPages:
-    """The matches of a Spark stream, some at a time, with all that a reader may ask of them.
+    """Fetches matches of a Spark stream page by page.
 
     Attributes:
         query: Without RETURN: the events themselves are looked at.

@@ -56,10 +56,10 @@ def extent_of_statistics(
 
 
 def share_of_heaviest(statistics: Statistics | None, key: Key | None, extent: Extent) -> float:
-    """Return the part of a search in which the most frequent key is searched.
+    """Return the share of a search that the most frequent key takes.
 
     Events are joined with those of their key, so the work of a key grows with the square of its
-    events. Where keys were not counted, it is taken for as much as their number.
+    events. Where keys were not counted, the share of its events is taken.
     """
     counts = None if statistics is None else _counts_of(statistics, key)
     if counts is None:

@@ -13,7 +13,7 @@ from cepkit.arguments import typed
 from cepkit.columnar.results.frames import frame_of
 from cepkit.memory import Room
 from cepkit.printing import html_output, html_text, visible
-from cepkit.progress import Progress
+from cepkit.progress import WithProgress
 from cepkit.spark.passes.reports import Reports
 from cepkit.spark.session.access import Access, access_to
 from cepkit.spark.session.failures import plain_errors
@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 _INSTEAD = ".limit(1000) gives some of them, .count() their number; .write.parquet(path) writes all"
 
 
-class ResultFrame(DataFrame):
+class ResultFrame(WithProgress, DataFrame):
     """A result of workers as a Spark DataFrame that can explain its plan.
 
     It is a DataFrame of the kind that its session has, classic or of Connect. What is derived from
@@ -44,14 +44,6 @@ class ResultFrame(DataFrame):
     Attributes:
         route: How the events reach the workers, and how they are cut, as a sentence.
     """
-
-    progress: Progress = "auto"
-    """Whether actions that take long show a bar: see `cepkit.detect`."""
-
-    def with_progress(self, progress: Progress) -> Self:
-        """Say whether actions show a bar, and return itself."""
-        self.progress = progress
-        return self
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         """Return an object: Spark's own would make a classic DataFrame of no more than two."""

@@ -70,7 +70,7 @@ class _Places:
 
 @dataclass(frozen=True, slots=True)
 class KeyCounter:
-    """What there is to count of the keys of a stream.
+    """Counts the keys of a stream, and the pairs with equal keys.
 
     Attributes:
         written: For each type the values that the type column has for it.
@@ -135,7 +135,7 @@ class KeyCounter:
 
     @property
     def frame(self) -> DataFrame:
-        """What is to be run, where there are keys."""
+        """The DataFrame to run, if there are keys."""
         places = self._places()
         variables = sorted({variable for key in self.keys for variable in key.variables})
         rows = self.source.rows.where(self.source.is_event)

@@ -1,9 +1,9 @@
 """Counts over a whole Spark stream.
 
 The first action counts the events of each type, what is missing, and finds the first and the last
-time; with PARTITION BY it counts the keys as well, and it reads times that are texts. What people
-want to know besides is counted in one action with the sample of the conditions: keys and
-equalities, events over time, events out of order. One more is needed only where Spark's partitions
+time; with PARTITION BY it counts the keys as well, and it reads times that are texts. The details
+are counted in one action with the sample of the conditions: keys and equalities, events over time,
+events out of order. One more is needed only where Spark's partitions
 overlap far in time.
 """
 
@@ -109,7 +109,7 @@ def count(source: Source, *, details: bool) -> FirstCounts:
 
 @dataclass(frozen=True, slots=True)
 class Detailed:
-    """The counts with all that people want to know of a stream.
+    """All counts that a profile shows, beside those of the first action.
 
     Attributes:
         first: What the first job counted.
@@ -131,7 +131,7 @@ class Detailed:
 
     @property
     def frames(self) -> dict[str, DataFrame]:
-        """What is to be run; see `Times.frames`."""
+        """The DataFrames to run; see `Times.frames`."""
         return self.times.frames | ({"keys": self.keys.frame} if self.keys.keys else {})
 
     def counts(self, tables: Mapping[str, pa.Table]) -> StreamCounts:

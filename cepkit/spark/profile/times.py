@@ -47,7 +47,7 @@ _COUNTED = (
 
 @dataclass(frozen=True)
 class Times:
-    """What there is to count of the times of a stream.
+    """Counts when the events of a stream come, and how late.
 
     Attributes:
         counts: What the first job counted.
@@ -60,7 +60,7 @@ class Times:
 
     @property
     def frames(self) -> dict[str, DataFrame]:
-        """What is to be run; tasks of the first need the numbers that they have alone."""
+        """The DataFrames to run; the first must be first in a union, as it reads task numbers."""
         frames = {}
         if self._came is not None:
             frames["came"] = self._counted(self._came, self._buckets if self._by_rows else None)

@@ -1,9 +1,10 @@
 """A bucket of a stream: the events of its last window, and the rows that it emits as they complete.
 
-State is raw events, never partial matches. When the watermark goes from m0 to m1, each search runs
-once over the events of (m0 - W, m1] and owns the rows that end in (m0, m1]; one that looks ahead
-seals W later. So each row is emitted once, the answer is that of a batch over all events that were
-not late, whatever the order in which they came, and any plan can take over at any watermark.
+State is raw events, never partial matches. A bucket is complete up to the watermark, or up to its
+own latest event minus the lateness where that is later. When this goes from m0 to m1, each search
+runs once over the events of (m0 - W, m1] and owns the rows that end in (m0, m1]; one that looks
+ahead seals W later. So each row is emitted once, the answer is that of a batch over all events that
+were not late, whatever the order in which they came, and any plan can take over at any time.
 
 Nothing here knows Spark: state and events are Arrow.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -66,7 +67,7 @@ class Part:
         return (int(self.rows[variable][at]),) if variable in self.rows else ()
 
 
-class Known:
+class Known(ABC):
     """Some matches, numbered as they were found, and the events that they are of.
 
     Attributes:
@@ -99,9 +100,9 @@ class Known:
         self.columns = columns
         self._attributes: dict[str, Column] = dict(columns.attributes)
 
+    @abstractmethod
     def at_least(self, number: int) -> None:
         """Find more until there are so many, or all."""
-        raise NotImplementedError
 
     def looked_at(self, wanted: int) -> int:
         """Return how many matches are shown to a reader who wants so many."""
