@@ -7,7 +7,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
-from cepkit.api import detect
+from cepkit import detect
 from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.slices.cutting import ADAPTED_ROWS, WINDOWS_PER_SLICE
 from cepkit.pattern.policies import TimeWindow

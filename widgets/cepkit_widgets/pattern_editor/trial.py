@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cepkit.api import detect
+from cepkit import detect
 from cepkit.columnar.results.matches import Matches
 from cepkit.diagnosis.result import WhyNot
 from cepkit.diagnosis.why_not import why_not

@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 from typing import Any
 
-from cepkit.api import detect
+from cepkit import detect
 from cepkit.api.arguments import check_stream
 from cepkit.arguments import check_range
 from cepkit.errors import ArgumentError, CepkitError, PatternError

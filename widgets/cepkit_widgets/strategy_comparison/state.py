@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from cepkit.api import detect, why_not
+from cepkit import detect, why_not
 from cepkit.columnar.results.matches import Matches
 from cepkit.diagnosis.findings import Binding
 from cepkit.errors import ArgumentError, CepkitError
