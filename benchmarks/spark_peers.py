@@ -32,7 +32,6 @@ LONGER = (1.0, 1.1, 1.2, 1.3)
 """The windows of the first count and the further ones, relative to that of the pattern."""
 
 _SPARKS_WORDS = (
-    ("'{path}'", "parquet.`{path}`"),
     ("epoch_us(", "unix_micros("),
     (" // ", " div "),
     ("unnest([bucket - 1, bucket])", "explode(array(bucket - 1, bucket))"),
@@ -55,7 +54,7 @@ def spark_sql(name: str, path: str, window: int) -> str:
     text = DUCKDB[name]
     for theirs, sparks in _SPARKS_WORDS:
         text = text.replace(theirs, sparks)
-    return text.format(path=path, window=window, last="T50")
+    return text.format(source=f"parquet.`{path}`", window=window, last="T50")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
