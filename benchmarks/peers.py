@@ -5,9 +5,10 @@ conjunction, P4 an absence, P5 a count that cepkit aggregates without constructi
 join events of one bucket of time, as long as the window, from the event that leaves least; each
 takes its own threads. *fresh* is the processor time of a whole process, from its start to its end,
 *warm* that of a further count in a process that has counted before, from the file, and *memory*
-that of a further count of columns that are in memory already, with cepkit's plan made. Tools take
-turns; medians. The ratio is the better peer's time by cepkit's: above 1 cepkit is faster. A peer
-that is not installed is left out.
+that of a further count of columns that are in memory already, with cepkit's plan made. *frames*
+is P1 from a pandas frame to a pandas frame of the matches (times and prices), a further time. Tools
+take turns; medians. The ratio is the better peer's time by cepkit's: above 1 cepkit is faster. A
+peer that is not installed is left out.
 
     python -m benchmarks.peers [--events N ...] [--runs N] [--code] [--out FOLDER]
 """
@@ -25,7 +26,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.results import machine, show, write
 
@@ -113,6 +114,22 @@ def duckdb_in_memory(name: str, path: str) -> Callable[[], int]:
     return lambda: _duckdb_number(connection, sql(name, "events"))
 
 
+def duckdb_frames(path: str) -> Callable[[], int]:
+    """Return P1 from a frame to a frame."""
+    import duckdb
+    import pandas as pd
+
+    frame = pd.read_parquet(path)
+    query = sql("P1", "frame").replace("pb, tc", "pb, pc, tc")
+    query = query.replace("count(*)", "a.t AS ta, a.price AS pa, tb, pb, tc, pc")
+
+    def matches() -> int:
+        with duckdb.connect() as connection:
+            return len(connection.register("frame", frame).execute(query).df())
+
+    return matches
+
+
 def _duckdb_number(connection: Any, query: str) -> int:
     row = connection.execute(query).fetchone()
     assert row is not None
@@ -123,7 +140,7 @@ def polars_count(name: str, path: str) -> int:
     """Count with polars."""
     import polars as pl
 
-    return polars_joins(name, pl.scan_parquet(path))
+    return _polars_number(name, pl.scan_parquet(path))
 
 
 def polars_in_memory(name: str, path: str) -> Callable[[], int]:
@@ -131,11 +148,32 @@ def polars_in_memory(name: str, path: str) -> Callable[[], int]:
     import polars as pl
 
     frame = pl.read_parquet(path)
-    return lambda: polars_joins(name, frame.lazy())
+    return lambda: _polars_number(name, frame.lazy())
 
 
-def polars_joins(name: str, source: Any) -> int:
-    """Return the number of matches in a lazy frame."""
+def polars_frames(path: str) -> Callable[[], int]:
+    """Return P1 from a frame to a frame."""
+    import pandas as pd
+    import polars as pl
+
+    frame = pd.read_parquet(path)
+    columns = ["ta", "pricea", "tb", "priceb", "tc", "pricec"]
+
+    def matches() -> int:
+        joined = polars_joins("P1", pl.from_pandas(frame).lazy())
+        return len(joined.select(columns).collect().to_pandas())
+
+    return matches
+
+
+def _polars_number(name: str, source: Any) -> int:
+    import polars as pl
+
+    return int(polars_joins(name, source).select(pl.len()).collect().item())
+
+
+def polars_joins(name: str, source: Any) -> Any:
+    """Return the matches in a lazy frame, as a lazy frame."""
     import polars as pl
 
     second = _SECOND
@@ -195,7 +233,7 @@ def polars_joins(name: str, source: Any) -> int:
         held = (ta < tb) & (tc - ta <= window)
         if name == "P1":
             held &= pl.col("pricea") < pl.col("priceb")
-    return int(pairs.filter(held).select(pl.len()).collect().item())
+    return pairs.filter(held)
 
 
 def cepkit_count(name: str, path: str) -> int:
@@ -217,6 +255,21 @@ def cepkit_in_memory(name: str, path: str) -> Callable[[], int]:
     return lambda: _cepkit_number(name, stream, query, plan)
 
 
+def cepkit_frames(path: str) -> Callable[[], int]:
+    """Return P1 from a frame to a frame."""
+    import pandas as pd
+
+    import cepkit as ck
+
+    frame = pd.read_parquet(path)
+
+    def matches() -> int:
+        stream = ck.events(frame, time="ts", type="type", columns=["price"])
+        return len(ck.detect(stream, PATTERNS["P1"]).to_pandas())
+
+    return matches
+
+
 def _cepkit_number(name: str, stream: Any, query: Any, plan: Any = None) -> int:
     import cepkit as ck
 
@@ -226,12 +279,27 @@ def _cepkit_number(name: str, stream: Any, query: Any, plan: Any = None) -> int:
     return ck.detect(stream, query, plan).count()
 
 
-TOOLS: Mapping[str, tuple[Callable[[str, str], int], Callable[[str, str], Callable[[], int]]]] = {
-    "cepkit": (cepkit_count, cepkit_in_memory),
-    "polars": (polars_count, polars_in_memory),
-    "duckdb": (duckdb_count, duckdb_in_memory),
+class Tool(NamedTuple):
+    """How a tool counts from a file, in memory, and from a frame to a frame."""
+
+    count: Callable[[str, str], int]
+    in_memory: Callable[[str, str], Callable[[], int]]
+    frames: Callable[[str], Callable[[], int]]
+
+    def counts(self, kind: str, name: str, path: str) -> Callable[[], int]:
+        """Return what is measured: "fresh", "warm", "memory" or "frames"."""
+        if kind == "memory":
+            return self.in_memory(name, path)
+        if kind == "frames":
+            return self.frames(path)
+        return lambda: self.count(name, path)
+
+
+TOOLS: Mapping[str, Tool] = {
+    "cepkit": Tool(cepkit_count, cepkit_in_memory, cepkit_frames),
+    "polars": Tool(polars_count, polars_in_memory, polars_frames),
+    "duckdb": Tool(duckdb_count, duckdb_in_memory, duckdb_frames),
 }
-"""How each counts from a file, and how in memory."""
 
 
 def counted(tool: str, name: str, path: Path, kind: str) -> tuple[int, float, float, float]:
@@ -241,7 +309,7 @@ def counted(tool: str, name: str, path: Path, kind: str) -> tuple[int, float, fl
         tool: A name of `TOOLS`.
         name: A name of `PATTERNS`.
         path: The file.
-        kind: "fresh", "warm" or "memory": the latter two count several times.
+        kind: As for `Tool.counts`; all but "fresh" count several times.
 
     Returns:
         The count; the processor seconds of the process; the least of a further count, 0 without
@@ -267,8 +335,7 @@ def counted(tool: str, name: str, path: Path, kind: str) -> tuple[int, float, fl
 
 
 def _child(tool: str, name: str, path: str, kind: str) -> None:
-    from_file, in_memory = TOOLS[tool]
-    count = in_memory(name, path) if kind == "memory" else lambda: from_file(name, path)
+    count = TOOLS[tool].counts(kind, name, path)
     warm = []
     for _ in range(1 if kind == "fresh" else AGAIN):
         began = time.process_time()
@@ -294,7 +361,8 @@ def measure(path: Path, events: int, runs: int) -> list[dict[str, Any]]:
     for name in PATTERNS:
         counted("cepkit", name, path, "fresh")  # compiles what is not cached on disk yet
         fresh: dict[str, list[tuple[int, float, float, float]]] = {tool: [] for tool in tools}
-        again = {kind: {tool: list[float]() for tool in tools} for kind in ("warm", "memory")}
+        kinds = ("warm", "memory", "frames") if name == "P1" else ("warm", "memory")
+        again = {kind: {tool: list[float]() for tool in tools} for kind in kinds}
         numbers = set()
         for _ in range(runs):
             for tool in tools:
@@ -308,7 +376,8 @@ def measure(path: Path, events: int, runs: int) -> list[dict[str, Any]]:
             raise RuntimeError(f"the tools count {sorted(numbers)} matches of {name}")
         taken = {"fresh": {tool: [s for _, s, _, _ in fresh[tool]] for tool in tools}, **again}
         row: dict[str, Any] = {"events": events, "pattern": name, "matches": numbers.pop()}
-        for kind, of_tools in taken.items():
+        for kind in ("fresh", "warm", "memory", "frames"):
+            of_tools = taken.get(kind, {})
             medians = {tool: median(seconds) for tool, seconds in of_tools.items()}
             peers = [s for tool, s in medians.items() if tool != "cepkit"]
             row |= {f"{kind} {tool}": medians.get(tool) for tool in TOOLS}
