@@ -1,4 +1,4 @@
-"""Sub-patterns as texts in which events are called by their types."""
+"""Sub-patterns as texts, with types as names of events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cepkit.sharing.workload import Places, Sharer
 
 
 def labels(sharer: Sharer, places: Sequence[int]) -> tuple[str, ...]:
-    """Return short names of some events: their types, numbered where one occurs again."""
+    """Return short names of some events: their types, numbered if a type occurs again."""
     branch = sharer.said.branch
     seen: Counter[str] = Counter()
     names = []
@@ -31,7 +31,7 @@ def labels(sharer: Sharer, places: Sequence[int]) -> tuple[str, ...]:
 def sub_pattern_text(sharer: Sharer, places: Places) -> str:
     """Return ``SEQ(A, B) where A.x < B.x``: some variables of a branch and their conditions.
 
-    Different sub-patterns have different texts, but for windows that are not said.
+    Different sub-patterns have different texts, except that windows are not mentioned.
     """
     branch = sharer.said.branch
     variables = [sharer.said.variables[place] for place in places]

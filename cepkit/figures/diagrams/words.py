@@ -15,7 +15,7 @@ from cepkit.statistics.model import Statistics
 
 
 def event_text(branch: Branch, variable: str) -> str:
-    """Return a positive event as it stands in the pattern, with its bounds where it is repeated."""
+    """Return a positive event as in the pattern, with its bounds if it is repeated."""
     node = branch.event(variable)
     for name, least, most in branch.repeated:
         if name == variable:
@@ -36,7 +36,7 @@ def scope_text(branch: Branch, variable: str, bound: Sequence[str]) -> str:
 
 
 def order_texts(branch: Branch, left: Collection[str], right: Collection[str]) -> tuple[str, ...]:
-    """Say in which order the events of two sides are: what neither side knows by itself.
+    """Describe the order between the events of two sides, beyond the order within each side.
 
     Returns:
         Texts as "a and b before c before d", which together imply the rest.
@@ -49,7 +49,7 @@ def order_texts(branch: Branch, left: Collection[str], right: Collection[str]) -
         later = branch.after(x) & both
         next_ones = {y for y in later if not branch.before(y) & later}
         after[x] = [y for y in branch.variables if y in next_ones and (x in left) != (y in left)]
-    # Those that come before the same ones are told together, and then what follows those.
+    # Group the events that precede the same ones, then continue with those.
     groups: dict[tuple[str, ...], list[str]] = {}
     for x, ys in after.items():
         if ys:
@@ -66,7 +66,7 @@ def order_texts(branch: Branch, left: Collection[str], right: Collection[str]) -
 
 
 def absence_text(branch: Branch, event: Event) -> str:
-    """Say what must not be there: where, and with which conditions."""
+    """Describe an event that must be absent: where, and with which conditions."""
     scope = scope_text(branch, event.variable, branch.variables)
     if event.earlier_than is not None:
         first = structure_text(First(branch.event(event.earlier_than)))
@@ -99,8 +99,8 @@ def statistics_texts(
 
     Args:
         statistics: Those of the plan, if any.
-        bound: What is bound, in the order in which it is told.
-        known: What was bound before, side by side: conditions inside of one are left out.
+        bound: The bound variables, in the order of the text.
+        known: The sides bound before; conditions within one side are left out.
     """
     if statistics is None:
         return ()
