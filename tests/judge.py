@@ -46,6 +46,8 @@ Where the definition of a match leaves room, the judge decides:
   just after its last member (in the partition), if it fulfils the conditions between neighbours as
   well. KL(B b) GREEDY: the same as KL(FIRST B b) GREEDY, and no such event is before its first
   member. Before and behind are stream order.
+* Events of equal time have no order: neither is before the other. With ties="arrival" the one that
+  came first is. Windows and bounds measure times all the same.
 * Contiguity: the arrival numbers of all events of a match, Kleene members included, have no gap.
 * skip-till-next-match orders the matches of all OR branches together, by the arrival numbers of the
   bound variables in pattern order; a Kleene set is its arrival numbers ascending, then infinity, so
@@ -95,13 +97,16 @@ class BudgetError(Exception):
     """More assignments than the caller was ready to wait for."""
 
 
-def judge(events: Collection[Event], query: Query, *, budget: int | None = None) -> set[Match]:
+def judge(
+    events: Collection[Event], query: Query, *, budget: int | None = None, ties: str = "none"
+) -> set[Match]:
     """Return all matches of `query` in `events`.
 
     Args:
         events: The stream, in any order.
         query: A query that passed `checks.check`.
         budget: Give up after so many tried assignments.
+        ties: Which of two events of equal time is before the other: "none", or by "arrival".
 
     Raises:
         BudgetError: The budget did not suffice.
@@ -111,7 +116,7 @@ def judge(events: Collection[Event], query: Query, *, budget: int | None = None)
     work = _Work(budget)
     found: list[tuple[tuple[_Leaf, ...], Binding]] = []
     for leaves in _choices(query.structure):
-        branch = _Branch(leaves, stream, query, work)
+        branch = _Branch(leaves, stream, query, work, ties)
         found += [(branch.positive, binding) for binding in branch.matches()]
     if query.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
         found = _one_match_an_event(found, stream)
@@ -207,14 +212,6 @@ def _precedes(x: _Leaf, y: _Leaf) -> bool:
     return parting[0] is nodes.Seq and parting[1] < parting[2]
 
 
-def _in_order(x: _Leaf, xs: tuple[Event, ...], y: _Leaf, ys: tuple[Event, ...]) -> bool:
-    if _precedes(x, y):
-        return all(a.ts < b.ts for a in xs for b in ys)
-    if _precedes(y, x):
-        return all(b.ts < a.ts for a in xs for b in ys)
-    return True
-
-
 # --- search ------------------------------------------------------------------------------------
 
 
@@ -232,8 +229,9 @@ class _Branch:
     """A conjunctive pattern over a stream."""
 
     def __init__(
-        self, leaves: tuple[_Leaf, ...], stream: list[Event], query: Query, work: _Work
+        self, leaves: tuple[_Leaf, ...], stream: list[Event], query: Query, work: _Work, ties: str
     ) -> None:
+        self.ties = ties
         self.positive = tuple(leaf for leaf in leaves if leaf.kind in ("one", "set"))
         self.absent = tuple(leaf for leaf in leaves if leaf.kind == "absent")
         self.until = tuple(leaf for leaf in leaves if leaf.kind == "until")
@@ -286,7 +284,8 @@ class _Branch:
                     yield from self._extend({**binding, leaf.variable: members}, rest)
 
     def _is_first(self, leaf: _Leaf, binding: Binding) -> bool:
-        return not any(e.ts < binding[leaf.variable][0].ts for e in self._could_be(leaf, binding))
+        first = binding[leaf.variable][0]
+        return not any(self._before(event, first) for event in self._could_be(leaf, binding))
 
     def _is_run(self, leaf: _Leaf, binding: Binding) -> bool:
         members = sorted(binding[leaf.variable], key=_stream_order)
@@ -311,7 +310,7 @@ class _Branch:
         numbers = self.in_partition if self.query.partition_by else self.in_stream
         for event in self._could_be(leaf, binding):
             behind = _stream_order(event) > _stream_order(last)
-            if not all(event.ts < other.ts for other in _all_events(later)):
+            if not all(self._before(event, other) for other in _all_events(later)):
                 continue
             if not self._within_bounds({**known, name: (*members, event)}):
                 continue
@@ -333,7 +332,7 @@ class _Branch:
         about = [part for part in self.conditions if leaf.variable in part.variables]
         return any(
             (leaf.types is None or event.type in leaf.types)
-            and all(other.ts < event.ts for other in _all_events(before))
+            and all(self._before(other, event) for other in _all_events(before))
             and (before or members[0] <= _stream_order(event))
             and _stream_order(event) <= members[-1]
             and len({_partition(e, self.query) for e in (event, *binding[leaf.of])}) == 1
@@ -363,7 +362,7 @@ class _Branch:
             for event in self.stream
             if (leaf.types is None or event.type in leaf.types)
             and all(event is not other for other in own)
-            and all(other.ts < event.ts for other in _all_events(known))
+            and all(self._before(other, event) for other in _all_events(known))
             and _partition(event, self.query) == _partition(own[0], self.query)
             and self._within_window([*own, event])
             and all(condition.holds({**known, name: (event,)}) for condition in about)
@@ -399,7 +398,7 @@ class _Branch:
         together = [*others, *members]
         return (
             not any(event is other for event in members for other in others)
-            and all(_in_order(leaf, members, self.leaf[v], events) for v, events in bound.items())
+            and all(self._in_order(leaf, members, self.leaf[v], es) for v, es in bound.items())
             and len({_partition(event, self.query) for event in together}) == 1
             and self._within_window(together)
             and (leaf.kind == "absent" or self._may_be_contiguous(together))
@@ -412,6 +411,18 @@ class _Branch:
                 and (whole or leaf.variable not in condition.as_set)
             )
         )
+
+    def _before(self, event: Event, other: Event) -> bool:
+        if self.ties == "arrival":
+            return _stream_order(event) < _stream_order(other)
+        return event.ts < other.ts
+
+    def _in_order(self, x: _Leaf, xs: tuple[Event, ...], y: _Leaf, ys: tuple[Event, ...]) -> bool:
+        if _precedes(x, y):
+            return all(self._before(a, b) for a in xs for b in ys)
+        if _precedes(y, x):
+            return all(self._before(b, a) for a in xs for b in ys)
+        return True
 
     def _within_window(self, events: list[Event]) -> bool:
         match self.query.window:

@@ -25,6 +25,7 @@ from cepkit.pattern.checks import check
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import CountWindow, StepBound, Strategy, TimeWindow, Window
 from cepkit.pattern.query import Query
+from cepkit.stream.schema import TIES, Ties
 from tests.judge import BudgetError, Event, Match, judge
 
 if TYPE_CHECKING:
@@ -107,6 +108,9 @@ NEVER = "Z"
 # --- streams -----------------------------------------------------------------------------------
 
 
+STEPS = (1, 0, 0, 2, 3, 1)
+
+
 @st.composite
 def streams(
     draw: st.DrawFn,
@@ -117,6 +121,7 @@ def streams(
     attributes: Iterable[str] = DOMAINS,
     script_weight: int = 1,
     unsorted: bool = False,
+    steps: tuple[int, ...] = STEPS,
 ) -> list[Event]:
     """Draw events in order of arrival, numbered from 0, in steps of 0 to 3 units.
 
@@ -128,11 +133,12 @@ def streams(
         attributes: The attributes that vary; the others are the same in all events.
         script_weight: How many events follow the script for each that does not.
         unsorted: Whether arrival may differ from the order of time.
+        steps: Between two events, in units.
     """
     varying = [st.sampled_from(DOMAINS[name]) for name in attributes]
     # None: the next of the script.
     a_type = st.sampled_from((*[None] * (len(types) * script_weight), *types))
-    one = st.tuples(st.sampled_from((1, 0, 0, 2, 3, 1)), a_type, *varying)
+    one = st.tuples(st.sampled_from(steps), a_type, *varying)
     sizes = tuple(n for n in (0, 24, 16, 30, 8, 24) if n <= max_events)
     rows = draw(st.lists(one, min_size=draw(st.sampled_from(sizes)), max_size=max_events))
     fixed = {name: domain[1] for name, domain in DOMAINS.items()}
@@ -712,11 +718,13 @@ class Case:
     query: Query
     events: tuple[Event, ...]
     matches: frozenset[Match]
+    ties: Ties = "none"
 
     def __repr__(self) -> str:
         """Show the query as text and of the events what it reads; times in units."""
         read = _attributes_read(self.query)
-        lines = [f"Case of {len(self.matches)} matches", str(self.query)]
+        ties = "" if self.ties == "none" else f", ties by {self.ties}"
+        lines = [f"Case of {len(self.matches)} matches{ties}", str(self.query)]
         for event in self.events:
             values = " ".join(f"{name}={event.attributes[name]!r}" for name in read)
             lines.append(f"{event.arrival}: {event.type} @{event.ts / UNIT:g} {values}".rstrip())
@@ -741,6 +749,7 @@ def cases(
     unsorted: bool = False,
     budget: int = 30_000,
     varying: tuple[str, ...] = (),
+    ties: Ties | None = "none",
     change: Callable[[st.DrawFn, Query], Query] | None = None,
     **switches: Any,
 ) -> Case:
@@ -756,9 +765,11 @@ def cases(
         unsorted: Whether arrival may differ from the order of time.
         budget: Assignments that the judge may try; the stream is cut in half until they suffice.
         varying: Attributes that vary although the query does not read them.
+        ties: The order of events of equal time, None for any; by arrival there are more of these.
         change: Draws something else of the query that was drawn.
         **switches: See `queries`.
     """
+    ties = draw(st.sampled_from(TIES)) if ties is None else ties
     query = draw(queries(operators, max_variables, strategies, windows, **switches))
     query = query if change is None else change(draw, query)
     branch = draw(st.sampled_from(normal_form(query)))
@@ -779,11 +790,13 @@ def cases(
             attributes=_attributes_read(query, varying),
             script_weight=3 if "contiguity" in query.strategy else 1,
             unsorted=unsorted,
+            steps=(0, 0, 1, 0, 2) if ties == "arrival" else STEPS,
         )
     )
     while True:
         try:
-            return Case(query, tuple(events), frozenset(judge(events, query, budget=budget)))
+            found = frozenset(judge(events, query, budget=budget, ties=ties))
+            return Case(query, tuple(events), found, ties)
         except BudgetError:
             events = events[: len(events) // 2]
 

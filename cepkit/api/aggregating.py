@@ -167,6 +167,8 @@ def aggregate(
     check_share(share, SHARES) if isinstance(share, str) else check_pieces(share)
     check_functions(functions)
     check_stream(stream)
+    if stream.schema.by_arrival:
+        method = _with_ties(method)
     by_query = []
 
     def read(each: Pattern) -> Query:
@@ -189,6 +191,20 @@ def aggregate(
         result = result.with_progress(progress)  # its rows are computed when they are asked for
     aggregates: Aggregates | SeveralAggregates | SparkAggregates | SeveralSparkAggregates = result
     return aggregates
+
+
+def _with_ties(method: str) -> str:
+    """Return the method for a stream in which events of equal time have an order.
+
+    Raises:
+        UnsupportedError: Another one is wanted.
+    """
+    if method not in ("auto", "detect"):
+        raise UnsupportedError(
+            f"method='{method}' with ties='arrival': A-Seq counts the events of one time together",
+            hint="method='detect', or leave method out",
+        )
+    return "detect"
 
 
 def _aggregate_recorded(

@@ -107,9 +107,9 @@ def _files_at(path: str) -> list[str]:
 
 def open_stream(arguments: argparse.Namespace) -> Stream:
     """Return the stream of `--events`, in this process or on Spark."""
-    keywords = {
-        name: getattr(arguments, name) for name in ("time", "type", "unit", "timezone", "arrival")
-    }
+    names = ("time", "type", "unit", "timezone", "arrival")
+    keywords = {name: getattr(arguments, name) for name in names}
+    keywords["ties"] = arguments.ties or "none"
     if arguments.events == "-":
         return ck.events(_events_from_stdin(arguments), **keywords)
     if not arguments.spark:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 
+from cepkit.stream.schema import TIES
+
 
 def pattern_options(
     command: argparse.ArgumentParser, *, several: bool = False, required: bool = True
@@ -42,6 +44,11 @@ def stream_options(command: argparse.ArgumentParser, *, required: bool = True) -
         "--arrival",
         metavar="COLUMN",
         help="the order in which events came; default: that of the rows",
+    )
+    events.add_argument(
+        "--ties",
+        choices=TIES,
+        help="what order events of equal time have; default: none",
     )
     events.add_argument(
         "--unit", help="the unit of numeric times since 1970: s, ms, us, ns, min, h, d"

@@ -19,7 +19,7 @@ from cepkit.stream.stream import Stream
 from cepkit.tables import count_text
 
 _LOOK_SECONDS = 0.5
-_REFUSED = ("limit", "explain", "json", "statistics", "planner", "arrival", "overwrite")
+_REFUSED = ("limit", "explain", "json", "statistics", "planner", "arrival", "ties", "overwrite")
 
 
 def streaming_options(command: argparse.ArgumentParser) -> None:

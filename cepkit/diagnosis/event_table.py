@@ -63,6 +63,11 @@ class EventTable:
         return self.columns.ts
 
     @cached_property
+    def order(self) -> Ints:
+        """What is less for one event than for another where it is before it."""
+        return self.columns.order()
+
+    @cached_property
     def arrival(self) -> Ints:
         """The arrival number of each event."""
         return self.columns.arrival()
@@ -196,12 +201,12 @@ def scope(
     Returns:
         The first event and the one after the last.
     """
-    ts = table.ts
+    ts, order = table.ts, table.order
     low, high = np.zeros(size, dtype=np.int64), np.full(size, len(ts), dtype=np.int64)
     for variable in after:
-        low = np.maximum(low, np.searchsorted(ts, ts[rows[variable]], side="right"))
+        low = np.maximum(low, np.searchsorted(order, order[rows[variable]], side="right"))
     for variable in before:
-        high = np.minimum(high, np.searchsorted(ts, ts[rows[variable]]))
+        high = np.minimum(high, np.searchsorted(order, order[rows[variable]]))
     for clock, length in windows:
         if clock != "time" and not table.came_in_order:
             continue

@@ -150,14 +150,18 @@ class Inspector:
     def _before(
         self, requirement: req.Before, first: tuple[int, ...], second: tuple[int, ...]
     ) -> Finding:
-        ts = self._table.ts
-        last, soonest = max(first, key=lambda e: ts[e]), min(second, key=lambda e: ts[e])
+        ts, order = self._table.ts, self._table.order
+        last, soonest = max(first, key=lambda e: order[e]), min(second, key=lambda e: order[e])
         late = int(ts[last] - ts[soonest])
         x, y = name_text(requirement.first), name_text(requirement.second)
         apart = duration_text(late)
         if late < 0:
             return Finding(requirement, True, f"{x} is {apart} before {y}")
+        if order[last] < order[soonest]:
+            return Finding(requirement, True, f"{x} came before {y}, at the same time")
         when = f"{y} is {apart} before {x}" if late else f"{x} and {y} are at the same time"
+        if not late and order[soonest] < order[last]:
+            when = f"{y} came before {x}, at the same time"
         detail = f"{when}, {y} must be after"
         relative = late / self.measures.time_scale
         return Finding(requirement, False, detail, late / 1e6, "s", relative, (last, soonest))

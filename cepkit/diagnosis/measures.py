@@ -95,7 +95,9 @@ class Measures:
                 return self.condition(condition, table.reader(rows), size)
             case req.Before(first, second):
                 late = table.ts[rows[first]] - table.ts[rows[second]]
-                return _violation(late >= 0, late / self.time_scale)
+                order = table.order
+                broken = order[rows[first]] >= order[rows[second]]
+                return _violation(broken, late / self.time_scale)
             case req.Distinct(first, second):
                 return _violation(rows[first] == rows[second], 1.0)
             case req.SamePartition():

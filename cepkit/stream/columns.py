@@ -141,6 +141,8 @@ class EventColumns:
             before it; None where these are all events, and they came in the order of the rows.
         places: The same, counted inside the partition of the query that is evaluated; None where
             nobody has counted.
+        by_arrival: Whether of events of equal time the one that came first is before the other;
+            else neither is.
     """
 
     ts: npt.NDArray[np.int64]
@@ -152,6 +154,7 @@ class EventColumns:
     dropped: Dropped = Dropped()
     arrivals: npt.NDArray[np.int64] | None = None
     places: npt.NDArray[np.int64] | None = None
+    by_arrival: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", _Attributes(self.attributes, self.ts))
@@ -186,6 +189,7 @@ class EventColumns:
             self.source_rows(np.arange(begin, end)),
             arrivals=None if self.arrivals is None else self.arrivals[begin:end],
             places=None if self.places is None else self.places[begin:end],
+            by_arrival=self.by_arrival,
         )
 
     def arrival(self) -> npt.NDArray[np.int64]:
@@ -198,6 +202,10 @@ class EventColumns:
         arrival = np.empty(len(self), dtype=np.int64)
         arrival[np.argsort(self.rows, kind="stable")] = numbers
         return arrival
+
+    def order(self) -> npt.NDArray[np.int64]:
+        """Return for each event a number that is less than that of another where it is before."""
+        return np.arange(len(self)) if self.by_arrival else self.ts
 
     def in_order(self) -> bool:
         """Return whether the events came in the order of time."""

@@ -46,6 +46,7 @@ def joined(one: EventColumns, other: EventColumns) -> EventColumns:
         rows=rows[order],
         dropped=one.dropped + other.dropped,
         arrivals=arrivals[order],
+        by_arrival=one.by_arrival,
     )
 
 
@@ -59,6 +60,7 @@ def kept(columns: EventColumns, events: npt.NDArray[np.integer]) -> EventColumns
         carried=columns.source.take(pa.array(columns.source_rows(events))),
         arrivals=None if columns.arrivals is None else columns.arrivals[events],
         places=None if columns.places is None else columns.places[events],
+        by_arrival=columns.by_arrival,
     )
 
 

@@ -54,6 +54,8 @@ class Preview:
         facts = [f"time: {cut(schema.time, _WIDTH)}", f"type: {cut(schema.type, _WIDTH)}"]
         if schema.arrival:
             facts.append(f"arrival: {cut(schema.arrival, _WIDTH)}")
+        if schema.by_arrival:
+            facts.append("ties: by arrival")
         if schema.unit:
             facts.append(f"unit: {schema.unit}")
         facts.append(f"time zone: {schema.timezone or 'UTC where none is given'}")

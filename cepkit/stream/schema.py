@@ -7,6 +7,7 @@ import zoneinfo
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
@@ -21,6 +22,11 @@ UNITS: Mapping[str, int] = {
     "d": 86_400_000_000,
 }
 """Microseconds in a unit of a numeric time; nanoseconds ("ns") are divided instead."""
+
+Ties: TypeAlias = Literal["none", "arrival"]
+"""What order events of equal time have."""
+
+TIES: tuple[Ties, ...] = ("none", "arrival")
 
 UNIT_NAMES = ("s", "ms", "us", "ns", "min", "h", "d")
 
@@ -44,9 +50,11 @@ class Schema:
         columns: The columns that go to the output beside time and type; None for all.
         arrival: The column that says in which order the events came; None: they came in the
             order of the rows.
+        ties: Which of two events of equal time is before the other: "none", or the one that came
+            first ("arrival").
 
     Raises:
-        StreamError: An unknown unit or time zone, or one column for both time and type.
+        StreamError: An unknown unit or time zone, one column for both time and type, or other ties.
     """
 
     time: str
@@ -55,6 +63,7 @@ class Schema:
     timezone: str | None = None
     columns: tuple[str, ...] | None = None
     arrival: str | None = None
+    ties: Ties = "none"
 
     def __post_init__(self) -> None:
         roles: list[tuple[str, object]] = [("time", self.time), ("type", self.type)]
@@ -78,11 +87,23 @@ class Schema:
             )
         if self.timezone is not None:
             _check_zone(self.timezone)
+        if self.ties not in TIES:
+            raise StreamError(
+                f"ties={self.ties!r}",
+                expected='"none": events of equal time have no order, or "arrival": that in which'
+                " they came",
+                hint=nearest(str(self.ties), TIES),
+            )
 
     @property
     def roles(self) -> tuple[str, ...]:
         """The columns that make rows events: time, type and, where there is one, arrival."""
         return (self.time, self.type, *(() if self.arrival is None else (self.arrival,)))
+
+    @property
+    def by_arrival(self) -> bool:
+        """Whether of events of equal time the one that came first is before the other."""
+        return self.ties == "arrival"
 
     def without_arrival(self) -> Schema:
         """Return the schema without the order of arrival."""

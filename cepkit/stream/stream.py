@@ -23,7 +23,7 @@ from cepkit.stream.reading.ingest import is_readable
 from cepkit.stream.reading.sources import from_pandas, is_pandas, is_spark
 from cepkit.stream.reading.texts import check_type
 from cepkit.stream.reading.times import microseconds
-from cepkit.stream.schema import Schema
+from cepkit.stream.schema import Schema, Ties
 from cepkit.stream.sessions import check_session
 
 Place = Literal["local", "spark"]
@@ -174,6 +174,7 @@ def events(
     timezone: str | None = None,
     columns: Iterable[str] | None = None,
     arrival: str | None = None,
+    ties: Ties = "none",
     lateness: str | timedelta | None = None,
     max_ahead: str | timedelta | None = None,
 ) -> Stream:
@@ -199,6 +200,10 @@ def events(
         arrival: The column with the order of arrival: numbers or times, a different value for each
             event. It also orders events of equal time. In a streaming DataFrame events are counted
             in time order, and this column orders only events of equal time.
+        ties: What order events of equal time have: "none", so that neither is before the other,
+            or that of their "arrival", as other engines have it: SEQ(A a, B b) then finds a b of
+            the same time that came later. Windows measure the times all the same. A streaming
+            DataFrame needs an arrival column for it.
         lateness: For a streaming DataFrame (`spark.readStream`): how much earlier an event may be
             than the latest event before it, as "10 seconds". Matches are emitted that much later;
             events that come later still are left out and counted.
@@ -212,6 +217,7 @@ def events(
     Raises:
         StreamError: A missing or doubled column, an unknown unit or zone, a file that cannot be
             read, a time that is no time.
+        UnsupportedError: Ties by arrival in a streaming DataFrame without an arrival column.
         SessionError: The session of the Spark DataFrame has been stopped.
 
     Example:
@@ -231,10 +237,16 @@ def events(
     if isinstance(columns, str):
         columns = (columns,)
     carried = None if columns is None else tuple(columns)
-    schema = Schema(time, type, unit, timezone, carried, arrival)
+    schema = Schema(time, type, unit, timezone, carried, arrival, ties)
     source = sources.accepted(source)
     streaming = is_spark(source) and bool(getattr(source, "isStreaming", False))
     known = check_lateness(streaming, lateness, max_ahead)
+    if streaming and schema.by_arrival and arrival is None:
+        raise UnsupportedError(
+            "ties='arrival' with a streaming DataFrame and no arrival column: Spark reads events of"
+            " one time in no certain order",
+            hint="events(..., arrival=column) says in which order they came",
+        )
     names = sources.column_names(source)
     _hint_at_index(source, schema, names)
     schema.check(names)

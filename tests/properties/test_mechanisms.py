@@ -35,6 +35,7 @@ CASES = cases(
     max_events=24,
     unsorted=True,
     budget=3_000,
+    ties=None,
 )
 
 
@@ -48,7 +49,7 @@ NEVER = 10**18
 def traced(
     case: Case, name: str, plan: Plan, max_steps: int = 20_000, *, weighed: bool = False
 ) -> MechanismTrace:
-    stream = events(as_table(case.events), time="ts", type="kind")
+    stream = events(as_table(case.events), time="ts", type="kind", ties=case.ties)
     columns = stream.columns(attributes_read(case.query))
     mechanism = MECHANISMS[name]
     if weighed:
@@ -188,7 +189,7 @@ def test_switches_at_any_moment_lose_nothing_and_find_nothing_twice(
     case = data.draw(CASES)
     chosen = data.draw(st.lists(followed(name, case), min_size=1, max_size=4))
     fires = data.draw(st.lists(st.booleans(), max_size=12))
-    stream = events(as_table(case.events), time="ts", type="kind")
+    stream = events(as_table(case.events), time="ts", type="kind", ties=case.ties)
     columns = stream.columns(attributes_read(case.query))
     adaptation = Adaptation(Whenever([*fires]), InTurn(chosen, len(chosen[0].branches)))
     known = estimate(stream.columns(measured_by(case.query)), case.query)

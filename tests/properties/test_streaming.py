@@ -260,6 +260,23 @@ def test_the_matches_are_those_of_all_events_that_were_not_late(data: st.DataObj
 
 
 @given(data=st.data())
+def test_ties_go_by_the_arrival_column(data: st.DataObject) -> None:
+    case = data.draw(cases(**CASES, ties="arrival"))
+    batches, lateness = arrivals(data, case.events)
+    schema = Schema("ts", "kind", arrival="id", ties="arrival")
+    stream = stream_of(as_table(case.events), schema)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        prepared = prepare(stream, case.query, data.draw(plans(case)))
+    run = Run([prepared.bucket], lateness=lateness)
+    _, late = fed(run, batches)
+    timely = [event for event in case.events if event.arrival not in late]
+    assume(not late or not has_next(case.query.structure))  # which counts events
+    matches = judge(timely, case.query, ties="arrival")
+    assert result_of(run.rows("match"), case.variables) == matches
+
+
+@given(data=st.data())
 def test_plans_that_follow_the_stream_find_the_same(data: st.DataObject) -> None:
     adapt = data.draw(st.sampled_from(["slices", *DECISIONS, Invariants(K=None, d="median")]))
     case = data.draw(cases(windows=CASES["windows"], strategies=CASES["strategies"][:1]))

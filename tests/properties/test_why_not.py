@@ -31,8 +31,10 @@ from tests import judge as judging
 from tests.strategies import Case, ConditionKind, as_table, cases
 
 NOT_OF_SETS: tuple[ConditionKind, ...] = tuple(k for k in get_args(ConditionKind) if k != "set")
-ANY = cases(unsorted=True, max_events=24)
-SINGLE = cases(("SEQ", "AND", "NOT"), unsorted=True, max_events=24, condition_kinds=NOT_OF_SETS)
+ANY = cases(unsorted=True, max_events=24, ties=None)
+SINGLE = cases(
+    ("SEQ", "AND", "NOT"), unsorted=True, max_events=24, condition_kinds=NOT_OF_SETS, ties=None
+)
 NEAR = cases(
     ("SEQ", "AND", "NOT"),
     max_variables=4,
@@ -40,11 +42,12 @@ NEAR = cases(
     unsorted=True,
     max_events=16,
     condition_kinds=NOT_OF_SETS,
+    ties=None,
 )
 
 
 def asked(case: Case, named: dict[str, Any], **options: Any) -> Any:
-    stream = events(as_table(case.events), time="ts", type="kind")
+    stream = events(as_table(case.events), time="ts", type="kind", ties=case.ties)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         plan = as_plan(None, case.query)
@@ -148,7 +151,7 @@ def relaxed(case: Case, requirement: Requirement, span: int, patch: pytest.Monke
             parts["strategy"] = Strategy.SKIP_TILL_ANY_MATCH
         case _:
             raise AssertionError(requirement)
-    return judging.judge(case.events, Query(**parts))
+    return judging.judge(case.events, Query(**parts), ties=case.ties)
 
 
 @given(data=st.data())

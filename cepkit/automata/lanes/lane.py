@@ -252,7 +252,7 @@ class Lane(ABC):
         if not absence.awaited:
             return
         for instance in list(self.pending.values()):
-            late = all(end_of(instance.binding[slot]) < event.ts for slot in absence.after)
+            late = all(end_of(instance.binding[slot]) < event.order for slot in absence.after)
             if late and self._breaks(absence, instance, event):
                 # A set that may grow still has other matches before it.
                 if len(instance.homes) > 2 or instance.views:

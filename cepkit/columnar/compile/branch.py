@@ -262,7 +262,8 @@ class _Compiler:
             return absence  # its search has loops of its own
         if variable in self._repeated:
             variable = self._repeated[variable].first or variable
-        if units[absence.after].variables != (variable,) or step.upper != (Bound(variable, 0),):
+        before = (Bound(variable, 0, "order"),)
+        if units[absence.after].variables != (variable,) or step.upper != before:
             return absence
         known = {v for unit in units[: absence.after] for v in unit.variables}
         others = [*step.residuals, *(band.other for band in step.bands)]
@@ -450,7 +451,7 @@ def _without(bounds: tuple[Bound, ...], end: str | None, other: str | None) -> t
     """Return bounds in time without those on one end of a set, where they are on the other too."""
     if other not in {bound.variable for bound in bounds}:
         return bounds
-    return tuple(b for b in bounds if b.variable != end or b.clock != "time")
+    return tuple(b for b in bounds if b.variable != end or b.clock not in ("time", "order"))
 
 
 def _beside(step: Step, place: str, repeated: Repeated) -> Step:

@@ -23,7 +23,11 @@ the branch could take. Events of a contiguous match are in one such stretch."""
 
 
 Clock = Literal["time", "arrival", "place"]
-"""What a bound counts in: microseconds, arrival numbers, or those inside the partition."""
+"""What a window counts in: microseconds, arrival numbers, or those inside the partition."""
+
+BoundClock = Clock | Literal["order"]
+"""What a bound counts in: a clock, or the order of events. That is time, unless events of equal
+time have an order too."""
 
 
 Windows = tuple[tuple[int, Clock], ...]
@@ -36,7 +40,7 @@ class Bound:
 
     variable: str
     delta: int
-    clock: Clock = "time"
+    clock: BoundClock = "time"
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,20 +127,19 @@ class Join:
         self, end: BoundStep, bound: BoundStep, partials: Partials, low: Ints, high: Ints
     ) -> None:
         """Let ranges of a step end with the first event that must not come before."""
-        new, others = bound.candidates, end.candidates
-        some = high > low
-        until = np.where(some, take(new.ts, np.where(some, high - 1, 0)), 0) if len(new) else None
-        if until is None:
+        new, others = bound.candidates.clock("order"), end.candidates.clock("order")
+        if not len(new):
             return
-        size = len(low)
+        size, some = len(low), high > low
+        until = np.where(some, take(new, np.where(some, high - 1, 0)), 0)
         begin, stop = self.ranges(end, partials, size)
         found = np.full(size, -1, dtype=np.int32)
         if end.residuals:
             self._find_first(end, partials, (begin, np.where(some, stop, begin)), found)
         else:
             bands = [array for band in end.bands for array in self._limits(band, partials, size)]
-            first_of(len(end.bands))(begin, stop, others.ts, until, found, *bands)
-        cut(low, high, new.ts, found, others.ts)
+            first_of(len(end.bands))(begin, stop, others, until, found, *bands)
+        cut(low, high, new, found, others)
 
     def _find_first(
         self, bound: BoundStep, partials: Partials, ranges: tuple[Ints, Ints], found: Ints

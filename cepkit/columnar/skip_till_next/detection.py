@@ -210,7 +210,8 @@ class _Searcher:
         rows = np.empty((len(lasts.rows), width), dtype=np.int32)
         matched = MatchArrays(rows, np.empty(len(rows), dtype=np.int32))
         counts = Counts(*(np.zeros(len(tables.nodes) + 1, dtype=np.int64) for _ in range(2)))
-        events = Events(self._columns.ts[lasts.begin :], self._consumed[lasts.begin :])
+        begin, columns = lasts.begin, self._columns
+        events = Events(columns.ts[begin:], columns.order()[begin:], self._consumed[begin:])
         number, tried = scan(tables, decide, lasts, events, matched, counts, memory, patience)
         rows = rows[:number]
         branches = np.array([branch for branch, _ in self._searches])[matched.searches[:number]]

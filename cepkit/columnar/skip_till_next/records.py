@@ -39,7 +39,7 @@ class Node:
         position: Its place in the pattern, among the variables of the branch.
         jump: The step to go on with where its range is empty: the ones between cannot fill it.
         chain: The step below whose candidates can only narrow the range; 0: there is none.
-        strict: Whether it is before the last event in time; otherwise in stream order.
+        strict: Whether it must be before the last event; otherwise in stream order.
         final: Of what must not be there: whether it rules out all later candidates of its step.
         wakes: Where what is remembered of its candidates begins.
         memory: Whether anything is: nothing between it and the last event decides what comes after.
@@ -200,10 +200,12 @@ class Events(NamedTuple):
 
     Attributes:
         ts: int64[rows], their times.
+        order: int64[rows], what is less for one event than for another where it is before.
         consumed: bool[rows], whether a match has them.
     """
 
     ts: Times
+    order: Times
     consumed: Flags
 
 

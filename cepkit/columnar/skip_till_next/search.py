@@ -309,7 +309,7 @@ def _first(
 ) -> bool:
     """Find the first match with the last event `at[0]`; leaves its candidates in `at`.
 
-    The rows from `before` on are not before the last event in time.
+    The rows from `before` on are not before the last event, of which they may be one.
     """
     nodes, ints, at, until = tables.nodes, tables.ints, work.at, work.until
     first = tables.begins[search]
@@ -383,9 +383,9 @@ def _scan(
         row = int(lasts.rows[t])
         if counts.looked[-1] > patience * (FLOOR + row - lasts.rows[0]):
             break
-        if events.ts[before] < events.ts[row]:
+        if events.order[before] < events.order[row]:
             before = row
-            while events.ts[before - 1] == events.ts[row]:
+            while events.order[before - 1] == events.order[row]:
                 before -= 1
         best = -1
         while t < n and lasts.rows[t] == row:

@@ -19,6 +19,7 @@ from cepkit.columnar.compile.program import (
     AnyStep,
     Band,
     Bound,
+    BoundClock,
     Clock,
     GroupStep,
     Program,
@@ -276,10 +277,10 @@ class Binder:
                         bands[variable, clock] = band
             if variable == anchor:
                 continue
-            for clock in dict.fromkeys(b.clock for b in (*scope.lower, *scope.upper)):
-                if clock == "time" or self.in_order:
-                    own = numbers.clock(clock)[new.members[variable]]
-                    bands[variable, clock] = self._scope_band(own, scope, clock)
+            for measure in dict.fromkeys(map(self._clock, (*scope.lower, *scope.upper))):
+                if measure in ("time", "order") or self.in_order:
+                    own = numbers.clock(measure)[new.members[variable]]
+                    bands[variable, measure] = self._scope_band(own, scope, measure)
         residuals = self._value_bands(step, new, bands)
         low, high = (
             self._limits(self._usable(limits), end, new, partners)
@@ -287,24 +288,29 @@ class Binder:
         )
         return BoundStep(step, new, low, high, tuple(bands.values()), tuple(residuals))
 
-    def _scope_band(self, own: Times, scope: Step, clock: Clock) -> BoundBand:
+    def _scope_band(self, own: Times, scope: Step, clock: BoundClock) -> BoundBand:
         """Return bounds as a band: times as floats, since the first event of the slice."""
         since = self._since if clock == "time" else 0
         sides = []
         for limits, lowest in ((scope.lower, True), (scope.upper, False)):
             for limit in limits:
-                if limit.clock == clock:
+                if self._clock(limit) == clock:
                     others = self._candidates[limit.variable].clock(clock) - since + limit.delta
                     least = others.astype(np.float64) if lowest else None
                     most = None if lowest else (others - 1).astype(np.float64)
                     sides.append(Side(limit.variable, least, most, None))
         return BoundBand((own - since).astype(np.float64), tuple(sides))
 
+    def _clock(self, limit: Bound) -> BoundClock:
+        """Return the clock of a bound; that of order is time where time is all that orders."""
+        is_time = limit.clock == "order" and not self._columns.by_arrival
+        return "time" if is_time else limit.clock
+
     def _usable(self, limits: tuple[Bound, ...]) -> tuple[Bound, ...]:
         """Return the bounds that ranges can be cut by: arrival numbers where they ascend."""
         if self.in_order:
             return limits
-        return tuple(limit for limit in limits if limit.clock == "time")
+        return tuple(limit for limit in limits if limit.clock in ("time", "order"))
 
     def _key_bands(
         self, new: Candidates | Group, partners: Mapping[int, str], key: int | None
@@ -407,7 +413,7 @@ class Binder:
             for name, band in bands.items()
             if name != order.exact
         }
-        for clock in dict.fromkeys(b.clock for b in self._usable((*scope.lower, *scope.upper))):
+        for clock in dict.fromkeys(map(self._clock, self._usable((*scope.lower, *scope.upper)))):
             others["bounds", clock] = self._scope_band(new.clock(clock), scope, clock)
         return BoundStep(
             step, new, (), (), tuple(others.values()), tuple(residuals), by_value=order.band
@@ -444,7 +450,8 @@ class Binder:
         if x.key_class not in (None, key) or (key is not None and key not in x.keys):
             return Search(partner, key, limit)
         times, others = x.clock(limit.clock), new.clock(limit.clock)
-        common = isinstance(new, Candidates) and x.common and new.common and limit.clock == "time"
+        common = isinstance(new, Candidates) and x.common and new.common
+        common &= self._clock(limit) == "time"
         known = (id(times), id(others), limit.delta)
         if common and known in self._scan.tables:
             return Table(limit.variable, self._scan.tables[known])

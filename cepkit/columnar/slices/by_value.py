@@ -142,7 +142,7 @@ def _in_scope(
             [
                 float(np.searchsorted(new.ts, others + limit.delta).mean())
                 for limit in end
-                if limit.variable == variable and limit.clock == "time"
+                if limit.variable == variable and limit.clock in ("time", "order")
             ]
             for end in limits
         )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.compile.program import RUN, Clock, Member, Program, Step
+from cepkit.columnar.compile.program import RUN, BoundClock, Clock, Member, Program, Step
 from cepkit.columnar.kernels.loops import counting_sort, partition
 from cepkit.columnar.slices.clocks import owners_of, readings
 from cepkit.pattern.canonical import CanonicalEvent
@@ -57,7 +57,7 @@ class Ordered:
 
     Attributes:
         numbers: Its arrival numbers, in the stream and in its partition, where a window counts in
-            them.
+            them; and its place in the order of events, where that is more than time.
         keys: For each equality class the code of each.
         key_class: The class that the order is by, None for the order of time, `BY_VALUE` for that
             of a value.
@@ -66,7 +66,7 @@ class Ordered:
 
     def __init__(self, ts: Times) -> None:
         self.ts = ts
-        self.numbers: dict[Clock, Times] = {}
+        self.numbers: dict[BoundClock, Times] = {}
         self.keys: dict[int, Ints] = {}
         self.key_class: int | None = None
         self.starts: Times | None = None
@@ -74,8 +74,10 @@ class Ordered:
     def __len__(self) -> int:
         return len(self.ts)
 
-    def clock(self, clock: Clock) -> Times:
-        """Return the time or the arrival number of all."""
+    def clock(self, clock: BoundClock) -> Times:
+        """Return the time or the number of all."""
+        if clock == "order":
+            return self.numbers.get(clock, self.ts)
         return self.ts if clock == "time" else self.numbers[clock]
 
     def keep(self, order: npt.NDArray[Any]) -> None:
@@ -118,7 +120,7 @@ class Candidates(Ordered):
         self.seen = len(rows)
         self.rows = rows
         self.common = False
-        self.all_numbers: dict[Clock, Times] = {}
+        self.all_numbers: dict[BoundClock, Times] = {}
         self._attributes = columns.attributes
         self._gathered: dict[str, Column] = {}
 
@@ -191,7 +193,7 @@ class Group(Ordered):
         for variable, places in members.items():
             for number, codes in candidates[variable].keys.items():
                 self.keys.setdefault(number, codes[places])
-        self.keep(np.argsort(self.ts, kind="stable"))
+        self.keep(np.argsort(self.clock("order"), kind="stable"))
 
     def keep(self, order: npt.NDArray[Any]) -> None:
         """Keep the partial matches at `order`, in that order."""
@@ -241,9 +243,11 @@ def gather(
         until = owned.until if v in single - open_ended else None
         free = owned.free if v in bound else None
         candidates[v] = _candidates(step, columns, scan, chained, (since, until, owned.clock), free)
-    numbers: dict[Clock, Times] = {
+    numbers: dict[BoundClock, Times] = {
         clock: readings(columns, clock) for clock in program.clocks if clock != "time"
     }
+    if columns.by_arrival:
+        numbers["order"] = readings(columns, "order")
     for new in candidates.values():
         new.all_numbers = numbers
         new.numbers = {clock: values[new.rows] for clock, values in numbers.items()}

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.compile.program import Clock, Program
+from cepkit.columnar.compile.program import BoundClock, Clock, Program
 from cepkit.columnar.kernels.loops import counting_sort
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.numbers import with_numbers_as_attributes
@@ -57,10 +57,12 @@ def with_numbers(
     return replace(columns, arrivals=arrivals, places=places)
 
 
-def readings(columns: EventColumns, clock: Clock) -> Times:
-    """Return the reading of a clock at each event: its time or its number."""
+def readings(columns: EventColumns, clock: BoundClock) -> Times:
+    """Return the reading of a clock at each event: its time, its number, or what orders it."""
     if clock == "time":
         return columns.ts
+    if clock == "order":
+        return columns.order()
     numbers = columns.arrivals if clock == "arrival" else columns.places
     assert numbers is not None, "numbered before"
     return numbers

@@ -96,7 +96,7 @@ def prepare(
     attributes = {*attributes_of(functions), *bare.partition_by, *compiled.attributes}
     if way.sequence is not None:
         attributes |= way.sequence.attributes
-    numbers = numbers_for(compiled.programs, in_turn=compiled.chooses)
+    numbers = numbers_for(compiled.programs, ordered=compiled.chooses or stream.schema.by_arrival)
     detects = way.sequence is None
     if detects and emit != "total" and "arrival" not in numbers and _ties_matter(compiled):
         numbers = ("arrival", *numbers)

@@ -207,10 +207,14 @@ def functions_of(*queries: Query) -> dict[str, UserFunction]:
     return {name: registered_function(name) for name in names}
 
 
-def numbers_for(programs: Sequence[Program], *, in_turn: bool) -> tuple[Clock, ...]:
-    """Return the clocks beside time that windows count in, or that decide between matches."""
+def numbers_for(programs: Sequence[Program], *, ordered: bool) -> tuple[Clock, ...]:
+    """Return the clocks beside time that windows count in, or that order.
+
+    Args:
+        ordered: Whether arrival decides between matches, or between events of equal time.
+    """
     read = {clock for program in programs for clock in program.clocks}
-    if in_turn:
+    if ordered:
         read.add("arrival")
     clocks: tuple[Clock, ...] = ("arrival", "place")
     return tuple(clock for clock in clocks if clock in read)

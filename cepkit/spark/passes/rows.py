@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as t
 from pyspark.sql.pandas.functions import pandas_udf
 
+from cepkit.errors import UnsupportedError
 from cepkit.spark.session.access import access_to
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.reading.time_zones import instants, is_utc
@@ -107,10 +108,18 @@ def batch_frame(stream: Stream) -> DataFrame:
 
     Raises:
         SessionError: Its session has been stopped.
+        UnsupportedError: It is a streaming one; or ties go by an arrival that nobody knows.
     """
     frame: DataFrame = stream.source
     check_session(frame)
     check_all_there(stream)
+    schema = stream.schema
+    if schema.by_arrival and schema.arrival is None and access_to(frame).is_shuffled(frame):
+        raise UnsupportedError(
+            "ties='arrival' and a Spark DataFrame whose rows come out of a shuffle, in no certain"
+            " order",
+            hint="events(..., arrival=column) says in which order they came",
+        )
     return frame
 
 

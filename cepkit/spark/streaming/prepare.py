@@ -131,7 +131,7 @@ def identity_of(
     stream: Stream, pattern: str, bucket: Bucket, buckets: int, **more: str
 ) -> Identity:
     """Return the identity of a query, or of several, whose text is `pattern`."""
-    slices = {}
+    slices = {"ties": "by arrival"} if stream.schema.by_arrival else {}
     if bucket.slices is not None:
         slices["slices"] = duration_text(bucket.slices.length)
     return Identity(
@@ -206,7 +206,8 @@ def live_sending(
     attributes = {name for one in compiled for name in one.attributes}
     attributes.update(name for query in queries for name in query.computed_from)
     counted = any(reach.counted is not None for reach in reaches)
-    if stream.schema.arrival is not None and (counted or any(one.in_turn for one in compiled)):
+    ordered = counted or stream.schema.by_arrival or any(one.in_turn for one in compiled)
+    if stream.schema.arrival is not None and ordered:
         attributes.add(stream.schema.arrival)
     return sending_for(stream, queries, attributes, every_type=counted)
 
@@ -223,7 +224,7 @@ def reach_of(programs: Sequence[Program]) -> Reach:
     Raises:
         UnsupportedError: All events would have to be seen, or those to come without an end.
     """
-    clocks = numbers_for(programs, in_turn=False)
+    clocks = numbers_for(programs, ordered=False)
     clock, window = cutting_clock(programs)
     if window is None:
         raise UnsupportedError(

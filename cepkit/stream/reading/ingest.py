@@ -127,6 +127,7 @@ def event_columns(
         dropped=dropped,
         arrivals=arrivals,
         places=places,
+        by_arrival=schema.by_arrival,
     )
 
 
