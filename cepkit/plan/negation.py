@@ -18,11 +18,17 @@ def depends_on(branch: Branch, variable: str) -> frozenset[str]:
     These are its nearest neighbours in the pattern's order, those that its conditions name, and
     those whose event it could be itself. Where it has no neighbour on one side the window is its
     end there: it depends on all that may come last, or first. It depends on everything where the
-    window counts events, because numbers of arrival need not follow the time.
+    window counts events, because numbers of arrival need not follow the time. Of several events
+    that are absent together it is what all of them depend on.
 
     Args:
         variable: One of its negated variables.
     """
+    several = (_depends_on(branch, each) for each in branch.absent_with(variable))
+    return frozenset[str]().union(*several)
+
+
+def _depends_on(branch: Branch, variable: str) -> frozenset[str]:
     positive = set(branch.variables)
     beside = branch.event(variable).beside
     if beside is not None:
