@@ -12,6 +12,11 @@ Where the definition of a match leaves room, the judge decides:
   lies within the window together with them, and fulfils every condition that mentions the absent
   variable (with every member of a Kleene set). Each NOT is looked at by itself. Neither contiguity
   nor consumption protects a match: any event of the stream may break a NOT.
+* What breaks NOT(SEQ(B b, C c)) or NOT(AND(B b, C c)) is an event for each of its variables, which
+  together do what one event does that breaks a NOT: none of the match's own and no two the same, in
+  the order that the pattern gives them among each other and beside the match's events, in one
+  partition and one window with the match and each other, and fulfilling every condition that
+  mentions one of them.
 * A condition is a top-level conjunct of WHERE. It counts in the OR branches that have all of its
   variables and says nothing in the others. A condition on `b.x` of a Kleene variable holds for
   every member, with two Kleene variables for every pair; set functions see the whole set.
@@ -155,7 +160,10 @@ def returned(events: Collection[Event], query: Query, match: Match) -> tuple[Any
 
 
 class _Leaf(NamedTuple):
-    """An event of the pattern and, from the root, the operators and the items it stands in."""
+    """An event of the pattern and, from the root, the operators and the items it stands in.
+
+    Of what must be absent `under` is where its NOT stands: those under one NOT are absent together.
+    """
 
     variable: str
     types: frozenset[str] | None
@@ -167,6 +175,7 @@ class _Leaf(NamedTuple):
     run: Literal["", "first", "next"] = ""
     of: str = ""
     greedy: Literal["", "set", "run"] = ""
+    under: tuple[tuple[type, int], ...] = ()
 
 
 def _choices(
@@ -177,7 +186,8 @@ def _choices(
         case nodes.Event(variable, types):
             yield (_Leaf(variable, types, kind, (1, 1), path),)
         case nodes.Not(item):
-            yield from _choices(item, path, "absent")
+            for leaves in _choices(item, path, "absent"):
+                yield tuple(leaf._replace(under=path) for leaf in leaves)
         case nodes.Opt(item):
             yield from _choices(item, path)
             yield ()
@@ -201,7 +211,7 @@ def _choices(
             for item in items:
                 yield from _choices(item, path)
         case nodes.Seq(items) | nodes.And(items):
-            below = [_choices(item, (*path, (type(node), i))) for i, item in enumerate(items)]
+            below = [_choices(item, (*path, (type(node), i)), kind) for i, item in enumerate(items)]
             for parts in product(*below):
                 yield tuple(leaf for part in parts for leaf in part)
 
@@ -233,7 +243,9 @@ class _Branch:
     ) -> None:
         self.ties = ties
         self.positive = tuple(leaf for leaf in leaves if leaf.kind in ("one", "set"))
-        self.absent = tuple(leaf for leaf in leaves if leaf.kind == "absent")
+        absent = [leaf for leaf in leaves if leaf.kind == "absent"]
+        places = dict.fromkeys(leaf.under for leaf in absent)
+        self.absent = [[leaf for leaf in absent if leaf.under == place] for place in places]
         self.until = tuple(leaf for leaf in leaves if leaf.kind == "until")
         self.leaf = {leaf.variable: leaf for leaf in leaves}
         self.stream, self.query, self.work = stream, query, work
@@ -251,7 +263,7 @@ class _Branch:
         for binding in self._extend({}, order):
             numbers = self._contiguous_numbers(_all_events(binding))
             contiguous = not numbers or max(numbers) - min(numbers) + 1 == len(numbers)
-            if not contiguous or any(self._broken(leaf, binding) for leaf in self.absent):
+            if not contiguous or any(self._broken(leaves, binding) for leaves in self.absent):
                 continue
             if any(self._ends_before(leaf, binding) for leaf in self.until):
                 continue
@@ -368,10 +380,14 @@ class _Branch:
             and all(condition.holds({**known, name: (event,)}) for condition in about)
         )
 
-    def _broken(self, leaf: _Leaf, binding: Binding) -> bool:
+    def _broken(self, leaves: list[_Leaf], binding: Binding) -> bool:
+        if not leaves:
+            return True
+        leaf, *rest = leaves
         return any(
             self._fits(leaf, (event,), binding)
             and (not leaf.next or self._is_next(leaf, event, binding))
+            and self._broken(rest, {**binding, leaf.variable: (event,)})
             for event in self.stream
         )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import chain, permutations, repeat
+from itertools import chain, islice, permutations, repeat
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -46,12 +46,12 @@ UNIT = 1_000_000
 """A time step: one second. Windows are whole units, so that their edges are hit."""
 
 Operator: TypeAlias = Literal[
-    "SEQ", "AND", "OR", "NOT", "KL", "FIRST", "NEXT", "OPT", "RUN", "UNTIL", "GREEDY"
+    "SEQ", "AND", "OR", "NOT", "KL", "FIRST", "NEXT", "OPT", "RUN", "UNTIL", "GREEDY", "TOGETHER"
 ]
 OPERATORS: tuple[Operator, ...] = tuple(
-    name for name in get_args(Operator) if name not in ("RUN", "UNTIL", "GREEDY")
+    name for name in get_args(Operator) if name not in ("RUN", "UNTIL", "GREEDY", "TOGETHER")
 )
-"""All but KL(FIRST B b), UNTIL and GREEDY, which mechanisms do not know."""
+"""All but KL(FIRST B b), UNTIL, GREEDY and NOT(SEQ(...)), which mechanisms do not know."""
 
 WindowKind: TypeAlias = Literal["none", "time", "time-exclusive", "count", "count-exclusive"]
 WINDOWS: tuple[WindowKind, ...] = get_args(WindowKind)
@@ -175,6 +175,8 @@ def structures(
         size = 1
     structure = draw(_structure(0, size, allowed, positive=True, type_sets=type_sets))
     structure = draw(_with_firsts(structure, False, allowed))
+    if "TOGETHER" in allowed:
+        structure = draw(_with_together(structure, size))
     words = [word for word in ("UNTIL", "GREEDY") if word in allowed]
     return draw(_with_ends(structure, size, draw(st.sampled_from(words)))) if words else structure
 
@@ -201,6 +203,43 @@ def _with_ends(draw: st.DrawFn, node: nodes.Structure, number: int, word: str) -
         return node
 
     return ended(node)
+
+
+@st.composite
+def _with_together(draw: st.DrawFn, node: nodes.Structure, number: int) -> nodes.Structure:
+    """Put others beside what stands under NOT, up to four together; a NOT where there is none."""
+    names = iter("abcdefgh"[number:])
+
+    def joined(event: nodes.Event) -> nodes.Structure:
+        more = []
+        for name in islice(names, draw(st.sampled_from((1, 1, 2, 0, 3)))):
+            others = [frozenset("C"), frozenset("A"), frozenset("D"), event.types, frozenset("BC")]
+            more.append(nodes.Event(name, draw(st.sampled_from(others))))
+        kinds = (nodes.Seq, nodes.And)
+        kind, other = draw(st.permutations(kinds))
+        items = draw(st.permutations((event, *more)))
+        if len(items) > 2 and draw(st.booleans()):
+            items = (other(tuple(items[:2])), *items[2:])
+        return kind(tuple(items)) if more else event
+
+    def changed(node: nodes.Structure) -> nodes.Structure:
+        match node:
+            case nodes.Not(nodes.Event() as event):
+                return nodes.Not(joined(event))
+            case nodes.Opt(item):
+                return replace(node, item=changed(item))
+            case nodes.Seq(items) | nodes.And(items) | nodes.Or(items):
+                return replace(node, items=tuple(map(changed, items)))
+        return node
+
+    if any(isinstance(each, nodes.Not) for each in nodes.walk(node)):
+        return changed(node)
+    absent = nodes.Not(joined(nodes.Event(next(names), frozenset("B"))))
+    if draw(st.integers(0, 3)) == 3:
+        return nodes.And((node, absent))
+    items = list(node.items) if isinstance(node, nodes.Seq) else [node]
+    items.insert(draw(st.integers(0, len(items))), absent)
+    return nodes.Seq(tuple(items))
 
 
 @st.composite
@@ -293,7 +332,8 @@ def _leaf(
         types = frozenset({NEVER})
     event = nodes.Event("abcdefgh"[number], types)
     wrappers = ["one", "one", "one"]
-    wrappers += ["NOT"] if "NOT" in allowed and not positive else []
+    many = 3 if "TOGETHER" in allowed else 1
+    wrappers += ["NOT"] * many if "NOT" in allowed and not positive else []
     wrappers += ["OPT"] if "OPT" in allowed and not positive else []
     wrappers += ["KL"] * (6 if {"UNTIL", "GREEDY"} & allowed else 1) if "KL" in allowed else []
     wrapper = draw(st.sampled_from(wrappers)) if len(wrappers) > 3 else "one"
@@ -312,11 +352,11 @@ def _leaf(
 
 @dataclass(frozen=True)
 class _Names:
-    """The variables that a condition may speak about together, absent ones last."""
+    """The variables that a condition may speak about together, those under each NOT last."""
 
     single: tuple[str, ...]
     repeated: tuple[str, ...]
-    absent: tuple[str, ...]
+    absent: tuple[tuple[str, ...], ...]
 
 
 _RELAXED: tuple[c.ComparisonOperator, ...] = ("<=", ">=", "!=", "<=", ">=", "<", ">", "=")
@@ -334,9 +374,9 @@ def _constants(*values: Any) -> st.SearchStrategy[c.Literal]:
 def conditions(
     draw: st.DrawFn, names: _Names, kinds: tuple[ConditionKind, ...] = CONDITIONS
 ) -> c.Expression:
-    """Draw one condition over some of the variables, at most one of them absent."""
+    """Draw one condition over some of the variables, those of one NOT at most among them."""
     known = [*names.single, *names.repeated]
-    absent = [draw(st.sampled_from(names.absent))] if names.absent else []
+    absent = draw(st.sampled_from(names.absent)) if names.absent else ()
     chosen = draw(st.permutations([*known, *absent]))
     possible = [
         kind
@@ -671,14 +711,15 @@ def queries(
         branch = draw(st.sampled_from(branches))
         repeated = tuple(name for name, _, _ in branch.repeated)
         single = tuple(name for name in branch.variables if name not in repeated)
-        absent = tuple(event.variable for event in branch.negated)
+        absent = tuple(tuple(e.variable for e in events) for events in branch.absences)
         parts.append(draw(conditions(_Names(single, repeated, absent), condition_kinds)))
     where = None if not parts else parts[0] if len(parts) == 1 else c.AllOf(tuple(parts))
     bounds = draw(_bounds(branches)) if "bound" in condition_kinds else ()
     try:
         return check(Query(structure, where, window, strategy, keys, bounds=bounds))
     except PatternError:
-        if not {"RUN", "UNTIL", "GREEDY"} & {*operators} and "neighbours" not in condition_kinds:
+        some = {"RUN", "UNTIL", "GREEDY"}
+        if not some & {*operators} and "neighbours" not in condition_kinds:
             raise
         reject()  # not every condition can be about a run, or its end, or beside neighbours
 
@@ -694,7 +735,8 @@ def _bounds(draw: st.DrawFn, branches: list[Branch]) -> tuple[StepBound, ...]:
         pairs = [
             (x, y)
             for x, y in permutations(names, 2)
-            if (y, x) not in branch.order and not {x, y} <= {*absent}
+            if (y, x) not in branch.order
+            and (not {x, y} <= {*absent} or {x, y} <= branch.absent_with(x))
         ]
         pairs += [(name, name) for name, _, _ in branch.repeated]
         if pairs:

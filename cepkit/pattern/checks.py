@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import chain
 from typing import assert_never
 from weakref import WeakValueDictionary
 
@@ -12,7 +11,12 @@ from cepkit.pattern.aggregates import AGGREGATES, NAMES
 from cepkit.pattern.bound_checks import check_bounds
 from cepkit.pattern.condition_checks import Events, check_condition, check_forms, check_result
 from cepkit.pattern.conditions import Aggregate, Attribute, conjuncts, walk
-from cepkit.pattern.limits import refuse_too_deep, refuse_too_large, refuse_too_long
+from cepkit.pattern.limits import (
+    refuse_too_deep,
+    refuse_too_large,
+    refuse_too_long,
+    refuse_too_many_together,
+)
 from cepkit.pattern.nodes import (
     And,
     Event,
@@ -35,6 +39,13 @@ from cepkit.pattern.policies import Strategy
 from cepkit.pattern.printer import structure_text
 from cepkit.pattern.query import RESULT_ENDS, Query
 from cepkit.pattern.run_checks import check_loops, check_runs
+from cepkit.pattern.structure_hints import (
+    instead_of_next,
+    instead_of_not,
+    instead_of_part,
+    one_event_for,
+    written_out,
+)
 
 _sound: WeakValueDictionary[int, Query] = WeakValueDictionary()
 """Queries that have been checked. By identity: as values 1, 1.0 and TRUE are equal."""
@@ -67,8 +78,8 @@ def check(query: Query) -> Query:
     alone = _may_be_all(query.structure)
     if alone is not None:
         raise PatternError(
-            f"a match could consist of nothing but the absence of '{alone.variable}'"
-            if isinstance(alone, Event)
+            f"a match could consist of nothing but the absence of {_names(alone)}"
+            if isinstance(alone, Event | Seq | And)
             else f"a match could be without any event, as {structure_text(alone)} may be left out",
             expected="at least one event that is not under NOT or OPT, in every branch of an OR",
             span=alone.span,
@@ -80,13 +91,13 @@ def check(query: Query) -> Query:
     return query
 
 
-def _may_be_all(structure: Structure) -> Event | Opt | None:
-    """Return what may be all of a branch with no event beside it: an absent event, or an OPT."""
+def _may_be_all(structure: Structure) -> Event | Seq | And | Opt | None:
+    """Return what may be all of a branch with no event beside it: what is absent, or an OPT."""
     match structure:
         case Opt():
             return structure
-        case Not(Event() as event) | Not(Next(Event() as event)):
-            return event
+        case Not(Next(Event() as absent)) | Not((Event() | Seq() | And()) as absent):
+            return absent
         case Or(items):
             return next((optional for item in items if (optional := _may_be_all(item))), None)
         case Seq(items) | And(items):
@@ -146,18 +157,13 @@ def check_carried(query: Query, carried: Iterable[str]) -> None:
 def _check_structure(structure: Structure) -> None:
     for node in walk_structure(structure):
         match node:
-            case Not(item) if not isinstance(item, Event | Next):
-                raise PatternError(
-                    f"NOT stands around {_name(item)}",
-                    expected="a single event, as in NOT(B b)",
-                    hint=_instead_of_not(item),
-                    span=node.span,
-                )
+            case Not(item):
+                _check_absent(item, node)
             case Kleene(item, minimum, maximum) if not _is_one_event(item):
                 raise PatternError(
                     f"KL stands around {_name(item)}",
                     expected="a single event, as in KL(B b)",
-                    hint=_one_event_for(item) or _written_out(item, minimum, maximum),
+                    hint=one_event_for(item) or written_out(item, minimum, maximum),
                     span=node.span,
                 )
             case Opt(item) if isinstance(item, Opt) or _may_be_all(item) is not None:
@@ -171,7 +177,7 @@ def _check_structure(structure: Structure) -> None:
                 raise PatternError(
                     f"{word} stands before {_name(item)}",
                     expected=f"a single event or a set, as in {word} B b",
-                    hint=_instead_of_next(item) if isinstance(node, Next) else None,
+                    hint=instead_of_next(item) if isinstance(node, Next) else None,
                     span=node.span,
                 )
             case Kleene(_, minimum, maximum, greedy=greedy, until=until):
@@ -202,6 +208,28 @@ def _check_structure(structure: Structure) -> None:
                     raise PatternError(f"'{variable}' has an empty list of types", span=node.span)
     _check_what_follows(structure, follows=False)
     refuse_too_large(structure)
+
+
+def _check_absent(item: Structure, node: Not) -> None:
+    """Refuse NOT around what is no event, and no events together."""
+    if isinstance(item, Event | Next):
+        return
+    if not isinstance(item, Seq | And):
+        raise PatternError(
+            f"NOT stands around {_name(item)}",
+            expected="a single event, as in NOT(B b), or NOT(SEQ(B b, C c))",
+            hint=instead_of_not(item),
+            span=node.span,
+        )
+    for part in walk_structure(item):
+        if not isinstance(part, Event | Seq | And):
+            raise PatternError(
+                f"{_name(part)} stands inside of NOT({_name(item)}(...))",
+                expected="single events in SEQ and AND, as in NOT(SEQ(B b, C c))",
+                hint=instead_of_part(part),
+                span=part.span,
+            )
+    refuse_too_many_together(node)
 
 
 def _check_what_follows(structure: Structure, *, follows: bool) -> bool:
@@ -281,6 +309,8 @@ def _named(structure: Structure) -> dict[str, Structure]:
             if event.variable == until.variable:
                 _check_same_name(until.variable, event, until, structure)
             return {event.variable: structure, until.variable: Not(until)}
+        case Not((Seq() | And()) as item):
+            return dict.fromkeys(_named(item), structure)
         case First(item) | Next(item) | Opt(item) | Not(item) | Kleene(item):
             return _named(item)
         case Seq(items) | And(items) | Or(items):
@@ -410,75 +440,12 @@ def _check_returned(query: Query) -> None:
         taken.add(result.name)
 
 
-def _instead_of_not(item: Structure) -> str | None:
-    """Return what says the same as NOT around what it cannot stand around."""
-    match item:
-        case Kleene(Event() as event, 1, greedy=False, until=None) | First(Event() as event):
-            return f"write {structure_text(Not(event))}"
-        case Or(items) if all(isinstance(one, Event) for one in items):
-            return f"write {', '.join(structure_text(Not(one)) for one in items)}"
-        case And(items) if all(isinstance(one, Event) for one in items):
-            absences = structure_text(Or(tuple(map(Not, items))))
-            return f"without conditions between them it is {absences}: one of them is not there"
-        case Seq():
-            return (
-                "a NOT of each forbids far more: detect the pattern with these events in place of"
-                " the NOT as well, and leave out the matches that are found again"
-            )
-        case _:
-            return None
-
-
-def _instead_of_next(item: Structure) -> str | None:
-    """Return what says the same as NEXT before what it cannot stand before."""
-    match item:
-        case Not(Event() as event):
-            return f"write {structure_text(Not(Next(event)))}"
-        case _:
-            return None
-
-
 def _is_one_event(item: Structure) -> bool:
     return isinstance(item.item if isinstance(item, First | Next) else item, Event)
 
 
-def _one_event_for(item: Structure) -> str | None:
-    """Return one event of all the types that an OR chooses among."""
-    match item:
-        case Or(items):
-            events = [one for one in items if isinstance(one, Event) and one.types is not None]
-            if len(events) == len(items):
-                types = frozenset[str]().union(*(event.types or () for event in events))
-                return f"write {structure_text(Kleene(Event(events[0].variable, types)))}"
-    return None
-
-
-_MOST_WRITTEN_OUT = 12
-"""So many events of a group that repeats are written out."""
-
-
-def _written_out(item: Structure, minimum: int, maximum: int | None) -> str | None:
-    """Return a group of events that repeats, each repetition written out."""
-    if not isinstance(item, Seq | And) or not all(isinstance(one, Event) for one in item.items):
-        return None
-    most = max(minimum, 2) if maximum is None else maximum
-    if not 1 <= minimum <= most or most * len(item.items) > _MOST_WRITTEN_OUT:
-        return "a group that repeats has to be written out, each repetition with its own variables"
-    choices = []
-    for number in range(minimum, most + 1):
-        times = [
-            tuple(
-                Event(f"{event.variable}_{time}", event.types)
-                for event in item.items
-                if isinstance(event, Event)
-            )
-            for time in range(1, number + 1)
-        ]
-        groups = chain.from_iterable(times) if isinstance(item, Seq) else map(And, times)
-        choices.append(Seq(tuple(groups)))
-    text = structure_text(choices[0] if len(choices) == 1 else Or(tuple(choices)))
-    up_to = f"up to {most} times it is written out as " if maximum is None else "write it out: "
-    return f"{up_to}{text}"
+def _names(part: Structure) -> str:
+    return " and ".join(f"'{event.variable}'" for event in events_of(part))
 
 
 def _name(node: Structure) -> str:

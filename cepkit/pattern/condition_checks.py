@@ -20,6 +20,7 @@ from cepkit.pattern.nodes import (
     ends_of_loops_in,
     events_of,
     repeated_in,
+    together_in,
 )
 from cepkit.pattern.nodes import walk as walk_structure
 
@@ -82,6 +83,7 @@ class Events:
         absent: Those under NOT, and after UNTIL.
         choices: For each OR the variables of each of its items.
         until: Those after UNTIL.
+        together: Those under each NOT of several events.
     """
 
     names: tuple[str, ...]
@@ -89,6 +91,7 @@ class Events:
     absent: frozenset[str]
     choices: tuple[tuple[frozenset[str], ...], ...]
     until: frozenset[str] = frozenset()
+    together: tuple[frozenset[str], ...] = ()
 
     @classmethod
     def of(cls, structure: Structure) -> Events:
@@ -104,6 +107,7 @@ class Events:
                 if isinstance(node, Or)
             ),
             frozenset(event.variable for event in ends_of_loops_in(structure)),
+            together_in(structure),
         )
 
 
@@ -289,10 +293,10 @@ def _check_together(
 ) -> None:
     """Refuse a condition over events that no match has together."""
     absent = sorted(mentioned & events.absent)
-    if len(absent) > 1:
+    if len(absent) > 1 and not any(names.issuperset(absent) for names in events.together):
         raise PatternError(
             f"one condition is about two absent events, '{absent[0]}' and '{absent[1]}'",
-            expected="at most one variable under NOT in a condition",
+            expected="variables under at most one NOT in a condition",
             span=condition.span,
         )
     for sides in events.choices:

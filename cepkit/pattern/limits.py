@@ -8,7 +8,20 @@ from typing import assert_never
 
 from cepkit.errors import PatternError
 from cepkit.pattern.conditions import Expression, children
-from cepkit.pattern.nodes import And, Event, First, Kleene, Next, Not, Opt, Or, Seq, Structure, walk
+from cepkit.pattern.nodes import (
+    And,
+    Event,
+    First,
+    Kleene,
+    Next,
+    Not,
+    Opt,
+    Or,
+    Seq,
+    Structure,
+    events_of,
+    walk,
+)
 from cepkit.pattern.policies import CountWindow, TimeWindow, Window
 
 # So much, some 4,000 conditions, is parsed in about a second.
@@ -19,6 +32,8 @@ MAX_DEPTH = 100
 MAX_BRANCHES = 1_000
 # What is done for each pair of them stays within a second.
 MAX_EVENTS = 1_000
+# Each is looked for beside all choices of those before it.
+MOST_TOGETHER = 12
 
 # Times lie within 2**62 microseconds of 1970; ten windows more, as many as a slice is long, are
 # still far from 2**63.
@@ -90,13 +105,28 @@ def refuse_too_large(structure: Structure) -> None:
             hint="where the choice is only one of types, write a IN (A, B)",
             span=next(node.span for node in walk(structure) if isinstance(node, Or | Opt)),
         )
-    together = _largest(structure)
-    if len(together) > MAX_EVENTS:
+    largest = _largest(structure)
+    if len(largest) > MAX_EVENTS:
         raise PatternError(
-            f"{len(together):,} events in one pattern",
+            f"{len(largest):,} events in one pattern",
             expected=f"at most {MAX_EVENTS}, those under NOT included",
             hint="a repeated event is written KL(A a)",
-            span=together[MAX_EVENTS].span,
+            span=largest[MAX_EVENTS].span,
+        )
+
+
+def refuse_too_many_together(node: Not) -> None:
+    """Refuse a NOT around more events than can be looked for together.
+
+    Raises:
+        PatternError: There are.
+    """
+    number = len(events_of(node))
+    if number > MOST_TOGETHER:
+        raise PatternError(
+            f"NOT stands around {number} events",
+            expected=f"at most {MOST_TOGETHER} events that are absent together",
+            span=node.span,
         )
 
 
@@ -118,8 +148,10 @@ def count_branches(structure: Structure) -> int:
 def _largest(structure: Structure) -> list[Structure]:
     """Return the events of the largest branch."""
     match structure:
-        case Event() | Not() | Kleene() | First() | Next():
+        case Event() | Kleene() | First() | Next():
             return [structure]
+        case Not(item):
+            return [*events_of(item)]
         case Or(items):
             return max(map(_largest, items), key=len)
         case Opt(item):

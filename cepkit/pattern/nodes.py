@@ -87,7 +87,10 @@ class Or:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """No such event in this place. Only a single event may stand inside, or NEXT before one."""
+    """No such event in this place, or no such events together where SEQ or AND stands inside.
+
+    Inside may stand a single event, NEXT before one, or SEQ and AND of single events.
+    """
 
     item: Structure
     span: Span | None = field(default=None, compare=False, repr=False)
@@ -192,6 +195,13 @@ def absent_in(structure: Structure) -> frozenset[str]:
     absent = (node for node in walk(structure) if isinstance(node, Not))
     names = {event.variable for node in absent for event in events_of(node)}
     return frozenset(names | {event.variable for event in ends_of_loops_in(structure)})
+
+
+def together_in(structure: Structure) -> tuple[frozenset[str], ...]:
+    """Return the variables that are absent together: those under each NOT of several events."""
+    absent = (node for node in walk(structure) if isinstance(node, Not))
+    groups = (frozenset(event.variable for event in events_of(node)) for node in absent)
+    return tuple(dict.fromkeys(names for names in groups if len(names) > 1))
 
 
 def ends_of_loops_in(structure: Structure) -> tuple[Event, ...]:

@@ -67,6 +67,8 @@ class Branch:
         strategy: As in the query.
         partition_by: As in the query.
         runs: The Kleene variables that take all that fits between their first and last member.
+        together: The negated variables of each NOT of several events: some of these events may be
+            there, all of them, as the order and the conditions on them say, may not.
     """
 
     positive: tuple[Event, ...]
@@ -78,6 +80,7 @@ class Branch:
     strategy: Strategy
     partition_by: tuple[str, ...]
     runs: frozenset[str] = frozenset()
+    together: tuple[frozenset[str], ...] = ()
 
     @cached_property
     def variables(self) -> tuple[str, ...]:
@@ -98,6 +101,18 @@ class Branch:
                 c for c in self.conditions if not implied & variables_of(c) and next_in(c) is None
             ),
         )
+
+    @cached_property
+    def absences(self) -> tuple[tuple[Event, ...], ...]:
+        """The events of each NOT: one, or those that must not be there together."""
+        groups: dict[frozenset[str], list[Event]] = {}
+        for event in self.negated:
+            groups.setdefault(self.absent_with(event.variable), []).append(event)
+        return tuple(map(tuple, groups.values()))
+
+    def absent_with(self, variable: str) -> frozenset[str]:
+        """Return the variables under the same NOT as a negated one, itself included."""
+        return next((names for names in self.together if variable in names), frozenset({variable}))
 
     def event(self, variable: str) -> Event:
         """Return the event node of `variable`."""
@@ -132,6 +147,7 @@ class _Choice:
     order: frozenset[tuple[str, str]] = frozenset()
     next: tuple[Event, ...] = ()
     runs: tuple[tuple[Event, type[First | Next]], ...] = ()
+    together: tuple[frozenset[str], ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -147,6 +163,7 @@ class _Choice:
             self.order | other.order | across,
             self.next + other.next,
             self.runs + other.runs,
+            self.together + other.together,
         )
 
     def next_conditions(self) -> Iterator[Expression]:
@@ -241,6 +258,10 @@ def _choices(structure: Structure, names: Names) -> tuple[_Choice, ...]:
             return (_Choice(negated=(event,), next=(event,)),)
         case Not(Event() as event):
             return (_Choice(negated=(event,)),)
+        case Not((Seq() | And()) as item):
+            (choice,) = _choices(item, names)
+            several = (frozenset(choice.names),) if len(choice.names) > 1 else ()
+            return (_Choice(negated=choice.positive, order=choice.order, together=several),)
         case Kleene(Event() | First() | Next()):
             return (_choice_of_set(structure, names),)
         case Opt(item):
@@ -256,7 +277,7 @@ def _choices(structure: Structure, names: Names) -> tuple[_Choice, ...]:
                 joined.append(union)
             return tuple(joined)
         case Not() | Kleene() | First() | Next():
-            raise AssertionError("checks.py lets these stand around single events only")
+            raise AssertionError("checks.py lets these stand around less only")
         case _:
             assert_never(structure)
 
@@ -336,6 +357,7 @@ def _branches(query: Query) -> tuple[Branch, ...]:
                 query.strategy,
                 query.partition_by,
                 frozenset(event.variable for event, word in choice.runs if word is First),
+                choice.together,
             )
         )
     return tuple(branches)

@@ -17,7 +17,7 @@ from cepkit.pattern.conditions import (
     variables_of,
 )
 from cepkit.pattern.names import name_text
-from cepkit.pattern.nodes import Kleene, ends_of_loops_in, events_of, runs_in, walk
+from cepkit.pattern.nodes import Kleene, Not, ends_of_loops_in, events_of, runs_in, walk
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.printer import expression_text, structure_text
@@ -107,7 +107,7 @@ def _check_greedy(query: Query, variable: str) -> None:
 
 
 def refuse_runs(query: Query, what: str) -> None:
-    """Refuse a query with runs, UNTIL, GREEDY or conditions between the members of a set.
+    """Refuse a query with runs, UNTIL, GREEDY, conditions between members, or absence together.
 
     Args:
         what: Who does not know them, as a subject with its verb: ``mechanisms do``.
@@ -120,6 +120,12 @@ def refuse_runs(query: Query, what: str) -> None:
             word = "GREEDY" if node.greedy else "UNTIL"
             raise UnsupportedError(
                 f"{what} not know {word}, as in {structure_text(node)}",
+                hint="detect and aggregate know it",
+                span=node.span,
+            )
+        if isinstance(node, Not) and len(events_of(node)) > 1:
+            raise UnsupportedError(
+                f"{what} not know NOT of several events, as in {structure_text(node)}",
                 hint="detect and aggregate know it",
                 span=node.span,
             )

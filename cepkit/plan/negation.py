@@ -18,11 +18,17 @@ def depends_on(branch: Branch, variable: str) -> frozenset[str]:
     These are its nearest neighbours in the pattern's order, the variables that its conditions name,
     and the variables that could take the same event. If it has no neighbour on one side, the window
     ends it there: it depends on all variables that may come last, or first. If the window counts
-    events it depends on every variable, because arrival numbers need not follow time.
+    events it depends on every variable, because arrival numbers need not follow time. If several
+    events are absent together, it depends on what each of them depends on.
 
     Args:
         variable: One of the branch's negated variables.
     """
+    several = (_depends_on(branch, each) for each in branch.absent_with(variable))
+    return frozenset[str]().union(*several)
+
+
+def _depends_on(branch: Branch, variable: str) -> frozenset[str]:
     positive = set(branch.variables)
     beside = branch.event(variable).beside
     if beside is not None:

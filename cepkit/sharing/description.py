@@ -138,7 +138,7 @@ class Description:
     @cached_property
     def shares(self) -> bool:
         """Whether other branches can share its partial matches."""
-        return self.branch.strategy is Strategy.SKIP_TILL_ANY_MATCH
+        return self.branch.strategy is Strategy.SKIP_TILL_ANY_MATCH and not self.branch.together
 
     @cached_property
     def family(self) -> Family:
@@ -183,7 +183,8 @@ def _items(branch: Branch) -> Iterator[Item]:
     for condition in branch.conditions:
         if not is_filter(condition) and not variables_of(condition) & negated:
             yield Item(variables_of(condition), condition)
-    for variable in sorted(negated):
+    # Where several events are absent together nothing is shared: nobody asks what that says.
+    for variable in sorted(negated.difference(*branch.together)):
         yield Item(depends_on(branch, variable), None, variable)
 
 

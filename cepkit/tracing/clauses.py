@@ -82,11 +82,12 @@ class Clauses:
         for node in nodes.walk(again.structure):
             match node:
                 case nodes.Not() | nodes.Kleene() | nodes.First() | nodes.Next():
-                    (event,) = nodes.events_of(node)
-                    if id(event) not in inside:
+                    own = nodes.events_of(node)
+                    if id(own[0]) not in inside:
                         kind: ClauseKind = "absence" if isinstance(node, nodes.Not) else "event"
-                        events[event.variable] = add(kind, *_ends(node.span))
-                        inside.add(id(event))
+                        number = add(kind, *_ends(node.span))
+                        events |= {event.variable: number for event in own}
+                        inside |= {id(event) for event in own}
                 case nodes.Event(variable, _, span) if id(node) not in inside:
                     events[variable] = add("event", *_ends(span))
         conditions = {c: add("condition", *_ends(c.span)) for c in conjuncts(again.where)}

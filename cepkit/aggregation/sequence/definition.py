@@ -24,7 +24,7 @@ from cepkit.pattern.conditions import (
     conjuncts,
     variables_of,
 )
-from cepkit.pattern.nodes import And, Event, First, Next, Not, Opt, Or, Seq, Structure
+from cepkit.pattern.nodes import And, Event, First, Next, Not, Opt, Or, Seq, Structure, events_of
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.printer import expression_text
@@ -135,6 +135,9 @@ def _check_sequence(structure: Structure) -> None:
                 began, last = True, None
             case Next(Event(variable)) | Not(Next(Event(variable))):
                 _refuse(f"whether '{variable}' came next depends on all events", item.span)
+            case Not(Seq() | And()):
+                names = " and ".join(f"'{event.variable}'" for event in events_of(item))
+                _refuse(f"{names} must be absent together", item.span)
             case Not(Event() as event) if not began:
                 _refuse(f"'{event.variable}' must be absent before the first event", item.span)
             case Not(Event() as event):

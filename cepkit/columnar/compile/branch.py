@@ -11,7 +11,7 @@ cheap to dear,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import combinations
 
@@ -349,29 +349,77 @@ class _Compiler:
     def absences(self, branch: Branch) -> tuple[Absence, ...]:
         """Return the negated variables of `branch`, in the order in which they can be checked."""
         core = core_of(branch, tuple(self._repeated.values()), ())
-        for event in branch.negated:
-            if event.variable not in self._absences:
-                self._absences[event.variable] = self._absence(branch, core, event.variable)
-        absences = (self._absences[event.variable] for event in branch.negated)
-        absences = (replace(a, after=self._after(a, self.units)) for a in absences)
-        return tuple(sorted(absences, key=lambda absence: absence.after))
+        absences = []
+        for events in branch.absences:
+            name = events[0].variable
+            if name not in self._absences:
+                self._absences[name] = self._together(branch, core, [e.variable for e in events])
+            absences.append(self._absences[name])
+        placed = (replace(a, after=self._after(a, self.units)) for a in absences)
+        return tuple(sorted(placed, key=lambda absence: absence.after))
 
-    def _absence(self, branch: Branch, core: Branch, variable: str) -> Absence:
+    def _together(self, branch: Branch, core: Branch, names: Sequence[str]) -> Absence:
+        """Return what must be absent: one event, or several together."""
+        left, found = [*names], list[Absence]()
+        while left:
+            bound = {*self.order, *(one.step.variable for one in found)}
+            # What is linked to what is known is found first: that leaves the fewest choices.
+            variable = max(left, key=lambda name: self._known_about(branch, name, bound))
+            left.remove(variable)
+            found.append(self._absence(branch, core, variable, found, left))
+        needs = [self._needs.pop(one.step.variable) for one in found]
+        whole: Absence | None = None
+        for one in reversed(found):
+            whole = replace(one, then=whole)
+        assert whole is not None
+        outside = {*self.order}
+        self._needs[whole.step.variable] = (
+            None
+            if any(each is None for each in needs)
+            else [known for each in needs if each for part in each if (known := part & outside)]
+        )
+        return whole
+
+    def _known_about(self, branch: Branch, variable: str, bound: Set[str]) -> tuple[int, int]:
+        """Return how much is said of an event beside known ones: equalities, other conditions."""
+        parts = parts_of(c for c in branch.conditions if variable in variables_of(c))
+        due = [p for p in parts if {variable} < variables_of(p) <= {*bound, variable}]
+        links = sum(map(is_link, due))
+        return links, len(due) - links
+
+    def _absence(
+        self,
+        branch: Branch,
+        core: Branch,
+        variable: str,
+        before: Sequence[Absence] = (),
+        later: Collection[str] = (),
+    ) -> Absence:
+        """Return how one event that must be absent is looked for.
+
+        Args:
+            before: Those absent together with it that are found before.
+            later: Those that are not.
+        """
         # A condition about what must be absent is about nothing else, all parts of it.
         due = [
             with_ends(part, tuple(self._repeated.values()))
             for part in parts_of(c for c in branch.conditions if variable in variables_of(c))
+            if not variables_of(part) & {*later}
         ]
+        beside_it = (*self.order, *(one.step.variable for one in before))
         numbers = [i for i, members in enumerate(self.classes) if (variable, None) in members]
+        found = {number for one in before for number in one.step.classes if number >= self.linked}
         # An equality with what must be absent holds only for what must be absent: it links
         # nothing else, but whatever is equal to the bound side is as good a partner.
         for link in [p for p in due if is_link(p) and variable in variables_of(p)]:
             ends = ends_of(link)
             own = frozenset(member for member in ends if member[0] == variable)
             others = ends - own
-            known = [members for members in self.classes[: self.linked] if members & others]
+            holding = (*self.classes[: self.linked], *(self.classes[number] for number in found))
+            known = [members for members in holding if members & others]
             linked = own.union(others, *known)
-            if names_of(linked) & set(self.order):
+            if names_of(linked) & {*beside_it}:
                 numbers.append(len(self.classes))
                 self.classes.append(linked)
                 due.remove(link)
@@ -381,7 +429,7 @@ class _Compiler:
             size, most = Aggregate("count", beside.variable), Literal(beside.maximum)
             on_sets += (Comparison("<", size, most),)
         due = [part for part in due if part not in on_sets]
-        step = self._step(core, variable, self.order, due, numbers)
+        step = self._step(core, variable, beside_it, due, numbers)
         for r in self._repeated.values():
             # What is before the first member is before the last one, too.
             step = replace(
@@ -399,11 +447,11 @@ class _Compiler:
         needed = {bound.variable for bound in (*step.lower, *step.upper)}
         needed.update(step.distinct_from)
         if counted:
-            needed.update(self.order)  # arrival need not follow time
+            needed.update(beside_it)  # arrival need not follow time
         for condition in (*step.residuals, *(band.other for band in step.bands)):
             needed |= variables_of(condition)
         # Any one partner in a class will do; the partition has one in every step.
-        partners = [names_of(self.classes[number]) & {*self.order} for number in step.classes]
+        partners = [names_of(self.classes[number]) & {*beside_it} for number in step.classes]
         self._needs[variable] = [*({name} for name in needed - {variable}), *partners]
         return Absence(step, 0)
 

@@ -139,6 +139,9 @@ AnyStep: TypeAlias = "Step | GroupStep"
 class Absence:
     """A negated variable, searched like a step; partial matches for which it exists are dropped.
 
+    Of several that are absent together each is searched beside all events that those before it
+    found: only where there is one for the last of them are partial matches dropped.
+
     Attributes:
         step: How it would be bound, all that it depends on being bound.
         after: The number of the step after which that is so, from 0; the number of steps where
@@ -147,6 +150,7 @@ class Absence:
         apart: Kleene variables of which it could be, but must not be, a member.
         ends: Whether it is known before that step, and nothing may be bound there that is after
             the first such event: the step then looks no further.
+        then: The next of those that are absent together.
     """
 
     step: Step
@@ -154,6 +158,12 @@ class Absence:
     conditions: tuple[Expression, ...] = ()
     apart: tuple[str, ...] = ()
     ends: bool = False
+    then: Absence | None = None
+
+    @property
+    def together(self) -> tuple[Absence, ...]:
+        """It and those after it that are absent together."""
+        return (self, *(() if self.then is None else self.then.together))
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +302,7 @@ class Program:
         """The steps that look for what must not be there."""
         inner = (step.absences for step in self.work if isinstance(step, GroupStep))
         groups = (self.absences, *self.otherwise, *inner)
-        return tuple(absence.step for group in groups for absence in group)
+        return tuple(one.step for group in groups for absence in group for one in absence.together)
 
 
 def work_of(steps: tuple[AnyStep, ...]) -> tuple[AnyStep, ...]:

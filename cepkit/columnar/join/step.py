@@ -173,7 +173,9 @@ class Join:
     def exists(
         self, bound: BoundStep, counters: StepCounters, partials: Partials, size: int
     ) -> npt.NDArray[np.bool_]:
-        """Return for each partial match whether it has such an event."""
+        """Return for each partial match whether it has such an event, and all that go with it."""
+        if bound.then is not None:
+            return self._exist_together(bound, bound.then, counters, partials, size)
         step = bound.step
         if bound.residuals or step.distinct or step.follows or step.precedes:
             present = np.zeros(size, dtype=np.bool_)
@@ -184,6 +186,34 @@ class Join:
         bands = [array for band in bound.bands for array in self._limits(band, partials, size)]
         present = np.empty(size, dtype=np.bool_)
         exists_of(len(bound.bands))(low, high, present, *bands)
+        return present
+
+    def _exist_together(
+        self,
+        bound: BoundStep,
+        then: BoundStep,
+        counters: StepCounters,
+        partials: Partials,
+        size: int,
+    ) -> npt.NDArray[np.bool_]:
+        """Return for each partial match whether it has an event beside which there are the others.
+
+        What it may be is looked at in stretches that grow, until the others are found.
+        """
+        present = np.zeros(size, dtype=np.bool_)
+        begin, stop = self.ranges(bound, partials, size)
+        rows, width = np.flatnonzero(stop > begin).astype(np.int32), _FIRST_STRETCH
+        while len(rows):
+            part = {v: take(candidates, rows) for v, candidates in partials.items()}
+            low = begin[rows]
+            high = np.minimum(low.astype(np.int64) + width, stop[rows]).astype(np.int32)
+            for _, _, parents, new in self._groups(bound, counters, part, len(rows), (low, high)):
+                longer = {v: take(candidates, parents) for v, candidates in part.items()}
+                held = self.sought(then, longer | bound.new(new), len(parents))
+                present[rows[parents[held]]] = True
+            begin[rows] = high
+            rows = rows[~present[rows] & (high < stop[rows])]
+            width *= 2
         return present
 
     def ranges(self, bound: BoundStep, partials: Partials, size: int) -> tuple[Ints, Ints]:

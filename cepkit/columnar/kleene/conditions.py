@@ -138,8 +138,9 @@ class SetConditions:
     def _needed(self, group: Iterable[BoundAbsence], every: frozenset[str]) -> frozenset[str]:
         needed: set[str] = set()
         for one in group:
-            mentioned = {*one.absence.apart}.union(
-                *map(variables_of, one.absence.conditions)
+            together = one.absence.together
+            mentioned = {v for each in together for v in each.apart}.union(
+                *(variables_of(c) for each in together for c in each.conditions)
             ) & every
             if one.absence.after == len(self._bound.steps):
                 needed |= mentioned or every
@@ -280,7 +281,7 @@ class SetConditions:
         return reduce(np.logical_or, [self._exists(one, chosen) for one in group])
 
     def _exists(self, one: BoundAbsence, chosen: ChosenRows) -> Mask:
-        """Return for which rows there is an event that must not be there."""
+        """Return for which rows there is an event that must not be there, and all beside it."""
         variable = one.absence.step.variable
         counters = self._sought.setdefault(variable, StepCounters(variable))
         rows = {v: at for v, at in chosen.rows.items() if v}
@@ -299,6 +300,10 @@ class SetConditions:
                 held[owners[sets.rows == events[owners]]] = False
             for condition in one.absence.conditions:
                 held &= self._true(condition, pairs)
+            if one.bound.then is not None and one.absence.then is not None and held.any():
+                then = BoundAbsence(one.bound.then, one.absence.then)
+                found = np.flatnonzero(held)
+                held[found] = self._exists(then, pairs.take(found))
             present[parents[held]] = True
         return present
 

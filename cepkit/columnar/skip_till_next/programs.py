@@ -23,11 +23,11 @@ from cepkit.pattern.rewrite import MIRRORED
 def search_programs(branches: Sequence[Branch]) -> tuple[tuple[int, Program], ...] | None:
     """Return branch number and program of each search, or None if searches cannot decide.
 
-    They cannot where there are sets, or where events meet in a function of the user's, of
-    arrays or of texts.
+    They cannot where there are sets, where several events are absent together, or where events
+    meet in a function of the user's, of arrays or of texts.
     Whether columns of numbers are exact is known only when the programs are bound: see `tables.py`.
     """
-    if any(branch.repeated for branch in branches):
+    if any(branch.repeated or branch.together for branch in branches):
         return None
     programs = []
     for number, stated in enumerate(branches):

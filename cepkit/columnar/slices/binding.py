@@ -140,7 +140,9 @@ def bind(
     )
     absences = binder.absences(program.absences, program.steps)
     late, *otherwise = (
-        tuple(BoundAbsence(binder.bind(a.step, _bound(program.steps, a.after)), a) for a in group)
+        tuple(
+            BoundAbsence(binder.bind_absence(a, _bound(program.steps, a.after)), a) for a in group
+        )
         for group in (
             [a for a in program.absences if a.after == len(program.steps)],
             *program.otherwise,
@@ -239,12 +241,22 @@ class Binder:
         """Return for each step what is looked for after it."""
         return tuple(
             tuple(
-                self.bind(absence.step, _bound(steps, number), by_value=not self._in_time)
+                self.bind_absence(absence, _bound(steps, number), by_value=not self._in_time)
                 for absence in absences
                 if absence.after == number and not absence.ends
             )
             for number in range(len(steps))
         )
+
+    def bind_absence(
+        self, absence: Absence, bound: Sequence[str], *, by_value: bool = False
+    ) -> BoundStep:
+        """Return what must be absent bound, with all that is absent together with it."""
+        step = self.bind(absence.step, bound, by_value=by_value)
+        if absence.then is None:
+            return step
+        found = (*bound, absence.step.variable)
+        return replace(step, then=self.bind_absence(absence.then, found, by_value=by_value))
 
     def join(self, subtree: Subtree, members: Mapping[str, Ints]) -> BoundStep:
         """Return the step that joins the partial matches of a subtree with what is outside.

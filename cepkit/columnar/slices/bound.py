@@ -76,6 +76,7 @@ class BoundStep:
         ends: Events that must not come before the new one: its range ends with the first of each.
         by_value: Where the candidates are in the order of a value: these, and what they are
             compared with. There are no bounds then.
+        then: Of what must be absent the next of those that are absent together.
     """
 
     step: AnyStep
@@ -86,6 +87,7 @@ class BoundStep:
     residuals: tuple[Expression, ...]
     ends: tuple[BoundStep, ...] = ()
     by_value: BoundBand | None = None
+    then: BoundStep | None = None
 
     def new(self, at: Ints) -> dict[str, Ints]:
         """Return the candidate of each new variable in the rows of some candidates."""

@@ -99,7 +99,7 @@ def chain_of(
     takes = [
         replace(t, expected=steps.get(t.variable), log_alive=logs.get(t.variable)) for t in takes
     ]
-    absences = () if branch is None else (words.absence_text(branch, e) for e in branch.negated)
+    absences = () if branch is None else (words.absence_text(branch, e) for e in branch.absences)
     return Chain(name, _states(order), tuple(takes), tuple(absences))
 
 

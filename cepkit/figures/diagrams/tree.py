@@ -158,7 +158,7 @@ class _TreeBuilder:
         self._alive = alive
         self._repeated = {v for v, _, _ in branch.repeated} if branch is not None else set()
         self._conditions = list(branch.conditions) if branch is not None else []
-        self._negated = list(branch.negated) if branch is not None else []
+        self._negated = list(branch.absences) if branch is not None else []
 
     def node(self, tree: nodes.Tree) -> TreeNode:
         match tree:
@@ -191,9 +191,10 @@ class _TreeBuilder:
             return words.statistics_texts(self._statistics, bound, known), ()
         due = [c for c in self._conditions if variables_of(c) <= set(bound)]
         self._conditions = [c for c in self._conditions if c not in due]
-        absent = [e for e in self._negated if depends_on(self._branch, e.variable) <= set(bound)]
-        self._negated = [e for e in self._negated if e not in absent]
-        texts = (words.absence_text(self._branch, event) for event in absent)
+        needed = {each: depends_on(self._branch, each[0].variable) for each in self._negated}
+        absent = [each for each in self._negated if needed[each] <= set(bound)]
+        self._negated = [each for each in self._negated if each not in absent]
+        texts = (words.absence_text(self._branch, each) for each in absent)
         return tuple(map(expression_text, due)), tuple(texts)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
 
 from cepkit.pattern.conditions import Expression, variables_of
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.names import name_text
-from cepkit.pattern.nodes import Event, First, Kleene
+from cepkit.pattern.nodes import And, Event, First, Kleene, Seq
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.printer import expression_text, structure_text
@@ -65,18 +66,29 @@ def order_texts(branch: Branch, left: Collection[str], right: Collection[str]) -
     return tuple(texts)
 
 
-def absence_text(branch: Branch, event: Event) -> str:
-    """Describe an event that must be absent: where, and with which conditions."""
+def absence_text(branch: Branch, events: Sequence[Event]) -> str:
+    """Describe events that must be absent, one or several together: where, on which conditions."""
+    event = events[0]
     scope = scope_text(branch, event.variable, branch.variables)
     if event.earlier_than is not None:
         first = structure_text(First(branch.event(event.earlier_than)))
         return f"{first}, none {scope}"
     if event.beside is not None:
         scope = f"up to the last of {name_text(event.beside.variable)}"
-    about: list[Expression] = [c for c in branch.conditions if event.variable in variables_of(c)]
+    own = {each.variable for each in events}
+    about: list[Expression] = [c for c in branch.conditions if variables_of(c) & own]
     where = " AND ".join(map(expression_text, about))
-    text = " ".join(part for part in (f"no {structure_text(event)}", scope) if part)
+    text = " ".join(part for part in (f"no {_together_text(branch, events)}", scope) if part)
     return f"{text}, where {where}" if where else text
+
+
+def _together_text(branch: Branch, events: Sequence[Event]) -> str:
+    """Return events that are absent together as SEQ where each is before the next, else as AND."""
+    if len(events) == 1:
+        return structure_text(events[0])
+    pairs = pairwise(event.variable for event in events)
+    in_order = all(pair in branch.order for pair in pairs)
+    return structure_text((Seq if in_order else And)(tuple(events)))
 
 
 def partition_text(branch: Branch) -> str:
