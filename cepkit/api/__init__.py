@@ -15,7 +15,7 @@ Aggregates of matches
 Event by event
     `simulate` runs a published mechanism, `aggregate_trace` counts by prefixes.
 Why
-    `why_not` says what is missing to a match; `draw` makes a figure of all that the others return.
+    `why_not` says what is missing to a match; `draw` makes a figure of any result.
 
 Each verb is imported from its own module: a detection loads no more than it needs. `cepkit` names
 them all.
