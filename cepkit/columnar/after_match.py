@@ -49,12 +49,21 @@ class AfterMatchSelection:
         skip: Where the next match may start.
         programs: Those that find them.
         columns: The events that they are of.
+        own: The rows with which matches may start: the first, and the one after the last.
+        excluded: For each event whether earlier matches exclude those that start with it. What
+            matches that are taken exclude is added.
     """
 
     def __init__(
-        self, skip: AfterMatch, programs: Sequence[Program], columns: EventColumns
+        self,
+        skip: AfterMatch,
+        programs: Sequence[Program],
+        columns: EventColumns,
+        own: tuple[int, int],
+        excluded: npt.NDArray[np.bool_],
     ) -> None:
         self._skip, self._programs, self._columns = skip, programs, columns
+        self._own, self._excluded = own, excluded
         self._arrival = columns.arrival()
         self._in_order = columns.in_order()
         self._soonest = np.full(len(columns), len(columns), dtype=np.int64)
@@ -88,8 +97,12 @@ class AfterMatchSelection:
         to = np.concatenate([self._to(number, block) for number, block in blocks.items()])
         chosen = np.zeros(len(kept), dtype=np.bool_)
         partitions, size = self._partitions()
+        begins = np.zeros(size, dtype=np.int64)
+        excluded = np.flatnonzero(self._excluded)
+        begins[partitions[excluded]] = excluded + 1  # of each partition the last one stays
         starts, to = starts[kept], to[kept]
-        taken(starts, to, partitions[starts], np.zeros(size, dtype=np.int64), chosen)
+        taken(starts, to, partitions[starts], begins, chosen)
+        self._excluded |= np.arange(len(partitions)) < begins[partitions]
         begin, places = 0, np.sort(kept[chosen])
         for number, block in blocks.items():
             own = places[(places >= begin) & (places < begin + block.size)] - begin
@@ -106,7 +119,10 @@ class AfterMatchSelection:
 
     def _of_use(self, number: int, block: SetBlock) -> SetBlock:
         """Return the matches of a block that may be taken: for each first event one."""
-        some = self._soonest_of(number, block)
+        starts, _ = self._ends_of(number, block)
+        may_start = (starts >= self._own[0]) & (starts < self._own[1]) & ~self._excluded[starts]
+        some = block if may_start.all() else block.take(np.flatnonzero(may_start))
+        some = self._soonest_of(number, some)
         if not some.size:
             return some
         starts, _ = self._ends_of(number, some)

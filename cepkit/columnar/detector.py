@@ -39,7 +39,7 @@ from cepkit.columnar.slices.cutting import (
     slices,
 )
 from cepkit.columnar.slices.plans import SlicePlans, SliceRun, SliceWork, total
-from cepkit.errors import StreamError, UnsupportedError
+from cepkit.errors import StreamError
 from cepkit.pattern.policies import AfterMatch
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.joining import joined, kept
@@ -51,7 +51,8 @@ class DetectorState:
 
     Attributes:
         events: Those that later matches may have, or look for; None: none has come.
-        taken: For each whether a match has it and, under skip-till-next-match, no other may.
+        taken: For each whether, under skip-till-next-match, a match has it and no other may; with
+            AFTER MATCH SKIP, whether no other may start with it.
         arrived: How many events have come.
         complete: All events before this time have come, in microseconds; None: not said yet.
         sealed: All matches that end before this have been found, by the clock that cuts the
@@ -119,7 +120,8 @@ class Detector:
             owned: The matches that are the slice's own.
             limited: Whether only some are wanted.
             taken: Of a slice under skip-till-next-match, for each event whether an earlier match
-                has it; what is taken is added.
+                has it; with AFTER MATCH SKIP whether one excludes those that start with it, and
+                the slice's own are those that start in it. What is found is added.
 
         Raises:
             LimitError: There are more sets to choose than could be written, and all are wanted.
@@ -129,7 +131,7 @@ class Detector:
             yield from self._in_turn(columns, taken, owned)
             return
         if query.after_match is not None:
-            yield from self._after_match(query.after_match, columns)
+            yield from self._after_match(query.after_match, columns, owned, taken)
             return
         if query.lists_sets and query.sets == "every" and not limited and not query.in_turn:
             self.size = self._checked(columns, owned, size_choice(query.programs), MOST_SETS)
@@ -149,7 +151,7 @@ class Detector:
         """
         query = self.query
         if query.after_match is not None:
-            yield from self._after_match(query.after_match, columns)
+            yield from self._after_match(query.after_match, columns, owned, None)
             return
         # What cuts sets off shows only when they are tried; that stops by itself.
         trying = any(p.tries_sets and not p.cuts_sets_off for p in query.programs)
@@ -164,7 +166,8 @@ class Detector:
         """Yield the matches that no event can add to or break any more.
 
         A match is found as soon as all events before its end have come; with NOT, and where sets
-        may go on after all other events, a window later. Windows that count the events of a
+        may go on after all other events, a window later; with AFTER MATCH SKIP when the window of
+        its first event, or that of NOT behind it, has ended. Windows that count the events of a
         partition, and queries without a window, are found by `finish`.
 
         Args:
@@ -186,12 +189,6 @@ class Detector:
                 expected=f"none before {np.datetime64(before, 'us')}, since the stream was declared"
                 " complete up to that time",
                 hint="leave late events out, or allow for more lateness",
-            )
-        if self.query.after_match is not None:
-            raise UnsupportedError(
-                "AFTER MATCH SKIP over events that arrive one by one: which match is taken"
-                " depends on all matches before it",
-                hint="leave it out, and choose among the matches afterwards",
             )
         if query is not None and query != self.query:
             self.earlier.append((self.query, self.counters))
@@ -235,7 +232,7 @@ class Detector:
         """Yield what can be found of the events that are held, then drop those of no more use."""
         state, programs = self._state, self.query.programs
         clock, window = cutting_clock(programs)
-        if clock == "place" or (clock == "arrival" and self.query.in_turn):
+        if clock == "place" or (clock == "arrival" and self.query.chooses):
             window = None
         if state.events is None or (window is None and state.complete is not None):
             return
@@ -244,6 +241,7 @@ class Detector:
         if state.complete is not None and window is not None:
             everything = state.complete if clock == "time" else state.arrived
             end = everything - (window if looks_ahead(programs, clock) else 0)
+            end -= window if self.query.after_match is not None else 0
             if state.sealed is not None and end <= state.sealed:
                 return
         taken = state.taken.copy()
@@ -263,23 +261,31 @@ class Detector:
             return events
         return events.slice(0, int(np.searchsorted(events.ts, complete)))
 
-    def _after_match(self, skip: AfterMatch, columns: EventColumns) -> Iterator[tuple[int, Block]]:
-        """Yield the matches of a stream that are left by AFTER MATCH SKIP."""
-        choice = self.query.sets
+    def _after_match(
+        self,
+        skip: AfterMatch,
+        columns: EventColumns,
+        owned: Owned,
+        excluded: npt.NDArray[np.bool_] | None,
+    ) -> Iterator[tuple[int, Block]]:
+        """Yield the matches that start in a stretch and are left by AFTER MATCH SKIP."""
+        choice, programs, own = self.query.sets, self.query.programs, _rows_of(columns, owned)
+        _, window = cutting_clock(programs)
+        if owned.until is not None and window is not None:
+            owned = replace(owned, until=owned.until + window)  # by then they have ended
         if self.query.lists_sets and choice == "every":
-            self._checked(columns, EVERYTHING, size_choice(self.query.programs), MOST_SETS)
-        selection = AfterMatchSelection(skip, self.query.programs, columns)
-        for number, block in self._run(columns, EVERYTHING, choice, self.counters):
+            self._checked(columns, owned, size_choice(programs), MOST_SETS)
+        if excluded is None:
+            excluded = np.zeros(len(columns), dtype=np.bool_)
+        selection = AfterMatchSelection(skip, programs, columns, own, excluded)
+        for number, block in self._run(columns, owned, choice, self.counters):
             selection.add(number, block)
         yield from selection.left()
 
     def _in_turn(
         self, columns: EventColumns, taken: npt.NDArray[np.bool_], owned: Owned
     ) -> Iterator[tuple[int, Block]]:
-        first = 0 if owned.since is None else int(np.searchsorted(columns.ts, owned.since))
-        last = len(columns)
-        if owned.until is not None:
-            last = int(np.searchsorted(columns.ts, owned.until))
+        first, last = _rows_of(columns, owned)
         yield from self._next_matches(columns, self.counters, taken=taken, first=first, last=last)
 
     def _next_matches(
@@ -388,6 +394,14 @@ class Detector:
             since = owned.since if first == first_owned else int(values[first])
             until = owned.until if end == end_owned else int(values[end])
             yield _Part(part, begin, first, end, Owned(since, until, clock))
+
+
+def _rows_of(columns: EventColumns, owned: Owned) -> tuple[int, int]:
+    """Return the first event of a stretch of time, and the one after its last."""
+    first = 0 if owned.since is None else int(np.searchsorted(columns.ts, owned.since))
+    if owned.until is None:
+        return first, len(columns)
+    return first, int(np.searchsorted(columns.ts, owned.until))
 
 
 @dataclass(frozen=True, eq=False, slots=True)

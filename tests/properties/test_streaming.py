@@ -46,6 +46,7 @@ from cepkit.stream.schema import Schema
 from tests.aggregates import rows_in
 from tests.cells import stream_of
 from tests.judge import Event, judge
+from tests.properties.test_after_match import with_skip
 from tests.properties.test_aggregation import AGGREGATED, SEQUENCES, expected, with_aggregates
 from tests.properties.test_aggregation_in_cells import workloads
 from tests.properties.test_engine import plans
@@ -276,6 +277,39 @@ def test_ties_go_by_the_arrival_column(data: st.DataObject) -> None:
     assert result_of(run.rows("match"), case.variables) == matches
 
 
+SKIPPING = cases(
+    ("SEQ", "AND", "OR", "NOT", "KL", "FIRST", "NEXT", "OPT"),
+    max_variables=4,
+    max_events=24,
+    strategies=tuple(s for s in Strategy if s is not Strategy.SKIP_TILL_NEXT_MATCH),
+    windows=CASES["windows"],
+    change=with_skip,
+)
+
+
+@given(data=st.data())
+def test_what_is_left_after_a_match_is_what_a_batch_leaves(data: st.DataObject) -> None:
+    case = data.draw(SKIPPING)
+    batches, lateness = arrivals(data, case.events)
+    stream = stream_of(as_table(case.events), SCHEMA)
+    chosen: list[Plan] = data.draw(st.lists(plans(case), min_size=1, max_size=3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        prepared, parts = [prepare(stream, case.query, plan) for plan in chosen], _undivided
+        if data.draw(st.booleans()):
+            queries, columns = {"one": case.query}, stream.source.schema
+            made = [prepare_several(stream, columns, queries, [plan]) for plan in chosen]
+            prepared, parts = [one for one, *_ in made], made[0][1].parted
+    run = Run([one.bucket for one in prepared], lateness=lateness)
+    timely, late = fed(run, batches)
+    assert sorted(row["id"] for row in run.rows("late")) == late
+    counted = prepared[0].bucket.searches[0].reach.counted is not None
+    matches = judged(run, timely, case.query, counted=counted)
+    assert result_of(run.rows("match", parts), case.variables) == matches
+    if prepared[0].key is not None:
+        assert set(prepared[0].key.columns) <= {*case.query.partition_by}
+
+
 @given(data=st.data())
 def test_plans_that_follow_the_stream_find_the_same(data: st.DataObject) -> None:
     adapt = data.draw(st.sampled_from(["slices", *DECISIONS, Invariants(K=None, d="median")]))
@@ -382,13 +416,13 @@ def test_the_matches_of_several_queries_are_those_of_each(data: st.DataObject) -
             rows[number] += own.to_pylist()
     for number, query in enumerate(queries.values()):
         variables = tuple(event.variable for event in bound_events_of(query.structure))
-        counted = reach_of(compile_query(query, as_plan(None, query)).programs).counted is not None
+        counted = reach_of(compile_query(query, as_plan(None, query))).counted is not None
         assert result_of(rows[number], variables) == judged(run, timely, query, counted=counted)
 
 
 def _can_be_live(query: Query) -> bool:
     try:
-        reach_of(compile_query(query, as_plan(None, query)).programs)
+        reach_of(compile_query(query, as_plan(None, query)))
     except UnsupportedError:
         return False
     return True

@@ -91,7 +91,7 @@ def taken(
         starts: int64[matches], the first event of each, ascending.
         to: int64[matches], the first event at which another may start.
         partitions: int32[matches], the partition of each.
-        begin: int64[partitions], zero: where the next may start.
+        begin: int64[partitions], where the next may start; it is kept up to date.
         chosen: bool[matches], the output.
     """
     for i in range(starts.size):

@@ -87,6 +87,11 @@ def timeout_queries(query: Query) -> dict[str, Query]:
     Raises:
         UnsupportedError: The pattern is no SEQ or AND of plain events, each match for itself.
     """
+    if query.after_match is not None:
+        raise UnsupportedError(
+            "timeouts with AFTER MATCH SKIP: it chooses among complete matches",
+            hint="leave timeouts out, or ask for them with a second query without AFTER MATCH SKIP",
+        )
     structure = query.structure
     items = structure.items if isinstance(structure, nodes.Seq | nodes.And) else (structure,)
     # Where any event of a SEQ could have been the next, one of them is the first.
