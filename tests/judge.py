@@ -21,7 +21,8 @@ Where the definition of a match leaves room, the judge decides:
   variables and says nothing in the others. A condition on `b.x` of a Kleene variable holds for
   every member, with two Kleene variables for every pair; set functions see the whole set.
 * A condition with prev(b.x) holds for each member of the set but the first, beside the member
-  before it in stream order.
+  before it in stream order; one with prev(b.x, 2) for each but the first two, beside the second
+  member before it, and so on. The greatest number in a condition decides which it is about.
 * A condition with sum(b[..i].x), or another such function, holds for each member of the set, of
   the members up to it in stream order, itself included; one with sum(b[..i-1].x) for each but the
   first, of those before it.
@@ -48,9 +49,10 @@ Where the definition of a match leaves room, the judge decides:
 * KL(FIRST B b) GREEDY: the set has its maximum, or no event behind its last member could be one
   more: it could be b as for FIRST, is before all events of the match that are after b, and within
   the bounds that begin at what is before b. KL(NEXT B b) GREEDY: the same of the event that arrived
-  just after its last member (in the partition), if it fulfils the conditions between neighbours as
-  well. KL(B b) GREEDY: the same as KL(FIRST B b) GREEDY, and no such event is before its first
-  member. Before and behind are stream order.
+  just after its last member (in the partition), if the conditions between members and those on the
+  members up to each hold with it as well. KL(B b) GREEDY: the same as KL(FIRST B b) GREEDY, and no
+  such event is before its first member. Before and behind are stream order. With UNTIL no such
+  event is one with which the set would not end before what UNTIL says.
 * Events of equal time have no order: neither is before the other. With ties="arrival" the one that
   came first is. Windows and bounds measure times all the same.
 * Contiguity: the arrival numbers of all events of a match, Kleene members included, have no gap.
@@ -317,11 +319,15 @@ class _Branch:
         between = [
             part
             for part in self.conditions
-            if name in part.before and part.variables <= {*known, name}
+            if name in {*part.before, *part.running} and part.variables <= {*known, name}
         ]
+        ends = [end for end in self.until if end.of == name]
         numbers = self.in_partition if self.query.partition_by else self.in_stream
         for event in self._could_be(leaf, binding):
             behind = _stream_order(event) > _stream_order(last)
+            longer = {**binding, name: tuple(sorted((*members, event), key=_stream_order))}
+            if any(self._ends_before(end, longer) for end in ends):
+                continue
             if not all(self._before(event, other) for other in _all_events(later)):
                 continue
             if not self._within_bounds({**known, name: (*members, event)}):
@@ -329,7 +335,7 @@ class _Branch:
             if behind and not full:
                 after = numbers[event.arrival] == numbers[last.arrival] + 1
                 if leaf.run == "first" or (
-                    after and all(part.holds({**known, name: (last, event)}) for part in between)
+                    after and all(part.holds({**known, name: longer[name]}) for part in between)
                 ):
                     return True
             before = _stream_order(event) < _stream_order(members[0])
@@ -573,7 +579,11 @@ class _Condition:
         self.each = sorted({node.variable for node in read if isinstance(node, c.Attribute)})
         self.as_set = {node.variable for node in read if isinstance(node, c.Aggregate)}
         before = [node for node in read if isinstance(node, c.Aggregate)]
-        self.before = {n.variable for n in before if n.function.startswith(("prev", c.EARLIER))}
+        self.before: dict[str | None, int] = {}
+        for node in before:
+            if node.function.startswith(("prev", c.EARLIER)):
+                further = _distance(node.function) if node.function.startswith("prev") else 1
+                self.before[node.variable] = max(self.before.get(node.variable, 0), further)
         running = (c.RUNNING, c.EARLIER)
         self.running = {node.variable for node in before if node.function.startswith(running)}
         self.each = sorted({*self.each, *self.before, *self.running})
@@ -584,10 +594,14 @@ class _Condition:
         sets = {v: [event.attributes for event in bound[v]] for v in self.as_set}
         for places in product(*(range(len(bound[variable])) for variable in self.each)):
             at = dict(zip(self.each, places, strict=True))
-            if any(at[variable] == 0 for variable in self.before):
-                continue  # nothing is before the first one
+            if any(at[variable] < number for variable, number in self.before.items()):
+                continue  # nothing is so far before it
             one = {v: bound[v][place].attributes for v, place in at.items()}
-            one |= {f"before {v}": bound[v][at[v] - 1].attributes for v in self.before}
+            one |= {
+                f"{far} before {v}": bound[v][at[v] - far].attributes
+                for v, number in self.before.items()
+                for far in range(1, number + 1)
+            }
             upto = {
                 f"up to {v}": [event.attributes for event in bound[v][: at[v] + 1]]
                 for v in self.running
@@ -596,6 +610,11 @@ class _Condition:
             if value(self.expression, one, sets | upto) is not True:
                 return False
         return True
+
+
+def _distance(function: str) -> int:
+    """Return how far before a member the one is that `prev` is of: "prev 3" is 3."""
+    return int(function.split()[1]) if " " in function else 1
 
 
 def _conjuncts(where: c.Expression | None) -> list[c.Expression]:

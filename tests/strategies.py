@@ -178,12 +178,14 @@ def structures(
     if "TOGETHER" in allowed:
         structure = draw(_with_together(structure, size))
     words = [word for word in ("UNTIL", "GREEDY") if word in allowed]
-    return draw(_with_ends(structure, size, draw(st.sampled_from(words)))) if words else structure
+    return draw(_with_ends(structure, size, words)) if words else structure
 
 
 @st.composite
-def _with_ends(draw: st.DrawFn, node: nodes.Structure, number: int, word: str) -> nodes.Structure:
-    """Put GREEDY behind the first set, or UNTIL and an event, of its own type or another."""
+def _with_ends(
+    draw: st.DrawFn, node: nodes.Structure, number: int, words: list[str]
+) -> nodes.Structure:
+    """Put GREEDY behind the first set, UNTIL and an event, of its own type or another, or both."""
     done = False
 
     def ended(node: nodes.Structure) -> nodes.Structure:
@@ -191,8 +193,10 @@ def _with_ends(draw: st.DrawFn, node: nodes.Structure, number: int, word: str) -
         match node:
             case nodes.Kleene(item) if not done:
                 done = True
-                if word == "GREEDY":
-                    return replace(node, greedy=True)
+                if "GREEDY" in words:
+                    node = replace(node, greedy=True)
+                if "UNTIL" not in words:
+                    return node
                 (event,) = nodes.events_of(item)
                 types = draw(st.sampled_from([frozenset({"E"}), event.types, frozenset("ABC")]))
                 return replace(node, until=nodes.Event("abcdefgh"[number], types))
@@ -585,8 +589,13 @@ def _between_neighbours(draw: st.DrawFn, variable: str, others: list[str]) -> c.
     """Draw a condition on each member of a set and the one before it, and single events."""
     sign = draw(st.sampled_from((">=", "<=", ">", "<", "!=", "=")))
     name = draw(st.sampled_from("xyz"))
-    own, before = c.Attribute(variable, name), c.Aggregate("prev", variable, name)
-    match draw(st.integers(0, 9)):
+    own = c.Attribute(variable, name)
+    far = draw(st.sampled_from(("prev", "prev", "prev 2", "prev 3")))
+    before = c.Aggregate(far, variable, name)
+    match draw(st.integers(0, 10)):
+        case 10:
+            one = c.Aggregate("prev", variable, name)
+            return c.Comparison(sign, c.Arithmetic("-", own, one), c.Arithmetic("-", one, before))
         case 6 | 7 | 8 | 9 as number:
             function = draw(st.sampled_from(("sum", "avg", "min", "max", "count")))
             which = draw(st.sampled_from((c.RUNNING, c.EARLIER)))
@@ -611,7 +620,9 @@ def _between_neighbours(draw: st.DrawFn, variable: str, others: list[str]) -> c.
         case 2:
             return c.Comparison("!=", before, draw(_constants(1, 2)))
         case 3:
-            return c.Complement(c.Comparison(sign, own, before))
+            fails = c.Comparison(sign, own, before)
+            either = c.AnyOf((fails, c.Comparison("<", own, c.Literal(1))))
+            return c.Complement(draw(st.sampled_from((fails, either))))
         case 4:
             high = c.Comparison(">", before, c.Literal(1))
             return c.AnyOf((c.Comparison(sign, own, before), high))
@@ -625,7 +636,9 @@ def _set_conditions(draw: st.DrawFn, variable: str, chosen: tuple[str, ...]) -> 
     sign = draw(st.sampled_from((">=", "<=", ">", "<", "!=", "=")))
     # Sums and averages of the domains are exact, or far from what they are compared with.
     name = draw(st.sampled_from("xyz"))
-    function = draw(st.sampled_from(("sum", "avg", "min", "max", "first", "last", "count")))
+    functions = ["sum", "avg", "min", "max", "first", "last", "count"]
+    functions += ["member 2", "member 3", "member -2"]
+    function = draw(st.sampled_from(functions))
     whole = c.Aggregate(function, variable, name)
     others = [other for other in chosen if other != variable]
     match draw(st.integers(0, 6)):
@@ -636,7 +649,10 @@ def _set_conditions(draw: st.DrawFn, variable: str, chosen: tuple[str, ...]) -> 
         case 1:
             return c.Comparison(sign, whole, draw(_constants(1, 2, 1.5)))
         case 2:
-            first, last = (c.Aggregate(f, variable, "x") for f in ("first", "last"))
+            first, last = (
+                c.Aggregate(draw(st.sampled_from(ends)), variable, "x")
+                for ends in (("first", "first", "member 2"), ("last", "last", "member -2"))
+            )
             return c.Comparison(sign, first, last)
         case 3:
             return c.Comparison(sign, c.Attribute(variable, name), whole)

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, assert_never
 
 from cepkit.automata.events import Binding, Event
 from cepkit.pattern.aggregates import AGGREGATES
-from cepkit.pattern.conditions import Aggregate, Attribute, Expression, walk
+from cepkit.pattern.conditions import Aggregate, Attribute, Expression, place_of, walk
 from cepkit.pattern.evaluation import closures
 from cepkit.pattern.evaluation.closures import Kinded, Value, held, known, rounded
 from cepkit.pattern.evaluation.kinds import WHOLE, ValueKind, set_function_kind
@@ -92,11 +92,9 @@ def _set_function(node: Aggregate, layout: Layout) -> Kinded:
     if node.attribute is None:
         return (lambda b: len(b[slot])), "integer"
     place, kind = layout.attributes[node.attribute], layout.kinds[node.attribute]
-    match node.function:
-        case "first":
-            return (lambda b: b[slot][0].values[place]), kind
-        case "last":
-            return (lambda b: b[slot][-1].values[place]), kind
+    if (number := place_of(node.function)) is not None:
+        at, least = number - (number > 0), abs(number)
+        return (lambda b: b[slot][at].values[place] if len(b[slot]) >= least else None), kind
     reduced, result = _reduction(node, kind), set_function_kind(node, kind)
 
     def over_members(b: Sequence[Any]) -> Any:
@@ -122,6 +120,6 @@ def _reduction(node: Aggregate, kind: ValueKind) -> Callable[[list[Any]], Any]:
             return lambda values: min(values, default=None)
         case "max":
             return lambda values: max(values, default=None)
-        case function:  # first and last are looked at alone
+        case function:  # single members are looked at alone
             of = AGGREGATES[function].of
             return lambda values: None if (result := of(values)) is None else known(result)

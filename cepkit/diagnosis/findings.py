@@ -13,7 +13,7 @@ from cepkit.diagnosis import requirements as req
 from cepkit.diagnosis.event_table import Ints
 from cepkit.diagnosis.measures import Measures, forbidden_events
 from cepkit.diagnosis.words import duration_text, failure, list_text, value_text, with_values
-from cepkit.pattern.conditions import Expression, set_of_prev
+from cepkit.pattern.conditions import Expression, reach_back, set_of_prev
 from cepkit.pattern.names import attribute_text, name_text
 from cepkit.pattern.nodes import Event
 from cepkit.pattern.policies import TimeWindow
@@ -219,10 +219,12 @@ class Inspector:
         names = sorted(req.variables_in(requirement, ()))
         rows = _members(binding, names)
         if (repeated := set_of_prev(condition)) is not None:
-            later = rows[repeated] != min(binding[repeated])
+            places = np.searchsorted(np.sort(binding[repeated]), rows[repeated])
+            later = places >= reach_back(condition)
             rows = {v: events[later] for v, events in rows.items()}
             if not later.any():
-                return Finding(requirement, True, "one event")
+                few = "one event" if len(places) == 1 else "too few events"
+                return Finding(requirement, True, few)
         size = max((len(events) for events in rows.values()), default=1)
         read = self._table.reader(rows, binding)
         violation = self.measures.condition(condition, read, size)

@@ -180,13 +180,7 @@ def _check_structure(structure: Structure) -> None:
                     hint=instead_of_next(item) if isinstance(node, Next) else None,
                     span=node.span,
                 )
-            case Kleene(_, minimum, maximum, greedy=greedy, until=until):
-                if greedy and until is not None:
-                    raise PatternError(
-                        "GREEDY and UNTIL behind one set",
-                        expected="one of them",
-                        span=node.span,
-                    )
+            case Kleene(_, minimum, maximum, until=until):
                 if until is not None and not isinstance(until, Event):
                     raise PatternError(
                         f"UNTIL stands before {_name(until)}",

@@ -23,6 +23,7 @@ from cepkit.pattern.nodes import (
     together_in,
 )
 from cepkit.pattern.nodes import walk as walk_structure
+from cepkit.pattern.printer import expression_text
 
 MAX_INTEGER = 2**63 - 1
 """The greatest that a column of integers, or of times, can hold."""
@@ -188,7 +189,7 @@ def _check_neighbours(condition: c.Expression, mentioned: set[str], events: Even
     for node in c.walk(condition):
         if isinstance(node, c.Aggregate) and c.set_of_members(node) is None:
             raise PatternError(
-                f"{node.function} in a condition between the members of '{variable}'",
+                f"{_name(node)} in a condition between the members of '{variable}'",
                 expected="attributes of the two members, and of single events",
                 span=node.span,
             )
@@ -197,7 +198,13 @@ def _check_neighbours(condition: c.Expression, mentioned: set[str], events: Even
 def _said(node: c.Attribute | c.Aggregate, variable: str) -> str:
     """Return how a function of a set is called in messages."""
     assert isinstance(node, c.Aggregate)
+    if c.is_member_number(node.function) or c.distance_of(node.function) > 1:
+        return expression_text(node)
     return f"{c.plain_function(node.function)}({_members(node, variable)}...)"
+
+
+def _name(node: c.Aggregate) -> str:
+    return expression_text(node) if c.is_member_number(node.function) else node.function
 
 
 def _members(node: c.Aggregate, variable: str) -> str:

@@ -24,7 +24,8 @@ from cepkit.pattern.conditions import (
     Attribute,
     Expression,
     conjuncts,
-    set_of_prev,
+    of_neighbours,
+    set_of_members,
     variables_of,
 )
 from cepkit.pattern.conditions import walk as parts_of_condition
@@ -223,8 +224,11 @@ class _Choice:
         if beside.place == "behind" and runs[variable] is Next:
             yield next_condition(absent, [variable], {variable})
             for condition in conditions:
-                if set_of_prev(condition) == variable:
+                if of_neighbours(condition, variable):
                     yield replaced(condition, partial(_of_next_member, variable, name))
+                elif set_of_members(condition) == variable:
+                    # Of the event as the next member, behind those that the set has.
+                    yield renamed(condition, {variable: name})
 
     def bound_conditions(self, bounds: Iterable[StepBound]) -> Iterator[Expression]:
         """Yield what bounds of steps say, those with both events in this choice."""

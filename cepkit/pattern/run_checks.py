@@ -17,7 +17,16 @@ from cepkit.pattern.conditions import (
     variables_of,
 )
 from cepkit.pattern.names import name_text
-from cepkit.pattern.nodes import Kleene, Not, ends_of_loops_in, events_of, runs_in, walk
+from cepkit.pattern.nodes import (
+    Kleene,
+    Next,
+    Not,
+    ends_of_loops_in,
+    events_of,
+    run_of,
+    runs_in,
+    walk,
+)
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.printer import expression_text, structure_text
@@ -73,8 +82,8 @@ def check_loops(query: Query) -> None:
                 hint=f"write {structure_text(replace(node, greedy=False))}",
                 span=node.span,
             )
-        if isinstance(node, Kleene) and node.greedy:
-            _check_greedy(query, events_of(node.item)[0].variable)
+        if isinstance(node, Kleene) and node.greedy and run_of(node) is not Next:
+            _check_greedy(query, node)
     if not ends_of_loops_in(query.structure):
         return
     for branch in normal_form(query):
@@ -93,15 +102,18 @@ def check_loops(query: Query) -> None:
                     )
 
 
-def _check_greedy(query: Query, variable: str) -> None:
-    """Refuse a function of the members up to each of a set that goes on as long as it can."""
+def _check_greedy(query: Query, node: Kleene) -> None:
+    """Refuse a function of the members up to each of a set that takes all that fits."""
+    (event,) = events_of(node.item)
     for condition in conjuncts(query.where):
-        if set_of_running(condition) == variable:
+        if set_of_running(condition) == event.variable:
+            run = replace(node, item=Next(event))
             raise PatternError(
-                f"{expression_text(condition)} is about the members of the greedy set "
-                f"'{variable}' up to each",
-                expected="a set without GREEDY",
-                hint="sets='maximal' gives the longest run for each choice of single events",
+                f"{expression_text(condition)} does not say where the greedy set "
+                f"'{event.variable}' ends: an event that breaks it could end the set, be passed "
+                "over, or leave the match out",
+                expected=f"events side by side, where it ends the set: {structure_text(run)}",
+                hint="without GREEDY, sets='maximal' gives the longest for each choice of others",
                 span=condition.span,
             )
 

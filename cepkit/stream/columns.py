@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +64,20 @@ class Column:
     def slice(self, begin: int, end: int) -> Column:
         """Return the column of the events from `begin` up to, not including, `end` (a view)."""
         return Column(self.kind, self.values[begin:end], self.dictionary, self.has_missing)
+
+    def where(self, there: npt.NDArray[np.bool_]) -> Column:
+        """Return the column with values only where they are said to be, the others missing."""
+        if there.all():
+            return self
+        values: npt.NDArray[Any] = self.values.copy()
+        match self.kind:
+            case "float" | "null" | "array":
+                values[~there] = np.nan
+            case "integer" | "timestamp" | "duration":
+                values[~there] = MISSING_INTEGER
+            case _:
+                values[~there] = -1
+        return Column(self.kind, values, self.dictionary, has_missing=True)
 
     def missing(self) -> npt.NDArray[np.bool_]:
         """Return, for each event, whether its value is missing."""

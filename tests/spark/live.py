@@ -34,6 +34,10 @@ PATTERNS = {
     " AND d.price > a.price WITHIN 1 second",
     "GREEDY": "PATTERN SEQ(A a, KL(B b) GREEDY, C c) WHERE b.price > a.price WITHIN 1 second"
     " PARTITION BY key",
+    "members": f"PATTERN SEQ(A a, KL(B b), C c) WHERE {KEYED} AND b.price > prev(b.price, 2)"
+    " AND b[2].price > a.price WITHIN 1 second",
+    "GREEDY and UNTIL": "PATTERN SEQ(A a, KL(B b) GREEDY UNTIL D d, C c) WITHIN 1 second"
+    " PARTITION BY key",
     "skip-till-next-match": f"PATTERN SEQ(A a, B b, C c) WHERE {KEYED} WITHIN 2 seconds"
     " STRATEGY skip-till-next-match",
 }

@@ -14,7 +14,8 @@ TEXT = """
 PATTERN SEQ(A a, KL(B b){1,2}, OPT(C c))
 WITHIN 30 milliseconds
 PARTITION BY key
-RETURN a.id, count(b) AS n, max(b.price) AS top, c.ts - a.ts AS took, b.id AS ids, c.type,
+RETURN a.id, b[2].price, b[last-1].type AS before,
+  count(b) AS n, max(b.price) AS top, c.ts - a.ts AS took, b.id AS ids, c.type,
   min(b.ts) AS began, concat(c.type, '!') AS word
 """
 PLAIN = """

@@ -38,6 +38,7 @@ from cepkit.columnar.compile.program import (
     Absence,
     AnyStep,
     Bound,
+    Further,
     GroupStep,
     Member,
     Program,
@@ -61,10 +62,13 @@ from cepkit.pattern.conditions import (
     Expression,
     Literal,
     attributes_of,
+    set_of_members,
     variables_of,
 )
+from cepkit.pattern.nodes import Beside
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import Strategy
+from cepkit.pattern.rewrite import renamed
 from cepkit.plan.nodes import BranchPlan, OrderPlan, TreePlan, Unit, work_of
 
 
@@ -425,6 +429,9 @@ class _Compiler:
                 due.remove(link)
         on_sets = tuple(part for part in due if variables_of(part) & self._repeated.keys())
         beside = self._events[variable].beside
+        of_members = [part for part in due if set_of_members(part) == variable]
+        due = [part for part in due if part not in of_members]
+        further = None if beside is None else self._further(branch, variable, beside, of_members)
         if beside is not None and beside.maximum is not None:
             size, most = Aggregate("count", beside.variable), Literal(beside.maximum)
             on_sets += (Comparison("<", size, most),)
@@ -441,9 +448,9 @@ class _Compiler:
             step = _beside(step, beside.place, self._repeated[beside.variable])
         counted = any(clock != "time" for _, clock in step.windows)
         apart = tuple(v for v in self._repeated if self._may_coincide(core, v, variable))
-        if on_sets or apart or (counted and self._repeated):
+        if on_sets or apart or further is not None or (counted and self._repeated):
             self._needs[variable] = None
-            return Absence(step, 0, on_sets, apart)
+            return Absence(step, 0, on_sets, apart, further=further)
         needed = {bound.variable for bound in (*step.lower, *step.upper)}
         needed.update(step.distinct_from)
         if counted:
@@ -454,6 +461,24 @@ class _Compiler:
         partners = [names_of(self.classes[number]) & {*beside_it} for number in step.classes]
         self._needs[variable] = [*({name} for name in needed - {variable}), *partners]
         return Absence(step, 0)
+
+    def _further(
+        self, branch: Branch, variable: str, beside: Beside, of_members: Sequence[Expression]
+    ) -> Further | None:
+        """Return what depends on the members of a set of an event that it could have as well."""
+        if beside.place == "until":
+            return None
+        ends = (e for e in branch.negated if e.beside == Beside("until", beside.variable))
+        end = next((self._absences[e.variable] for e in ends), None)
+        if end is not None:
+            step = replace(end.step, lower=(), upper=(), follows=(), precedes=())
+            step = _beside(step, beside.place, self._repeated[beside.variable])
+            end = replace(end, step=step)
+        elif not of_members:
+            return None
+        own = {variable: beside.variable}
+        conditions = tuple(renamed(part, own) for part in of_members)
+        return Further(beside.variable, conditions, end, beside.place == "behind")
 
     def _step(
         self,

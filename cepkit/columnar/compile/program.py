@@ -136,6 +136,24 @@ AnyStep: TypeAlias = "Step | GroupStep"
 
 
 @dataclass(frozen=True, slots=True)
+class Further:
+    """What an event must fulfil to be one more member of a greedy set, with those that it has.
+
+    Attributes:
+        variable: The Kleene variable.
+        conditions: Those on each member: they hold of the event as the last one.
+        end: UNTIL, beyond the set: the event lies before the first such event behind it, or after
+            the last one before it.
+        behind: Whether the event is behind the set, and not before it.
+    """
+
+    variable: str
+    conditions: tuple[Expression, ...]
+    end: Absence | None
+    behind: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Absence:
     """A negated variable, searched like a step; partial matches for which it exists are dropped.
 
@@ -151,6 +169,7 @@ class Absence:
         ends: Whether it is known before that step, and nothing may be bound there that is after
             the first such event: the step then looks no further.
         then: The next of those that are absent together.
+        further: Of an event that a greedy set could have as well, what depends on its members.
     """
 
     step: Step
@@ -159,6 +178,7 @@ class Absence:
     apart: tuple[str, ...] = ()
     ends: bool = False
     then: Absence | None = None
+    further: Further | None = None
 
     @property
     def together(self) -> tuple[Absence, ...]:

@@ -40,7 +40,7 @@ from cepkit.columnar.kleene.subsets import caps_of, subsets_of
 from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.blocks import Members, SetBlock
 from cepkit.columnar.slices.counters import StepCounters
-from cepkit.pattern.conditions import Expression, set_of_members, set_of_running
+from cepkit.pattern.conditions import Expression, set_of_members
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
@@ -299,12 +299,12 @@ class Sets:
                 yield (parents + part.start).astype(np.int32), members
 
     def _of_members(self, step: SetStep) -> tuple[Expression, ...]:
-        """Return the conditions on each member of a set, where any is about all up to it."""
+        """Return the conditions on each member of a set, where any is not of neighbours alone."""
         variable = step.repeated.variable
         conditions = self._bound.program.on_sets
-        if all(set_of_running(condition) != variable for condition in conditions):
-            return ()
-        return tuple(c for c in conditions if set_of_members(c) == variable)
+        of_members = tuple(c for c in conditions if set_of_members(c) == variable)
+        between = between_neighbours(of_members, variable)
+        return of_members if len(between) < len(of_members) else ()
 
     def _may_go_on(
         self,

@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 from cepkit.columnar.results.returned import arrow_type, computed, in_arrow
 from cepkit.columnar.slices.blocks import Block, Members
 from cepkit.errors import PatternError
-from cepkit.pattern.conditions import Aggregate, Attribute
+from cepkit.pattern.conditions import Aggregate, Attribute, place_of
+from cepkit.pattern.evaluation.set_functions import member_at
 from cepkit.pattern.nodes import bound_events_of, repeated_in
 from cepkit.pattern.query import RESULT_ENDS, Query, ResultColumn
 from cepkit.pattern.several import PATTERN
@@ -224,8 +225,8 @@ class Writer:
         members = sets[variable]
         match result.value:
             case Aggregate(function):
-                rows = members.first if function == "first" else members.last
-                return self._take(name, self._at(rows))
+                at, there = member_at(members.starts, place_of(function) or 1)
+                return self._take(name, self._at(members.rows[at], there))
             case _:
                 return _lists(members, self._take(name, self._at(members.rows)), kind)
 
@@ -236,9 +237,11 @@ class Writer:
             [self._take(field.name, at) for field in fields], fields=fields
         )
 
-    def _at(self, rows: npt.NDArray[np.integer]) -> pa.Array:
-        """Return where events are in the source."""
-        return pa.array(self._events.source_rows(rows))
+    def _at(
+        self, rows: npt.NDArray[np.integer], there: npt.NDArray[np.bool_] | None = None
+    ) -> pa.Array:
+        """Return where events are in the source; null where there are none."""
+        return pa.array(self._events.source_rows(rows), mask=None if there is None else ~there)
 
     def _take(self, name: str, at: pa.Array) -> pa.Array:
         column = self._source.column(name)

@@ -9,13 +9,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepkit.columnar.slices.blocks import Members
-from cepkit.pattern.conditions import Aggregate, Attribute, Expression, variables_of
+from cepkit.pattern.conditions import Aggregate, Attribute, Expression, place_of, variables_of
 from cepkit.pattern.evaluation.columns import value
 from cepkit.pattern.evaluation.kind_checks import kind_of
-from cepkit.pattern.evaluation.set_functions import set_function
+from cepkit.pattern.evaluation.set_functions import member_at, set_function
 from cepkit.pattern.query import ResultColumn
 from cepkit.pattern.rewrite import replaced
-from cepkit.stream.columns import MISSING_INTEGER, Column, EventColumns
+from cepkit.stream.columns import Column, EventColumns
 from cepkit.stream.schema import Schema, time_zone
 
 
@@ -95,24 +95,17 @@ def _of_sets(
         assert column is not None
         few = Members(np.array([0, 1]), np.zeros(1, dtype=np.int64))
         return set_function(node, _nothing(column), few.starts)
-    if node.function in ("first", "last"):
+    if (place := place_of(node.function)) is not None:
         assert column is not None
-        return column.take(members.first if node.function == "first" else members.last)
+        at, there = member_at(members.starts, place)
+        return column.take(members.rows[at]).where(there)
     return set_function(node, None if column is None else column.take(members.rows), members.starts)
 
 
 def _nothing(column: Column) -> Column:
     """Return one missing value of the kind of a column."""
-    match column.kind:
-        case "float" | "null":
-            values: npt.NDArray[np.generic] = np.array([np.nan])
-        case "array":
-            values = np.full((1, column.values.shape[1]), np.nan)
-        case "integer" | "timestamp" | "duration":
-            values = np.array([MISSING_INTEGER])
-        case _:
-            values = np.array([-1], dtype=column.values.dtype)
-    return Column(column.kind, values, column.dictionary, has_missing=True)
+    values = np.zeros((1, *column.values.shape[1:]), dtype=column.values.dtype)
+    return Column(column.kind, values, column.dictionary).where(np.zeros(1, dtype=np.bool_))
 
 
 def in_arrow(column: Column, kind: pa.DataType, size: int) -> pa.Array:

@@ -140,9 +140,7 @@ def bind(
     )
     absences = binder.absences(program.absences, program.steps)
     late, *otherwise = (
-        tuple(
-            BoundAbsence(binder.bind_absence(a, _bound(program.steps, a.after)), a) for a in group
-        )
+        tuple(binder.bind_late(a, program.steps) for a in group)
         for group in (
             [a for a in program.absences if a.after == len(program.steps)],
             *program.otherwise,
@@ -165,10 +163,17 @@ def bind(
 
 
 def _refuse_counted_runs(program: Program) -> None:
-    """Refuse FIRST runs in a window of events where rows did not arrive in the order of time."""
+    """Refuse runs in a window of events where rows did not arrive in the order of time.
+
+    That are FIRST runs, and greedy ones that end before an event.
+    """
     counted = any(clock != "time" for _, clock in program.windows)
+    greedy = [
+        absence.further for group in (program.absences, *program.otherwise) for absence in group
+    ]
+    ended = {each.variable for each in greedy if each is not None and each.end is not None}
     for one in program.sets:
-        if counted and one.repeated.run == "first":
+        if counted and (one.repeated.run == "first" or one.repeated.variable in ended):
             raise UnsupportedError(
                 f"the run '{one.repeated.variable}' in a window of events, and rows that did not "
                 "arrive in the order of time",
@@ -257,6 +262,15 @@ class Binder:
             return step
         found = (*bound, absence.step.variable)
         return replace(step, then=self.bind_absence(absence.then, found, by_value=by_value))
+
+    def bind_late(self, absence: Absence, steps: Sequence[AnyStep]) -> BoundAbsence:
+        """Return an absence that is looked for when sets are chosen."""
+        end = None if absence.further is None else absence.further.end
+        return BoundAbsence(
+            self.bind_absence(absence, _bound(steps, absence.after)),
+            absence,
+            None if end is None else self.bind_late(replace(end, after=len(steps)), steps),
+        )
 
     def join(self, subtree: Subtree, members: Mapping[str, Ints]) -> BoundStep:
         """Return the step that joins the partial matches of a subtree with what is outside.

@@ -50,6 +50,11 @@ class Members:
         matches = np.repeat(np.arange(len(self.sizes)), self.sizes)
         return Members(self.starts, self.rows[np.lexsort((self.rows, matches))])
 
+    def with_last(self, events: npt.NDArray[np.integer]) -> Members:
+        """Return the sets with one more event behind the members of each."""
+        starts = self.starts + np.arange(len(self.starts))
+        return Members(starts, np.insert(self.rows, self.starts[1:], events))
+
     def slice(self, begin: int, end: int) -> Members:
         """Return the sets of the matches from `begin` up to, not including, `end`."""
         starts = self.starts[begin : end + 1]

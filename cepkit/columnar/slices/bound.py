@@ -115,7 +115,14 @@ class Subtree:
 
 @dataclass(frozen=True, slots=True)
 class BoundAbsence:
-    """A negated variable, and the part of it that depends on the members of sets."""
+    """A negated variable, and the part of it that depends on the members of sets.
+
+    Attributes:
+        bound: How it is looked for.
+        absence: What it must fulfil.
+        end: Of an event that a greedy set could have as well: where UNTIL ends the set.
+    """
 
     bound: BoundStep
     absence: Absence
+    end: BoundAbsence | None = None

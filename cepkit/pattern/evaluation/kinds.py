@@ -19,6 +19,7 @@ from cepkit.pattern.conditions import (
     Comparison,
     Constant,
     InList,
+    place_of,
     plain_function,
 )
 from cepkit.pattern.duration_hints import with_units
@@ -86,7 +87,7 @@ def set_function_kind(node: Aggregate, kind: ValueKind) -> ValueKind:
     Raises:
         PatternError: It cannot take them.
     """
-    if node.function in ("first", "last", "prev"):
+    if place_of(node.function) is not None or node.function.startswith("prev"):
         return kind
     definition = AGGREGATES[plain_function(node.function)]
     match definition.takes:
