@@ -173,6 +173,29 @@ def test_events_counted_in_the_order_of_rows_are_what_the_judge_counts(
     assert survivors(matches) == len(rows)
 
 
+TOGETHER = cases(
+    ("SEQ", "AND", "OR", "NOT", "KL", "TOGETHER"),
+    max_variables=3,
+    strategies=(Strategy.SKIP_TILL_ANY_MATCH,),
+    windows=("none", "time", "time"),
+    unsorted=True,
+)
+
+
+@FEW
+@given(data=st.data())
+def test_what_is_absent_together_is_what_the_judge_says(spark, data):
+    case = data.draw(TOGETHER)
+    table = as_table(case.events)
+    frame = spark.createDataFrame(table).repartition(data.draw(st.sampled_from([1, 3])))
+    seconds = data.draw(st.sampled_from([None, 0.7, 4, 13]))
+    stream = events(frame, time="ts", type="kind")
+    matches = found(stream, case.query, slice_seconds=seconds)
+    rows = matches.collect()
+    assert result_of(rows, case.variables) == case.matches, matches.route
+    assert survivors(matches) == len(rows) == matches.count()
+
+
 TAKEN = cases(
     ("SEQ", "AND", "OR", "NOT", "KL", "FIRST", "NEXT", "OPT"),
     max_variables=4,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from itertools import pairwise
+from itertools import pairwise, permutations
 
 from cepkit.pattern.conditions import Expression, variables_of
 from cepkit.pattern.durations import window_text
@@ -86,9 +86,12 @@ def _together_text(branch: Branch, events: Sequence[Event]) -> str:
     """Return events that are absent together as SEQ where each is before the next, else as AND."""
     if len(events) == 1:
         return structure_text(events[0])
-    pairs = pairwise(event.variable for event in events)
-    in_order = all(pair in branch.order for pair in pairs)
-    return structure_text((Seq if in_order else And)(tuple(events)))
+    names = [event.variable for event in events]
+    if all(pair in branch.order for pair in pairwise(names)):
+        return structure_text(Seq(tuple(events)))
+    known = [(x, y) for x, y in permutations(names, 2) if (x, y) in branch.order]
+    before = [f"{name_text(x)} before {name_text(y)}" for x, y in known]
+    return ", ".join((structure_text(And(tuple(events))), *before))
 
 
 def partition_text(branch: Branch) -> str:
