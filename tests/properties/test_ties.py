@@ -18,7 +18,7 @@ from tests.strategies import Operator, cases
 
 EVERY_EVENT = tuple(s for s in Strategy if s is not Strategy.SKIP_TILL_NEXT_MATCH)
 NEXT = (Strategy.SKIP_TILL_NEXT_MATCH,)
-SINGLE: tuple[Operator, ...] = ("SEQ", "AND", "OR", "NOT", "FIRST", "NEXT", "OPT")
+SINGLE: tuple[Operator, ...] = ("SEQ", "AND", "OR", "NOT", "TOGETHER", "FIRST", "NEXT", "OPT")
 SLICES = st.sampled_from([None, 1, 3, 7])
 
 MANY = cases(SINGLE, strategies=EVERY_EVENT, unsorted=True, ties="arrival")
