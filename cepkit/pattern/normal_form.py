@@ -21,6 +21,7 @@ from typing import TypeAlias, assert_never
 from cepkit.pattern.bounds import bound_condition
 from cepkit.pattern.conditions import (
     Aggregate,
+    AllOf,
     Attribute,
     Expression,
     conjuncts,
@@ -204,10 +205,14 @@ class _Choice:
             elif bound.first == bound.last:
                 yield bound_condition(replace(bound, first=name), self.order, repeated, [*runs])
         if beside.place == "behind" and runs[variable] is Next:
-            yield next_condition(absent, [variable], {variable})
+            follows = next_condition(absent, [variable], {variable})
+            yield follows
             for condition in conditions:
                 if set_of_prev(condition) == variable:
-                    yield replaced(condition, partial(_of_next_member, variable, name))
+                    after = replaced(condition, partial(_of_next_member, variable, name))
+                    # One about the member before alone is about an event behind it, too.
+                    about = name in variables_of(after)
+                    yield after if about else AllOf((after, follows))
 
     def bound_conditions(self, bounds: Iterable[StepBound]) -> Iterator[Expression]:
         """Yield what bounds of steps say, those with both events in this choice."""

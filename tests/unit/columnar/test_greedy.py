@@ -60,6 +60,13 @@ def test_the_longest_rises_are_found_side_by_side():
     assert [[event["row"] for event in each] for each in found] == [[0, 1, 2], [4, 5, 6]]
 
 
+def test_what_is_asked_of_the_member_before_alone_says_whether_a_run_could_go_on():
+    stream = events("ABB", price=[0, 1, 1])
+    text = "SEQ(A a, NEXT KL(NEXT B b) GREEDY) WHERE prev(b.price) != 1"
+    assert sets(stream, text) == [[1]]
+    assert sets(stream, text.replace("!=", "=")) == [[1, 2]]
+
+
 def test_a_run_in_a_window_of_events_needs_rows_in_order():
     stream = events("ABBC", [0, 2, 1, 3])
     with pytest.raises(UnsupportedError, match="'b' in a window of events"):
