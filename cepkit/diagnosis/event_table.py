@@ -17,7 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Clock
-from cepkit.pattern.conditions import Aggregate, Attribute, Expression
+from cepkit.pattern.conditions import (
+    EARLIER,
+    RUNNING,
+    Aggregate,
+    Attribute,
+    Expression,
+    plain_function,
+)
 from cepkit.pattern.evaluation.columns import Read
 from cepkit.pattern.evaluation.set_functions import set_function
 from cepkit.pattern.numbers import has_next, with_numbers_as_attributes
@@ -159,12 +166,23 @@ class EventTable:
             events = np.sort(np.asarray((sets or rows)[variable], dtype=np.int64))
             if sets is None:
                 events = rows[variable]
+            elif function[0].startswith((RUNNING, EARLIER)):
+                return self._running(function, events, np.searchsorted(events, rows[variable]))
             name = function[1]
             column = None if name is None else self.columns.attributes[name].take(events)
             function_of = _of_single if sets is None else _of_members
             return function_of(function[0], column, len(events))
 
         return read
+
+    def _running(self, function: tuple[str, str | None], members: Ints, places: Ints) -> Column:
+        """Return a function of the members up to each of some places, or before it."""
+        sizes = places + function[0].startswith(RUNNING)
+        starts = np.concatenate(([0], np.cumsum(sizes)))
+        events = members[np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)]
+        name = function[1]
+        column = None if name is None else self.columns.attributes[name].take(events)
+        return set_function(Aggregate(plain_function(function[0])), column, starts)
 
 
 def spans(clock: Ints, rows: Combinations) -> Ints:
@@ -270,7 +288,7 @@ def _of_single(function: str, column: Column | None, size: int) -> Column:
     if function in ("first", "last"):
         assert column is not None
         return column
-    return set_function(Aggregate(function), column, np.arange(size + 1))
+    return set_function(Aggregate(plain_function(function)), column, np.arange(size + 1))
 
 
 def _of_members(function: str, column: Column | None, size: int) -> Column:

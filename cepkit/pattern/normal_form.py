@@ -307,6 +307,37 @@ def written_branches(query: Query) -> tuple[Branch, ...]:
     return tuple(branch.as_written for branch in normal_form(query))
 
 
+def runs_as_absences(branch: Branch) -> Branch:
+    """Return a branch with what its runs leave out said as absences between their members."""
+    absent: list[Event] = []
+    order: set[tuple[str, str]] = set()
+    conditions: list[Expression] = []
+    used = {event.variable for event in branch.positive + branch.negated}
+    for event in branch.positive:
+        variable, name = event.variable, f"left out {event.variable}"
+        if variable not in branch.runs:
+            continue
+        while name in used:
+            name += "'"
+        absent.append(Event(name, event.types, beside=Beside("between", variable)))
+        before = branch.before(variable)
+        order |= {(x, name) for x in before}
+        known = (before & {*branch.variables}) | {variable}
+        conditions += (
+            renamed(condition, {variable: name})
+            for condition in branch.conditions
+            if variable in variables_of(condition) <= known and variable not in _sets_in(condition)
+        )
+    if not absent:
+        return branch
+    return replace(
+        branch,
+        negated=(*branch.negated, *absent),
+        order=branch.order | order,
+        conditions=(*branch.conditions, *conditions),
+    )
+
+
 def _branches(query: Query) -> tuple[Branch, ...]:
     # By one of their variables: an OR of many patterns has as many branches as conditions.
     conditions: dict[str | None, list[tuple[int, Expression, frozenset[str]]]] = {}
@@ -379,7 +410,7 @@ def _names_of_implied(structure: Structure) -> Names:
 
 
 def _is_implied(event: Event) -> bool:
-    """Return whether no pattern says that an event must not be there, but FIRST or GREEDY."""
+    """Return whether not the pattern says that an event must not be there, but FIRST or a set."""
     beside = event.beside is not None and event.beside.place != "until"
     return beside or event.earlier_than is not None
 

@@ -79,8 +79,8 @@ def test_the_builder_says_it_too():
     assert ck.parse(str(pattern)) == pattern.query
 
 
-def test_mechanisms_and_why_not_refuse_it_by_name():
+def test_mechanisms_refuse_it_by_name():
     for one in ("KL(B b) GREEDY", "KL(NEXT B b) GREEDY"):
-        for ask in (ck.simulate, ck.why_not):
+        for ask in (ck.simulate,):
             with pytest.raises(UnsupportedError, match="not know GREEDY, as in KL"):
                 ask(events("AB"), f"PATTERN SEQ(A a, {one}) WITHIN 1 hour")
