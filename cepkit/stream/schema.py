@@ -21,7 +21,7 @@ UNITS: Mapping[str, int] = {
     "h": 3_600_000_000,
     "d": 86_400_000_000,
 }
-"""Microseconds in a unit of a numeric time; nanoseconds ("ns") are divided instead."""
+"""Microseconds in each unit of numeric times; nanoseconds ("ns") are divided instead."""
 
 Ties: TypeAlias = Literal["none", "arrival"]
 """What order events of equal time have."""
@@ -97,7 +97,7 @@ class Schema:
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """The columns that make rows events: time, type and, where there is one, arrival."""
+        """The columns that make rows events: time, type and, if there is one, arrival."""
         return (self.time, self.type, *(() if self.arrival is None else (self.arrival,)))
 
     @property
@@ -110,7 +110,7 @@ class Schema:
         return replace(self, arrival=None)
 
     def without_output(self) -> Schema:
-        """Return the schema of rows that are only counted and measured: they go nowhere."""
+        """Return the schema without output columns, for rows that are only counted and measured."""
         return replace(self, arrival=None, columns=())
 
     def carried(self, names: Iterable[str]) -> tuple[str, ...]:
@@ -128,10 +128,10 @@ class Schema:
         return tuple(name for name in known if name in required)
 
     def check(self, names: Iterable[str], attributes: Iterable[str] = ()) -> None:
-        """Check that a source has the columns that are asked of it, each once.
+        """Check that a source has the required columns, each once.
 
         Raises:
-            StreamError: One is missing or there twice.
+            StreamError: One is missing or occurs twice.
         """
         known = tuple(names)
         present = set(known)
@@ -152,7 +152,7 @@ class Schema:
 
 
 def time_zone(kind: pa.DataType, schema: Schema) -> str | None:
-    """Return the zone in which times of a source are shown: its own, none, or UTC."""
+    """Return the zone for displaying times of a source: its own, none, or UTC."""
     if pa.types.is_timestamp(kind) and (kind.tz is not None or schema.timezone is None):
         zone: str | None = kind.tz
         return zone
@@ -168,7 +168,7 @@ def _check_zone(name: str) -> None:
     try:
         if not _FIXED_OFFSET.fullmatch(name):
             zoneinfo.ZoneInfo(name)
-    # A name like "../x" is a ValueError, a folder of the database an OSError.
+    # A name like "../x" raises a ValueError, a folder of the database an OSError.
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError, TypeError):
         known = zoneinfo.available_timezones()
         raise StreamError(
