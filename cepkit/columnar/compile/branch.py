@@ -263,7 +263,7 @@ class _Compiler:
         if variable is None or absence.after == len(units) or absence.conditions or absence.apart:
             return absence
         if self._branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
-            return absence  # a joined subtree has its own loops
+            return absence  # its search has loops of its own
         if variable in self._repeated:
             variable = self._repeated[variable].first or variable
         before = (Bound(variable, 0, "order"),)
