@@ -24,7 +24,7 @@ from cepkit.columnar.compile.program import Program, SetStep
 from cepkit.columnar.join.step import Join, Partials
 from cepkit.columnar.kleene.conditions import ChosenRows, SetConditions
 from cepkit.columnar.kleene.counting import number_of_sets, numbers_of_sets
-from cepkit.columnar.kleene.growth import grown
+from cepkit.columnar.kleene.growth import grown, grown_in_order
 from cepkit.columnar.kleene.limits import MOST_TRIED, SetChoice, TooManySets, Tries, too_many_sets
 from cepkit.columnar.kleene.lists import Listing, Lists, kinds_of, parts_of, total_of
 from cepkit.columnar.kleene.neighbours import (
@@ -348,7 +348,8 @@ class Sets:
         whole = (lists.least >= lists.lengths).all()  # one set each, which is checked as it is
         if not between or of_members or whole or (falling and not in_stream_order(lists)):
             if of_members and not whole and not falling:
-                yield from grown(lists, partial(self._may_go_on, step, of_members, chosen))
+                grow = grown_in_order if self._choice == "maximal" else grown
+                yield from grow(lists, partial(self._may_go_on, step, of_members, chosen))
                 return
             caps = caps_of(self._bound.candidates, step, chosen, lists)
             yield from subsets_of(lists, caps, ANY_WAY, falling=falling)
