@@ -157,6 +157,10 @@ def _items(structure: Structure) -> Iterable[Structure]:
     if isinstance(structure, Seq):
         for item in structure.items:
             yield from _items(item)
+    elif isinstance(structure, Not) and len(events_of(structure)) == 1:
+        # SEQ(B b) is B b.
+        item = structure.item
+        yield structure if isinstance(item, Next) else Not(*events_of(item), structure.span)
     else:
         yield structure
 
