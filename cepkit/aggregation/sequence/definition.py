@@ -158,9 +158,8 @@ def _items(structure: Structure) -> Iterable[Structure]:
         for item in structure.items:
             yield from _items(item)
     elif isinstance(structure, Not) and len(events_of(structure)) == 1:
-        # SEQ(B b) is B b.
-        item = structure.item
-        yield structure if isinstance(item, Next) else Not(*events_of(item), structure.span)
+        (event,) = events_of(structure.item)  # SEQ(B b) is B b
+        yield structure if isinstance(structure.item, Next) else Not(event, structure.span)
     else:
         yield structure
 
