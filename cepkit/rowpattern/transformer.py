@@ -1,6 +1,5 @@
-# Methods are named by the rules of the grammar.
-# ruff: noqa: D102
-"""From syntax trees to frozen queries."""
+# Methods have the names of grammar rules. ruff: noqa: D102
+"""Builds frozen queries from syntax trees."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ Clause = tuple[str, Any, Span]
 
 @v_args(meta=True)
 class QueryBuilder(ExpressionBuilder):
-    """Makes frozen values of the parts of a query, from the bottom up."""
+    """Builds the frozen parts of a query bottom-up."""
 
     # The query
 
