@@ -1,4 +1,5 @@
-# Methods have the names of grammar rules. ruff: noqa: D102
+# Methods have the names of grammar rules.
+# ruff: noqa: D102
 """Builds expressions from syntax trees; variable names are case-folded as in SQL."""
 
 from __future__ import annotations

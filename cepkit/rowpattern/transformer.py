@@ -1,4 +1,5 @@
-# Methods have the names of grammar rules. ruff: noqa: D102
+# Methods have the names of grammar rules.
+# ruff: noqa: D102
 """Builds frozen queries from syntax trees."""
 
 from __future__ import annotations
