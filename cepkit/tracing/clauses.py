@@ -1,6 +1,6 @@
 """The clauses of a pattern, with their places in its printed text.
 
-The text is read again, and the nodes that come of it know their places.
+The text is parsed again, and its nodes know their places.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ class Clauses:
         text: The query, printed.
         rows: The clauses, in the order of the text.
         events: For each variable, absent ones too, the number of its clause.
-        conditions: For each conjunct of WHERE, and what bounds of steps say, the number of its
-            clause.
+        conditions: The number of the clause for each conjunct of WHERE and each bound of a step.
         begin: Where the query begins, in a text of several.
         first: The number of the first row there.
     """
@@ -56,7 +55,7 @@ class Clauses:
         return self.rows[number - self.first].text
 
     def moved(self, begin: int, rows: int) -> Clauses:
-        """Return them as part of a longer text: where it begins there, after so many rows."""
+        """Return them as a part of a longer text, beginning at `begin`, after `rows` clauses."""
         return Clauses(
             self.text,
             tuple(replace(r, begin=r.begin + begin, end=r.end + begin) for r in self.rows),

@@ -40,9 +40,8 @@ class MatchColumns:
         variables: All variables of the query in pattern order; one that a branch of an OR does
             not have is null there.
         repeated: The Kleene variables among them.
-        stream: Says which column of an event is its time; start and end of a match are two of its
-            values.
-        returned: The columns that RETURN asks for; empty for all columns of the events.
+        stream: The stream, with the name of the time column, which holds start and end of a match.
+        returned: The columns of RETURN; empty for all columns of the events.
     """
 
     variables: tuple[str, ...]
@@ -58,7 +57,7 @@ class MatchColumns:
 
     @property
     def of_events(self) -> MatchColumns:
-        """Those of the same matches without RETURN."""
+        """The columns of the same matches without RETURN."""
         return replace(self, returned=())
 
     def schema(self, events: EventColumns) -> pa.Schema:
@@ -91,12 +90,12 @@ class MatchColumns:
         return fields
 
     def _of_set(self, variable: str, kind: pa.DataType) -> pa.DataType:
-        # Named as Spark and Parquet name the items of a list.
+        # The name of list items in Spark and Parquet.
         return pa.list_(pa.field("element", kind)) if variable in self.repeated else kind
 
 
 def check_alike(schemas: Iterable[pa.Schema]) -> None:
-    """Check that columns of one name can be one column of the matches of several queries.
+    """Check that columns with the same name fit into one column for several queries.
 
     Raises:
         PatternError: Their types differ, or one has the name of the column of the pattern.
@@ -136,7 +135,7 @@ class Writer:
     """Turns blocks of one slice into record batches.
 
     Args:
-        events: The events that the blocks are about.
+        events: The events of the blocks.
         columns: The columns of the rows.
     """
 
@@ -168,7 +167,7 @@ class Writer:
     def _batch(
         self, events: dict[str, npt.NDArray[np.integer]], sets: dict[str, Members]
     ) -> pa.RecordBatch:
-        # Rows are in the order of time, so the first event has the least row.
+        # Rows are in time order, so the first event has the least row.
         extremes = {
             END: [*events.values(), *(each.last for each in sets.values())],
             START: [*events.values(), *(each.first for each in sets.values())],
@@ -212,7 +211,7 @@ class Writer:
         sets: Mapping[str, Members],
         size: int,
     ) -> pa.Array:
-        """Return a column that RETURN asks for."""
+        """Return a column of RETURN."""
         kind, attribute = self.schema.field(result.name).type, result.source
         if attribute is None:
             values = computed(result.value, self._events.attributes, events, sets)

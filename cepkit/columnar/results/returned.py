@@ -1,4 +1,4 @@
-"""The values that RETURN computes, for many matches at once, and their Arrow types."""
+"""The values of RETURN, computed for many matches at once, and their Arrow types."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from cepkit.stream.schema import Schema, time_zone
 
 
 def arrow_type(expression: Expression, events: EventColumns, stream: Schema) -> pa.DataType:
-    """Return the type of the values that an expression gives.
+    """Return the type of an expression's values.
 
     Args:
-        expression: No attribute alone: these are as they stand in the stream.
+        expression: Not a plain attribute, which keeps the stream's type.
         events: Say what their attributes hold.
-        stream: Says in which zone times are shown: that of the events' own.
+        stream: The stream, with the zone of displayed times: that of the events' own.
     """
     source, kinds = events.source.schema, events.kinds
     match kind_of(expression, lambda _, name: kinds[name]):
         case "integer":
             return pa.int64()
         case "text":
-            # Spark hands texts over, and takes them, in one of two types.
+            # Spark uses one of two text types.
             large = any(pa.types.is_large_string(field.type) for field in source)
             return pa.large_string() if large else pa.string()
         case "boolean":
@@ -51,17 +51,17 @@ def computed(
     events: Mapping[str, npt.NDArray[np.integer]],
     sets: Mapping[str, Members],
 ) -> Column:
-    """Return the value of an expression for each of some matches.
+    """Return the value of an expression for each match.
 
     Args:
-        expression: Of events, and of sets by functions alone.
+        expression: An expression of events, and of set functions.
         attributes: Those of all events.
         events: For each single variable its event in each match.
         sets: For each Kleene variable its set in each match.
 
     Returns:
-        The values; one for all where it is the same. What is computed of events that a match does
-        not have is missing, their number is 0.
+        The values; a single one if it is the same for all. Values from events that a match does not
+        have are missing, their number is 0.
     """
     functions: dict[tuple[str, str], Column] = {}
 
