@@ -197,7 +197,7 @@ class _Joining:
     def _called(
         self, number: int, taken: Sequence[Taken], called: Mapping[int, Mapping[str, str]]
     ) -> Mapping[str, str]:
-        """Return what traces call the variables of a branch.
+        """Return the names of the variables of a branch in traces.
 
         What several share is called as the first of them calls it; where another query has called
         something else so before, the name gets a number.

@@ -151,7 +151,7 @@ def simulate(
 
 
 def recording_of(machine: Machine, query: Query, events: int, max_steps: int) -> Recording:
-    """Return what writes down what a machine does with a query (see `Recording`)."""
+    """Return the recording of a machine that runs a query (see `Recording`)."""
     subject = Subject.of(query)
     return Recording(machine.journal, machine.chart, subject, machine.members, events, max_steps)
 

@@ -118,7 +118,7 @@ class AfterMatchSelection:
         return partition_keys([columns.attributes[name] for name in partition_by])
 
     def _of_use(self, number: int, block: SetBlock) -> SetBlock:
-        """Return the matches of a block that may be taken: for each first event one."""
+        """Return the matches of a block that may be selected: one for each first event."""
         starts, _ = self._ends_of(number, block)
         may_start = (starts >= self._own[0]) & (starts < self._own[1]) & ~self._excluded[starts]
         some = block if may_start.all() else block.take(np.flatnonzero(may_start))

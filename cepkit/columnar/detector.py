@@ -49,13 +49,13 @@ class DetectorState:
     """The state of a detector between parts of a stream; it can be pickled.
 
     Attributes:
-        events: Those that later matches may have, or look for; None: none has come.
-        taken: For each whether, under skip-till-next-match, a match has it and no other may; with
-            AFTER MATCH SKIP, whether no other may start with it.
-        arrived: How many events have come.
-        complete: All events before this time have come, in microseconds; None: not said yet.
-        sealed: All matches that end before this have been found, by the clock that cuts the
-            stream: a time, or an arrival number; None: none has.
+        events: The events that later matches may need; None before the first.
+        taken: For each event whether a match has consumed it (under skip-till-next-match); with
+            AFTER MATCH SKIP, whether no later match may start with it.
+        arrived: The number of events that have arrived.
+        complete: All events before this time have arrived, in microseconds; None: unknown yet.
+        sealed: All matches that end before this have been found, by the clock of the cut: a time,
+            or an arrival number; None if none has.
     """
 
     events: EventColumns | None = None
@@ -117,10 +117,10 @@ class Detector:
                 those up to a window after it. Where windows count events, a slice has the numbers
                 that its events have in the stream.
             owned: The matches that are the slice's own.
-            limited: Whether only some are wanted.
-            taken: Of a slice under skip-till-next-match, for each event whether an earlier match
-                has it; with AFTER MATCH SKIP whether one excludes those that start with it, and
-                the slice's own are those that start in it. What is found is added.
+            limited: Whether only some matches are wanted.
+            taken: For a slice under skip-till-next-match, whether an earlier match has consumed
+                each event; with AFTER MATCH SKIP, whether one excludes matches that start with it,
+                and the slice's own matches start in it. Newly consumed events are added.
 
         Raises:
             LimitError: All matches are wanted, but there are more sets than could be written.
@@ -164,10 +164,10 @@ class Detector:
     ) -> Iterator[tuple[int, Block]]:
         """Yield the matches that no later event can extend or break.
 
-        A match is found as soon as all events before its end have come; with NOT, and where sets
-        may go on after all other events, a window later; with AFTER MATCH SKIP when the window of
-        its first event, or that of NOT behind it, has ended. Windows that count the events of a
-        partition, and queries without a window, are found by `finish`.
+        A match is found once all events up to its end have arrived; with NOT, and if sets may
+        continue after all other events, a window later; with AFTER MATCH SKIP when the window of
+        its first event, or of NOT after it, has ended. Windows that count the events of a
+        partition, and queries without a window, wait for `finish`.
 
         Args:
             columns: The events since the last call; none is before the last `until`.
@@ -268,7 +268,7 @@ class Detector:
         owned: Owned,
         excluded: npt.NDArray[np.bool_] | None,
     ) -> Iterator[tuple[int, Block]]:
-        """Yield the matches that start in a stretch and are left by AFTER MATCH SKIP."""
+        """Yield the matches that start in a slice and that AFTER MATCH SKIP selects."""
         choice, programs, own = self.query.sets, self.query.programs, _rows_of(columns, owned)
         _, window = cutting_clock(programs)
         if owned.until is not None and window is not None:

@@ -9,7 +9,7 @@ from cepkit.pattern.printer import structure_text
 
 
 def instead_of_not(item: Structure) -> str | None:
-    """Return what says the same as NOT around what it cannot stand around."""
+    """Return an equivalent for NOT around an operand that it does not allow."""
     match item:
         case Kleene(Event() as event, 1, greedy=False, until=None) | First(Event() as event):
             return f"write {structure_text(Not(event))}"
@@ -31,7 +31,7 @@ def instead_of_part(part: Structure) -> str | None:
 
 
 def instead_of_next(item: Structure) -> str | None:
-    """Return what says the same as NEXT before what it cannot stand before."""
+    """Return an equivalent for NEXT before an operand that it does not allow."""
     match item:
         case Not(Event() as event):
             return f"write {structure_text(Not(Next(event)))}"

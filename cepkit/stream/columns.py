@@ -150,12 +150,10 @@ class EventColumns:
         carried: The original rows for output, or `LazyRows`; their numbers are in `rows`.
         rows: The row of each event in `source`; None if they are the same.
         dropped: The rows of `source` that are no events.
-        arrivals: For each event its arrival number: how many events of the whole stream came
-            before it; None where these are all events, and they came in the order of the rows.
-        places: The same, counted inside the partition of the query that is evaluated; None where
-            nobody has counted.
-        by_arrival: Whether of events of equal time the one that came first is before the other;
-            else neither is.
+        arrivals: The arrival number of each event: how many events of the whole stream came before
+            it; None if these are all events and they came in row order.
+        places: The same, counted inside the partition of the current query; None if not counted.
+        by_arrival: Whether events of equal time are ordered by arrival; else they are unordered.
     """
 
     ts: npt.NDArray[np.int64]
@@ -217,7 +215,7 @@ class EventColumns:
         return arrival
 
     def order(self) -> npt.NDArray[np.int64]:
-        """Return for each event a number that is less than that of another where it is before."""
+        """Return a number per event that increases from each event to those after it."""
         return np.arange(len(self)) if self.by_arrival else self.ts
 
     def in_order(self) -> bool:

@@ -24,7 +24,7 @@ UNITS: Mapping[str, int] = {
 """Microseconds in each unit of numeric times; nanoseconds ("ns") are divided instead."""
 
 Ties: TypeAlias = Literal["none", "arrival"]
-"""What order events of equal time have."""
+"""How events of equal time are ordered."""
 
 TIES: tuple[Ties, ...] = ("none", "arrival")
 
@@ -40,18 +40,15 @@ class Schema:
 
     Attributes:
         time: The column of the event time.
-        type: The column of the event type. Whatever it holds is read as text: 1 as "1",
-            true as "true".
-        unit: What a numeric time counts since 1970-01-01 UTC: "s", "ms", "us", "ns", "min", "h"
-            or "d". None where the time is no number.
-        timezone: Where the clocks stood that wrote times without a zone: an IANA name
-            ("Europe/Copenhagen") or a fixed offset ("+02:00"). None means UTC. Times that know
-            their own zone, and numeric ones, do not ask.
-        columns: The columns that go to the output beside time and type; None for all.
-        arrival: The column that says in which order the events came; None: they came in the
-            order of the rows.
-        ties: Which of two events of equal time is before the other: "none", or the one that came
-            first ("arrival").
+        type: The column of the event type; its values are read as texts: 1 as "1", true as "true".
+        unit: The unit of numeric times since 1970-01-01 UTC: "s", "ms", "us", "ns", "min", "h" or
+            "d". None if times are not numbers.
+        timezone: The zone of times without one: an IANA name ("Europe/Copenhagen") or a fixed
+            offset ("+02:00"). None means UTC. It does not apply to times with a zone or to numeric
+            ones.
+        columns: The columns of the output besides time and type; None for all.
+        arrival: The column with the order of arrival; None: row order.
+        ties: The order of events of equal time: "none", or by arrival ("arrival").
 
     Raises:
         StreamError: An unknown unit or time zone, one column for both time and type, or other ties.
@@ -102,7 +99,7 @@ class Schema:
 
     @property
     def by_arrival(self) -> bool:
-        """Whether of events of equal time the one that came first is before the other."""
+        """Whether events of equal time are ordered by arrival."""
         return self.ties == "arrival"
 
     def without_arrival(self) -> Schema:

@@ -100,7 +100,7 @@ class Rules:
         self.decided = tuple(all(a.needs & ~mask for mask in masks) for a in self.absences)
 
     def name_of(self, variable: str) -> str:
-        """Return what traces call a variable, which may be an absent one."""
+        """Return the name of a variable in traces; it may be an absent one."""
         return self._called.get(variable, variable)
 
     @property
@@ -193,13 +193,13 @@ class Rules:
         return self.clauses.text_of(self.clauses.events[variable])
 
     def conditions(self, stage: Stage) -> tuple[str, ...]:
-        """Return what taking a variable checks: conditions, and what must not be there."""
+        """Return the checks of taking a variable: conditions and absences."""
         filters = self.filters[stage.slot]
         absent = (self.clauses.text_of(absence.clause) for absence in stage.absences)
         return (*(t.text for t in (*filters, *stage.tests, *stage.closing)), *absent)
 
     def named(self, mask: int) -> tuple[str, ...]:
-        """Return what traces call the variables in a mask, in pattern order."""
+        """Return the names in traces of the variables in a mask, in pattern order."""
         return tuple(self.called[slot] for slot in places(mask))
 
     def test_of(self, condition: Expression) -> Test:
@@ -243,7 +243,7 @@ class Rules:
         return self.clauses.conditions[renamed(condition, self._written)]
 
     def _renamed(self, node: Attribute | Aggregate) -> Expression:
-        """Return what a condition reads by the name that traces give its variable."""
+        """Return an operand of a condition under the name of its variable in traces."""
         variable = self._written.get(node.variable or "", node.variable)
         return node if variable is None else replace(node, variable=self.name_of(variable))
 

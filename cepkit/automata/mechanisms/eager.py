@@ -95,14 +95,14 @@ class EagerProgram:
         return self._chart.node(self._number, state, label, kind, names)
 
     def move(self, state: int, slot: int) -> Move | None:
-        """Return what an event for the variable at `slot` does in a state; None: nothing."""
+        """Return the effect of an event for the variable at `slot` in a state, or None."""
         key = (state, slot)
         if key not in self._moves:
             self._moves[key] = self._move(state, slot)
         return self._moves[key]
 
     def at_the_end(self) -> tuple[tuple[Test, ...], tuple[Absence, ...]]:
-        """Return what is decided only when a match is complete: what is about open sets."""
+        """Return the conditions checked only on complete matches: those on open sets."""
         everything = self.rules.everything
         due, absences = self._due(everything), self._decided(everything)
         return (

@@ -263,7 +263,7 @@ class _Compiler:
         if variable is None or absence.after == len(units) or absence.conditions or absence.apart:
             return absence
         if self._branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
-            return absence  # its search has loops of its own
+            return absence  # the search of this strategy has its own loops
         if variable in self._repeated:
             variable = self._repeated[variable].first or variable
         before = (Bound(variable, 0, "order"),)
@@ -363,11 +363,11 @@ class _Compiler:
         return tuple(sorted(placed, key=lambda absence: absence.after))
 
     def _together(self, branch: Branch, core: Branch, names: Sequence[str]) -> Absence:
-        """Return what must be absent: one event, or several together."""
+        """Return the absence of one event, or of several together."""
         left, found = [*names], list[Absence]()
         while left:
             bound = {*self.order, *(one.step.variable for one in found)}
-            # What is linked to what is known is found first: that leaves the fewest choices.
+            # Events linked to bound ones are sought first: that leaves the fewest choices.
             variable = max(left, key=lambda name: self._known_about(branch, name, bound))
             left.remove(variable)
             found.append(self._absence(branch, core, variable, found, left))
@@ -385,7 +385,7 @@ class _Compiler:
         return whole
 
     def _known_about(self, branch: Branch, variable: str, bound: Set[str]) -> tuple[int, int]:
-        """Return how much is said of an event beside known ones: equalities, other conditions."""
+        """Count the conditions of an event with bound ones: equalities, and others."""
         parts = parts_of(c for c in branch.conditions if variable in variables_of(c))
         due = [p for p in parts if {variable} < variables_of(p) <= {*bound, variable}]
         links = sum(map(is_link, due))
@@ -399,13 +399,13 @@ class _Compiler:
         before: Sequence[Absence] = (),
         later: Collection[str] = (),
     ) -> Absence:
-        """Return how one event that must be absent is looked for.
+        """Return how to look for one event under NOT.
 
         Args:
-            before: Those absent together with it that are found before.
-            later: Those that are not.
+            before: The events of the same NOT that are sought before it.
+            later: The events of the same NOT that are sought after it.
         """
-        # A condition about what must be absent is about nothing else, all parts of it.
+        # A condition of a NOT belongs to it with all its parts.
         due = [
             with_ends(part, tuple(self._repeated.values()))
             for part in parts_of(c for c in branch.conditions if variable in variables_of(c))
@@ -414,8 +414,8 @@ class _Compiler:
         beside_it = (*self.order, *(one.step.variable for one in before))
         numbers = [i for i, members in enumerate(self.classes) if (variable, None) in members]
         found = {number for one in before for number in one.step.classes if number >= self.linked}
-        # An equality with what must be absent holds only for what must be absent: it links
-        # nothing else, but whatever is equal to the bound side is as good a partner.
+        # An equality with an event under NOT holds only for that event: it links no other
+        # variables, but every variable equal to the bound side can be the partner.
         for link in [p for p in due if is_link(p) and variable in variables_of(p)]:
             ends = ends_of(link)
             own = frozenset(member for member in ends if member[0] == variable)
@@ -457,7 +457,7 @@ class _Compiler:
             needed.update(beside_it)  # arrival need not follow time
         for condition in (*step.residuals, *(band.other for band in step.bands)):
             needed |= variables_of(condition)
-        # Any one partner in a class will do; the partition has one in every step.
+        # One partner in a class is enough; the partition has one in every step.
         partners = [names_of(self.classes[number]) & {*beside_it} for number in step.classes]
         self._needs[variable] = [*({name} for name in needed - {variable}), *partners]
         return Absence(step, 0)

@@ -126,7 +126,7 @@ class Join:
     def _cut(
         self, end: BoundStep, bound: BoundStep, partials: Partials, low: Ints, high: Ints
     ) -> None:
-        """Let ranges of a step end with the first event that must not come before."""
+        """End the ranges of a step at the first event that must not come before."""
         new, others = bound.candidates.clock("order"), end.candidates.clock("order")
         if not len(new):
             return

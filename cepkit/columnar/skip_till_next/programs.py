@@ -23,9 +23,9 @@ from cepkit.pattern.rewrite import MIRRORED
 def search_programs(branches: Sequence[Branch]) -> tuple[tuple[int, Program], ...] | None:
     """Return branch number and program of each search, or None if searches are impossible.
 
-    They cannot where there are sets, where several events are absent together, or where events
-    meet in a function of the user's, of arrays or of texts.
-    Whether columns of numbers are exact is known only when the programs are bound: see `tables.py`.
+    They are impossible with sets, with several events in one NOT, and with conditions that combine
+    events in user functions or in functions of arrays or texts. Whether columns of numbers are
+    exact is known only when the programs are bound: see `tables.py`.
     """
     if any(branch.repeated or branch.together for branch in branches):
         return None

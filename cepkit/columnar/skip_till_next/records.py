@@ -37,12 +37,12 @@ class Node:
         absent_end: Where they end.
         distinct: Whether it could be the same event as a bound one.
         position: Its place in the pattern, among the variables of the branch.
-        jump: The step to go on with where its range is empty: the ones between cannot fill it.
-        chain: The step below whose candidates can only narrow the range; 0: there is none.
-        strict: Whether it must be before the last event; otherwise in stream order.
-        final: Of what must not be there: whether it rules out all later candidates of its step.
-        wakes: Where what is remembered of its candidates begins.
-        memory: Whether anything is: nothing between it and the last event decides what comes after.
+        jump: The step to continue with if its range is empty: the steps between cannot fill it.
+        chain: The step below whose candidates can only narrow the range; 0 for none.
+        strict: Whether it is before the last event in time; otherwise in stream order.
+        final: For a NOT, whether it rules out all later candidates of its step.
+        wakes: Where the memory of its candidates begins.
+        memory: Whether there is one: no step between it and the last event affects the later steps.
     """
 
     rows: int = 0
@@ -200,8 +200,8 @@ class Events(NamedTuple):
 
     Attributes:
         ts: int64[rows], their times.
-        order: int64[rows], what is less for one event than for another where it is before.
-        consumed: bool[rows], whether a match has them.
+        order: int64[rows], a number that increases from each event to those after it.
+        consumed: bool[rows], whether a match has consumed them.
     """
 
     ts: Times

@@ -309,7 +309,7 @@ def _first(
 ) -> bool:
     """Find the first match with the last event `at[0]`; leave its candidates in `at`.
 
-    The rows from `before` on are not before the last event, of which they may be one.
+    Rows from `before` on are not before the last event, which may be one of them.
     """
     nodes, ints, at, until = tables.nodes, tables.ints, work.at, work.until
     first = tables.begins[search]

@@ -164,9 +164,9 @@ def bind(
 
 
 def _refuse_counted_runs(program: Program) -> None:
-    """Refuse runs in a window of events where rows did not arrive in the order of time.
+    """Refuse some runs in a window of events if rows did not arrive in time order.
 
-    That are FIRST runs, and greedy ones that end before an event.
+    These are FIRST runs, and greedy ones that end before an event.
     """
     counted = any(clock != "time" for _, clock in program.windows)
     greedy = [

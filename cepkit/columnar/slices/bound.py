@@ -74,9 +74,9 @@ class BoundStep:
         bands: Compared in the inner loop.
         residuals: Residual predicates, checked on the output of the inner loop.
         ends: Events that must not come before the new one: its range ends with the first of each.
-        by_value: Where the candidates are in the order of a value: these, and what they are
-            compared with. There are no bounds then.
-        then: Of what must be absent the next of those that are absent together.
+        by_value: If candidates are sorted by a value: the values and the sides to compare. Then
+            there are no bounds.
+        then: For a NOT, the next of its events.
     """
 
     step: AnyStep
@@ -115,12 +115,12 @@ class Subtree:
 
 @dataclass(frozen=True, slots=True)
 class BoundAbsence:
-    """A negated variable, and the part of it that depends on the members of sets.
+    """A negated variable, and its part that depends on the members of sets.
 
     Attributes:
-        bound: How it is looked for.
-        absence: What it must fulfil.
-        end: Of an event that a greedy set could have as well: where UNTIL ends the set.
+        bound: The bound step that looks for it.
+        absence: The compiled absence.
+        end: For an event that a greedy set could also have: where UNTIL ends the set.
     """
 
     bound: BoundStep

@@ -56,8 +56,8 @@ class Ordered:
     """Rows sorted for look-ups by time, or by a key and time.
 
     Attributes:
-        numbers: Its arrival numbers, in the stream and in its partition, where a window counts in
-            them; and its place in the order of events, where that is more than time.
+        numbers: Arrival numbers, in the stream and in the partition, if a window counts in them;
+            and the place in the order of events if that is more than time.
         keys: For each equality class the code of each.
         key_class: The class that rows are sorted by; None for time order, `BY_VALUE` for a value.
         starts: Where each key of that class begins.

@@ -58,7 +58,7 @@ def as_floats(column: Column) -> npt.NDArray[np.float64]:
 
 
 def computed(node: c.Negative | c.Arithmetic | c.Call, operands: Sequence[Column]) -> Column:
-    """Return what a function or an operator gives for each row.
+    """Return the value of a function or an operator for each row.
 
     Raises:
         PatternError: An argument or the answer is not what it should be; the error points at the
@@ -94,7 +94,7 @@ def computed(node: c.Negative | c.Arithmetic | c.Call, operands: Sequence[Column
 
 
 def _nothing(*operands: Column) -> Column:
-    """Return what is computed of a column that has no value at all."""
+    """Return the result for operands without any value."""
     size = max(len(column.values) for column in operands)
     return Column("null", np.full(size, np.nan), has_missing=True)
 

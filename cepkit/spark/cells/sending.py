@@ -208,7 +208,7 @@ def functions_of(*queries: Query) -> dict[str, UserFunction]:
 
 
 def numbers_for(programs: Sequence[Program], *, ordered: bool) -> tuple[Clock, ...]:
-    """Return the clocks beside time that windows count in, or that order.
+    """Return the clocks besides time that windows count in, or that order.
 
     Args:
         ordered: Whether arrival decides between matches, or between events of equal time.

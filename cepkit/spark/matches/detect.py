@@ -147,7 +147,7 @@ def scan_for(
     slice_seconds: float | None = None,
     slice_events: int | None = None,
 ) -> Scan:
-    """Return what is read of a stream for queries that are run as one, and how it may be cut."""
+    """Return the scan of a stream for queries that run together, with its cut."""
     numbers = numbers_for(compiled.programs, ordered=compiled.chooses or stream.schema.by_arrival)
     read = {*compiled.attributes}.union(*(query.computed_from for query in queries))
     sending = sending_for(_returning(stream, queries), queries, read, numbers=numbers)
