@@ -16,9 +16,11 @@ from cepkit.errors import PlanError, UnsupportedError
 from cepkit.memory import Expected, Room
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.evaluation.kind_checks import check_kinds
+from cepkit.pattern.nodes import Kleene, walk
 from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.pattern.query import Query
-from cepkit.pattern.run_checks import refuse_runs
+from cepkit.pattern.printer import structure_text
+from cepkit.pattern.run_checks import refuse_runs, refuse_together
 from cepkit.plan.checks import PlanLike, as_plan
 from cepkit.plan.nodes import Plan, TreePlan
 from cepkit.plan.printer import one_line
@@ -35,7 +37,7 @@ def refuse_unsupported(query: Query) -> None:
     """Refuse, by name, what no mechanism does.
 
     Raises:
-        UnsupportedError: AGG, a run, or a strategy other than skip-till-any-match.
+        UnsupportedError: AGG, AFTER MATCH SKIP, or a strategy other than skip-till-any-match.
     """
     if query.aggregates:
         raise UnsupportedError("a pattern with AGG cannot be simulated", hint="leave AGG out")
@@ -50,7 +52,14 @@ def refuse_unsupported(query: Query) -> None:
             expected=str(Strategy.SKIP_TILL_ANY_MATCH),
             hint="detect can",
         )
-    refuse_runs(query, "mechanisms do")
+    refuse_together(query, "mechanisms do")
+    for node in walk(query.structure):
+        if isinstance(node, Kleene) and node.greedy and node.until is not None:
+            raise UnsupportedError(
+                f"mechanisms do not know GREEDY with UNTIL, as in {structure_text(node)}",
+                hint="they know each alone; detect and aggregate know both",
+                span=node.span,
+            )
 
 
 def follow(mechanism: Mechanism, plan: PlanLike, query: Query) -> Plan:
@@ -172,6 +181,8 @@ def simulate_several(
         pools: With whom each branch shares, as a shared plan has it; None: with all.
         max_steps: How many steps to keep; the run goes on without.
     """
+    for query in queries.values():
+        refuse_runs(query, "mechanisms for several patterns do")
     subject = Subject.several(queries)
     members = joint(
         subject.queries, plans, pools, "order" if mechanism.follows == "an order" else "tree"

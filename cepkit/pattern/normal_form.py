@@ -427,6 +427,8 @@ def _names_of_implied(structure: Structure) -> Names:
             continue
         variable = events_of(node)[0].variable
         for place, word in words.items():
+            if (place, variable) in names:
+                continue
             name = f"{word} {variable}"
             while name in used:
                 name += "'"

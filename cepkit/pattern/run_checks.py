@@ -133,21 +133,21 @@ def refuse_runs(query: Query, what: str) -> None:
             word = "GREEDY" if node.greedy else "UNTIL"
             raise UnsupportedError(
                 f"{what} not know {word}, as in {structure_text(node)}",
-                hint="detect and aggregate know it",
+                hint="ask about one pattern; detect and aggregate know it",
                 span=node.span,
             )
     for run in runs_in(query.structure):
         raise UnsupportedError(
             f"{what} not know runs, as {structure_text(run)}",
             expected=f"sets, as {structure_text(_without_first(run))}, which run or not",
-            hint="detect and aggregate know runs",
+            hint="ask about one pattern; detect and aggregate know runs",
         )
     for condition in conjuncts(query.where):
         if set_of_members(condition) is not None:
             raise UnsupportedError(
                 f"{what} not know conditions between the members of a set, as "
                 f"{expression_text(condition)}",
-                hint="detect and aggregate know them",
+                hint="ask about one pattern; detect and aggregate know them",
                 span=condition.span,
             )
 

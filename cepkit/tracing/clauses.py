@@ -88,7 +88,8 @@ class Clauses:
                         events |= {event.variable: number for event in own}
                         inside |= {id(event) for event in own}
                 case nodes.Event(variable, _, span) if id(node) not in inside:
-                    events[variable] = add("event", *_ends(span))
+                    ends = variable in nodes.absent_in(again.structure)
+                    events[variable] = add("absence" if ends else "event", *_ends(span))
         conditions = {c: add("condition", *_ends(c.span)) for c in conjuncts(again.where)}
         for bound in again.bounds:
             number = add("condition", *_ends(bound.span))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from typing import Any, assert_never
 
 from cepkit.automata.compile.demands import Absence, Stage
 from cepkit.automata.events import Event
@@ -56,7 +57,10 @@ class Scopes:
         first, last = self._range(
             buffer, absence.after, absence.before, instance, windowed=absence.windowed
         )
-        return buffer.events[first:last]
+        events = buffer.events[first:last]
+        if absence.beside is None:
+            return events
+        return [event for event in events if is_beside(absence, instance, event)]
 
     def _range(
         self,
@@ -87,6 +91,25 @@ def own(event: Event, instance: Instance, slots: Iterable[int]) -> bool:
         if place is event or (isinstance(place, tuple) and event in place):
             return True
     return False
+
+
+def is_beside(absence: Absence, instance: Instance, event: Event) -> bool:
+    """Whether an event is where one must not be beside a set, in stream order."""
+    members: Any = instance.binding[absence.slot]
+    assert absence.beside is not None
+    first, last, number = members[0].number, members[-1].number, event.number
+    match absence.beside.place:
+        case "until":
+            return bool((absence.after or first <= number) and number <= last)
+        case "before":
+            return bool(number < first)
+        case "between":
+            return bool(first < number < last)
+        case "behind":
+            most = absence.beside.maximum
+            return bool(number > last and (most is None or len(members) < most))
+        case _:
+            assert_never(absence.beside.place)
 
 
 def begin_of(place: Event | tuple[Event, ...] | None) -> int:

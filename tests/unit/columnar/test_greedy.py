@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
+from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.builder import event, kl, next_of, seq
 
@@ -115,8 +116,10 @@ def test_the_builder_says_it_too():
     assert ck.parse(str(until)) == until.query
 
 
-def test_mechanisms_refuse_it_by_name():
-    for one in ("KL(B b) GREEDY", "KL(NEXT B b) GREEDY"):
-        for ask in (ck.simulate,):
-            with pytest.raises(UnsupportedError, match="not know GREEDY, as in KL"):
-                ask(events("AB"), f"PATTERN SEQ(A a, {one}) WITHIN 1 hour")
+def test_mechanisms_know_it():
+    stream = events("ABBXBCB")
+    for one in ("KL(B b) GREEDY", "FIRST KL(FIRST B b) GREEDY", "NEXT KL(NEXT B b){1,2} GREEDY"):
+        text = f"PATTERN SEQ(A a, {one}, C c) WITHIN 1 hour"
+        for mechanism in MECHANISMS:
+            trace = ck.simulate(stream, text, mechanism=mechanism)
+            assert len(trace.matches) == ck.detect(stream, text).count()

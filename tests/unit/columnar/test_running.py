@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
-from cepkit.errors import PatternError, UnsupportedError
+from cepkit.automata.mechanisms import MECHANISMS
+from cepkit.errors import PatternError
 from cepkit.pattern.builder import count, event, kl, running, sum_, var
 
 
@@ -83,11 +84,12 @@ def test_the_builder_says_it_too():
         running(b.price)
 
 
-def test_mechanisms_refuse_it_by_name():
+def test_mechanisms_know_it():
     text = "PATTERN KL(B b) WHERE sum(b[..i].price) < 9 WITHIN 1 hour"
-    for ask in (ck.simulate,):
-        with pytest.raises(UnsupportedError, match=r"sum\(b\[\.\.i\]\.price\) < 9"):
-            ask(events([1, 2]), text)
+    stream = events([1, 2, 9, 5])
+    for mechanism in MECHANISMS:
+        trace = ck.simulate(stream, text, mechanism=mechanism)
+        assert len(trace.matches) == ck.detect(stream, text).count()
 
 
 def test_the_largest_of_each_choice_of_others_are_found():
