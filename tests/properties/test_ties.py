@@ -18,12 +18,13 @@ from tests.strategies import Operator, cases
 
 EVERY_EVENT = tuple(s for s in Strategy if s is not Strategy.SKIP_TILL_NEXT_MATCH)
 NEXT = (Strategy.SKIP_TILL_NEXT_MATCH,)
-SINGLE: tuple[Operator, ...] = ("SEQ", "AND", "OR", "NOT", "TOGETHER", "FIRST", "NEXT", "OPT")
+PLAIN: tuple[Operator, ...] = ("SEQ", "AND", "OR", "NOT", "FIRST", "NEXT", "OPT")
+SINGLE: tuple[Operator, ...] = (*PLAIN, "TOGETHER")
 SLICES = st.sampled_from([None, 1, 3, 7])
 
 MANY = cases(SINGLE, strategies=EVERY_EVENT, unsorted=True, ties="arrival")
 SETS = cases(
-    (*SINGLE, "KL", "RUN", "UNTIL", "GREEDY"),
+    (*PLAIN, "KL", "RUN", "UNTIL", "GREEDY"),
     max_variables=4,
     strategies=EVERY_EVENT,
     max_events=16,
