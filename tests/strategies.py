@@ -178,7 +178,8 @@ def structures(
     if "TOGETHER" in allowed:
         structure = draw(_with_together(structure, size))
     words = [word for word in ("UNTIL", "GREEDY") if word in allowed]
-    return draw(_with_ends(structure, size, words)) if words else structure
+    some = [[word] for word in words] + [words] * (len(words) > 1)
+    return draw(_with_ends(structure, size, draw(st.sampled_from(some)))) if words else structure
 
 
 @st.composite

@@ -35,7 +35,7 @@ from cepkit.pattern.evaluation.operations import as_floats
 from cepkit.pattern.nodes import Beside, Event
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
-from cepkit.pattern.rewrite import without_not
+from cepkit.pattern.rewrite import renamed, without_not
 from cepkit.stream.columns import Column
 
 Mask = npt.NDArray[np.bool_]
@@ -298,6 +298,8 @@ def forbidden_events(
     """
     table, branch, name, beside = measures.table, measures.branch, event.variable, event.beside
     about = [each for each in branch.conditions if name in c.variables_of(each)]
+    of_members = [each for each in about if c.set_of_members(each) == name]
+    about = [each for each in about if each not in of_members]
     candidates = table.of_types(event.types)
     for condition in (each for each in about if c.variables_of(each) == {name}):
         read = table.reader({name: candidates})
@@ -342,4 +344,42 @@ def forbidden_events(
         for condition in (each for each in about if c.variables_of(each) != {name}):
             read = table.reader(together, sets)
             held &= ~measures.condition(condition, read, len(new)).broken
+        if beside is not None and beside.place in ("before", "behind") and sets is not None:
+            for at_one in np.flatnonzero(held):
+                one = {v: events[parents[at_one : at_one + 1]] for v, events in rows.items()}
+                one[beside.variable] = new[at_one : at_one + 1]
+                held[at_one] = _joins(measures, beside.variable, name, of_members, one, sets)
         yield parents[held], new[held]
+
+
+def _joins(
+    measures: Measures,
+    variable: str,
+    name: str,
+    of_members: Sequence[c.Expression],
+    one: Combinations,
+    sets: Mapping[str, Sequence[int]],
+) -> bool:
+    """Return whether a greedy set could have an event as well, as far as its members tell.
+
+    Args:
+        measures: Of the branch.
+        variable: The set, of which `one` has the event.
+        name: What stands for the event in conditions.
+        of_members: Those on each member and others before it.
+        one: The event and those of the other variables.
+        sets: The events of all variables.
+    """
+    longer = {**sets, variable: sorted((*sets[variable], int(one[variable][0])))}
+    for condition in of_members:
+        own = renamed(condition, {name: variable})
+        if longer[variable].index(int(one[variable][0])) >= c.reach_back(own):
+            read = measures.table.reader(one, longer)
+            if measures.condition(own, read, 1).broken.any():
+                return False
+    ends = (e for e in measures.branch.negated if e.beside == Beside("until", variable))
+    return not any(
+        len(events)
+        for end in ends
+        for _, events in forbidden_events(measures, end, one, 1, sets=longer)
+    )

@@ -466,7 +466,7 @@ class _Compiler:
         self, branch: Branch, variable: str, beside: Beside, of_members: Sequence[Expression]
     ) -> Further | None:
         """Return what depends on the members of a set of an event that it could have as well."""
-        if beside.place == "until":
+        if beside.place not in ("before", "behind"):
             return None
         ends = (e for e in branch.negated if e.beside == Beside("until", beside.variable))
         end = next((self._absences[e.variable] for e in ends), None)

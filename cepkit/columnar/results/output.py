@@ -240,7 +240,8 @@ class Writer:
         self, rows: npt.NDArray[np.integer], there: npt.NDArray[np.bool_] | None = None
     ) -> pa.Array:
         """Return where events are in the source; null where there are none."""
-        return pa.array(self._events.source_rows(rows), mask=None if there is None else ~there)
+        mask = None if there is None or there.all() else ~there
+        return pa.array(self._events.source_rows(rows), mask=mask)
 
     def _take(self, name: str, at: pa.Array) -> pa.Array:
         column = self._source.column(name)
