@@ -7,7 +7,7 @@ for each part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from types import MappingProxyType
 from typing import TypeAlias
@@ -70,26 +70,42 @@ class Run:
         else:
             yield from self._sets.blocks(block.partials() for block in self._rows())
 
+    def fitting(self, tries: Tries) -> Iterator[tuple[Partials, int]]:
+        """Yield what the steps bind, as far as it has any sets; there are Kleene variables.
+
+        Args:
+            tries: How many sets may be chosen for that.
+
+        Raises:
+            TooManySets: There are more.
+        """
+        assert self._sets is not None
+        yield from self._sets.fitting((block.partials() for block in self._rows()), tries)
+
     def offers(
-        self, tries: Tries, arrival: npt.NDArray[np.int64] | None = None
+        self,
+        tries: Tries,
+        arrival: npt.NDArray[np.int64] | None = None,
+        rows: Iterable[tuple[Partials, int]] | None = None,
     ) -> Iterator[Offers]:
         """Yield the matches; sets that need not be enumerated yet stay lists of candidates.
 
         Args:
             tries: The most sets to enumerate for conditions on them.
             arrival: The arrival number of each event of the slice; None: row order.
+            rows: Some of the rows that the steps bind; None: all of them.
 
         Raises:
             TooManySets: There are more.
         """
         if self._sets is not None:
-            yield from self._sets.offers(
-                (block.partials() for block in self._rows()), tries, arrival
-            )
+            if rows is None:
+                rows = (block.partials() for block in self._rows())
+            yield from self._sets.offers(rows, tries, arrival)
             return
         for block in self._rows():
-            rows = {v: block.events(v) for v in self._bound.program.variables}
-            yield Offers(block.size, rows, {})
+            events = {v: block.events(v) for v in self._bound.program.variables}
+            yield Offers(block.size, events, {})
 
     def _rows(self) -> Iterator[PairBlock]:
         """Yield the rows that the steps bind."""

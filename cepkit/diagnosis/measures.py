@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain
+from typing import assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +32,7 @@ from cepkit.diagnosis.event_table import (
 from cepkit.pattern import conditions as c
 from cepkit.pattern.evaluation.columns import Read, truth, value
 from cepkit.pattern.evaluation.operations import as_floats
-from cepkit.pattern.nodes import Event
+from cepkit.pattern.nodes import Beside, Event
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.rewrite import without_not
@@ -251,6 +252,30 @@ def _violation(broken: npt.NDArray[np.bool_], relative: Floats | float) -> Viola
     return Violation(np.asarray(broken), np.where(broken, relative, 0.0))
 
 
+def _place_beside(
+    beside: Beside, members: Sequence[int], events: int, known: bool
+) -> tuple[int, int]:
+    """Return the first event that may be there beside a set, and the one after the last.
+
+    Args:
+        members: The events of the set.
+        events: How many there are in all.
+        known: Whether something is before the set.
+    """
+    match beside.place:
+        case "until":
+            return 0 if known else min(members), max(members) + 1
+        case "before":
+            return 0, min(members)
+        case "between":
+            return min(members) + 1, max(members)
+        case "behind":
+            full = beside.maximum is not None and len(members) >= beside.maximum
+            return max(members) + 1, 0 if full else events
+        case _:
+            assert_never(beside.place)
+
+
 def forbidden_events(
     measures: Measures,
     event: Event,
@@ -271,7 +296,7 @@ def forbidden_events(
         sets: The events of all variables, where `rows` are the members of one match.
         spend: Called with the number of pairs before they are looked at.
     """
-    table, branch, name = measures.table, measures.branch, event.variable
+    table, branch, name, beside = measures.table, measures.branch, event.variable, event.beside
     about = [each for each in branch.conditions if name in c.variables_of(each)]
     candidates = table.of_types(event.types)
     for condition in (each for each in about if c.variables_of(each) == {name}):
@@ -294,13 +319,19 @@ def forbidden_events(
         before=branch.after(name) & rows.keys(),
         windows=windows,
     )
+    if beside is not None:
+        assert sets is not None, "sets are chosen"
+        known = bool(branch.before(name) & rows.keys())
+        first, end_of = _place_beside(beside, sets[beside.variable], len(table.columns), known)
+        low, high = np.maximum(low, first), np.minimum(high, end_of)
     begin, end = np.searchsorted(candidates, low), np.searchsorted(candidates, high)
     for parents, at in pairs(begin, np.maximum(begin, end)):
         spend(len(at))
         new = candidates[at]
         together = {**{v: events[parents] for v, events in rows.items()}, name: new}
         held = np.ones(len(new), dtype=np.bool_)
-        for variable in rows:
+        is_until = beside is not None and beside.place == "until"
+        for variable in () if is_until else rows:
             if req.may_coincide(branch, variable, name):
                 held &= together[variable] != new
         if branch.partition_by:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal, TypeAlias, assert_never
 
 from cepkit.pattern.conditions import Expression, has_set_functions, is_filter, variables_of
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.names import name_text
-from cepkit.pattern.nodes import Event, First, Not
+from cepkit.pattern.nodes import Beside, Event, First, Kleene, Next, Not, Structure
 from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.numbers import set_of_neighbours
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.printer import expression_text, structure_text
 
 Kind: TypeAlias = Literal[
     "type", "filter", "order", "distinct", "partition", "window", "contiguity", "condition",
-    "size", "not", "consumption",
+    "size", "not", "run", "greedy", "until", "consumption",
 ]  # fmt: skip
 """What a requirement is about, as tables name it."""
 
@@ -85,9 +86,15 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """There is no event for a variable under NOT."""
+    """There is no event for a variable under NOT, or for one that FIRST or a set implies.
+
+    Attributes:
+        event: What must not be there.
+        said: What says so, as it stands in the pattern.
+    """
 
     event: Event
+    said: Structure
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +135,33 @@ def _requirements(branch: Branch) -> Iterator[Requirement]:
     yield from (Distinct(x, y) for x, y in pairs if share_types(branch, x, y))
     yield from (Holds(c) for c, names in about if len(names) > 1 or has_set_functions(c))
     yield from (Size(*bounds) for bounds in branch.repeated if bounds[1:] != (1, None))
-    yield from map(Absent, branch.negated)
+    yield from (absent_of(branch, event) for event in branch.negated)
     if branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
         yield Unconsumed()
+
+
+def absent_of(branch: Branch, event: Event) -> Absent:
+    """Return the requirement that one of a branch's absent events is not there."""
+    first, beside = event.earlier_than, event.beside
+    if beside is None and first is None:
+        return Absent(event, Not(event))
+    variable = first if beside is None else beside.variable
+    assert variable is not None
+    own = replace(branch.event(variable), span=None)
+    places = {e.beside.place for e in branch.negated if e.beside and e.beside.variable == variable}
+    item: Structure = own
+    if variable in branch.runs and "before" not in places:
+        item = First(own)
+    elif variable in set_of_neighbours(branch.conditions):
+        item = Next(own)
+    if beside is None:
+        repeated = {name for name, _, _ in branch.repeated}
+        return Absent(event, First(Kleene(item) if variable in repeated else own))
+    until = replace(event, beside=None, span=None) if beside.place == "until" else None
+    greedy = beside.place in ("before", "behind") or (
+        beside.place == "between" and "before" in places
+    )
+    return Absent(event, Kleene(item, greedy=greedy, until=until))
 
 
 def kind_of(requirement: Requirement) -> Kind:
@@ -152,6 +183,8 @@ def kind_of(requirement: Requirement) -> Kind:
             return "filter" if is_filter(condition) else "condition"
         case Size():
             return "size"
+        case Absent(Event(beside=Beside()), Kleene(greedy=greedy, until=until)):
+            return "greedy" if greedy else "run" if until is None else "until"
         case Absent():
             return "not"
         case Unconsumed():
@@ -181,10 +214,8 @@ def text_of(requirement: Requirement) -> str:
             most = "" if maximum is None else str(maximum)
             bounds = str(minimum) if minimum == maximum else f"{minimum},{most}"
             return f"{name_text(variable)}{{{bounds}}}"
-        case Absent(Event(_, types, earlier_than=str(variable))):
-            return structure_text(First(Event(variable, types)))
-        case Absent(event):
-            return structure_text(Not(event))
+        case Absent(_, said):
+            return structure_text(said)
         case Unconsumed():
             return f"STRATEGY {Strategy.SKIP_TILL_NEXT_MATCH}"
         case _:
@@ -224,12 +255,17 @@ def share_types(branch: Branch, x: str, y: str) -> bool:
     return branch.event(x).overlaps(branch.event(y))
 
 
-def about_sets(requirement: Requirement) -> bool:
-    """Return whether a requirement is about the events of a Kleene variable as a set."""
+def about_sets(requirement: Requirement, branch: Branch) -> bool:
+    """Return whether single events of Kleene variables say nothing of a requirement.
+
+    What is left out here holds for single members of every set for which it holds.
+    """
     match requirement:
         case Size():
             return True
         case Holds(condition):
             return has_set_functions(condition)
+        case SideBySide() | Absent():
+            return bool(branch.repeated)
         case _:
             return False

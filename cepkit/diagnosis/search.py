@@ -129,8 +129,6 @@ class Search:
             self._spend(1 + len(part.rows), len(parents))
             longer = part.joined(parents, self.candidates(variable), at, grouped=grouped)
             longer = self._checked(variable, longer, counted)
-            if grouped:
-                longer = self._with_enough(variable, longer)
             if len(longer):
                 yield from self._extend(rest, longer)
 
@@ -278,18 +276,6 @@ class Search:
         latest, soonest = branch.neighbours(absent, branch.before(absent) | branch.after(absent))
         names = [*latest, *soonest]
         return sum(bit for name, bit in self.bits.items() if name in names or not names)
-
-    def _with_enough(self, variable: str, partials: Partials) -> Partials:
-        """Return the groups in which a Kleene variable can have as many events as it must."""
-        for requirement in self._active:
-            if isinstance(requirement, req.Size) and requirement.variable == variable:
-                before = partials.groups
-                both = np.stack((partials.group, partials.rows[variable]))
-                owners, counts = np.unique(np.unique(both, axis=1)[0], return_counts=True)
-                enough = owners[counts >= requirement.minimum]
-                partials = partials.take(np.isin(partials.group, enough))
-                self._count(variable, requirement, before, partials)
-        return partials
 
     def _count_scope(
         self,

@@ -10,14 +10,7 @@ from cepkit.columnar.results.shown import moment_text
 from cepkit.diagnosis.event_table import set_function_of
 from cepkit.diagnosis.measures import gaps
 from cepkit.lazy import pd
-from cepkit.pattern.conditions import (
-    Aggregate,
-    Attribute,
-    Comparison,
-    Expression,
-    InList,
-    walk,
-)
+from cepkit.pattern.conditions import Aggregate, Attribute, Comparison, Expression, InList, walk
 from cepkit.pattern.evaluation.columns import Read, value
 from cepkit.pattern.names import attribute_text, name_text, string_text
 from cepkit.pattern.printer import expression_text

@@ -21,6 +21,7 @@ from typing import TypeAlias, assert_never
 from cepkit.pattern.bounds import bound_condition
 from cepkit.pattern.conditions import (
     Aggregate,
+    AllOf,
     Attribute,
     Expression,
     conjuncts,
@@ -222,10 +223,14 @@ class _Choice:
             elif bound.first == bound.last:
                 yield bound_condition(replace(bound, first=name), self.order, repeated, [*runs])
         if beside.place == "behind" and runs[variable] is Next:
-            yield next_condition(absent, [variable], {variable})
+            follows = next_condition(absent, [variable], {variable})
+            yield follows
             for condition in conditions:
                 if of_neighbours(condition, variable):
-                    yield replaced(condition, partial(_of_next_member, variable, name))
+                    after = replaced(condition, partial(_of_next_member, variable, name))
+                    # One about the member before alone is about an event behind it, too.
+                    about = name in variables_of(after)
+                    yield after if about else AllOf((after, follows))
                 elif set_of_members(condition) == variable:
                     # Of the event as the next member, behind those that the set has.
                     yield renamed(condition, {variable: name})
@@ -327,6 +332,37 @@ def written_branches(query: Query) -> tuple[Branch, ...]:
     return tuple(branch.as_written for branch in normal_form(query))
 
 
+def runs_as_absences(branch: Branch) -> Branch:
+    """Return a branch with what its runs leave out said as absences between their members."""
+    absent: list[Event] = []
+    order: set[tuple[str, str]] = set()
+    conditions: list[Expression] = []
+    used = {event.variable for event in branch.positive + branch.negated}
+    for event in branch.positive:
+        variable, name = event.variable, f"left out {event.variable}"
+        if variable not in branch.runs:
+            continue
+        while name in used:
+            name += "'"
+        absent.append(Event(name, event.types, beside=Beside("between", variable)))
+        before = branch.before(variable)
+        order |= {(x, name) for x in before}
+        known = (before & {*branch.variables}) | {variable}
+        conditions += (
+            renamed(condition, {variable: name})
+            for condition in branch.conditions
+            if variable in variables_of(condition) <= known and variable not in _sets_in(condition)
+        )
+    if not absent:
+        return branch
+    return replace(
+        branch,
+        negated=(*branch.negated, *absent),
+        order=branch.order | order,
+        conditions=(*branch.conditions, *conditions),
+    )
+
+
 def _branches(query: Query) -> tuple[Branch, ...]:
     # By one of their variables: an OR of many patterns has as many branches as conditions.
     conditions: dict[str | None, list[tuple[int, Expression, frozenset[str]]]] = {}
@@ -400,7 +436,7 @@ def _names_of_implied(structure: Structure) -> Names:
 
 
 def _is_implied(event: Event) -> bool:
-    """Return whether no pattern says that an event must not be there, but FIRST or GREEDY."""
+    """Return whether not the pattern says that an event must not be there, but FIRST or a set."""
     beside = event.beside is not None and event.beside.place != "until"
     return beside or event.earlier_than is not None
 

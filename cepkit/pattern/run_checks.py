@@ -119,7 +119,7 @@ def _check_greedy(query: Query, node: Kleene) -> None:
 
 
 def refuse_runs(query: Query, what: str) -> None:
-    """Refuse a query with runs, UNTIL, GREEDY, conditions between members, or absence together.
+    """Refuse a query with runs, UNTIL, GREEDY, conditions between members or a NOT of several.
 
     Args:
         what: Who does not know them, as a subject with its verb: ``mechanisms do``.
@@ -127,17 +127,12 @@ def refuse_runs(query: Query, what: str) -> None:
     Raises:
         UnsupportedError: There is one.
     """
+    refuse_together(query, what)
     for node in walk(query.structure):
         if isinstance(node, Kleene) and (node.greedy or node.until is not None):
             word = "GREEDY" if node.greedy else "UNTIL"
             raise UnsupportedError(
                 f"{what} not know {word}, as in {structure_text(node)}",
-                hint="detect and aggregate know it",
-                span=node.span,
-            )
-        if isinstance(node, Not) and len(events_of(node)) > 1:
-            raise UnsupportedError(
-                f"{what} not know NOT of several events, as in {structure_text(node)}",
                 hint="detect and aggregate know it",
                 span=node.span,
             )
@@ -154,6 +149,17 @@ def refuse_runs(query: Query, what: str) -> None:
                 f"{expression_text(condition)}",
                 hint="detect and aggregate know them",
                 span=condition.span,
+            )
+
+
+def refuse_together(query: Query, what: str) -> None:
+    """Refuse a query with a NOT of several events (see `refuse_runs`)."""
+    for node in walk(query.structure):
+        if isinstance(node, Not) and len(events_of(node)) > 1:
+            raise UnsupportedError(
+                f"{what} not know NOT of several events, as in {structure_text(node)}",
+                hint="detect and aggregate know it",
+                span=node.span,
             )
 
 

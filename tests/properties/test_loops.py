@@ -23,10 +23,13 @@ ONE_BY_ONE = {
 }
 ENDED = cases((*OPERATORS, "UNTIL"), **ONE_BY_ONE)
 GREEDY = cases((*OPERATORS, "GREEDY"), **ONE_BY_ONE)
-BOTH = cases(("SEQ", "AND", "KL", "FIRST", "NEXT", "RUN", "UNTIL", "GREEDY"), **ONE_BY_ONE)
 BETWEEN = {"condition_kinds": ("neighbours", "neighbours", "filter", "set"), **SMALL}
 NEIGHBOURS = cases(
     ("SEQ", "AND", "OR", "NOT", "KL"), **BETWEEN, strategies=ONE_BY_ONE["strategies"]
+)
+BOTH = cases(
+    ("SEQ", "AND", "KL", "FIRST", "NEXT", "RUN", "UNTIL", "GREEDY"),
+    **{**ONE_BY_ONE, "condition_kinds": ("neighbours", "neighbours", "filter", "comparison")},
 )
 NEXT_MATCH = {"strategies": (Strategy.SKIP_TILL_NEXT_MATCH,)}
 IN_TURN = {

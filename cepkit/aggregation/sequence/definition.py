@@ -157,6 +157,9 @@ def _items(structure: Structure) -> Iterable[Structure]:
     if isinstance(structure, Seq):
         for item in structure.items:
             yield from _items(item)
+    elif isinstance(structure, Not) and len(events_of(structure)) == 1:
+        (event,) = events_of(structure.item)  # SEQ(B b) is B b
+        yield structure if isinstance(structure.item, Next) else Not(event, structure.span)
     else:
         yield structure
 

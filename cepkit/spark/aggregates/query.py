@@ -96,6 +96,9 @@ def prepare(
     attributes = {*attributes_of(functions), *bare.partition_by, *compiled.attributes}
     if way.sequence is not None:
         attributes |= way.sequence.attributes
+    if stream.lateness is not None and stream.schema.by_arrival:
+        assert stream.schema.arrival is not None
+        attributes.add(stream.schema.arrival)  # a bucket brings its events into this order
     numbers = numbers_for(compiled.programs, ordered=compiled.chooses or stream.schema.by_arrival)
     detects = way.sequence is None
     if detects and emit != "total" and "arrival" not in numbers and _ties_matter(compiled):

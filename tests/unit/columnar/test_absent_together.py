@@ -79,6 +79,8 @@ def test_one_event_in_a_sequence_is_that_event():
     for absent in ("SEQ(B b)", "AND(B b)", "SEQ(AND(B b))"):
         assert number(stream, f"SEQ(A a, NOT({absent}), C c)") == 0
         assert number(stream, f"SEQ(C c, NOT({absent}), D d)") == 0
+        text = f"PATTERN SEQ(A a, NOT({absent}), C c) AGG COUNT"
+        assert "by detect" not in repr(ck.aggregate(stream, text, emit="total"))
 
 
 def test_as_many_as_may_be_are_looked_for_together():

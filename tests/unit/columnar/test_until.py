@@ -83,8 +83,8 @@ def test_a_plan_shared_with_a_pattern_without_it_finds_the_same():
     assert alone[0] < alone[1]
 
 
-def test_mechanisms_and_why_not_refuse_it_by_name():
+def test_mechanisms_refuse_it_by_name():
     text = "PATTERN SEQ(A a, KL(B b) UNTIL C c) WITHIN 1 hour"
-    for ask in (ck.simulate, ck.why_not):
+    for ask in (ck.simulate,):
         with pytest.raises(UnsupportedError, match=r"not know UNTIL, as in KL\(B b\) UNTIL C c"):
             ask(events("AB"), text)
