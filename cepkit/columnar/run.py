@@ -91,9 +91,9 @@ class Run:
         """Yield the matches; sets that need not be enumerated yet stay lists of candidates.
 
         Args:
-            tries: How many sets may be chosen where conditions are about them.
-            arrival: The arrival number of each event of the slice; None: that is their order.
-            rows: Some of what the steps bind; None: all.
+            tries: The most sets to enumerate for conditions on them.
+            arrival: The arrival number of each event of the slice; None: row order.
+            rows: Some of the rows that the steps bind; None: all of them.
 
         Raises:
             TooManySets: There are more.

@@ -1,4 +1,4 @@
-"""Traces of mechanisms that changed their plan: one for each plan, and the owners of matches."""
+"""Traces of mechanisms that changed their plan: one per plan, and the owners of matches."""
 
 from __future__ import annotations
 

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 _NAME = re.compile(r'("(?:[^"]|"")*"|[^."]+)\.(.*)', re.DOTALL)
 _SEVERAL = (list, tuple, np.ndarray)
 _LARGE, _JOINED = 1 << 20, 1 << 30
-"""Bytes of a column that is released at once, and the most of one that becomes a single chunk: the
-32-bit offsets of texts and lists end at twice as many."""
+"""Bytes of a column that is released at once, and of a column that becomes a single chunk.
+
+32-bit offsets of texts and lists end at twice as many.
+"""
 
 
 def flat_name(variable: str, attribute: str) -> str:
