@@ -18,8 +18,8 @@ from cepkit.pattern.durations import window_text
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.nodes import Kleene, walk
 from cepkit.pattern.policies import CountWindow, Strategy
-from cepkit.pattern.query import Query
 from cepkit.pattern.printer import structure_text
+from cepkit.pattern.query import Query
 from cepkit.pattern.run_checks import refuse_runs, refuse_together
 from cepkit.plan.checks import PlanLike, as_plan
 from cepkit.plan.nodes import Plan, TreePlan

@@ -11,7 +11,7 @@ import numpy as np
 
 from cepkit.diagnosis import requirements as req
 from cepkit.diagnosis.event_table import Ints
-from cepkit.diagnosis.measures import Measures, forbidden_events
+from cepkit.diagnosis.measures import Measures, forbidden_together
 from cepkit.diagnosis.words import duration_text, failure, list_text, value_text, with_values
 from cepkit.pattern.conditions import Expression, reach_back, set_of_members, set_of_prev
 from cepkit.pattern.names import attribute_text, name_text
@@ -252,28 +252,32 @@ class Inspector:
         return Finding(requirement, False, detail, by, unit, relative, events)
 
     def _absent(self, requirement: req.Absent, binding: Binding) -> Finding:
-        events = self.forbidden(requirement.event, binding)
+        events = self._forbidden(requirement.events, binding)
         if not len(events):
             run = req.kind_of(requirement) == "run"
             return Finding(requirement, True, "nothing is left out" if run else "there is none")
-        which = [self._placed(int(e), binding) for e in events]
+        which = [" and ".join(self._placed(int(e), binding) for e in each) for each in events]
         detail = _presence(requirement.event, which)
         return Finding(
             requirement, False, detail, float(len(events)), "events", float(len(events)),
-            tuple(map(int, events[:100])),
+            tuple(map(int, events[:100].ravel())),
         )  # fmt: skip
 
     def forbidden(self, event: Event, binding: Binding) -> Ints:
         """Return the events that must not be there beside those of a whole match."""
+        return self._forbidden((event,), binding)[:, 0]
+
+    def _forbidden(self, absent: tuple[Event, ...], binding: Binding) -> Ints:
+        """Return the same of events that must not be there together: a row for each choice."""
         rows = _members(binding, self._branch.variables)
         size = len(next(iter(rows.values())))
-        # Every member must let it stand there.
-        forbidden = np.concatenate(
-            [new for _, new in forbidden_events(self.measures, event, rows, size, sets=binding)]
-            or [np.empty(0, dtype=np.int64)]
+        # Every member must let them stand there.
+        forbidden = np.hstack(
+            [new for _, new in forbidden_together(self.measures, absent, rows, size, sets=binding)]
+            or [np.empty((len(absent), 0), dtype=np.int64)]
         )
-        events, times = np.unique(forbidden, return_counts=True)
-        return np.asarray(events[times == size])
+        together, times = np.unique(forbidden, axis=1, return_counts=True)
+        return np.asarray(together[:, times == size].T)
 
     def _placed(self, event: int, binding: Binding) -> str:
         """Return an event with its type and where it lies from the nearest of the match."""

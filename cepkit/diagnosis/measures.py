@@ -276,6 +276,39 @@ def _place_beside(
             assert_never(beside.place)
 
 
+def forbidden_together(
+    measures: Measures,
+    events: Sequence[Event],
+    rows: Combinations,
+    size: int,
+    *,
+    sets: Mapping[str, Sequence[int]] | None = None,
+    spend: Callable[[int], None] = lambda _: None,
+) -> Iterator[tuple[Ints, Ints]]:
+    """Yield combinations with events that break a NOT there together, some at a time.
+
+    Args:
+        measures: Of the branch.
+        events: What must be absent together; often one event.
+        rows: As for `forbidden_events`.
+        size: As for `forbidden_events`.
+        sets: As for `forbidden_events`.
+        spend: As for `forbidden_events`.
+
+    Yields:
+        int64[n], the combination of each; int64[events, n], the event of each variable.
+    """
+    first, *rest = events
+    for parents, new in forbidden_events(measures, first, rows, size, sets=sets, spend=spend):
+        if not rest:
+            yield parents, new[np.newaxis]
+            continue
+        longer = {**{v: found[parents] for v, found in rows.items()}, first.variable: new}
+        further = forbidden_together(measures, rest, longer, len(new), sets=sets, spend=spend)
+        for at, others in further:
+            yield parents[at], np.vstack((new[at], others))
+
+
 def forbidden_events(
     measures: Measures,
     event: Event,
@@ -292,12 +325,17 @@ def forbidden_events(
     Args:
         measures: Of the branch.
         event: What must be absent.
-        rows: Combinations of all positive variables.
+        rows: Combinations of all positive variables, and those absent together with it that are
+            found.
         sets: The events of all variables, where `rows` are the members of one match.
         spend: Called with the number of pairs before they are looked at.
     """
     table, branch, name, beside = measures.table, measures.branch, event.variable, event.beside
-    about = [each for each in branch.conditions if name in c.variables_of(each)]
+    about = [
+        each
+        for each in branch.conditions
+        if name in c.variables_of(each) and c.variables_of(each) <= {*rows, name}
+    ]
     of_members = [each for each in about if c.set_of_members(each) == name]
     about = [each for each in about if each not in of_members]
     candidates = table.of_types(event.types)

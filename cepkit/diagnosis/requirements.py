@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal, TypeAlias, assert_never
@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias, assert_never
 from cepkit.pattern.conditions import Expression, has_set_functions, is_filter, variables_of
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.names import name_text
-from cepkit.pattern.nodes import Beside, Event, First, Kleene, Next, Not, Structure
+from cepkit.pattern.nodes import And, Beside, Event, First, Kleene, Next, Not, Seq, Structure
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.numbers import set_of_neighbours
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
@@ -91,10 +91,17 @@ class Absent:
     Attributes:
         event: What must not be there.
         said: What says so, as it stands in the pattern.
+        others: Further events without which it may be there.
     """
 
     event: Event
     said: Structure
+    others: tuple[Event, ...] = ()
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """All that must not be there together."""
+        return (self.event, *self.others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +142,45 @@ def _requirements(branch: Branch) -> Iterator[Requirement]:
     yield from (Distinct(x, y) for x, y in pairs if share_types(branch, x, y))
     yield from (Holds(c) for c, names in about if len(names) > 1 or has_set_functions(c))
     yield from (Size(*bounds) for bounds in branch.repeated if bounds[1:] != (1, None))
-    yield from (absent_of(branch, event) for event in branch.negated)
+    for event, *others in branch.absences:
+        if others:
+            together = _in_order([event, *others], branch.order)
+            yield Absent(event, Not(together), tuple(others))
+        else:
+            yield absent_of(branch, event)
     if branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
         yield Unconsumed()
+
+
+def _in_order(events: Sequence[Event], order: Collection[tuple[str, str]]) -> Structure:
+    """Return events in the SEQ and AND that their order says."""
+    if len(events) == 1:
+        return replace(events[0], span=None)
+
+    def ordered(one: Event, other: Event) -> bool:
+        pair = one.variable, other.variable
+        return pair in order or pair[::-1] in order
+
+    parts = _joined(events, ordered)
+    if len(parts) > 1:
+        return And(tuple(_in_order(part, order) for part in parts))
+    parts = _joined(events, lambda one, other: not ordered(one, other))
+    earlier = {part[0].variable: 0 for part in parts}
+    for _, later in order:
+        if later in earlier:
+            earlier[later] += 1
+    parts.sort(key=lambda part: earlier[part[0].variable])
+    return Seq(tuple(_in_order(part, order) for part in parts))
+
+
+def _joined(events: Sequence[Event], together: Callable[[Event, Event], bool]) -> list[list[Event]]:
+    """Return events in lists: those that are together, or are so with others between them."""
+    parts: list[list[Event]] = []
+    for event in events:
+        touched = [part for part in parts if any(together(event, other) for other in part)]
+        parts = [part for part in parts if part not in touched]
+        parts.append([*(other for part in touched for other in part), event])
+    return parts
 
 
 def absent_of(branch: Branch, event: Event) -> Absent:
@@ -214,7 +257,7 @@ def text_of(requirement: Requirement) -> str:
             most = "" if maximum is None else str(maximum)
             bounds = str(minimum) if minimum == maximum else f"{minimum},{most}"
             return f"{name_text(variable)}{{{bounds}}}"
-        case Absent(_, said):
+        case Absent(said=said):
             return structure_text(said)
         case Unconsumed():
             return f"STRATEGY {Strategy.SKIP_TILL_NEXT_MATCH}"

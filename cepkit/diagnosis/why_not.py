@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,10 @@ from cepkit.diagnosis.words import variables_text
 from cepkit.diagnosis.work import Coverage, Work
 from cepkit.errors import PatternError, UnsupportedError
 from cepkit.pattern.evaluation.kind_checks import check_kinds
+from cepkit.pattern.nodes import together_in
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
-from cepkit.pattern.run_checks import refuse_together
 from cepkit.plan.nodes import Plan
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.columns import Column, EventColumns
@@ -78,7 +79,7 @@ def why_not(
             hint="leave it out, to ask whether the events are a match at all",
         )
     check_names(query, events)
-    refuse_together(query, "why_not does")
+    _refuse_absent_together(query, events)
     attributes = sorted(attributes_read(query) | ({id} if id is not None else set()))
     columns = stream.columns(attributes)
     check_kinds(query, columns.kinds)
@@ -86,6 +87,16 @@ def why_not(
     naming = Naming(columns, id, _id_column(columns, id, stream.schema))
     question = Question(query, table, naming, plan, violations, limit, budget)
     return _about_named(question, events) if events else _about_any(question)
+
+
+def _refuse_absent_together(query: Query, names: Collection[str]) -> None:
+    """Refuse to say of one event whether it is forbidden where others have to come with it."""
+    for together in together_in(query.structure):
+        for name in sorted(together.intersection(names)):
+            raise UnsupportedError(
+                f"whether '{name}' is an event that is forbidden, where others must come with it",
+                hint="ask about the events of a match: the answer names what breaks the NOT",
+            )
 
 
 def _id_column(columns: EventColumns, id: str | None, schema: Schema) -> Column | None:  # noqa: A002
@@ -190,10 +201,11 @@ def _culprits(
     question: Question, branch: Branch, findings: Sequence[Finding]
 ) -> tuple[AnswerEvent, ...]:
     return tuple(
-        question.event(branch, finding.requirement.event.variable, event)
+        question.event(branch, absent.variable, event)
         for finding in findings
         if isinstance(finding.requirement, req.Absent) and finding.holds is False
-        for event in finding.events
+        # Of several that are absent together the events of each come one after the other.
+        for absent, event in zip(cycle(finding.requirement.events), finding.events, strict=False)
     )
 
 

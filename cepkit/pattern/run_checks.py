@@ -158,7 +158,7 @@ def refuse_together(query: Query, what: str) -> None:
         if isinstance(node, Not) and len(events_of(node)) > 1:
             raise UnsupportedError(
                 f"{what} not know NOT of several events, as in {structure_text(node)}",
-                hint="detect and aggregate know it",
+                hint="detect, aggregate and why_not know it",
                 span=node.span,
             )
 

@@ -21,7 +21,13 @@ OPERATORS = ("SEQ", "AND", "OR", "NOT", "FIRST", "NEXT", "OPT", "TOGETHER")
 NEXT = Strategy.SKIP_TILL_NEXT_MATCH
 EACH = tuple(s for s in Strategy if s is not NEXT)
 SINGLE = cases(OPERATORS, 4, EACH, condition_kinds=CONDITIONS, unsorted=True)
-SETS = cases((*OPERATORS, "KL", "RUN", "UNTIL"), 4, EACH, max_events=16, budget=5_000)
+SETS = cases(
+    ("SEQ", "AND", "OR", "NOT", "OPT", "TOGETHER", "KL", "RUN", "UNTIL"),
+    4,
+    EACH,
+    max_events=16,
+    budget=5_000,
+)
 IN_TURN = cases((*OPERATORS, "KL"), 4, (NEXT,), unsorted=True)
 PART_BY_PART = cases((*OPERATORS, "KL"), 4, unsorted=True)
 SMALL = cases(OPERATORS, 4, EACH, max_events=16)

@@ -34,10 +34,13 @@ from tests import judge as judging
 from tests.strategies import Case, ConditionKind, Operator, as_table, cases
 
 NOT_OF_SETS: tuple[ConditionKind, ...] = tuple(k for k in get_args(ConditionKind) if k != "set")
-ANY = cases(unsorted=True, max_events=24, ties=None)
+TOGETHER: tuple[Operator, ...] = ("SEQ", "AND", "NOT", "TOGETHER")
+ANY = cases(unsorted=True, max_events=24, ties=None) | cases(
+    (*TOGETHER, "OR", "KL"), 4, unsorted=True, max_events=24
+)
 SINGLE = cases(
     ("SEQ", "AND", "NOT"), unsorted=True, max_events=24, condition_kinds=NOT_OF_SETS, ties=None
-)
+) | cases(TOGETHER, 4, unsorted=True, max_events=24, condition_kinds=NOT_OF_SETS)
 WORDS: tuple[Operator, ...] = ("SEQ", "AND", "NOT", "KL", "FIRST", "NEXT", "RUN", "UNTIL", "GREEDY")
 OF_SETS: dict[str, Any] = {
     "max_variables": 3,

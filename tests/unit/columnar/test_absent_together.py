@@ -155,7 +155,19 @@ def test_plans_know_it_and_figures_say_it(stream):
     assert said in tree.to_json().replace("\\u003cbr\\u003e", " ")
 
 
-def test_mechanisms_and_why_not_refuse_it(stream):
-    for ask in (lambda: ck.simulate(stream, PATTERN), lambda: ck.why_not(stream, PATTERN)):
-        with pytest.raises(UnsupportedError, match="not know NOT of several events"):
-            ask()
+def test_mechanisms_refuse_it(stream):
+    with pytest.raises(UnsupportedError, match="mechanisms do not know NOT of several events"):
+        ck.simulate(stream, PATTERN)
+
+
+def test_why_not_says_which_events_break_a_match(stream):
+    why = ck.why_not(stream, PATTERN, a=0, d=3)
+    assert why.found is False
+    assert "NOT(SEQ(B b, C c))" in repr(why)
+    assert [(event.variable, event.id) for event in why.culprits] == [("b", 1), ("c", 2)]
+    funnel = ck.why_not(stream, PATTERN).funnel
+    assert [(row.text, row.before, row.after) for row in funnel][-1] == ("NOT(SEQ(B b, C c))", 3, 1)
+    nested = "PATTERN SEQ(A a, NOT(AND(SEQ(B b, C c), A f)), D d)"
+    assert "NOT(AND(SEQ(B b, C c), A f))" in repr(ck.why_not(stream, nested))
+    with pytest.raises(UnsupportedError, match="whether 'c' is an event that is forbidden"):
+        ck.why_not(stream, PATTERN, a=0, c=2, d=3)
