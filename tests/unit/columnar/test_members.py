@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
-from cepkit.errors import PatternError, UnsupportedError
+from cepkit.automata.mechanisms import MECHANISMS
+from cepkit.errors import PatternError
 from cepkit.pattern.builder import event, kl, next_of, prev, var
 
 
@@ -127,7 +128,10 @@ def test_mechanisms_and_why_not_know_single_members():
     assert "b[2].price > 5" in said
 
 
-def test_mechanisms_refuse_distances_by_name():
-    text = "PATTERN KL(B b) WHERE b.price > prev(b.price, 2) WITHIN 1 hour"
-    with pytest.raises(UnsupportedError, match=r"b\.price > prev\(b\.price, 2\)"):
-        ck.simulate(events([1, 2]), text)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_mechanisms_know_distances_and_numbered_members(mechanism):
+    stream = events([1, 5, 2, 4, 3, 6])
+    for said in ("b.price > prev(b.price, 2)", "b[2].price > 3", "b[i].price > b[i-3].price + 1"):
+        text = f"PATTERN KL(B b) WHERE {said} WITHIN 1 hour"
+        trace = ck.simulate(stream, text, mechanism=mechanism)
+        assert len(trace.matches) == ck.detect(stream, text).count() > 0
