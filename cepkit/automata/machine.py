@@ -133,7 +133,7 @@ class Machine:
         return self._end()
 
     def finish(self) -> list[Operation]:
-        """Return the operations at the end of the stream: absences are certain, the rest is dropped."""
+        """Return the operations at the end: absences are certain, the rest is dropped."""
         for lanes in self._lanes.values():
             for lane in lanes:
                 lane.mature()

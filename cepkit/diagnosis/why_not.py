@@ -25,7 +25,7 @@ from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
-from cepkit.pattern.run_checks import refuse_together
+from cepkit.pattern.run_checks import refuse_greedy_until, refuse_together
 from cepkit.plan.nodes import Plan
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.columns import Column, EventColumns
@@ -79,6 +79,7 @@ def why_not(
         )
     check_names(query, events)
     refuse_together(query, "why_not does")
+    refuse_greedy_until(query, "why_not does")
     attributes = sorted(attributes_read(query) | ({id} if id is not None else set()))
     columns = stream.columns(attributes)
     check_kinds(query, columns.kinds)

@@ -21,8 +21,8 @@ from cepkit.pattern.conditions import (
     Attribute,
     Expression,
     is_filter,
-    set_of_members,
     reach_back,
+    set_of_members,
     variables_of,
     walk,
 )
@@ -260,9 +260,7 @@ class Rules:
         variable = set_of_members(condition)
         if variable is None:
             return test
-        last = replace(
-            test, holds=truth_of_last(condition, layout), reach=reach_back(condition)
-        )
+        last = replace(test, holds=truth_of_last(condition, layout), reach=reach_back(condition))
         return replace(test, growing=self.mask((variable,)), of_last=last)
 
     def _test_of_next(self, condition: Expression, event: EventNode) -> Test:
