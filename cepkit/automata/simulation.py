@@ -16,11 +16,9 @@ from cepkit.errors import PlanError, UnsupportedError
 from cepkit.memory import Expected, Room
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.evaluation.kind_checks import check_kinds
-from cepkit.pattern.nodes import Kleene, walk
 from cepkit.pattern.policies import CountWindow, Strategy
-from cepkit.pattern.printer import structure_text
 from cepkit.pattern.query import Query
-from cepkit.pattern.run_checks import refuse_runs, refuse_together
+from cepkit.pattern.run_checks import refuse_greedy_until, refuse_runs, refuse_together
 from cepkit.plan.checks import PlanLike, as_plan
 from cepkit.plan.nodes import Plan, TreePlan
 from cepkit.plan.printer import one_line
@@ -53,13 +51,7 @@ def refuse_unsupported(query: Query) -> None:
             hint="detect can",
         )
     refuse_together(query, "mechanisms do")
-    for node in walk(query.structure):
-        if isinstance(node, Kleene) and node.greedy and node.until is not None:
-            raise UnsupportedError(
-                f"mechanisms do not know GREEDY with UNTIL, as in {structure_text(node)}",
-                hint="they know each alone; detect and aggregate know both",
-                span=node.span,
-            )
+    refuse_greedy_until(query, "mechanisms do")
 
 
 def follow(mechanism: Mechanism, plan: PlanLike, query: Query) -> Plan:

@@ -163,6 +163,17 @@ def refuse_together(query: Query, what: str) -> None:
             )
 
 
+def refuse_greedy_until(query: Query, what: str) -> None:
+    """Refuse a query with a set that has both GREEDY and UNTIL (see `refuse_runs`)."""
+    for node in walk(query.structure):
+        if isinstance(node, Kleene) and node.greedy and node.until is not None:
+            raise UnsupportedError(
+                f"{what} not know GREEDY with UNTIL, as in {structure_text(node)}",
+                hint="detect and aggregate know both together",
+                span=node.span,
+            )
+
+
 def _unclear(branch: Branch, variable: str) -> Iterator[Expression]:
     """Yield the conditions on members of a run that are about more than what is before it."""
     absent = {event.variable for event in branch.negated}
