@@ -175,7 +175,8 @@ def test_what_is_no_match_fails_in_something(
     why = asked(case, named)
     if undecidable(case.query) and why.found is None:
         return
-    assert why.found == (identity in case.matches)
+    # With OPT they may be part of a match that has more.
+    assert why.found == any(identity <= match for match in case.matches)
     assert any(f.holds is False for f in why.requirements) != why.found
 
 
