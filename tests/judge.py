@@ -347,7 +347,11 @@ class _Branch:
         """Say whether a set should have ended, before what UNTIL says."""
         members = sorted(map(_stream_order, binding[leaf.of]))
         before = {v: e for v, e in binding.items() if v != leaf.of and self._precedes(v, leaf.of)}
-        about = [part for part in self.conditions if leaf.variable in part.variables]
+        about = [
+            part
+            for part in self.conditions
+            if leaf.variable in part.variables <= {*before, leaf.variable}
+        ]
         return any(
             (leaf.types is None or event.type in leaf.types)
             and all(self._before(other, event) for other in _all_events(before))

@@ -27,7 +27,7 @@ from cepkit.stream.stream import events
 from cepkit.tracing import MechanismTrace
 from cepkit.tracing.operations import Create, Discard, Evaluate, Forget, Match, Store
 from tests.properties.test_engine import plans, tree_plans
-from tests.strategies import Case, as_table, cases
+from tests.strategies import OPERATORS, Case, Operator, as_table, cases
 
 CASES = cases(
     max_variables=4,
@@ -39,15 +39,16 @@ CASES = cases(
 )
 
 
-WORDS = cases(
-    ("SEQ", "AND", "OR", "NOT", "KL", "FIRST", "NEXT", "OPT", "RUN", "UNTIL", "GREEDY"),
-    max_variables=3,
-    strategies=(Strategy.SKIP_TILL_ANY_MATCH,),
-    max_events=14,
-    unsorted=True,
-    budget=3_000,
-    condition_kinds=("neighbours", "neighbours", "filter", "set", "comparison", "bound"),
-)
+OF_SETS: dict[str, Any] = {
+    "max_variables": 3,
+    "strategies": (Strategy.SKIP_TILL_ANY_MATCH,),
+    "max_events": 14,
+    "unsorted": True,
+    "budget": 3_000,
+    "condition_kinds": ("neighbours", "neighbours", "filter", "set", "comparison", "bound"),
+}
+EVERYTHING: tuple[Operator, ...] = (*OPERATORS, "RUN")
+WORDS = cases((*EVERYTHING, "UNTIL"), **OF_SETS) | cases((*EVERYTHING, "GREEDY"), **OF_SETS)
 """Runs, what GREEDY and UNTIL say, conditions between members."""
 
 
