@@ -40,13 +40,8 @@ ANY = cases(unsorted=True, max_events=24, ties=None) | cases(
 )
 SINGLE = cases(
     ("SEQ", "AND", "NOT"), unsorted=True, max_events=24, condition_kinds=NOT_OF_SETS, ties=None
-<<<<<<< HEAD
 ) | cases(TOGETHER, 4, unsorted=True, max_events=24, condition_kinds=NOT_OF_SETS)
 WORDS: tuple[Operator, ...] = ("SEQ", "AND", "NOT", "KL", "FIRST", "NEXT", "RUN", "UNTIL", "GREEDY")
-=======
-)
-WORDS: tuple[Operator, ...] = ("SEQ", "AND", "NOT", "KL", "FIRST", "NEXT", "RUN")
->>>>>>> h-whynot
 OF_SETS: dict[str, Any] = {
     "max_variables": 3,
     "unsorted": True,
@@ -55,14 +50,12 @@ OF_SETS: dict[str, Any] = {
     "condition_kinds": ("neighbours", "neighbours", "filter", "set", "comparison", "bound"),
 }
 """Runs, what GREEDY and UNTIL say, conditions between members: all that is said of sets."""
-ONE_BY_ONE = tuple(s for s in Strategy if s is not Strategy.SKIP_TILL_NEXT_MATCH)
-# Both together are refused.
-SETS = cases((*WORDS, "UNTIL"), **OF_SETS, strategies=ONE_BY_ONE) | cases(
-    (*WORDS, "GREEDY"), **OF_SETS, strategies=ONE_BY_ONE
+SETS = cases(
+    WORDS,
+    **OF_SETS,
+    strategies=tuple(s for s in Strategy if s is not Strategy.SKIP_TILL_NEXT_MATCH),
 )
-ANY_SETS = cases((*WORDS, "OR", "OPT", "UNTIL"), **OF_SETS) | cases(
-    (*WORDS, "OR", "OPT", "GREEDY"), **OF_SETS
-)
+ANY_SETS = cases((*WORDS, "OR", "OPT"), **OF_SETS)
 NEAR = cases(
     ("SEQ", "AND", "NOT"),
     max_variables=4,
