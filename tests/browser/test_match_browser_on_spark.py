@@ -27,6 +27,7 @@ app
 """
 
 
+@pytest.mark.slow
 def test_matches_on_spark_are_sorted_filtered_and_looked_at(lab, page):
     lab.write("spark.ipynb", MATCHES, APP)
     lab.run(page, "spark.ipynb")
