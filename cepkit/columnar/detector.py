@@ -268,7 +268,7 @@ class Detector:
         choice = self.query.sets
         if self.query.lists_sets and choice == "every":
             self._checked(columns, EVERYTHING, size_choice(self.query.programs), MOST_SETS)
-        selection = AfterMatchSelection(skip, self.query.programs, columns)
+        selection = AfterMatchSelection(skip, self.query.programs, columns, self.query.groups)
         for number, block in self._run(columns, EVERYTHING, choice, self.counters):
             selection.add(number, block)
         yield from selection.left()

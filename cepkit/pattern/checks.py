@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import chain
+from dataclasses import replace
 from typing import assert_never
 from weakref import WeakValueDictionary
 
@@ -28,20 +28,24 @@ from cepkit.pattern.nodes import (
     bound_events_of,
     ends_of_loops_in,
     events_of,
+    group_of,
 )
 from cepkit.pattern.nodes import walk as walk_structure
 from cepkit.pattern.normal_form import normal_form
-from cepkit.pattern.policies import Strategy
+from cepkit.pattern.policies import SkipTo, Strategy
 from cepkit.pattern.printer import structure_text
 from cepkit.pattern.query import RESULT_ENDS, Query
+from cepkit.pattern.repetitions import Repetitions
 from cepkit.pattern.run_checks import check_loops, check_runs
+from cepkit.pattern.unrolling.checks import check_group, word_for
+from cepkit.pattern.unrolling.structures import unrolled
 
 _sound: WeakValueDictionary[int, Query] = WeakValueDictionary()
 """Queries that have been checked. By identity: as values 1, 1.0 and TRUE are equal."""
 
 
 def check(query: Query) -> Query:
-    """Return `query` unchanged if it means something.
+    """Return `query` if it means something, with its groups that repeat written out.
 
     The parser and the builder call it, so that a `Query` in a user's hands is always a sound one.
 
@@ -50,6 +54,9 @@ def check(query: Query) -> Query:
     """
     if _sound.get(id(query)) is query:
         return query
+    asked = query
+    if query.unrolled_from is not None:
+        query = replace(query, structure=query.written, groups=(), unrolled_from=None)
     refuse_too_deep(query.structure)
     refuse_too_deep(query.where)
     _check_structure(query.structure)
@@ -76,8 +83,9 @@ def check(query: Query) -> Query:
     check_bounds(query)
     check_runs(query)
     check_loops(query)
-    _sound[id(query)] = query
-    return query
+    sound = asked if query is not asked else unrolled(query)
+    _sound[id(sound)] = sound
+    return sound
 
 
 def _may_be_all(structure: Structure) -> Event | Opt | None:
@@ -148,16 +156,23 @@ def _check_structure(structure: Structure) -> None:
         match node:
             case Not(item) if not isinstance(item, Event | Next):
                 raise PatternError(
-                    f"NOT stands around {_name(item)}",
+                    f"NOT stands around {word_for(item)}",
                     expected="a single event, as in NOT(B b)",
                     hint=_instead_of_not(item),
                     span=node.span,
                 )
-            case Kleene(item, minimum, maximum) if not _is_one_event(item):
+            case Kleene(item) if not _is_one_event(item) and group_of(node) is None:
                 raise PatternError(
-                    f"KL stands around {_name(item)}",
-                    expected="a single event, as in KL(B b)",
-                    hint=_one_event_for(item) or _written_out(item, minimum, maximum),
+                    f"KL stands around {word_for(item)}",
+                    expected="a single event, as in KL(B b), or a group, as in"
+                    " KL(SEQ(A a, B b)){1,5}",
+                    hint=_one_event_for(item),
+                    span=node.span,
+                )
+            case Kleene(item) if group_of(node) is not None and _may_be_all(item) is not None:
+                raise PatternError(
+                    f"KL stands around {structure_text(item)}, which may be no event",
+                    expected="a group with an event, as in KL(SEQ(A a, B b)){1,5}",
                     span=node.span,
                 )
             case Opt(item) if isinstance(item, Opt) or _may_be_all(item) is not None:
@@ -166,10 +181,12 @@ def _check_structure(structure: Structure) -> None:
                     expected="what always has an event, as in OPT(B b)",
                     span=node.span,
                 )
-            case First(item) | Next(item) if not isinstance(item, Event | Kleene):
-                word = _name(node)
+            case First(item) | Next(item) if (
+                not isinstance(item, Event | Kleene) or group_of(item) is not None
+            ):
+                word = word_for(node)
                 raise PatternError(
-                    f"{word} stands before {_name(item)}",
+                    f"{word} stands before {word_for(item)}",
                     expected=f"a single event or a set, as in {word} B b",
                     hint=_instead_of_next(item) if isinstance(node, Next) else None,
                     span=node.span,
@@ -183,7 +200,7 @@ def _check_structure(structure: Structure) -> None:
                     )
                 if until is not None and not isinstance(until, Event):
                     raise PatternError(
-                        f"UNTIL stands before {_name(until)}",
+                        f"UNTIL stands before {word_for(until)}",
                         expected="a single event, as in KL(B b) UNTIL C c",
                         span=node.span,
                     )
@@ -193,8 +210,10 @@ def _check_structure(structure: Structure) -> None:
                         expected="{m,n} with 1 <= m <= n",
                         span=node.span,
                     )
+                if (group := group_of(node)) is not None:
+                    check_group(node, group)
             case Seq(items) | And(items) | Or(items) if not items:
-                raise PatternError(f"{_name(node)} of nothing", span=node.span)
+                raise PatternError(f"{word_for(node)} of nothing", span=node.span)
             case Event(variable, types):
                 if not variable:
                     raise PatternError("an event without a variable", span=node.span)
@@ -219,10 +238,12 @@ def _check_what_follows(structure: Structure, *, follows: bool) -> bool:
             _check_what_follows(item, follows=follows)
             return False
         case Kleene():
-            return True
+            return group_of(structure) is None or _check_what_follows(
+                structure.item, follows=follows
+            )
         case First() | Next():
             if not follows:
-                word, variable = _name(structure), events_of(structure)[0].variable
+                word, variable = word_for(structure), events_of(structure)[0].variable
                 raise PatternError(
                     f"no event is always before {word} '{variable}'",
                     expected=f"an event before it, as in SEQ(A a, {structure_text(structure)})",
@@ -279,21 +300,23 @@ def _named(structure: Structure) -> dict[str, Structure]:
         case Kleene(item, until=Event() as until):
             (event,) = events_of(item)
             if event.variable == until.variable:
-                _check_same_name(until.variable, event, until, structure)
+                _check_sameword_for(until.variable, event, until, structure)
             return {event.variable: structure, until.variable: Not(until)}
+        case Kleene(item) if group_of(structure) is not None:
+            return dict.fromkeys(_named(item), structure)
         case First(item) | Next(item) | Opt(item) | Not(item) | Kleene(item):
             return _named(item)
         case Seq(items) | And(items) | Or(items):
             named: dict[str, Structure] = {}
             for item in items:
                 for name, part in _named(item).items():
-                    _check_same_name(name, named.setdefault(name, part), part, structure)
+                    _check_sameword_for(name, named.setdefault(name, part), part, structure)
             return named
         case _:
             assert_never(structure)
 
 
-def _check_same_name(name: str, one: Structure, other: Structure, around: Structure) -> None:
+def _check_sameword_for(name: str, one: Structure, other: Structure, around: Structure) -> None:
     if one is other:
         return
     if not isinstance(around, Or):
@@ -373,10 +396,13 @@ def _check_after_match(query: Query) -> None:
     if name not in names:
         problem = f"'{name}' is not an event that matches have"
         raise PatternError.unknown(problem, name, names, span=skip.span)
+    groups = unrolled(query).groups
     for branch in normal_form(query):
-        if name not in branch.variables:
+        named = Repetitions(groups, branch.variables).named(name)
+        at = named[-1 if skip.to is SkipTo.LAST else 0]
+        if at not in branch.variables:
             problem = f"a match may be without '{name}', so that it does not say where to go on"
-        elif not branch.before(name) & {*branch.variables}:
+        elif not branch.before(at) & {*branch.variables}:
             problem = f"a match may start with '{name}', so that nothing would be left out"
         else:
             continue
@@ -451,40 +477,6 @@ def _one_event_for(item: Structure) -> str | None:
                 types = frozenset[str]().union(*(event.types or () for event in events))
                 return f"write {structure_text(Kleene(Event(events[0].variable, types)))}"
     return None
-
-
-_MOST_WRITTEN_OUT = 12
-"""So many events of a group that repeats are written out."""
-
-
-def _written_out(item: Structure, minimum: int, maximum: int | None) -> str | None:
-    """Return a group of events that repeats, each repetition written out."""
-    if not isinstance(item, Seq | And) or not all(isinstance(one, Event) for one in item.items):
-        return None
-    most = max(minimum, 2) if maximum is None else maximum
-    if not 1 <= minimum <= most or most * len(item.items) > _MOST_WRITTEN_OUT:
-        return "a group that repeats has to be written out, each repetition with its own variables"
-    choices = []
-    for number in range(minimum, most + 1):
-        times = [
-            tuple(
-                Event(f"{event.variable}_{time}", event.types)
-                for event in item.items
-                if isinstance(event, Event)
-            )
-            for time in range(1, number + 1)
-        ]
-        groups = chain.from_iterable(times) if isinstance(item, Seq) else map(And, times)
-        choices.append(Seq(tuple(groups)))
-    text = structure_text(choices[0] if len(choices) == 1 else Or(tuple(choices)))
-    up_to = f"up to {most} times it is written out as " if maximum is None else "write it out: "
-    return f"{up_to}{text}"
-
-
-def _name(node: Structure) -> str:
-    if isinstance(node, Kleene):
-        return "KL"
-    return "a single event" if isinstance(node, Event) else type(node).__name__.upper()
 
 
 def check_asks_for_matches(query: Query) -> None:

@@ -8,7 +8,22 @@ from typing import assert_never
 
 from cepkit.errors import PatternError
 from cepkit.pattern.conditions import Expression, children
-from cepkit.pattern.nodes import And, Event, First, Kleene, Next, Not, Opt, Or, Seq, Structure, walk
+from cepkit.pattern.nodes import (
+    And,
+    Event,
+    First,
+    Kleene,
+    Next,
+    Not,
+    Opt,
+    Or,
+    Seq,
+    Structure,
+    events_of,
+    group_of,
+    groups_in,
+    walk,
+)
 from cepkit.pattern.policies import CountWindow, TimeWindow, Window
 
 # So much, some 4,000 conditions, is parsed in about a second.
@@ -19,6 +34,9 @@ MAX_DEPTH = 100
 MAX_BRANCHES = 1_000
 # What is done for each pair of them stays within a second.
 MAX_EVENTS = 1_000
+
+# A branch for each number of repetitions, each of up to so many events.
+MAX_IN_GROUP = 40
 
 # Times lie within 2**62 microseconds of 1970; ten windows more, as many as a slice is long, are
 # still far from 2**63.
@@ -80,15 +98,24 @@ def refuse_too_large(structure: Structure) -> None:
     Raises:
         PatternError: It has.
     """
+    groups = groups_in(structure)
+    for node in groups:
+        size, times = len(events_of(node.item)), node.maximum or 0
+        if size * times > MAX_IN_GROUP:
+            raise PatternError(
+                f"a group that repeats with {size * times:,} events, {times:,} times {size}",
+                expected=f"at most {MAX_IN_GROUP}, so up to {MAX_IN_GROUP // size} times",
+                span=node.span,
+            )
     branches = count_branches(structure)
     if branches > MAX_BRANCHES:
         # Python refuses to write out an integer of thousands of digits.
         number = f"{branches:,}" if branches < 10**12 else f"about 10^{log10(branches):.0f}"
         raise PatternError(
-            f"OR and OPT expand to {number} patterns",
+            f"{'OR, OPT and groups' if groups else 'OR and OPT'} expand to {number} patterns",
             expected=f"at most {MAX_BRANCHES:,}",
             hint="where the choice is only one of types, write a IN (A, B)",
-            span=next(node.span for node in walk(structure) if isinstance(node, Or | Opt)),
+            span=next(node.span for node in walk(structure) if isinstance(node, Or | Opt | Kleene)),
         )
     together = _largest(structure)
     if len(together) > MAX_EVENTS:
@@ -103,6 +130,8 @@ def refuse_too_large(structure: Structure) -> None:
 def count_branches(structure: Structure) -> int:
     """Return how many branches `structure` has, without making them."""
     match structure:
+        case Kleene(_, minimum, int(maximum)) if group_of(structure) is not None:
+            return maximum - minimum + 1
         case Event() | Not() | Kleene() | First() | Next():
             return 1
         case Or(items):
@@ -118,6 +147,8 @@ def count_branches(structure: Structure) -> int:
 def _largest(structure: Structure) -> list[Structure]:
     """Return the events of the largest branch."""
     match structure:
+        case Kleene(item, _, int(maximum)) if group_of(structure) is not None:
+            return [*events_of(item)] * maximum
         case Event() | Not() | Kleene() | First() | Next():
             return [structure]
         case Or(items):

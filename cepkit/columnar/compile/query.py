@@ -12,6 +12,7 @@ from cepkit.columnar.compile.program import Program
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import AfterMatch, Strategy
 from cepkit.pattern.query import Query
+from cepkit.pattern.repetitions import Group
 from cepkit.plan.nodes import Plan
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class CompiledQuery:
         sets: Which sets of Kleene variables make matches.
         trees: The subtrees that programs have in common.
         after_match: Which of the matches are left; None: all.
+        groups: The groups that repeat, whose variables AFTER MATCH SKIP names.
         weak: For each program the weaker steps that it may begin with; none where it is empty.
     """
 
@@ -44,6 +46,7 @@ class CompiledQuery:
     trees: tuple[SharedTree, ...] = ()
     weak: tuple[WeakStart | None, ...] = ()
     after_match: AfterMatch | None = None
+    groups: tuple[Group, ...] = ()
 
     @property
     def chooses(self) -> bool:
@@ -89,5 +92,12 @@ def compile_query(
             for branch, program, each in zip(branches, programs, late, strict=False)
         )
     return CompiledQuery(
-        branches, programs, forest, in_turn, sets, weak=weak, after_match=query.after_match
+        branches,
+        programs,
+        forest,
+        in_turn,
+        sets,
+        weak=weak,
+        after_match=query.after_match,
+        groups=query.groups,
     )
