@@ -21,8 +21,10 @@ from cepkit.diagnosis.words import variables_text
 from cepkit.diagnosis.work import Coverage, Work
 from cepkit.errors import PatternError, UnsupportedError
 from cepkit.pattern.evaluation.kind_checks import check_kinds
+from cepkit.pattern.nodes import groups_in
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import Strategy
+from cepkit.pattern.printer import structure_text
 from cepkit.pattern.query import Query
 from cepkit.pattern.run_checks import refuse_runs
 from cepkit.plan.nodes import Plan
@@ -66,12 +68,18 @@ def why_not(
     Raises:
         PatternError: A name that is no variable's.
         StreamError: No such event, or several.
-        UnsupportedError: The pattern has a run, KL(FIRST B b).
+        UnsupportedError: The pattern has a run, KL(FIRST B b), or a group that repeats.
     """
     if query.after_match is not None:
         raise UnsupportedError(
             "why_not of a pattern with AFTER MATCH SKIP: what is left depends on all other matches",
             hint="leave it out, to ask whether the events are a match at all",
+        )
+    for node in groups_in(query.written):
+        raise UnsupportedError(
+            f"why_not does not know groups that repeat, as {structure_text(node)}",
+            hint="write out one number of repetitions, each with variables of its own",
+            span=node.span,
         )
     check_names(query, events)
     refuse_runs(query, "why_not does")

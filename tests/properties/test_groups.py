@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.columnar.results.matches import Matches
 from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.policies import Strategy
@@ -21,6 +22,7 @@ from tests.properties import test_aggregation, test_detector, test_returned
 from tests.properties.test_after_match import with_skip
 from tests.properties.test_aggregation import AGGREGATED, with_aggregates, without_lanes
 from tests.properties.test_engine import found, plans, tree_plans
+from tests.properties.test_mechanisms import followed, matches_of, traced
 from tests.properties.test_returned import with_return
 from tests.strategies import CONDITIONS, Case, as_table, cases, result_of
 
@@ -31,8 +33,8 @@ ALL_MATCHES = tuple(s for s in Strategy if s is not Strategy.SKIP_TILL_NEXT_MATC
 def groups(**switches: Any) -> st.SearchStrategy[Case]:
     """Draw cases with groups that repeat, of few variables: each repetition is more of them."""
     return cases(
-        OPERATORS,
         **{
+            "operators": OPERATORS,
             "max_variables": 4,
             "strategies": ALL_MATCHES,
             "max_events": 24,
@@ -102,3 +104,35 @@ def test_aggregates_of_all_repetitions(way: Any, data: st.DataObject) -> None:
     emit = data.draw(st.sampled_from(EMITS))
     with way():
         assert test_aggregation.found(case, "auto", emit) == test_aggregation.expected(case, emit)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+@given(data=st.data())
+def test_mechanisms_follow_each_number_of_repetitions(name: str, data: st.DataObject) -> None:
+    case = data.draw(
+        groups(
+            strategies=(Strategy.SKIP_TILL_ANY_MATCH,),
+            max_events=16,
+            budget=2_000,
+            operators=("SEQ", "AND", "OR", "NOT", "FIRST", "NEXT", "OPT", "GROUP"),
+        )
+    )
+    trace = traced(case, name, data.draw(followed(name, case)))
+    once = {
+        own: variable
+        for group in case.query.groups
+        for names in group.repetitions
+        for variable, own in zip(group.variables, names, strict=True)
+    }
+    matches = set()
+    for match in matches_of(trace):
+        bound: dict[str, list[int]] = {}
+        for variable, arrival in match:
+            bound.setdefault(once.get(variable, variable), []).append(arrival)
+        matches.add(
+            frozenset(
+                (v, tuple(sorted(held)) if v in once.values() else held[0])
+                for v, held in bound.items()
+            )
+        )
+    assert matches == case.matches

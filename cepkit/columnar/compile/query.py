@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from cepkit.columnar.compile.branch import compile_branch
 from cepkit.columnar.compile.forest import Leaf, Node, SharedTree, WeakStart, forest_of
 from cepkit.columnar.compile.program import Program
+from cepkit.errors import UnsupportedError
+from cepkit.pattern.nodes import groups_in
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import AfterMatch, Strategy
+from cepkit.pattern.printer import structure_text
 from cepkit.pattern.query import Query
 from cepkit.pattern.repetitions import Group
 from cepkit.plan.nodes import Plan
@@ -74,7 +77,18 @@ def compile_query(
         plan: A plan for each of its branches.
         sets: Which sets of Kleene variables make matches.
         late: For each branch what it takes from a node that demands less; none where it is empty.
+
+    Raises:
+        UnsupportedError: Of a group that repeats the largest sets are asked for.
     """
+    if sets == "maximal":
+        for node in groups_in(query.written):
+            raise UnsupportedError(
+                f"sets='maximal' of a group that repeats, {structure_text(node)}",
+                expected="sets='every', which has each number of repetitions",
+                hint="a minimum, as in KL(SEQ(A a, B b)){3,5}, leaves fewer",
+                span=node.span,
+            )
     branches = normal_form(query)
     programs = tuple(
         compile_branch(branch, branch_plan, branches[:i])
