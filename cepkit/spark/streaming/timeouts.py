@@ -95,7 +95,8 @@ def timeout_queries(query: Query) -> dict[str, Query]:
         for item in items
     ]
     events = [item for item in bare if isinstance(item, nodes.Event)]
-    if len(events) < len(items) or query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
+    plain = len(events) == len(items) and not query.groups
+    if not plain or query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
         raise UnsupportedError(
             "timeouts of such a pattern: they are defined only for SEQ and AND of single events"
             " (in a SEQ also FIRST) under skip-till-any-match",
