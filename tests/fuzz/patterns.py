@@ -151,7 +151,18 @@ class _Sentence:
                     events = [self.of("event", depth) for _ in range(self.random.randint(1, 3))]
                     items = [word for event in events for word in (",", *event)][1:]
                     bounds = pick((["1", ",", "3"], ["2"], ["2", ","]))
-                    return ["KL", "(", pick(("SEQ", "AND")), "(", *items, ")", ")", "{", *bounds, "}"]
+                    return [
+                        "KL",
+                        "(",
+                        pick(("SEQ", "AND")),
+                        "(",
+                        *items,
+                        ")",
+                        ")",
+                        "{",
+                        *bounds,
+                        "}",
+                    ]
                 if operator in ("FIRST", "NEXT"):
                     return [operator, *self.of("event", depth)]
                 if operator in ("KL", "NOT", "OPT", ""):
