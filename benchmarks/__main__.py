@@ -11,6 +11,7 @@ NAMES = (
     "peers",
     "operators",
     "spark_batch",
+    "spark_peers",
     "spark_large",
     "spark_profile",
     "spark_aggregation",

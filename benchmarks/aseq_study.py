@@ -24,7 +24,7 @@ import pyarrow as pa
 from benchmarks.datasets import absent, trades
 from benchmarks.measured import least_seconds
 from benchmarks.results import show, write
-from cepkit.api import aggregate, events, parse
+from cepkit import aggregate, events, parse
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
 from cepkit.routes.several import SHARES

@@ -22,7 +22,7 @@ import pandas as pd
 
 from benchmarks.datasets import absent, nasdaq
 from benchmarks.results import Row, show, write
-from cepkit.api import parse, profile, sample_stocks
+from cepkit import parse, profile, sample_stocks
 from cepkit.columnar.results.matches import Matches
 from cepkit.costs.steps import expected_steps
 from cepkit.costs.work import PER_PARTIAL_MATCH

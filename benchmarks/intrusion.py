@@ -16,7 +16,7 @@ from benchmarks.attacks import ATTACKS, pattern
 from benchmarks.datasets import Clock, absent, intrusion
 from benchmarks.measured import run
 from benchmarks.results import show, write
-from cepkit.api import compare_plans, detect, parse, profile
+from cepkit import compare_plans, detect, parse, profile
 from cepkit.columnar.results.matches import Matches
 from cepkit.stream.stream import Stream, events
 from cepkit.stream.warnings import StreamWarning

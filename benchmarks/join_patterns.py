@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from benchmarks.datasets import nasdaq, trades
-from cepkit.api import sample_stocks
+from cepkit import sample_stocks
 from cepkit.stream.stream import Stream, events
 
 Floats = npt.NDArray[np.float64]

@@ -16,7 +16,7 @@ from itertools import count
 from typing import Any
 
 from benchmarks.join_patterns import KINDS, Draw, Kind, Market
-from cepkit.api import parse, profile
+from cepkit import parse, profile
 from cepkit.columnar.results.matches import Matches
 from cepkit.costs import COSTS
 from cepkit.costs.contract import query_cost

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from benchmarks.join_patterns import Market
 from benchmarks.join_runs import Row, key_of, ran, subjects
-from cepkit.api import profile
+from cepkit import profile
 from cepkit.pattern.policies import Strategy
 from cepkit.planners import PLANNERS
 from cepkit.planners.choose import choose_plan

@@ -22,7 +22,7 @@ from benchmarks.join_mechanisms import ALPHAS, Runs
 from benchmarks.join_patterns import SHARES, Market
 from benchmarks.join_runs import Row, Subject, plans
 from benchmarks.planning import patient, sequence
-from cepkit.api import parse, profile
+from cepkit import parse, profile
 from cepkit.costs import COSTS, Blend
 from cepkit.costs.contract import BranchCost
 from cepkit.pattern.normal_form import normal_form

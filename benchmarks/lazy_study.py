@@ -30,7 +30,7 @@ import plotly.graph_objects as go
 import pyarrow as pa
 
 from benchmarks.results import show, write
-from cepkit.api import events, parse, profile
+from cepkit import events, parse, profile
 from cepkit.automata.events import Event
 from cepkit.automata.machine import Machine
 from cepkit.automata.mechanisms import MECHANISMS, Mechanism, TreeNFA

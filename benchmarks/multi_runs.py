@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.several_patterns import Source
-from cepkit.api import detect, profile, share_plans
+from cepkit import detect, profile, share_plans
 from cepkit.pattern.query import Query
 from cepkit.sharing.parts import Share
 from cepkit.sharing.shared_plan import SharedPlan

@@ -27,7 +27,7 @@ from benchmarks.datasets import absent
 from benchmarks.multi_runs import SEARCHED, WAYS, Way, gains, measured
 from benchmarks.results import show
 from benchmarks.several_patterns import Source, drawn, generated, minute_bars, source, with_core
-from cepkit.api import profile
+from cepkit import profile
 from cepkit.costs.work import WORK
 from cepkit.pattern.query import Query
 from cepkit.sharing.plan_graph import Mode, PlanGraph, Prepared

@@ -4,9 +4,11 @@ P1 is a sequence of three whose last event is rare, P2 a sequence of four with e
 conjunction, P4 an absence, P5 a count that cepkit aggregates without constructing matches. Peers
 join events of one bucket of time, as long as the window, from the event that leaves least; each
 takes its own threads. *fresh* is the processor time of a whole process, from its start to its end,
-*warm* that of a further count in a process that has counted before, from the file. Tools take
-turns; medians. The ratio is the better peer's time by cepkit's: above 1 cepkit is faster. A peer
-that is not installed is left out.
+*warm* that of a further count in a process that has counted before, from the file, and *memory*
+that of a further count of columns that are in memory already, with cepkit's plan made. *frames*
+is P1 from a pandas frame to a pandas frame of the matches (times and prices), a further time. Tools
+take turns; medians. The ratio is the better peer's time by cepkit's: above 1 cepkit is faster. A
+peer that is not installed is left out.
 
     python -m benchmarks.peers [--events N ...] [--runs N] [--code] [--out FOLDER]
 """
@@ -24,7 +26,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.results import machine, show, write
 
@@ -37,13 +39,13 @@ PATTERNS: Mapping[str, str] = {
     "P5": "PATTERN SEQ(T01 a, T02 b, T03 c) WITHIN 1 second AGG COUNT",
 }
 AGAIN = 4
-"""How often a warm process counts; the first time is not warm."""
+"""How often a process counts that is warm; the first time is not warm."""
 
 _SECOND = 1_000_000
 
 _EVENTS = """WITH e AS (
   SELECT type, epoch_us(ts) AS t, epoch_us(ts) // {window} AS bucket, price, diff, key
-  FROM '{path}'
+  FROM {source}
 ),
 """
 _LAST = """c AS (SELECT t AS tc, price AS pc, unnest([bucket - 1, bucket]) AS bucket
@@ -90,17 +92,46 @@ WHERE a.type = 'T01'""",
 """P5 costs DuckDB its matches: SQL has no count of sequences."""
 
 
-def sql(name: str, path: str) -> str:
+def sql(name: str, source: str) -> str:
     """Return the query of a pattern in SQL."""
     window = _SECOND * (100 if name == "P2" else 1)
-    return DUCKDB[name].format(path=path, window=window, last="T03" if name == "P5" else "T50")
+    return DUCKDB[name].format(source=source, window=window, last="T03" if name == "P5" else "T50")
 
 
 def duckdb_count(name: str, path: str) -> int:
     """Count with DuckDB."""
     import duckdb
 
-    row = duckdb.connect().execute(sql(name, path)).fetchone()
+    return _duckdb_number(duckdb.connect(), sql(name, f"'{path}'"))
+
+
+def duckdb_in_memory(name: str, path: str) -> Callable[[], int]:
+    """Return the count of a table in memory."""
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute(f"CREATE TABLE events AS FROM '{path}'")
+    return lambda: _duckdb_number(connection, sql(name, "events"))
+
+
+def duckdb_frames(path: str) -> Callable[[], int]:
+    """Return P1 from a frame to a frame."""
+    import duckdb
+    import pandas as pd
+
+    frame = pd.read_parquet(path)
+    query = sql("P1", "frame").replace("pb, tc", "pb, pc, tc")
+    query = query.replace("count(*)", "a.t AS ta, a.price AS pa, tb, pb, tc, pc")
+
+    def matches() -> int:
+        with duckdb.connect() as connection:
+            return len(connection.register("frame", frame).execute(query).df())
+
+    return matches
+
+
+def _duckdb_number(connection: Any, query: str) -> int:
+    row = connection.execute(query).fetchone()
     assert row is not None
     return int(row[0])
 
@@ -109,11 +140,47 @@ def polars_count(name: str, path: str) -> int:
     """Count with polars."""
     import polars as pl
 
+    return _polars_number(name, pl.scan_parquet(path))
+
+
+def polars_in_memory(name: str, path: str) -> Callable[[], int]:
+    """Return the count of a frame in memory."""
+    import polars as pl
+
+    frame = pl.read_parquet(path)
+    return lambda: _polars_number(name, frame.lazy())
+
+
+def polars_frames(path: str) -> Callable[[], int]:
+    """Return P1 from a frame to a frame."""
+    import pandas as pd
+    import polars as pl
+
+    frame = pd.read_parquet(path)
+    columns = ["ta", "pricea", "tb", "priceb", "tc", "pricec"]
+
+    def matches() -> int:
+        joined = polars_joins("P1", pl.from_pandas(frame).lazy())
+        return len(joined.select(columns).collect().to_pandas())
+
+    return matches
+
+
+def _polars_number(name: str, source: Any) -> int:
+    import polars as pl
+
+    return int(polars_joins(name, source).select(pl.len()).collect().item())
+
+
+def polars_joins(name: str, source: Any) -> Any:
+    """Return the matches in a lazy frame, as a lazy frame."""
+    import polars as pl
+
     second = _SECOND
     window = 100 * second if name == "P2" else second
 
     def events(type_name: str, variable: str, *columns: str) -> Any:
-        rows = pl.scan_parquet(path).filter(pl.col("type") == type_name)
+        rows = source.filter(pl.col("type") == type_name)
         time_of = pl.col("ts").dt.epoch("us").alias(f"t{variable}")
         named = (pl.col(c).alias(c if c == "key" else c + variable) for c in columns)
         bucket = pl.col("ts").dt.epoch("us") // window
@@ -166,41 +233,89 @@ def polars_count(name: str, path: str) -> int:
         held = (ta < tb) & (tc - ta <= window)
         if name == "P1":
             held &= pl.col("pricea") < pl.col("priceb")
-    return int(pairs.filter(held).select(pl.len()).collect().item())
+    return pairs.filter(held)
 
 
 def cepkit_count(name: str, path: str) -> int:
     """Count with cepkit."""
     import cepkit as ck
 
-    stream = ck.events(path, time="ts", type="type")
+    return _cepkit_number(name, ck.events(path, time="ts", type="type"), PATTERNS[name])
+
+
+def cepkit_in_memory(name: str, path: str) -> Callable[[], int]:
+    """Return the count of a stream in memory, with a plan made before."""
+    import pyarrow.parquet as pq
+
+    import cepkit as ck
+
+    stream = ck.events(pq.read_table(path), time="ts", type="type")
+    query = ck.parse(PATTERNS[name])
+    plan = None if name == "P5" else ck.choose_plan(query, ck.profile(stream, query))
+    return lambda: _cepkit_number(name, stream, query, plan)
+
+
+def cepkit_frames(path: str) -> Callable[[], int]:
+    """Return P1 from a frame to a frame."""
+    import pandas as pd
+
+    import cepkit as ck
+
+    frame = pd.read_parquet(path)
+
+    def matches() -> int:
+        stream = ck.events(frame, time="ts", type="type", columns=["price"])
+        return len(ck.detect(stream, PATTERNS["P1"]).to_pandas())
+
+    return matches
+
+
+def _cepkit_number(name: str, stream: Any, query: Any, plan: Any = None) -> int:
+    import cepkit as ck
+
     if name == "P5":
-        result: Any = ck.aggregate(stream, PATTERNS[name], emit="total")
+        result: Any = ck.aggregate(stream, query, emit="total")
         return int(result.to_arrow().column("count")[0].as_py())
-    return ck.detect(stream, PATTERNS[name]).count()
+    return ck.detect(stream, query, plan).count()
 
 
-TOOLS: Mapping[str, Callable[[str, str], int]] = {
-    "cepkit": cepkit_count,
-    "polars": polars_count,
-    "duckdb": duckdb_count,
+class Tool(NamedTuple):
+    """How a tool counts from a file, in memory, and from a frame to a frame."""
+
+    count: Callable[[str, str], int]
+    in_memory: Callable[[str, str], Callable[[], int]]
+    frames: Callable[[str], Callable[[], int]]
+
+    def counts(self, kind: str, name: str, path: str) -> Callable[[], int]:
+        """Return what is measured: "fresh", "warm", "memory" or "frames"."""
+        if kind == "memory":
+            return self.in_memory(name, path)
+        if kind == "frames":
+            return self.frames(path)
+        return lambda: self.count(name, path)
+
+
+TOOLS: Mapping[str, Tool] = {
+    "cepkit": Tool(cepkit_count, cepkit_in_memory, cepkit_frames),
+    "polars": Tool(polars_count, polars_in_memory, polars_frames),
+    "duckdb": Tool(duckdb_count, duckdb_in_memory, duckdb_frames),
 }
 
 
-def counted(tool: str, name: str, path: Path, again: int = 1) -> tuple[int, float, float, float]:
+def counted(tool: str, name: str, path: Path, kind: str) -> tuple[int, float, float, float]:
     """Count in a process of its own.
 
     Args:
         tool: A name of `TOOLS`.
         name: A name of `PATTERNS`.
         path: The file.
-        again: How often; the first time is not warm.
+        kind: As for `Tool.counts`; all but "fresh" count several times.
 
     Returns:
-        The count; the processor seconds of the process; the least of a warm count, 0 without one;
-        the most memory in MB.
+        The count; the processor seconds of the process; the least of a further count, 0 without
+        one; the most memory in MB.
     """
-    call = ["--child", tool, name, str(path), str(again)]
+    call = ["--child", tool, name, str(path), kind]
     # An installed package has its bytecode: it is not to be made again in each process.
     of_child = {n: v for n, v in os.environ.items() if n != "PYTHONDONTWRITEBYTECODE"}
     child = subprocess.Popen(
@@ -219,11 +334,12 @@ def counted(tool: str, name: str, path: Path, again: int = 1) -> tuple[int, floa
     return int(told[0]), used.ru_utime + used.ru_stime, float(told[1]), float(told[2])
 
 
-def _child(tool: str, name: str, path: str, again: str) -> None:
+def _child(tool: str, name: str, path: str, kind: str) -> None:
+    count = TOOLS[tool].counts(kind, name, path)
     warm = []
-    for _ in range(int(again)):
+    for _ in range(1 if kind == "fresh" else AGAIN):
         began = time.process_time()
-        number = TOOLS[tool](name, path)
+        number = count()
         warm.append(time.process_time() - began)
     print(number, min(warm[1:], default=0.0), _most_memory())
 
@@ -243,25 +359,29 @@ def measure(path: Path, events: int, runs: int) -> list[dict[str, Any]]:
         print(f"  {tool} is not installed: left out")
     table = []
     for name in PATTERNS:
-        counted("cepkit", name, path)  # compiles what is not cached on disk yet
+        counted("cepkit", name, path, "fresh")  # compiles what is not cached on disk yet
         fresh: dict[str, list[tuple[int, float, float, float]]] = {tool: [] for tool in tools}
-        warm = {tool: list[float]() for tool in tools}
+        kinds = ("warm", "memory", "frames") if name == "P1" else ("warm", "memory")
+        again = {kind: {tool: list[float]() for tool in tools} for kind in kinds}
+        numbers = set()
         for _ in range(runs):
             for tool in tools:
-                fresh[tool].append(counted(tool, name, path))
-                warm[tool].append(counted(tool, name, path, AGAIN)[2])
-        numbers = {number for of_tool in fresh.values() for number, *_ in of_tool}
+                fresh[tool].append(counted(tool, name, path, "fresh"))
+                numbers.add(fresh[tool][-1][0])
+                for kind, of_tools in again.items():
+                    number, _, seconds, _ = counted(tool, name, path, kind)
+                    of_tools[tool].append(seconds)
+                    numbers.add(number)
         if len(numbers) > 1:
             raise RuntimeError(f"the tools count {sorted(numbers)} matches of {name}")
-        seconds = {
-            "fresh": {tool: median(s for _, s, _, _ in fresh[tool]) for tool in tools},
-            "warm": {tool: median(warm[tool]) for tool in tools},
-        }
+        taken = {"fresh": {tool: [s for _, s, _, _ in fresh[tool]] for tool in tools}, **again}
         row: dict[str, Any] = {"events": events, "pattern": name, "matches": numbers.pop()}
-        for kind, of_tools in seconds.items():
-            peers = [s for tool, s in of_tools.items() if tool != "cepkit"]
-            row |= {f"{kind} {tool}": of_tools.get(tool) for tool in TOOLS}
-            row[f"{kind} ratio"] = min(peers) / of_tools["cepkit"] if peers else None
+        for kind in ("fresh", "warm", "memory", "frames"):
+            of_tools = taken.get(kind, {})
+            medians = {tool: median(seconds) for tool, seconds in of_tools.items()}
+            peers = [s for tool, s in medians.items() if tool != "cepkit"]
+            row |= {f"{kind} {tool}": medians.get(tool) for tool in TOOLS}
+            row[f"{kind} ratio"] = min(peers) / medians["cepkit"] if peers else None
         row |= {f"MB {t}": max(m for *_, m in fresh[t]) if t in fresh else None for t in TOOLS}
         table.append(row)
     return table
@@ -280,9 +400,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _child(*options.child)
         return
     if options.code:
+        quoted = "'events.parquet'"
         for name, text in PATTERNS.items():
-            print(f"{name}: {text}\n\n{sql(name, 'events.parquet')}\n")
-        print(inspect.getsource(polars_count))
+            print(f"{name}: {text}\n\n{sql(name, quoted)}\n")
+        print(inspect.getsource(polars_joins))
         return
     import pyarrow.parquet as pq
 

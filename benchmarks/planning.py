@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.results import show, write
-from cepkit.api import parse
+from cepkit import parse
 from cepkit.costs import PARTIAL_MATCHES, WORK
 from cepkit.costs.contract import CostModel
 from cepkit.pattern.normal_form import Branch, normal_form

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.results import show, write
-from cepkit.api import aggregate_trace, simulate
+from cepkit import aggregate_trace, simulate
 from cepkit.figures.player import Player, script
 from cepkit.figures.player.page import embedded
 from cepkit.stream.stream import events

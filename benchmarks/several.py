@@ -22,7 +22,7 @@ from pathlib import Path
 from benchmarks.datasets import absent
 from benchmarks.results import Row, show, write
 from benchmarks.several_patterns import Source, drawn, generated, minute_bars, with_core
-from cepkit.api import choose_plan, detect, profile, share_plans
+from cepkit import choose_plan, detect, profile, share_plans
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.stream.generators import zipf_events

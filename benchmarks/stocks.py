@@ -21,7 +21,7 @@ from benchmarks.datasets import absent
 from benchmarks.measured import run
 from benchmarks.results import show, write
 from benchmarks.stock_patterns import CASES, FOLDERS, STREAMS, Case
-from cepkit.api import compare_plans, parse, profile
+from cepkit import compare_plans, parse, profile
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query

@@ -20,27 +20,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cepkit.api import aggregate as aggregate
-    from cepkit.api import aggregate_trace as aggregate_trace
-    from cepkit.api import check_detectable as check_detectable
-    from cepkit.api import choose_plan as choose_plan
-    from cepkit.api import compare_plans as compare_plans
-    from cepkit.api import compare_shared_plans as compare_shared_plans
-    from cepkit.api import detect as detect
-    from cepkit.api import draw as draw
-    from cepkit.api import events as events
-    from cepkit.api import from_match_recognize as from_match_recognize
-    from cepkit.api import parse as parse
-    from cepkit.api import pattern_graph as pattern_graph
-    from cepkit.api import profile as profile
-    from cepkit.api import register_function as register_function
-    from cepkit.api import sample_clicks as sample_clicks
-    from cepkit.api import sample_stocks as sample_stocks
-    from cepkit.api import share_plans as share_plans
-    from cepkit.api import simulate as simulate
-    from cepkit.api import weigh_plans as weigh_plans
-    from cepkit.api import what_if as what_if
-    from cepkit.api import why_not as why_not
+    from cepkit.api.aggregating import aggregate as aggregate
+    from cepkit.api.detecting import check_detectable as check_detectable
+    from cepkit.api.detecting import detect as detect
+    from cepkit.api.explaining import draw as draw
+    from cepkit.api.explaining import why_not as why_not
+    from cepkit.api.inputs import events as events
+    from cepkit.api.inputs import parse as parse
+    from cepkit.api.inputs import register_function as register_function
+    from cepkit.api.inputs import sample_clicks as sample_clicks
+    from cepkit.api.inputs import sample_stocks as sample_stocks
+    from cepkit.api.planning import choose_plan as choose_plan
+    from cepkit.api.planning import compare_plans as compare_plans
+    from cepkit.api.planning import compare_shared_plans as compare_shared_plans
+    from cepkit.api.planning import pattern_graph as pattern_graph
+    from cepkit.api.planning import profile as profile
+    from cepkit.api.planning import share_plans as share_plans
+    from cepkit.api.planning import weigh_plans as weigh_plans
+    from cepkit.api.planning import what_if as what_if
+    from cepkit.api.row_patterns import from_match_recognize as from_match_recognize
+    from cepkit.api.tracing import aggregate_trace as aggregate_trace
+    from cepkit.api.tracing import simulate as simulate
     from cepkit.errors import CepkitError as CepkitError
     from cepkit.spark.session.local import get_session as get_session
     from cepkit.spark.streaming.ending import run_to_end as run_to_end
@@ -50,28 +50,36 @@ if TYPE_CHECKING:
     from cepkit.tracing import Trace as Trace
 
 _HOMES = {
-    "cepkit.api": (
-        "aggregate",
-        "aggregate_trace",
+    "cepkit.api.aggregating": ("aggregate",),
+    "cepkit.api.detecting": (
         "check_detectable",
-        "choose_plan",
-        "compare_plans",
-        "compare_shared_plans",
         "detect",
+    ),
+    "cepkit.api.explaining": (
         "draw",
+        "why_not",
+    ),
+    "cepkit.api.inputs": (
         "events",
-        "from_match_recognize",
         "parse",
-        "pattern_graph",
-        "profile",
         "register_function",
         "sample_clicks",
         "sample_stocks",
+    ),
+    "cepkit.api.planning": (
+        "choose_plan",
+        "compare_plans",
+        "compare_shared_plans",
+        "pattern_graph",
+        "profile",
         "share_plans",
-        "simulate",
         "weigh_plans",
         "what_if",
-        "why_not",
+    ),
+    "cepkit.api.row_patterns": ("from_match_recognize",),
+    "cepkit.api.tracing": (
+        "aggregate_trace",
+        "simulate",
     ),
     "cepkit.errors": ("CepkitError",),
     "cepkit.spark.session.local": ("get_session",),

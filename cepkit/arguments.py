@@ -1,4 +1,4 @@
-"""The arguments of a call, held against the annotations of the function: one check for all verbs.
+"""Checks the arguments of a call against the function's annotations: one check for all verbs.
 
     @typed
     def detect(stream: Stream, ..., limit: int | None = None): ...
@@ -6,9 +6,9 @@
     detect(stream, pattern, limit="3")
     # ArgumentError: limit='3' / Expected: a 64-bit integer or None / Hint: limit=3, without quotes
 
-Only what an annotation can say is checked here, and what is no annotation of a plain kind is let
-through: functions check ranges, and their own kinds of things, by themselves. Numbers of NumPy
-arrive as Python's. An argument is never dropped or replaced by its default.
+It checks only plain annotations and lets other kinds through: functions check ranges and their own
+types themselves. NumPy numbers arrive as Python numbers. An argument is never dropped or replaced
+by its default.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ R = TypeVar("R")
 
 
 def typed(function: Callable[P, R]) -> Callable[P, R]:
-    """Return the function, which then checks what it is given.
+    """Return the function with checked arguments.
 
-    The function that is returned raises an ArgumentError where an argument is of another kind,
-    lacks, or is one too many.
+    The returned function raises an ArgumentError if an argument is missing, superfluous or of
+    another kind.
     """
 
     @wraps(function)
@@ -57,7 +57,7 @@ def check_range(name: str, value: int, least: int, most: int = 2**63 - 1) -> Non
     """Check that a number lies within bounds, both included.
 
     Raises:
-        ArgumentError: It does not.
+        ArgumentError: It lies outside.
     """
     if not least <= value <= most:
         bound = f"{least:,} or more" if most == 2**63 - 1 else f"{least:,} to {most:,}"
@@ -83,8 +83,8 @@ def _bound(
 
 
 def _plain(value: Any) -> Any:
-    """Return a number of NumPy as one of Python, anything else as it is."""
-    # Of its type: to a DataFrame of Spark Connect any name is a column.
+    """Return a NumPy number as a Python number, anything else unchanged."""
+    # Look at its type: a Spark Connect DataFrame takes any attribute name for a column.
     kind = getattr(value.dtype, "kind", None) if hasattr(type(value), "dtype") else None
     number = kind in ("b", "i", "u", "f")
     return value.item() if number and getattr(value, "shape", None) == () else value
@@ -95,7 +95,7 @@ _signature = cache(inspect.signature)
 
 @cache
 def _hints(function: Callable[..., Any]) -> dict[str, tuple[inspect.Parameter, Any]]:
-    """Return for each parameter its annotation; Any where that is a name for type checkers only."""
+    """Return the annotation of each parameter; Any for names that exist only for type checkers."""
     names = vars(sys.modules[function.__module__])
     hints = {}
     for name, parameter in _signature(function).parameters.items():
@@ -118,7 +118,7 @@ def _refused(function: Callable[..., Any], name: str, value: Any, hint: Any) -> 
 
 
 def _number(text: str) -> int | float | str:
-    """Return the number that a text says; the text where it says none."""
+    """Return the number in a text; the text itself if it is not a number."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -128,13 +128,13 @@ def _number(text: str) -> int | float | str:
 
 
 def _misfit(value: Any, hint: Any) -> bool:
-    """Return whether a value is none of a kind."""
+    """Return whether a value does not have a kind."""
     value, origin, inner = _plain(value), get_origin(hint), get_args(hint)
     if hint in (Any, object):
         return False
     if origin in (Union, UnionType):
         return all(_misfit(value, one) for one in inner)
-    if origin is Literal:  # of another text the function says which is the nearest
+    if origin is Literal:  # for another text the function itself suggests the nearest
         return not isinstance(value, tuple(map(type, inner)))
     if hint in (int, float):
         number = isinstance(value, hint | int) and not isinstance(value, bool)
@@ -149,12 +149,12 @@ def _misfit(value: Any, hint: Any) -> bool:
         if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
             return True
         if isinstance(value, Iterator) or not isinstance(value, Sized):
-            return origin is Sequence  # to look at one that can be read once is to lose it
+            return origin is Sequence  # looking into an iterator would consume it
         return any(_misfit(one, inner[0]) for one in value)
     if origin is Callable:
         return not callable(value)
     kind = origin or hint  # tuple of tuple[str, ...]
-    # Kinds of our own are told with a hint where they are needed.
+    # Functions check cepkit's own kinds, with a hint.
     ours = getattr(kind, "__module__", "").startswith("cepkit")
     return isinstance(kind, type) and not ours and not isinstance(value, kind)
 
@@ -179,7 +179,7 @@ _WORDS: Mapping[Any, tuple[str, str]] = {
 
 
 def _words(hint: Any, several: int = 0) -> str:
-    """Return what a kind is called; with `several` what many of them are."""
+    """Return the name of a kind; with `several` the plural."""
     origin, inner = get_origin(hint), get_args(hint)
     if (kind := origin if origin is os.PathLike else hint) in _WORDS:
         return _WORDS[kind][several]

@@ -1,7 +1,7 @@
-"""Cache folders for what runs as code, compiled loops and parsers, and must be trusted.
+"""Cache folders for compiled loops and parsers, which run as code and must be trusted.
 
-Whoever can write there has their code run by this user. So a folder is used, and a file read, only
-if it belongs to this user or to root and nobody else may write to it.
+Anybody who can write there can run code as this user. So a folder or a file is used only if it
+belongs to this user or to root and nobody else may write to it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class CacheWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True)
 class CacheFolder:
-    """A folder of files that are trusted as the program itself is.
+    """A folder of files that are trusted like the program itself.
 
     Attributes:
         path: The folder; it need not exist.
@@ -39,7 +39,7 @@ class CacheFolder:
     mode: int = 0o700
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a file; None if there is none, or another user's."""
+        """Return the content of a file; None if it is missing or belongs to another user."""
         if self.refusal() is not None:
             return None
         try:
@@ -50,7 +50,7 @@ class CacheFolder:
             return None
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file: other processes see all of it, or what was there before.
+        """Write a file atomically: other processes see all of it, or the old one.
 
         Raises:
             OSError: The file cannot be written, or others could change it.
@@ -91,10 +91,10 @@ class CacheFolder:
 
 
 def cache_folders(source: str) -> Iterator[CacheFolder]:
-    """Yield the folders that are asked in turn for what was made of a source file.
+    """Yield the folders to search, in turn, for the compiled code of a source file.
 
     Args:
-        source: The path of the file; anything else for what stands in none.
+        source: The path of the file; anything else for code without a file.
     """
     numba = sys.modules.get("numba")
     variable = numba.config.CACHE_DIR if numba else os.environ.get("NUMBA_CACHE_DIR", "")
@@ -102,7 +102,7 @@ def cache_folders(source: str) -> Iterator[CacheFolder]:
         chosen = Path(variable)
         yield CacheFolder(chosen, top=chosen, mode=0o755)
         return
-    # Beside Python's own: in a virtual environment, and in an image that was tried when it was
+    # Beside Python's own caches: for a virtual environment, or an image that was warmed up when
     # built.
     beside = Path(source).parent / "__pycache__"
     if beside.is_absolute() and beside.is_dir():
@@ -113,7 +113,7 @@ def cache_folders(source: str) -> Iterator[CacheFolder]:
 
 
 def kept(folders: Iterable[CacheFolder], name: str, made_of: bytes) -> bytes | None:
-    """Return what is kept under a name and is whole and up to date; None for nothing.
+    """Return the cached content of a name if it is complete and up to date; else None.
 
     Args:
         name: Of the file.
@@ -127,10 +127,10 @@ def kept(folders: Iterable[CacheFolder], name: str, made_of: bytes) -> bytes | N
 
 
 def keep(folders: Iterable[CacheFolder], name: str, made_of: bytes, content: bytes) -> list[str]:
-    """Keep something in the first folder that takes it.
+    """Store a content in the first folder that takes it.
 
     Returns:
-        Why it could not be kept; empty where it could.
+        Why it could not be stored; empty if it was.
     """
     refusals = []
     for folder in folders:
@@ -144,14 +144,14 @@ def keep(folders: Iterable[CacheFolder], name: str, made_of: bytes, content: byt
 
 
 def digest(made_of: bytes, content: bytes) -> bytes:
-    """Return what stands before a content that was made of something."""
+    """Return the digest that precedes a content made of `made_of`."""
     return hashlib.sha256(hashlib.sha256(made_of).digest() + content).digest()
 
 
 def user_folder(name: str) -> CacheFolder | None:
     """Return the folder of this name in the user's cache, or None for a user without a home."""
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    # The standard says that a relative path there is to be ignored.
+    # The standard says to ignore relative paths there.
     if not base.is_absolute():
         base = Path(os.path.expanduser("~"), ".cache")  # noqa: PTH111 (never raises)
     return CacheFolder(base / "cepkit" / name, top=base) if base.is_absolute() else None
@@ -161,12 +161,12 @@ def _refusal(status: os.stat_result, *, above: bool = False) -> str | None:
     """Return why a file or a folder is not trusted, or None.
 
     Args:
-        status: What the system knows of it.
-        above: Whether it is a folder above the one that is used. There a group may write, for many
-            users are the only one of theirs, and everybody where files can be replaced by their
-            owners alone, as in the folder for temporary files.
+        status: Its status from the system.
+        above: Whether it is a parent of the used folder. A group may write to a parent, because
+            many users have a group of their own, and so may everybody if only owners can replace
+            files there, as in the folder for temporary files.
     """
-    if not hasattr(os, "geteuid"):  # Windows: what lies in a profile is its user's
+    if not hasattr(os, "geteuid"):  # Windows: files in a profile belong to its user
         return None
     if status.st_uid not in (0, os.geteuid()):
         return "belongs to another user"
@@ -179,13 +179,13 @@ _warned: bytearray | mmap = bytearray(1)
 
 
 def warn_once(message: str) -> None:
-    """Warn, unless this process has done so before."""
+    """Warn once in this process."""
     if not _warned[0]:
         _warned[0] = 1
         warnings.warn(message, CacheWarning, stacklevel=2)
 
 
 def warn_once_among_forks() -> None:
-    """Let the processes that this one will fork warn once together, not once each."""
+    """Let the processes that this one will fork warn only once in total."""
     global _warned  # noqa: PLW0603 - it is about the process
     _warned = mmap(-1, 1)  # memory that forks share

@@ -1,10 +1,10 @@
-"""Compiled loops on disk, where each process finds what an earlier one has compiled.
+"""A disk cache of compiled loops, shared between processes.
 
-Numba's own cache looks at the file of a loop alone: after an update of a helper in another file the
-loop would go on with the old one. It does not start where it cannot write, trusts whatever lies in
-its folder, stumbles over what is damaged there, and lets two processes that start at once take one
-loop for another. Here a file holds one loop for arguments of certain types, behind a digest of
-itself and of all that it was made of.
+Numba's own cache checks only the loop's own file: after an update of a helper in another file the
+loop would keep using the old one. It fails without a writable folder, trusts any file in its
+folder, breaks on damaged files, and lets two processes that start at once confuse loops. Here each
+file holds one loop for certain argument types, preceded by a digest of its content and of
+everything that it was compiled from.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SIZE_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class LoopCache:
-    """The cache of one loop, through which Numba loads and saves what it compiles.
+    """The cache of one loop, through which Numba loads and saves compiled code.
 
     Attributes:
         loop: The loop: a function as `py_func` with `targetoptions`.
@@ -50,15 +50,15 @@ class LoopCache:
         target.refresh()
         found = self._kept(*self._name_and_parts(_kinds(types), target.codegen().magic_tuple()))
         if found is not None:
-            # It is whole, and nobody else can have written it.
+            # The digest is right, and nobody else can have written it.
             return CompileResult._rebuild(target, *pickle.loads(found[1]))  # noqa: S301, SLF001
-        # A loop that was written for a pattern stands in no file, and takes a moment.
+        # A loop generated for a pattern has no file, and compiles quickly.
         if Path(self.loop.py_func.__code__.co_filename).is_absolute():
             _say_once()
         return None
 
     def load_native(self, arguments: Sequence[Any]) -> NativeLoop | None:
-        """Return the loop for such arguments, or None: it has to come from Numba."""
+        """Return the loop for such arguments, or None if it must come from Numba."""
         if not _as_numba_is():
             return None
         kinds = [native_loops.kind_of(each) for each in arguments]
@@ -69,13 +69,13 @@ class LoopCache:
         return native_loops.load(found[0], _entry(made_of), arguments)
 
     def save_overload(self, types: Any, compiled: Any) -> None:
-        """Keep what was compiled for later processes, in the first folder that takes it."""
+        """Store the compiled loop for later processes, in the first folder that takes it."""
         from numba.core.serialize import dumps
 
-        if compiled.library.has_dynamic_globals:  # addresses, which another process has elsewhere
+        if compiled.library.has_dynamic_globals:  # addresses, which differ in other processes
             return
         name, made_of = self._name_and_parts(_kinds(types), compiled.codegen.magic_tuple())
-        inside = self.loop.targetoptions.get("no_cpython_wrapper")  # of others, whose code has it
+        inside = self.loop.targetoptions.get("no_cpython_wrapper")  # compiled into its callers
         native = b"" if inside else native_loops.machine_code(compiled, _entry(made_of))
         parts = len(native).to_bytes(_SIZE_BYTES) + native
         parts += dumps(compiled._reduce())  # noqa: SLF001 - as Numba's own cache does
@@ -89,7 +89,7 @@ class LoopCache:
         )
 
     def _kept(self, name: str, made_of: bytes) -> tuple[bytes, bytes] | None:
-        """Return what is kept of a loop: its machine code, and all for Numba; None for nothing."""
+        """Return a loop's cached machine code and Numba data; None if there is none."""
         parts = kept(self._folders(), name, made_of)
         if parts is None:
             return None
@@ -98,17 +98,18 @@ class LoopCache:
 
     @property
     def cache_path(self) -> str:
-        """The folder that is asked first, for Numba's `stats`."""
+        """The first folder to search, for Numba's `stats`."""
         return next((str(folder.path) for folder in self._folders()), "")
 
     def _folders(self) -> Iterator[CacheFolder]:
         return cache_folders(self.loop.py_func.__code__.co_filename)
 
     def _name_and_parts(self, kinds: Any, processor: Any) -> tuple[str, bytes]:
-        """Return the name of the file, and all that decides what is compiled.
+        """Return the name of the file, and everything that determines the compiled code.
 
-        The name stays when the loop changes: a new file takes the place of the old one. It stays
-        when the package moves as well: a cluster unpacks it in a new folder for each application.
+        The name stays the same when the loop changes, so a new file replaces the old one. It also
+        stays the same when the package moves: a cluster unpacks it into a new folder for each
+        application.
         """
         function = self.loop.py_func
         what = (kinds, processor, self.loop.targetoptions)
@@ -121,7 +122,7 @@ class LoopCache:
 
 
 def _kinds(types: Any) -> Any:
-    """Return the types of arguments as `native_loops.kind_of` gives them, and what is returned."""
+    """Return the argument types in the form of `native_loops.kind_of`, and the result type."""
     return [_kind(each) for each in getattr(types, "args", types)], getattr(
         types, "return_type", None
     )
@@ -146,7 +147,7 @@ def _entry(made_of: bytes) -> str:
 
 @cache
 def _versions() -> tuple[Any, ...]:
-    """Return the versions of all that compiles, without importing Numba."""
+    """Return the versions of all compilers, without importing Numba."""
     spec = find_spec("numba")
     assert spec is not None
     assert spec.origin is not None
@@ -163,7 +164,7 @@ def _versions() -> tuple[Any, ...]:
 
 
 def _as_numba_is() -> bool:
-    """Return whether Numba is not imported yet, and would compile as it does by default."""
+    """Return whether Numba is not imported yet and has default settings."""
     known = ("NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS")
     set_otherwise = any(name.startswith("NUMBA_") and name not in known for name in os.environ)
     return not (
@@ -173,19 +174,19 @@ def _as_numba_is() -> bool:
 
 @cache
 def _say_once() -> None:
-    """Say, where somebody looks, what the first run of each kind of work waits for."""
+    """Explain once, if somebody watches, why the first run takes longer."""
     if is_watched():
         sys.stderr.write("compiling loops, once on this machine\n")
         sys.stderr.flush()
 
 
 def _sources(loop: Any) -> list[Any]:
-    """Return the code of a loop and of all that it calls, with the constants that it takes over.
+    """Return the code of a loop and of everything it calls, with the constants it uses.
 
-    The code in memory is what is compiled, whatever has happened to its file since.
+    The code in memory is what is compiled, even if its file has changed since.
     """
     loops, sources = [loop], []
-    for each in loops:  # which grows
+    for each in loops:  # `loops` grows meanwhile
         function, names = each.py_func, {}
         codes = list(_codes(function.__code__))
         for name in sorted({name for code in codes for name in code.co_names}):
@@ -203,7 +204,7 @@ def _sources(loop: Any) -> list[Any]:
 
 
 def _constant(value: Any) -> str:
-    """Return a value as Numba takes it over: all of an array, a named tuple by its fields."""
+    """Return a constant as Numba compiles it in: the whole array, a named tuple by its fields."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype} {value.tolist()}"
     return f"{value!r} {getattr(value, '_fields', '')}"
@@ -215,7 +216,7 @@ def _instructions(code: CodeType) -> tuple[Any, ...]:
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
-    """Yield a function's code and that of the functions inside of it."""
+    """Yield the code of a function and of its nested functions."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

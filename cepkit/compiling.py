@@ -1,8 +1,8 @@
-"""Compiles loops with Numba, which keeps them on disk.
+"""Compiles loops with Numba, cached on disk.
 
-What the loops learned the hard way (`python -m benchmarks.aggregation`): arrays made anew inside of
-a loop have their references counted on every turn, some 15 ns; and a loop that is as long for every
-operation, over zeros too, is faster than one that is as long as need be.
+Lessons from measurements (`python -m benchmarks.aggregation`): arrays created inside a loop cost
+reference counting at every turn, some 15 ns; and a loop of fixed length for every operation,
+including zeros, is faster than one of minimal length.
 """
 
 from __future__ import annotations
@@ -20,47 +20,47 @@ from cepkit.native_loops import NativeLoop, flatten
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# What C would call a loop by takes as long to compile again.
+# A C wrapper would double the compile time.
 _COMMON = {"error_model": "numpy", "no_cfunc_wrapper": True}
 
 _MOST_NATIVE_CALLS = 20_000
-"""After which Numba, whose calls take a tenth of the time, has been worth its import."""
+"""After this many calls importing Numba pays off, because its calls take a tenth of the time."""
 
 _native_calls = itertools.count()
 
 
 def compiled(function: F) -> F:
-    """Compile a loop on its first call, and keep it on disk."""
+    """Compile a loop on its first call, and cache it on disk."""
     return _loop(function, nogil=True)
 
 
 def interpreted(function: F) -> F:
-    """Return a loop as Python runs it: for so little work that loading the loop takes longer."""
+    """Return the plain Python version of a loop, for work shorter than loading the compiled one."""
     return cast("F", cast("Any", function).py_func)
 
 
 def inlined(function: F) -> F:
-    """Compile a function into each loop that calls it: for what has many arrays to hand over."""
+    """Inline a function into each loop that calls it: for functions with many array arguments."""
     return _loop(function, inline="always")
 
 
 def lent(function: F) -> F:
     """Compile a function that allocates nothing into the loops that call it.
 
-    Numba would count the references to its arrays at every call, and hand over each as seven
-    numbers, which can take longer than all else. `_nrt` is what Numba's own functions that
-    allocate nothing say.
+    Numba would count references to its arrays at every call and pass each array as seven numbers,
+    which can take longer than everything else. `_nrt` is the option that Numba's own non-allocating
+    functions use.
     """
     return _inside(function, forceinline=True)
 
 
 def called(function: F) -> F:
-    """Compile the same as a function of its own: for what is long, or seldom needed."""
+    """Compile a function without inlining: for long or rarely used code."""
     return _inside(function)
 
 
 def addressed(signature: str) -> Callable[[F], Any]:
-    """Compile a function that loops call by its address, at once.
+    """Compile at once a function that loops call by its address.
 
     Args:
         signature: Its types, as Numba writes them.
@@ -81,7 +81,7 @@ def addressed(signature: str) -> Callable[[F], Any]:
 
 
 class _Loop:
-    """A loop, which comes from disk without Numba where it can, else from Numba."""
+    """A loop: loaded from disk without Numba if possible, else compiled by Numba."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         update_wrapper(self, function)
@@ -106,7 +106,7 @@ class _Loop:
 
     @cached_property
     def dispatcher(self) -> Any:
-        """The loop as Numba calls it; the function itself with NUMBA_DISABLE_JIT."""
+        """The Numba dispatcher; the function itself with NUMBA_DISABLE_JIT."""
         from numba import njit
 
         loop: Any = njit(**self.targetoptions)(self.py_func)
@@ -116,24 +116,24 @@ class _Loop:
 
     @property
     def _numba_type_(self) -> Any:
-        """What it is for a loop that calls it."""
+        """Its Numba type, for loops that call it."""
         return self.dispatcher._numba_type_
 
     @property
     def stats(self) -> Any:
-        """How often Numba found it on disk, and compiled it."""
+        """Numba's counts of cache hits and misses."""
         return self.dispatcher.stats
 
 
 class _Inside(_Loop):
-    """A function that compiled loops call: in Python it runs as it is written."""
+    """A function that compiled loops call; called from Python it runs interpreted."""
 
     def __call__(self, *arguments: Any) -> Any:
         return self.py_func(*arguments)
 
 
 def _inside(function: F, **options: Any) -> F:
-    """Compile a function without what Python would call it by, which takes longest to compile."""
+    """Compile a function without its Python wrapper, which takes longest to compile."""
     options |= {"nogil": True, "_nrt": False, "no_cpython_wrapper": True}
     return cast("F", _Inside(function, options | _COMMON))
 

@@ -12,7 +12,7 @@ from typing import Self
 
 _LONGEST_NAME, _MOST_NAMES = 100, 5_000
 _MOST_SHOWN = 100
-"""Names that a message lists: patterns and columns may be thousands."""
+"""The most names in a message: there may be thousands of patterns and columns."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -20,19 +20,19 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
     Args:
         name: What the user wrote.
-        known: The names that would have been right.
+        known: The valid names.
 
     Returns:
         ``"did you mean 'price'?"``, or None where nothing is near.
     """
-    # Comparing is quadratic in the length, and a folder may hold a million names.
+    # Comparing takes quadratic time in the length, and a folder may hold a million names.
     few = (candidate for candidate in islice(known, _MOST_NAMES) if len(candidate) <= _LONGEST_NAME)
     by_folded = {candidate.casefold(): candidate for candidate in few}
     if len(name) > _LONGEST_NAME:
         return None
     folded = name.casefold()
     close = difflib.get_close_matches(folded, by_folded, n=1, cutoff=0.6)
-    if not close and len(folded) > 2:  # fewer letters begin many names
+    if not close and len(folded) > 2:  # too many names begin with fewer letters
         close = [each for each in by_folded if each.startswith(folded)]
     return f"did you mean '{by_folded[close[0]]}'?" if close else None
 
@@ -42,7 +42,7 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
 
 
 def shown(value: object) -> str:
-    """Return a value as a message can show it: short, whatever it is."""
+    """Return any value as a short text for a message."""
     try:
         return _SHORT.repr(value)
     except Exception:  # noqa: BLE001 - as of integers of thousands of digits; the message matters
@@ -75,13 +75,13 @@ class Span:
         begin = self.text.rfind("\n", 0, self.start) + 1
         stop = self.text.find("\n", self.start)
         stop = stop if stop >= 0 else len(self.text)
-        # Of a very long line only what is near the place, so that the message can be read.
+        # Show only the part of a very long line near the place.
         if stop - begin > _LONGEST_LINE:
             begin = max(begin, min(self.start - _LONGEST_LINE // 2, stop - _LONGEST_LINE))
             stop = min(stop, begin + _LONGEST_LINE)
         line = self.text[begin:stop]
         width = max(1, min(self.end, stop) - self.start)
-        # Tabs stay tabs in the margin, so that the carets stand below what they mean.
+        # Tabs stay tabs in the margin, so that the carets stay aligned.
         margin = "".join("\t" if c == "\t" else " " for c in line[: self.start - begin])
         return f"  {line}\n  {margin}{'^' * width}"
 
@@ -95,7 +95,7 @@ class CepkitError(Exception):
         hint: What to do now.
 
     Attributes:
-        about: Which of several things it is about, as ``"query 2 of 3"``; None for the only one.
+        about: Its subject among several, as ``"query 2 of 3"``; None if there is only one.
 
     Example:
         >>> import cepkit as ck
@@ -123,13 +123,13 @@ class CepkitError(Exception):
     def unknown(
         cls, found: str, name: object, known: Iterable[str], *, option: str = "", beside: str = ""
     ) -> Self:
-        """Return the error of a name that is none of those known, with the nearest as a hint.
+        """Return the error of an unknown name, with the nearest known one as a hint.
 
         Args:
             name: What the user wrote.
-            known: The names that would have been right.
-            option: What the names are given as, as ``"by= "``.
-            beside: What would have been right beside them, as ``", or a number"``.
+            known: The valid names.
+            option: The option of the names, as ``"by= "``.
+            beside: Other valid values, as ``", or a number"``.
         """
         names = tuple(known)
         more = f" and {len(names) - _MOST_SHOWN:,} more" if len(names) > _MOST_SHOWN else ""
@@ -138,7 +138,7 @@ class CepkitError(Exception):
         return cls(found, expected=expected, hint=nearest(str(name), names))
 
     def _place(self) -> list[str]:
-        """Return the lines that say where it is."""
+        """Return the lines that show the place."""
         return [self.about] if self.about else []
 
     def __str__(self) -> str:
@@ -153,12 +153,12 @@ class CepkitError(Exception):
         return _rebuild, (type(self), dict(self.__dict__))
 
     def _render_traceback_(self) -> list[str]:
-        """Show a notebook user the message, not our frames (a hook of IPython)."""
+        """Show the message without our frames in a notebook (a hook of IPython)."""
         return [f"{type(self).__name__}: {self}"]
 
 
 def _rebuild(kind: type[CepkitError], state: dict[str, object]) -> CepkitError:
-    """Make an error again on the other side of a process boundary."""
+    """Rebuild an error after unpickling in another process."""
     error = kind.__new__(kind)
     error.__dict__.update(state)
     error.args = (state.get("found"), state.get("expected"), state.get("hint"))
@@ -237,13 +237,13 @@ class FileError(CepkitError, OSError):
 
     Args:
         found: What was found.
-        cause: What the system said, if it was asked; it has the error's `errno`.
+        cause: The system's error, if any; it has the `errno`.
         **words: What was expected, and a hint.
     """
 
     def __init__(self, found: str, *, cause: OSError | None = None, **words: str | None) -> None:
         super().__init__(found, **words)
-        # What OSError has made of the three.
+        # Restore what OSError made of the three.
         self.errno = None if cause is None else cause.errno
         self.strerror = None if cause is None else cause.strerror
         self.filename = None if cause is None else cause.filename
@@ -267,7 +267,7 @@ class JavaNotFoundError(CepkitError, RuntimeError):
 
 @contextmanager
 def telling(about: str | None) -> Iterator[None]:
-    """Have errors say which query they are about."""
+    """Let errors name the query that they are about."""
     try:
         yield
     except CepkitError as error:

@@ -1,13 +1,13 @@
-"""Files that are written whole or not at all, and over nothing unasked: one rule for all.
+"""Atomic file writes that replace nothing unless asked: one rule for all files.
 
-- A name ends as its kind of file does: nothing makes Parquet of `notes.txt`.
-- What exists is replaced only where that is asked for, and only if it is a regular file. Folders,
-  pipes and devices never are; nor are links, as nobody can say which is meant, the link or what it
-  points to. Links among the folders of a path are followed.
-- The new file is written beside its target, as `.NAME.01234567.cepkit-part`, brought to the disk,
-  and takes the target's place in one step. Where that fails the old file is as it was.
-- A part that a killed process has left is removed by the next write to the same target. What is
-  still being written is locked.
+- The ending must fit the kind of file: `notes.txt` cannot hold Parquet.
+- An existing file is replaced only on request, and only if it is a regular file; never folders,
+  pipes, devices or links (the link or its target might be meant). Links among the folders of a path
+  are followed.
+- The new file is written beside its target as `.NAME.01234567.cepkit-part`, synced to disk, and
+  replaces the target in one step. If that fails, the old file is unchanged.
+- A part left by a killed process is removed by the next write to the same target. Parts that are
+  still being written are locked.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Any, BinaryIO, cast
 from cepkit.errors import FileError
 
 fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" else None
-"""For locks. Elsewhere what is open cannot be removed anyway."""
+"""For locks. Elsewhere open files cannot be removed anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class Kind:
     """A kind of file.
 
     Attributes:
-        name: What it is called.
-        endings: How names of such files end.
+        name: Its name.
+        endings: The endings of such files.
     """
 
     name: str
@@ -65,9 +65,9 @@ def check_target(
 
     Args:
         path: As the user wrote it.
-        kinds: What may be written.
-        overwrite: Whether a file that exists is replaced.
-        option: How the user asks for that.
+        kinds: The allowed kinds.
+        overwrite: Whether to replace an existing file.
+        option: The name of that option for the user.
         folders: Whether a folder of files that Spark wrote counts as a file.
 
     Raises:
@@ -90,14 +90,14 @@ def check_target(
 
 
 def check_apart(target: Path, source: Path) -> None:
-    """Refuse to write what is being read, or what would be read with it the next time.
+    """Refuse to write to the input, or into it, where the next run would read it.
 
     Args:
         target: From `check_target`.
         source: A file of events, or a folder of them.
 
     Raises:
-        FileError: The target is the source, above it or inside of it.
+        FileError: The target is the source, or contains it or lies inside it.
     """
     there, source = target.resolve(), source.resolve()
     if there == source or there in source.parents or source in there.parents:
@@ -108,14 +108,14 @@ def check_apart(target: Path, source: Path) -> None:
 
 @contextlib.contextmanager
 def whole_file(target: Path, *, overwrite: bool) -> Iterator[BinaryIO]:
-    """Yield a file that takes the place of `target` when the block ends well.
+    """Yield a file that replaces `target` when the block succeeds.
 
     Args:
         target: From `check_target`.
-        overwrite: Whether what is there then is replaced.
+        overwrite: Whether to replace a file that exists by then.
 
     Raises:
-        FileError: It cannot be written: the old file, if any, is as it was.
+        FileError: It cannot be written; the old file, if any, is unchanged.
     """
     _remove_parts(target)
     path = _part(target)
@@ -133,16 +133,16 @@ def whole_file(target: Path, *, overwrite: bool) -> Iterator[BinaryIO]:
             _put(path, target, overwrite=overwrite)
     finally:
         with contextlib.suppress(OSError):
-            file.close()  # of a full disk: it still has something to write
+            file.close()  # on a full disk it still has something to write
         with contextlib.suppress(OSError):
             path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
 def whole_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
-    """Yield a path for a folder that takes the place of `target` when the block ends well.
+    """Yield a path for a folder that replaces `target` when the block succeeds.
 
-    As `whole_file`, for what Spark writes; there is nothing at that path yet.
+    Like `whole_file`, for Spark's output; nothing exists at that path yet.
     """
     _remove_parts(target)
     part = _part(target)
@@ -150,7 +150,7 @@ def whole_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
         part.mkdir()
     lock = _locked(part)
     try:
-        # From the root: Spark may have been started in another folder.
+        # An absolute path: Spark may have started in another folder.
         draft = part.resolve() / target.name
         yield draft
         with _errors(target):
@@ -169,12 +169,12 @@ def write_text(
     overwrite: bool = False,
     option: str = "overwrite=True",
 ) -> Path:
-    """Write a text to a file, whole or not at all.
+    """Write a text to a file atomically.
 
     Args:
         path: As the user wrote it.
-        overwrite: Whether a file that exists is replaced.
-        option: How the user asks for that.
+        overwrite: Whether to replace an existing file.
+        option: The name of that option for the user.
 
     Returns:
         The path.
@@ -189,7 +189,7 @@ def write_text(
 
 
 class _Part(io.FileIO):
-    """A file that is being written; errors name the file that it is going to be."""
+    """A file being written; errors name its final target."""
 
     def __init__(self, path: Path, target: Path) -> None:
         super().__init__(path, "x")
@@ -211,7 +211,7 @@ def _check_ending(target: Path, kinds: tuple[Kind, ...]) -> None:
 
 
 def _check_old(target: Path, name: str, *, overwrite: bool, option: str, folders: bool) -> None:
-    """Check that what is there may be replaced."""
+    """Check that an existing file may be replaced."""
     mode = target.lstat().st_mode
     if stat.S_ISLNK(mode):
         raise FileError(
@@ -235,7 +235,7 @@ def _exists(name: str, option: str = "overwrite=True") -> FileError:
 
 @contextlib.contextmanager
 def _errors(target: str | Path) -> Iterator[None]:
-    """Say of what the system refuses which file it is about."""
+    """Add the name of the file to the system's errors."""
     try:
         yield
     except FileError:
@@ -244,7 +244,7 @@ def _errors(target: str | Path) -> Iterator[None]:
         raise FileError(
             f"cannot write '{target}': {error.strerror or error}", cause=error
         ) from error
-    except (ValueError, RuntimeError) as error:  # a null character, a home that nobody has
+    except (ValueError, RuntimeError) as error:  # a null character, an unknown home
         raise FileError(f"cannot write '{target}': {error}") from error
 
 
@@ -253,11 +253,11 @@ def _part(target: Path) -> Path:
 
 
 def _put(part: Path, target: Path, *, overwrite: bool) -> None:
-    """Have what is written take its place, over what is there only if that is wanted."""
+    """Move the part to its target; replace an existing file only if wanted."""
     if not overwrite and os.path.lexists(target):
         raise _exists(str(target))
     if not overwrite and part.is_file():
-        # Unlike a rename a link fails where another process has just put a file.
+        # Unlike a rename, a link fails if another process has just created the file.
         try:
             os.link(part, target)
         except FileExistsError:
@@ -272,7 +272,7 @@ def _put(part: Path, target: Path, *, overwrite: bool) -> None:
 
 
 def _exchange(part: Path, target: Path) -> None:
-    """Put something in the place of a folder, or a folder in the place of something."""
+    """Replace a folder, or replace something by a folder."""
     aside = _part(target)
     target.rename(aside)
     try:
@@ -287,7 +287,7 @@ def _exchange(part: Path, target: Path) -> None:
 
 
 def _to_disk(folder: Path) -> None:
-    """Bring the names in a folder to the disk, where the system can do that."""
+    """Sync the names in a folder to disk, if the system can."""
     with contextlib.suppress(OSError):
         opened = os.open(folder, os.O_RDONLY)
         try:
@@ -297,7 +297,7 @@ def _to_disk(folder: Path) -> None:
 
 
 def _remove_parts(target: Path) -> None:
-    """Remove what killed writes to the same target have left."""
+    """Remove the parts that killed writes to the same target left behind."""
     name = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}\.cepkit-part")
     with contextlib.suppress(OSError):
         left = [path for path in target.parent.iterdir() if name.fullmatch(path.name)]
@@ -315,7 +315,7 @@ def _remove_parts(target: Path) -> None:
 
 
 def _locked(path: Path) -> int | None:
-    """Return a descriptor that holds the lock of a part; None where it cannot be had."""
+    """Return a descriptor that holds the lock of a part; None if it cannot be locked."""
     if fcntl is None:
         return None
     try:
@@ -329,11 +329,11 @@ def _locked(path: Path) -> int | None:
 
 
 def _lock(opened: int) -> bool:
-    """Lock an open file or folder for as long as the process lives; say whether it could be."""
+    """Lock an open file or folder until the process ends; return whether that worked."""
     if fcntl is None:
         return False
     try:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # another has it, or the file system has no locks
+    except OSError:  # locked by another process, or the file system has no locks
         return False
     return True

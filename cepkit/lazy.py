@@ -1,4 +1,4 @@
-"""Modules that take long to import, each imported when it is first used.
+"""Slow modules, each imported on first use.
 
 Write `from cepkit.lazy import pd`: a detection from a file to a count needs none of them.
 """
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 else:
 
     class _Lazy:
-        """A module that is imported when something in it is asked for."""
+        """A module that is imported on first access."""
 
         def __init__(self, name: str) -> None:
             self.__name__ = name
 
         def __getattr__(self, name: str) -> Any:
             value = getattr(import_module(self.__name__), name)
-            setattr(self, name, value)  # so that it is looked up once
+            setattr(self, name, value)  # cache it
             return value
 
     nx = _Lazy("networkx")

@@ -1,8 +1,8 @@
-"""Memory limits: free memory, and results that are refused before they take too much.
+"""Memory limits: free memory, and refusal of results before they take too much.
 
-A result may grow until it takes as much as is left free beside it. So results that grow at the same
-time, here or in other processes, all end before the memory does, and so does a result whose size is
-estimated too low.
+A result may grow until it takes as much as is still free. So results that grow at the same time,
+here or in other processes, all stop before memory runs out, and so does a result whose size is
+underestimated.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from pathlib import Path
 from cepkit.errors import LimitError
 
 _UNKNOWN = 4 << 30
-"""Where nothing tells how much memory there is."""
+"""The assumed memory if the system does not tell."""
 
 _STEP = 1 << 26
-"""Bytes by which a result grows until it is compared with the free memory again."""
+"""A result checks the free memory again after growing by this many bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """How many rows a result is expected to have.
+    """The expected number of rows of a result.
 
     Attributes:
-        rows: How many.
-        doubt: How many times as many as fit they must be to be refused at once. A forecast may be
-            wrong by factors; what really comes is stopped in any case.
-        text: The number as the error tells it.
+        rows: The number.
+        doubt: Refuse at once only if they exceed the room by this factor. A forecast may be wrong
+            by factors; the real growth is limited in any case.
+        text: The number in the error message.
     """
 
     rows: float
@@ -43,10 +43,10 @@ class Room:
 
     Args:
         what: What its rows are: "matches".
-        form: What they are held as: "a DataFrame".
-        hint: What can be asked instead.
-        expected: Returns how many rows there will be, None where that is not known.
-        copies: How many times as much is needed to make the result as to hold its rows.
+        form: Their container: "a DataFrame".
+        hint: What to call instead.
+        expected: Returns the expected number of rows; None if unknown.
+        copies: The memory for building the result, as a multiple of the memory for its rows.
 
     Attributes:
         rows: How many rows there are.
@@ -66,10 +66,10 @@ class Room:
         """Take room for more rows.
 
         Args:
-            size: What they take, in bytes; less than 0 where the result has become smaller.
+            size: Their bytes; negative if the result has become smaller.
 
         Raises:
-            LimitError: They do not fit, or not all that are expected would.
+            LimitError: They do not fit, or the expected ones would not.
         """
         self.rows += rows
         self.size += size * self.copies
@@ -93,7 +93,7 @@ class Room:
         """Return the error of a result that has taken too much.
 
         Args:
-            free: The bytes that are left; None where the system has refused more.
+            free: The free bytes; None if the system refused more memory.
         """
         expected = self.expected()
         left = "no more is to be had" if free is None else f"{_text(free)} are left"
@@ -108,9 +108,9 @@ class Room:
 def free_memory() -> int:
     """Return how many bytes this process may still take.
 
-    That is the least of what the machine has available (without swapping), what the control groups
-    of a container leave, and what `ulimit` allows the process. Where the system does not say what
-    is available it is half of the memory that is built in, where that is not known either 4 GiB.
+    That is the minimum of the machine's available memory (without swapping), the rest allowed by
+    the control groups of a container, and the rest allowed by `ulimit`. If the system does not tell
+    the available memory it is half of the installed memory; if that is unknown too, 4 GiB.
     """
     return max(0, min((*_machine(), *_groups(), *_process())))
 
@@ -127,7 +127,7 @@ def _machine() -> Iterator[int]:
 
 
 def _groups() -> Iterator[int]:
-    """Yield what the control group of this process, and those above it, leave."""
+    """Yield the remaining memory of this process's control group and its parents."""
     for line in _read("/proc/self/cgroup"):
         _, controllers, path = line.split(":", 2)
         if not controllers:  # version 2
@@ -137,7 +137,7 @@ def _groups() -> Iterator[int]:
             names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
         else:
             continue
-        # In a container the path may be the host's, of which only the root is to be seen.
+        # In a container the path may be the host's, where only the root is visible.
         group = Path(path)
         for folder in (group, *group.parents):
             yield from _left(f"{root}{folder}".rstrip("/"), *names)
@@ -146,13 +146,13 @@ def _groups() -> Iterator[int]:
 def _left(folder: str, limit: str, used: str, cache: str) -> Iterator[int]:
     most, now = _read(f"{folder}/{limit}"), _read(f"{folder}/{used}")
     if most and now and most[0].isdigit():
-        # Pages of files that nobody has used lately are given back when memory is wanted.
+        # Inactive file pages are reclaimed when memory is needed.
         kept = [line for line in _read(f"{folder}/memory.stat") if line.startswith(f"{cache} ")]
         yield int(most[0]) - int(now[0]) + sum(int(line.split()[1]) for line in kept)
 
 
 def _process() -> Iterator[int]:
-    """Yield what the limits of this process leave: of addresses and of data."""
+    """Yield the rest of this process's limits: address space and data."""
     try:
         import resource
     except ImportError:  # Windows
@@ -165,7 +165,7 @@ def _process() -> Iterator[int]:
 
 
 def _read(path: str) -> list[str]:
-    """Return the lines of one of the system's files, none where there is no such file."""
+    """Return the lines of a system file; none if it does not exist."""
     try:
         return Path(path).read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -1,10 +1,10 @@
-"""Compiled loops without Numba, whose import takes longer than most detections.
+"""Runs compiled loops without Numba, whose import takes longer than most detections.
 
-Compiled code takes its arguments as one flat list of numbers: an integer is one, an array of one
-dimension seven. When Numba has compiled a loop, its machine code is kept with an entry that reads
-them from a block of memory, and arrays from NumPy's own, whose layout NumPy promises to compiled
-extensions. A later process hands the machine code to LLVM alone, fills a block and calls the entry.
-Loops that return more than a few numbers are left to Numba.
+Compiled code takes its arguments as a flat list of numbers: one for an integer, seven for a
+one-dimensional array. When Numba has compiled a loop, its machine code is stored with an entry
+function that reads these numbers from a block of memory, and arrays from NumPy's objects, whose
+layout is a stable ABI. A later process passes the machine code to LLVM only, fills a block and
+calls the entry. Loops that return more than a few numbers stay with Numba.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 
 _WORD = 8
 RESULTS = 4
-"""How many numbers a loop may return; they stand first in the block, then a place for errors."""
+"""The most numbers that a loop may return; they come first in the block, then the error slot."""
 
 _C_ORDER, _ALIGNED, _WRITEABLE = 0x001, 0x100, 0x400
 _ACCESS = _C_ORDER | _ALIGNED | _WRITEABLE
@@ -34,7 +34,7 @@ _SCALARS: dict[type, str] = {int: "int64", float: "float64", bool: "bool", np.bo
 }
 
 _SUCCEEDED = (0, -2)
-"""What Numba's code returns without an error: for a value, and for None."""
+"""Status codes of success in Numba's code: for a value, and for None."""
 
 _OF_C = (
     "ceil",
@@ -49,7 +49,7 @@ _OF_C = (
     "memset",
     "pow",
 )
-"""What each process has."""
+"""State of this process."""
 
 MEMORY = """
 declare ptr @malloc(i64)
@@ -79,10 +79,10 @@ define void @NRT_MemInfo_call_dtor(ptr %info) {
   ret void
 }
 """
-"""What Numba's runtime does for arrays that a loop makes: a count of references, and the data."""
+"""Our version of Numba's runtime for arrays that a loop allocates: a reference count and data."""
 
 _MEMORY_AS = "{i64, i8*, i8*, i8*, i64}"
-"""What Numba says of that memory: the count, three pointers, the last to the data, and the size."""
+"""Numba's layout of that memory: the count, three pointers (the last to the data), the size."""
 
 _lock = threading.Lock()
 _entries: dict[str, Any] = {}
@@ -95,9 +95,9 @@ class NativeLoop:
     Attributes:
         entry: The function of the block.
         block: The type of the block.
-        words: How the numbers lie in it.
-        results: How what is returned lies at its beginning.
-        single: Whether that is a number and no tuple.
+        words: The format of the numbers in it.
+        results: The format of the results at its beginning.
+        single: Whether the result is a single number instead of a tuple.
     """
 
     entry: Any
@@ -107,11 +107,11 @@ class NativeLoop:
     single: bool
 
     def __call__(self, words: Sequence[Any]) -> Any:
-        """Run the loop with the numbers that `flatten` makes of its arguments.
+        """Run the loop with the numbers from `flatten`.
 
         Raises:
             struct.error: An integer has more than 64 bits.
-            MemoryError: There is too little memory; no loop fails of anything else.
+            MemoryError: There is too little memory; loops fail for no other reason.
         """
         block = self.block()
         self.words.pack_into(block, 0, *words)
@@ -125,10 +125,10 @@ class NativeLoop:
 
 
 def flatten(arguments: Sequence[Any], types: list[Any], words: list[Any]) -> bool:
-    """Append the types of arguments, and what stands for them in a block.
+    """Append the types of arguments, and their numbers for a block.
 
     Returns:
-        Whether these are arguments that a native loop takes.
+        Whether a native loop can take these arguments.
     """
     for argument in arguments:
         kind = type(argument)
@@ -151,7 +151,7 @@ def flatten(arguments: Sequence[Any], types: list[Any], words: list[Any]) -> boo
 
 
 def kind_of(argument: Any) -> Any:
-    """Return the type of an argument, the same for all processes."""
+    """Return the type of an argument, equal in all processes."""
     if isinstance(argument, np.ndarray):
         return array_kind(argument.dtype, argument.ndim, writeable=argument.flags.writeable)
     if isinstance(argument, tuple):
@@ -170,7 +170,7 @@ def tuple_kind(container: type, kinds: list[Any]) -> Any:
 
 
 def processor() -> tuple[str, str, str]:
-    """Return for which machine is compiled, in Numba's words."""
+    """Return the target machine, in Numba's terms."""
     try:
         features = llvm.get_host_cpu_features().flatten()
     except RuntimeError:
@@ -179,10 +179,10 @@ def processor() -> tuple[str, str, str]:
 
 
 def machine_code(compiled: Any, entry: str) -> bytes:
-    """Return a loop as an object file with an entry; empty where it needs Numba to run.
+    """Return a loop as an object file with an entry; empty if it needs Numba to run.
 
     Args:
-        compiled: What Numba has compiled.
+        compiled: The code compiled by Numba.
         entry: The name of the entry.
     """
     from numba.core.runtime.nrtdynmod import _meminfo_struct_type
@@ -196,7 +196,7 @@ def machine_code(compiled: Any, entry: str) -> bytes:
     if results is None or text is None or not known:
         return b""
     module = llvm.parse_assembly(text)
-    # Of a clone: linking takes a module apart. What the entry does not need is left behind.
+    # Link a clone, because linking consumes a module. Code that the entry does not need is dropped.
     module.link_in(source.clone())
     for function in module.functions:
         if function.is_declaration:
@@ -211,11 +211,11 @@ def machine_code(compiled: Any, entry: str) -> bytes:
 
 
 def load(kept: bytes, entry: str, arguments: Sequence[Any]) -> NativeLoop:
-    """Load what `machine_code` has returned.
+    """Load the result of `machine_code`.
 
     Args:
         entry: The name of the entry.
-        arguments: For which it is.
+        arguments: The types of its arguments.
     """
     results, code = kept.split(b"\n", 1)
     words = f"={(RESULTS + 1) * _WORD}x{''.join(map(_format, arguments))}"
@@ -243,21 +243,21 @@ def _format(argument: Any) -> str:
 
 
 def members(kind: Any) -> Sequence[Any] | None:
-    """Return the types of what is in a tuple, or None: Numba's type is of something else."""
+    """Return the types of a tuple's elements, or None if Numba's type is not a tuple."""
     from numba import types
 
     return getattr(kind, "types", ()) if isinstance(kind, types.BaseTuple) else None
 
 
 def _flat(kinds: Iterable[Any]) -> Iterator[Any]:
-    """Yield Numba's types of arguments, those in tuples one by one."""
+    """Yield Numba's types of arguments, with tuples flattened."""
     for kind in kinds:
         inside = members(kind)
         yield from (kind,) if inside is None else _flat(inside)
 
 
 def _results(returned: Any) -> str | None:
-    """Return the format of what a loop returns, or None: it returns something else."""
+    """Return the format of a loop's results, or None if it is not supported."""
     from numba import types
 
     formats = {types.int64: "q", types.uint64: "Q", types.float64: "d"}
@@ -265,23 +265,23 @@ def _results(returned: Any) -> str | None:
     if inside is None:
         return (formats | {types.none: "", types.boolean: "?"}).get(returned)
     numbers = [formats[each] for each in inside if each in formats]
-    # As many as fit, so many that it is no single number, and without names.
+    # Only unnamed tuples with two or more numbers that fit.
     if hasattr(returned, "fields") or not len(numbers) == len(inside) in range(2, RESULTS + 1):
         return None
     return "".join(numbers)
 
 
 def entry_source(entry: str, name: str, types: Sequence[str], kinds: Iterable[Any]) -> str | None:
-    """Return the source of a function that calls a loop with what lies in a block.
+    """Return the source of a function that calls a loop with the arguments in a block.
 
     Args:
         entry: The name of the function.
-        name: That of the loop.
-        types: LLVM's types of what it takes: where results go, where errors go, the arguments.
+        name: The name of the loop.
+        types: LLVM's types of its parameters: result pointer, error pointer, the arguments.
         kinds: Numba's types of the arguments.
 
     Returns:
-        The source; None where the loop takes something else.
+        The source; None if the loop takes other arguments.
     """
     lines = [
         f'declare i32 @"{name}"({", ".join(types)})',
@@ -313,7 +313,7 @@ def entry_source(entry: str, name: str, types: Sequence[str], kinds: Iterable[An
 
 
 def _array_source(at: str, dimensions: int) -> Iterator[str]:
-    """Yield how an array is read: its data, number of dimensions, lengths and strides."""
+    """Yield the source that reads an array: data, number of dimensions, lengths and strides."""
     yield f"  {at}.array = load ptr, ptr {at}"
     for part, place in (("data", 0), ("n", 16), ("s", 24)):
         begin = object.__basicsize__ + place

@@ -1,4 +1,4 @@
-"""Values as graphs of networkx, by type: a module beside the value registers how."""
+"""Values as networkx graphs: a module beside each value registers the conversion."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""How values print, in terminals and notebooks: printers by type, and texts from data as HTML.
+"""Printing of values in terminals and notebooks: printers by type, and safe HTML texts.
 
-A value's module defines the value alone. Its printer, a module beside it, registers what returns
-the value as a text (`text_of.register`) and as HTML (`html_of.register`), and the package's
-`__init__` imports the printer: the value knows nothing of it.
+A value's module defines only the value. Its printer, a module beside it, registers functions for
+text (`text_of.register`) and HTML (`html_of.register`), and the package's `__init__` imports the
+printer: the value does not depend on it.
 
-A notebook reads more than markup in HTML: MathJax makes formulas of what stands between dollars,
-and links of some of them. What comes from data must not be read so.
+A notebook interprets more than HTML markup: MathJax turns text between dollars into formulas, and
+some of these into links. Data must not be interpreted like that.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _UNSEEN = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 
 @singledispatch
 def text_of(value: object) -> str:
-    """Return a value as a text that is made to be read."""
+    """Return a value as a readable text."""
     raise TypeError(f"no printer of {type(value).__name__} is registered")
 
 
 @singledispatch
 def html_of(value: object) -> str:
-    """Return a value as HTML, names and values escaped: its text where nothing better is known."""
+    """Return a value as escaped HTML; its text if it has no HTML printer."""
     return html_output(html_lines(text_of(value)))
 
 
 def time_text(microseconds: int) -> str:
-    """Return a time since 1970 as ISO 8601 in UTC, of years beyond 9999 as well."""
+    """Return a time since 1970 as ISO 8601 in UTC, also beyond year 9999."""
     try:
         return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)).isoformat()
     except OverflowError:
@@ -43,7 +43,7 @@ def time_text(microseconds: int) -> str:
 class Printed:
     """Base of dataclasses with `repr=False` whose repr is their readable text.
 
-    IPython prefers the `repr` that a dataclass makes to what its base says, hence `repr=False`.
+    IPython prefers the `repr` of a dataclass to that of its base, hence `repr=False`.
     """
 
     __slots__ = ()
@@ -65,7 +65,7 @@ class WithPrinter(Printed):
 
 
 def visible(text: object) -> str:
-    """Return the text with a space for each character that cannot be seen or changes direction."""
+    """Return the text with a space for each invisible or direction-changing character."""
     whole = str(text)
     if whole.isprintable():
         return whole
@@ -73,26 +73,26 @@ def visible(text: object) -> str:
 
 
 def plain(text: object) -> str:
-    """Return the text on one line, each run of spaces and unseen characters as one space."""
+    """Return the text on one line, each run of spaces and invisible characters as one space."""
     return " ".join(visible(text).split())
 
 
 def cut(text: object, length: int) -> str:
-    """Return the text on one line, with an ellipsis for what is beyond `length` characters."""
+    """Return the text on one line, cut to `length` characters with an ellipsis."""
     whole = plain(text)
     return whole if len(whole) <= length else whole[: max(1, length - 1)].rstrip() + "…"
 
 
 def html_text(text: object) -> str:
-    """Return a text as HTML in which nothing of it is markup."""
+    """Return a text as escaped HTML."""
     return escape(visible(text))
 
 
 def html_lines(text: str) -> str:
-    """Return a text as preformatted HTML, its lines and their indentation kept."""
+    """Return a text as preformatted HTML that keeps its lines and indentation."""
     return f"<pre>{chr(10).join(map(html_text, text.splitlines()))}</pre>"
 
 
 def html_output(*parts: str) -> str:
-    """Return HTML as one output of a notebook's cell, in which no dollar begins a formula."""
+    """Return HTML as one output of a notebook's cell, with dollars protected from MathJax."""
     return f'<div class="tex2jax_ignore mathjax_ignore">{"".join(parts)}</div>'

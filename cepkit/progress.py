@@ -1,8 +1,8 @@
-"""Progress bars, shown by one rule for Spark's jobs and for work in this process.
+"""Progress bars, with one rule for Spark jobs and for work in this process.
 
-A bar appears after two seconds where somebody looks, says what is being done, how far it is where
-that is known, and for how long. When the work ends a terminal shows nothing of it any more, and a
-notebook one line: what took how long.
+A bar appears after two seconds if somebody watches. It shows the name of the work, the finished
+share if known, and the elapsed time. At the end a terminal removes it, and a notebook keeps one
+line with the name and the time.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from time import perf_counter
 from typing import Any, Literal, Protocol, Self, TypeVar
 
 Progress = Literal["auto"] | bool
-"""True for a bar; False for none; "auto" for one where somebody looks, after two seconds."""
+"""True for a bar; False for none; "auto" for one after two seconds if somebody watches."""
 
 SILENT_SECONDS = 2.0
-"""What takes less shows nothing."""
+"""Shorter work shows nothing."""
 
 _LOOK_SECONDS = 0.25
 
@@ -31,38 +31,38 @@ def is_watched() -> bool:
 
 
 def is_shown(progress: Progress) -> bool:
-    """Return whether a bar is wanted."""
+    """Return whether to show a bar."""
     return progress is True or (progress == "auto" and is_watched())
 
 
 def _kernel() -> bool:
-    # That ipykernel is imported says nothing: pyspark imports it wherever it is installed.
+    # An imported ipykernel means nothing: pyspark imports it if it is installed.
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return getattr(shell, "kernel", None) is not None
 
 
 class WithProgress:
-    """A result whose actions show a bar where they take long.
+    """A result whose actions show a bar if they take long.
 
     Attributes:
-        progress: Whether they do: see `cepkit.detect`.
+        progress: Whether they show a bar: see `cepkit.detect`.
     """
 
     progress: Progress = "auto"
 
     def with_progress(self, progress: Progress) -> Self:
-        """Say whether actions show a bar, and return itself."""
+        """Set whether actions show a bar; return itself."""
         self.progress = progress
         return self
 
 
 class Work:
-    """What is being done, and how far it is; a bar looks at it a few times a second.
+    """The current work and its progress; a bar polls it a few times a second.
 
     Args:
-        what: Is being done, as "counting".
-        share: Of it that is done; what returns it; None where nobody knows.
+        what: The name of the work, as "counting".
+        share: The finished share, or a function that returns it; None if unknown.
     """
 
     def __init__(self, what: str, share: Callable[[], float | None] | None = None) -> None:
@@ -71,13 +71,13 @@ class Work:
         self.changed: Callable[[], None] = lambda: None
 
     def tell(self, what: str, share: float | None) -> None:
-        """Say what goes on now, and how far it is."""
+        """Update the name and the share."""
         self.what, self.look = what, lambda: share
         self.changed()
 
     @property
     def share(self) -> float | None:
-        """Which share is done, between 0 and 1."""
+        """The finished share, between 0 and 1."""
         share = None if self.look is None else self.look()
         return None if share is None else min(1.0, max(0.0, share))
 
@@ -87,19 +87,19 @@ class _Here(threading.local):
 
 
 _here = _Here()
-"""The work of this thread that a bar shows; work inside of it has no bar of its own."""
+"""The work of this thread that has a bar; nested work has no bar of its own."""
 
 
 @contextlib.contextmanager
 def showing(
     what: str, progress: Progress = "auto", share: Callable[[], float | None] | None = None
 ) -> Iterator[Work]:
-    """Show a bar for some work; inside of other work, tell that one instead.
+    """Show a bar for some work; inside other work, update that bar instead.
 
     Args:
-        what: Is being done, as "counting".
+        what: The name of the work, as "counting".
         progress: Whether to show a bar.
-        share: Returns which share is done; it is called from another thread.
+        share: Returns the finished share; it is called from another thread.
     """
     outer = _here.work
     if outer is not None:
@@ -124,7 +124,7 @@ _T = TypeVar("_T")
 
 
 def counted(things: Sequence[_T]) -> Iterator[_T]:
-    """Yield things one after the other; the work that is shown tells how many there were."""
+    """Yield things one after the other; the current bar shows how many there were."""
     work, at, size = _here.work, 0, max(1, len(things))
     if work is not None:
         work.look = lambda: at / size
@@ -134,12 +134,12 @@ def counted(things: Sequence[_T]) -> Iterator[_T]:
 
 
 class Bar:
-    """A bar that says which of some parts of the work goes on, and how far it has come.
+    """A bar that shows the current part of the work and its progress.
 
     Args:
-        parts: How many there are.
+        parts: The number of parts.
         progress: Whether there is a bar at all.
-        whole: What all of them are, as "comparing plans".
+        whole: The name of the whole work, as "comparing plans".
     """
 
     def __init__(self, parts: int, progress: Progress, whole: str) -> None:
@@ -148,13 +148,13 @@ class Bar:
         self._work: Work | None = None
 
     def begin(self, part: str) -> None:
-        """Show that the next part begins."""
+        """Begin the next part."""
         self._done += 1
         self._part = part
         self.move(0.0)
 
     def move(self, share: float) -> None:
-        """Show which share of the part is done."""
+        """Update the finished share of the part."""
         if self._work is not None:
             what = f"{self._whole}: {self._part}"
             self._work.tell(what, (self._done + share) / self._parts)
@@ -173,7 +173,7 @@ class _Watch:
     """A thread that shows work until it ends.
 
     Args:
-        silent: So many seconds.
+        silent: Show nothing for this many seconds.
     """
 
     def __init__(self, work: Work, silent: float) -> None:
@@ -182,7 +182,7 @@ class _Watch:
         self._over, self._lock = threading.Event(), threading.Lock()
         if not silent:
             work.changed = self._draw
-        # A notebook shows it below the cell that asked: this thread's context knows which.
+        # A notebook shows it below the calling cell, which this thread's context identifies.
         run = contextvars.copy_context().run
         self._thread = threading.Thread(target=run, args=(self._watch, silent), daemon=True)
         self._thread.start()
@@ -199,7 +199,7 @@ class _Watch:
             self._place.draw(self._work.what, self._work.share, perf_counter() - self._begin)
 
     def end(self) -> None:
-        """Take the bar away; a notebook keeps one line."""
+        """Remove the bar; a notebook keeps one line."""
         self._over.set()
         self._thread.join()
         if self._drawn:
@@ -207,13 +207,13 @@ class _Watch:
 
 
 class _Place(Protocol):
-    """Where a bar is shown."""
+    """The display of a bar."""
 
     def draw(self, what: str, share: float | None, seconds: float) -> None:
-        """Show how far something is."""
+        """Show progress."""
 
     def end(self, what: str, seconds: float) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
 
 
 def _clock(seconds: float) -> str:
@@ -221,7 +221,7 @@ def _clock(seconds: float) -> str:
 
 
 class _Terminal:
-    """A line of a terminal, gone in the end."""
+    """A line of a terminal, removed at the end."""
 
     def __init__(self) -> None:
         self._bar: Any = None
@@ -242,7 +242,7 @@ class _Terminal:
 
 
 class _Notebook:
-    """An output of a notebook's cell, in the end one line of text."""
+    """An output of a notebook's cell; at the end one line of text."""
 
     def __init__(self) -> None:
         self._handle: Any = None

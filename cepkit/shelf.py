@@ -1,6 +1,6 @@
 """A shelf: alternatives of one kind by name, each with a line of help.
 
-Error messages, the help of the command and the tables in docs/ are made of it.
+Error messages, the command's help and the tables in docs/ come from it.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from cepkit.errors import PlanError
 
 
 class Named(Protocol):
-    """An alternative that can stand on a shelf: it has a name."""
+    """An alternative on a shelf: it has a name."""
 
     @property
     def name(self) -> str:
-        """How users and tables call it."""
+        """The name for users and tables."""
         ...
 
 
@@ -27,10 +27,10 @@ class Shelf(Mapping[str, Item]):
     """The alternatives of one kind by name, in the order of the entries.
 
     Args:
-        kind: What stands here, as ``"planner"``.
+        kind: The kind of alternatives, as ``"planner"``.
         *entries: Each alternative with its line of help.
-        method: What each of them has beside its name, as ``"plan"``.
-        beside: What may be given instead of a name, as ``", or a number"``.
+        method: A method that each of them has besides its name, as ``"plan"``.
+        beside: Other accepted values, as ``", or a number"``.
     """
 
     def __init__(
@@ -52,10 +52,10 @@ class Shelf(Mapping[str, Item]):
         return len(self._items)
 
     def pick(self, item: str | Item) -> Item:
-        """Return what has a name; what is no name is returned unchanged.
+        """Return the alternative of a name; an alternative itself is returned unchanged.
 
         Raises:
-            PlanError: Nothing here has that name, or it is no name and none of the kind.
+            PlanError: No alternative has that name, or the value is not of this kind.
         """
         if not isinstance(item, str):
             if not (hasattr(item, "name") and callable(getattr(item, self._method, None))):

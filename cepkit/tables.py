@@ -16,10 +16,10 @@ def number(value: float) -> str:
 
 
 def whole(count: int) -> str:
-    """Return a count with thousands separated, its magnitude where it is too long to read."""
+    """Return a count with thousands separated; its magnitude if it is too long to read."""
     if abs(count) < 10**15:
         return f"{count:,}"
-    # Counts of sets can exceed what floats hold.
+    # Counts of sets can exceed floats.
     exponent = math.floor(math.log10(abs(count)))
     digits = round(abs(count) / 10**exponent, 2)  # of integers of any size
     return f"{'-' if count < 0 else ''}{digits:g}e+{exponent}"
@@ -29,13 +29,13 @@ def count_text(number: int, noun: str, plural: str | None = None) -> str:
     """Return a number with its noun: `1 event`, `1,200 events`.
 
     Args:
-        plural: What several are called; None to add an s.
+        plural: The plural; None to add an s.
     """
     return f"{whole(number)} {noun if number == 1 else plural or noun + 's'}"
 
 
 def value_text(value: object) -> str:
-    """Return a value as a cell of a table: numbers as `whole` and `number` have them."""
+    """Return a value as a cell of a table: numbers by `whole` and `number`."""
     match value:
         case None:
             return ""
@@ -55,7 +55,7 @@ def text_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1
     Args:
         head: The name of each column.
         rows: A text for each column.
-        left: How many columns are aligned to the left; those after them hold numbers.
+        left: How many columns are aligned to the left; the others hold numbers.
     """
     lines = [list(head), *(list(row) for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
@@ -71,7 +71,7 @@ def text_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1
 def first_rows(
     head: Sequence[str], rows: Iterable[Sequence[str]], what: str, left: int = 1, most: int = 20
 ) -> str:
-    """Return the first rows as `text_table` does, and how many more there are of what."""
+    """Return the first rows in the form of `text_table`, and the number of further ones."""
     all_rows = list(rows)
     table = text_table(head, all_rows[:most], left)
     more = len(all_rows) - most
@@ -79,7 +79,7 @@ def first_rows(
 
 
 _BYTES = 16_000
-"""Of rows in an HTML table: notebooks keep what they show."""
+"""The most bytes of rows in an HTML table, because notebooks store their outputs."""
 
 
 def html_table(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Row = tuple[Any, ...]
 
 
-def rows_of(query: Query, events: Collection[Event], emit: str) -> list[Row]:
+def rows_of(query: Query, events: Collection[Event], emit: str, ties: str = "none") -> list[Row]:
     """Return the rows in some order: (ts, cause, group..., aggregates..., new matches).
 
     A total has None for ts, cause and new matches.
@@ -37,7 +37,7 @@ def rows_of(query: Query, events: Collection[Event], emit: str) -> list[Row]:
     together = tuple(dict.fromkeys((*query.partition_by, *group_by)))
     bare = replace(query, aggregates=(), group_by=(), partition_by=together)
     by_arrival = {event.arrival: event for event in events}
-    found = [_Found(match, by_arrival, group_by) for match in judge(events, bare)]
+    found = [_Found(match, by_arrival, group_by) for match in judge(events, bare, ties=ties)]
 
     def row(ts: Any, cause: Any, group: Row, matches: Sequence[_Found], new: Any) -> Row:
         values = tuple(_aggregate(a, matches) for a in query.aggregates)

@@ -12,11 +12,17 @@ Where the definition of a match leaves room, the judge decides:
   lies within the window together with them, and fulfils every condition that mentions the absent
   variable (with every member of a Kleene set). Each NOT is looked at by itself. Neither contiguity
   nor consumption protects a match: any event of the stream may break a NOT.
+* What breaks NOT(SEQ(B b, C c)) or NOT(AND(B b, C c)) is an event for each of its variables, which
+  together do what one event does that breaks a NOT: none of the match's own and no two the same, in
+  the order that the pattern gives them among each other and beside the match's events, in one
+  partition and one window with the match and each other, and fulfilling every condition that
+  mentions one of them.
 * A condition is a top-level conjunct of WHERE. It counts in the OR branches that have all of its
   variables and says nothing in the others. A condition on `b.x` of a Kleene variable holds for
   every member, with two Kleene variables for every pair; set functions see the whole set.
 * A condition with prev(b.x) holds for each member of the set but the first, beside the member
-  before it in stream order.
+  before it in stream order; one with prev(b.x, 2) for each but the first two, beside the second
+  member before it, and so on. The greatest number in a condition decides which it is about.
 * A condition with sum(b[..i].x), or another such function, holds for each member of the set, of
   the members up to it in stream order, itself included; one with sum(b[..i-1].x) for each but the
   first, of those before it.
@@ -43,9 +49,10 @@ Where the definition of a match leaves room, the judge decides:
 * KL(FIRST B b) GREEDY: the set has its maximum, or no event behind its last member could be one
   more: it could be b as for FIRST, is before all events of the match that are after b, and within
   the bounds that begin at what is before b. KL(NEXT B b) GREEDY: the same of the event that arrived
-  just after its last member (in the partition), if it fulfils the conditions between neighbours as
-  well. KL(B b) GREEDY: the same as KL(FIRST B b) GREEDY, and no such event is before its first
-  member. Before and behind are stream order.
+  just after its last member (in the partition), if the conditions between members and those on the
+  members up to each hold with it as well. KL(B b) GREEDY: the same as KL(FIRST B b) GREEDY, and no
+  such event is before its first member. Before and behind are stream order. With UNTIL no such
+  event is one with which the set would not end before what UNTIL says.
 * KL(SEQ(A a, B b)){m,n}: m to n repetitions of the group, each wholly after the one before; a and b
   are sets. A condition about members of a and b is about those of one repetition, and holds in
   each; with prev(b.x) in each but the first, b.x being of the repetition before. Beside another
@@ -55,6 +62,8 @@ Where the definition of a match leaves room, the judge decides:
   event of a. FIRST and NEXT inside are about each repetition; all events of earlier repetitions
   come before, and set functions do not say what is first. Where the order of matches counts the
   numbers of repetitions are like branches of an OR.
+* Events of equal time have no order: neither is before the other. With ties="arrival" the one that
+  came first is. Windows and bounds measure times all the same.
 * Contiguity: the arrival numbers of all events of a match, Kleene members included, have no gap.
 * skip-till-next-match orders the matches of all OR branches together, by the arrival numbers of the
   bound variables in pattern order; a Kleene set is its arrival numbers ascending, then infinity, so
@@ -104,13 +113,16 @@ class BudgetError(Exception):
     """More assignments than the caller was ready to wait for."""
 
 
-def judge(events: Collection[Event], query: Query, *, budget: int | None = None) -> set[Match]:
+def judge(
+    events: Collection[Event], query: Query, *, budget: int | None = None, ties: str = "none"
+) -> set[Match]:
     """Return all matches of `query` in `events`.
 
     Args:
         events: The stream, in any order.
         query: A query that passed `checks.check`.
         budget: Give up after so many tried assignments.
+        ties: Which of two events of equal time is before the other: "none", or by "arrival".
 
     Raises:
         BudgetError: The budget did not suffice.
@@ -120,7 +132,7 @@ def judge(events: Collection[Event], query: Query, *, budget: int | None = None)
     work = _Work(budget)
     found: list[tuple[tuple[_Leaf, ...], Binding]] = []
     for leaves in _choices(query.written):
-        branch = _Branch(leaves, stream, query, work)
+        branch = _Branch(leaves, stream, query, work, ties)
         found += [(branch.positive, binding) for binding in branch.matches()]
     if query.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
         found = _one_match_an_event(found, stream)
@@ -159,7 +171,10 @@ def returned(events: Collection[Event], query: Query, match: Match) -> tuple[Any
 
 
 class _Leaf(NamedTuple):
-    """An event of the pattern and, from the root, the operators and the items it stands in."""
+    """An event of the pattern and, from the root, the operators and the items it stands in.
+
+    Of what must be absent `under` is where its NOT stands: those under one NOT are absent together.
+    """
 
     variable: str
     types: frozenset[str] | None
@@ -171,6 +186,7 @@ class _Leaf(NamedTuple):
     run: Literal["", "first", "next"] = ""
     of: str = ""
     greedy: Literal["", "set", "run"] = ""
+    under: tuple[tuple[type, int], ...] = ()
     group: str = ""
     repetition: int = 0
 
@@ -188,7 +204,8 @@ def _choices(
         case nodes.Event(variable, types):
             yield (_Leaf(variable, types, kind, (1, 1), path),)
         case nodes.Not(item):
-            yield from _choices(item, path, "absent")
+            for leaves in _choices(item, path, "absent"):
+                yield tuple(leaf._replace(under=path) for leaf in leaves)
         case nodes.Opt(item):
             yield from _choices(item, path)
             yield ()
@@ -222,7 +239,7 @@ def _choices(
             for item in items:
                 yield from _choices(item, path)
         case nodes.Seq(items) | nodes.And(items):
-            below = [_choices(item, (*path, (type(node), i))) for i, item in enumerate(items)]
+            below = [_choices(item, (*path, (type(node), i)), kind) for i, item in enumerate(items)]
             for parts in product(*below):
                 yield tuple(leaf for part in parts for leaf in part)
 
@@ -231,14 +248,6 @@ def _precedes(x: _Leaf, y: _Leaf) -> bool:
     """Say whether x < y: the operator at which their ways part is a SEQ, with x's item first."""
     parting = next(((op, i, j) for (op, i), (_, j) in zip(x.path, y.path, strict=False) if i != j))
     return parting[0] is nodes.Seq and parting[1] < parting[2]
-
-
-def _in_order(x: _Leaf, xs: tuple[Event, ...], y: _Leaf, ys: tuple[Event, ...]) -> bool:
-    if _precedes(x, y):
-        return all(a.ts < b.ts for a in xs for b in ys)
-    if _precedes(y, x):
-        return all(b.ts < a.ts for a in xs for b in ys)
-    return True
 
 
 # --- search ------------------------------------------------------------------------------------
@@ -258,10 +267,13 @@ class _Branch:
     """A conjunctive pattern over a stream."""
 
     def __init__(
-        self, leaves: tuple[_Leaf, ...], stream: list[Event], query: Query, work: _Work
+        self, leaves: tuple[_Leaf, ...], stream: list[Event], query: Query, work: _Work, ties: str
     ) -> None:
+        self.ties = ties
         self.positive = tuple(leaf for leaf in leaves if leaf.kind in ("one", "set"))
-        self.absent = tuple(leaf for leaf in leaves if leaf.kind == "absent")
+        absent = [leaf for leaf in leaves if leaf.kind == "absent"]
+        places = dict.fromkeys(leaf.under for leaf in absent)
+        self.absent = [[leaf for leaf in absent if leaf.under == place] for place in places]
         self.until = tuple(leaf for leaf in leaves if leaf.kind == "until")
         self.leaf = {leaf.variable: leaf for leaf in leaves}
         self.stream, self.query, self.work = stream, query, work
@@ -284,7 +296,7 @@ class _Branch:
         for binding in self._extend({}, order):
             numbers = self._contiguous_numbers(_all_events(binding))
             contiguous = not numbers or max(numbers) - min(numbers) + 1 == len(numbers)
-            if not contiguous or any(self._broken(leaf, binding) for leaf in self.absent):
+            if not contiguous or any(self._broken(leaves, binding) for leaves in self.absent):
                 continue
             if any(self._ends_before(leaf, binding) for leaf in self.until):
                 continue
@@ -317,7 +329,8 @@ class _Branch:
                     yield from self._extend({**binding, leaf.variable: members}, rest)
 
     def _is_first(self, leaf: _Leaf, binding: Binding) -> bool:
-        return not any(e.ts < binding[leaf.variable][0].ts for e in self._could_be(leaf, binding))
+        first = binding[leaf.variable][0]
+        return not any(self._before(event, first) for event in self._could_be(leaf, binding))
 
     def _is_run(self, leaf: _Leaf, binding: Binding) -> bool:
         members = sorted(binding[leaf.variable], key=_stream_order)
@@ -337,19 +350,23 @@ class _Branch:
         between = [
             part
             for part in self.conditions
-            if name in part.before and part.variables <= {*known, name}
+            if name in {*part.before, *part.running} and part.variables <= {*known, name}
         ]
+        ends = [end for end in self.until if end.of == name]
         numbers = self.in_partition if self.query.partition_by else self.in_stream
         for event in self._could_be(leaf, binding):
             behind = _stream_order(event) > _stream_order(last)
-            if not all(event.ts < other.ts for other in _all_events(later)):
+            longer = {**binding, name: tuple(sorted((*members, event), key=_stream_order))}
+            if any(self._ends_before(end, longer) for end in ends):
+                continue
+            if not all(self._before(event, other) for other in _all_events(later)):
                 continue
             if not self._within_bounds({**known, name: (*members, event)}):
                 continue
             if behind and not full:
                 after = numbers[event.arrival] == numbers[last.arrival] + 1
                 if leaf.run == "first" or (
-                    after and all(part.holds({**known, name: (last, event)}) for part in between)
+                    after and all(part.holds({**known, name: longer[name]}) for part in between)
                 ):
                     return True
             before = _stream_order(event) < _stream_order(members[0])
@@ -361,10 +378,14 @@ class _Branch:
         """Say whether a set should have ended, before what UNTIL says."""
         members = sorted(map(_stream_order, binding[leaf.of]))
         before = {v: e for v, e in binding.items() if v != leaf.of and self._precedes(v, leaf.of)}
-        about = [part for part in self.conditions if leaf.variable in part.variables]
+        about = [
+            part
+            for part in self.conditions
+            if leaf.variable in part.variables <= {*before, leaf.variable}
+        ]
         return any(
             (leaf.types is None or event.type in leaf.types)
-            and all(other.ts < event.ts for other in _all_events(before))
+            and all(self._before(other, event) for other in _all_events(before))
             and (before or members[0] <= _stream_order(event))
             and _stream_order(event) <= members[-1]
             and len({_partition(e, self.query) for e in (event, *binding[leaf.of])}) == 1
@@ -394,16 +415,20 @@ class _Branch:
             for event in self.stream
             if (leaf.types is None or event.type in leaf.types)
             and all(event is not other for other in own)
-            and all(other.ts < event.ts for other in _all_events(known))
+            and all(self._before(other, event) for other in _all_events(known))
             and _partition(event, self.query) == _partition(own[0], self.query)
             and self._within_window([*own, event])
             and all(condition.holds({**known, name: (event,)}) for condition in about)
         )
 
-    def _broken(self, leaf: _Leaf, binding: Binding) -> bool:
+    def _broken(self, leaves: list[_Leaf], binding: Binding) -> bool:
+        if not leaves:
+            return True
+        leaf, *rest = leaves
         return any(
             self._fits(leaf, (event,), binding)
             and (not leaf.next or self._is_next(leaf, event, binding))
+            and self._broken(rest, {**binding, leaf.variable: (event,)})
             for event in self.stream
         )
 
@@ -430,7 +455,7 @@ class _Branch:
         together = [*others, *members]
         return (
             not any(event is other for event in members for other in others)
-            and all(_in_order(leaf, members, self.leaf[v], events) for v, events in bound.items())
+            and all(self._in_order(leaf, members, self.leaf[v], es) for v, es in bound.items())
             and len({_partition(event, self.query) for event in together}) == 1
             and self._within_window(together)
             and (leaf.kind == "absent" or self._may_be_contiguous(together))
@@ -443,6 +468,18 @@ class _Branch:
                 and (whole or leaf.variable not in condition.as_set)
             )
         )
+
+    def _before(self, event: Event, other: Event) -> bool:
+        if self.ties == "arrival":
+            return _stream_order(event) < _stream_order(other)
+        return event.ts < other.ts
+
+    def _in_order(self, x: _Leaf, xs: tuple[Event, ...], y: _Leaf, ys: tuple[Event, ...]) -> bool:
+        if _precedes(x, y):
+            return all(self._before(a, b) for a in xs for b in ys)
+        if _precedes(y, x):
+            return all(self._before(b, a) for a in xs for b in ys)
+        return True
 
     def _within_window(self, events: list[Event]) -> bool:
         match self.query.window:
@@ -588,23 +625,29 @@ class _Condition:
         read = list(_reads(expression))
         of_sets = [node for node in read if isinstance(node, c.Aggregate)]
         alone = {node.variable for node in read if isinstance(node, c.Attribute)}
-        before = {n.variable for n in of_sets if n.function.startswith(("prev", c.EARLIER))}
+        before: dict[str | None, int] = {}
+        for node in of_sets:
+            if node.function.startswith(("prev", c.EARLIER)):
+                further = _distance(node.function) if node.function.startswith("prev") else 1
+                before[node.variable] = max(before.get(node.variable, 0), further)
         running = {n.variable for n in of_sets if n.function.startswith((c.RUNNING, c.EARLIER))}
-        each = alone | before | running
+        each = {*alone, *before, *running}
         whole = {node.variable for node in of_sets}
-        self.each, self.before, self.running, self.as_set = (
-            sorted({*names} - {*members}) for names in (each, before, running, whole)
+        self.each, self.running, self.as_set = (
+            sorted({*names} - {*members}) for names in (each, running, whole)
         )
+        self.before = {v: far for v, far in before.items() if v not in members}
         # Of the groups: what it is about in one repetition, and what it reads of all of them.
         self.grouped, self.alone = each & {*members}, alone & {*members}
-        self.before_grouped, self.running_grouped = before & {*members}, running & {*members}
+        self.before_grouped = {v: far for v, far in before.items() if v in members}
+        self.running_grouped = running & {*members}
         self.of_group: set[str] = set()
         own = {members[v][at[v]] for v in self.alone}
         for node in of_sets:
             if node.variable in members:
                 names, place = members[node.variable], at[node.variable]
-                if node.function == "prev":
-                    own |= {names[place - 1]}
+                if node.function.startswith("prev"):
+                    own |= {*names[max(place - _distance(node.function), 0) : place]}
                 elif node.function.startswith((c.RUNNING, c.EARLIER)):
                     own |= {*names[: place + node.function.startswith(c.RUNNING)]}
                 else:
@@ -626,16 +669,21 @@ class _Condition:
             if v in self.alone:
                 fixed[v] = event_of(names[self.at[v]])
             if v in self.before_grouped:
-                fixed[f"before {v}"] = event_of(names[self.at[v] - 1])
+                for far in range(1, self.before_grouped[v] + 1):
+                    fixed[f"{far} before {v}"] = event_of(names[self.at[v] - far])
             if v in self.running_grouped:
                 upto = [event_of(name) for name in names[: self.at[v] + 1] if name in bound]
                 sets[f"up to {v}"], sets[f"before {v}"] = upto, upto[: self.at[v]]
         for places in product(*(range(len(bound[variable])) for variable in self.each)):
             at = dict(zip(self.each, places, strict=True))
-            if any(at[variable] == 0 for variable in self.before):
-                continue  # nothing is before the first one
+            if any(at[variable] < number for variable, number in self.before.items()):
+                continue  # nothing is so far before it
             one = {v: bound[v][place].attributes for v, place in at.items()}
-            one |= {f"before {v}": bound[v][at[v] - 1].attributes for v in self.before}
+            one |= {
+                f"{far} before {v}": bound[v][at[v] - far].attributes
+                for v, number in self.before.items()
+                for far in range(1, number + 1)
+            }
             upto = {
                 f"up to {v}": [event.attributes for event in bound[v][: at[v] + 1]]
                 for v in self.running
@@ -644,6 +692,11 @@ class _Condition:
             if value(self.expression, fixed | one, sets | upto) is not True:
                 return False
         return True
+
+
+def _distance(function: str) -> int:
+    """Return how far before a member the one is that `prev` is of: "prev 3" is 3."""
+    return int(function.split()[1]) if " " in function else 1
 
 
 def _of_repetitions(part: c.Expression, leaves: tuple[_Leaf, ...]) -> Iterator[_Condition]:
@@ -656,7 +709,9 @@ def _of_repetitions(part: c.Expression, leaves: tuple[_Leaf, ...]) -> Iterator[_
             group[leaf.name] = leaf.group
     condition = _Condition(part, members, dict.fromkeys(members, 0))
     groups = sorted({group[v] for v in condition.grouped})
-    since = {group[v]: 1 for v in condition.before_grouped}
+    since: dict[str, int] = {}
+    for v, far in condition.before_grouped.items():
+        since[group[v]] = max(far, since.get(group[v], 0))
     times = {group[v]: len(names) for v, names in members.items()}
     for choice in product(*(range(since.get(each, 0), times[each]) for each in groups)):
         chosen = dict(zip(groups, choice, strict=True))

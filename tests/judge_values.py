@@ -11,7 +11,10 @@ the expression classes and registered user functions. What conditions.py leaves 
   (none left: missing, count 0), `count(b)` counts members; `first` and `last` are the value of the
   first and last member in stream order, missing if that one is.
 * A running function is that function of the members that `sets` has as "up to b", or "before b".
-* `prev` is the attribute of the member before, which `one` has as "before b".
+* `prev` is the attribute of the member before, which `one` has as "1 before b"; "prev 2" of the
+  one before that, "2 before b".
+* "member 2" is the value of the second member in stream order, "member -2" of the last but one;
+  missing where there are fewer.
 * An array is missing where it is null or has nothing but missing items; `corr` is missing where an
   array has any missing item.
 * A time is a datetime and a duration a timedelta, so that Python's own arithmetic says what times
@@ -57,8 +60,9 @@ def value(
             return known(constant)
         case c.Attribute(variable, name):
             return known(one[variable].get(name))
-        case c.Aggregate("prev", str(variable), str(name)):
-            return known(one[f"before {variable}"].get(name))
+        case c.Aggregate(function, str(variable), str(name)) if function.split()[0] == "prev":
+            far = function.split()[1] if " " in function else 1
+            return known(one[f"{far} before {variable}"].get(name))
         case c.Aggregate(function, str(variable), attribute) if function.startswith(c.RUNNING):
             function = function.removeprefix(c.RUNNING)
             return known(_aggregate(function, sets[f"up to {variable}"], attribute))
@@ -268,6 +272,10 @@ def _aggregate(function: str, members: Sequence[Mapping[str, Any]], attribute: s
     values = [known(member.get(attribute)) for member in members]
     if function in ("first", "last"):
         return values[0] if function == "first" else values[-1]
+    if function.startswith("member "):
+        place = int(function.removeprefix("member "))
+        there = abs(place) <= len(values)
+        return values[place - 1 if place > 0 else place] if there else None
     present = [item for item in values if item is not None]
     if function == "count":
         return len(present)

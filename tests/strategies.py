@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import chain, combinations, permutations, repeat
+from itertools import chain, combinations, islice, permutations, repeat
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -27,6 +27,7 @@ from cepkit.pattern.policies import CountWindow, StepBound, Strategy, TimeWindow
 from cepkit.pattern.query import Query
 from cepkit.pattern.repetitions import in_first
 from cepkit.pattern.unrolling.structures import unrolled
+from cepkit.stream.schema import TIES, Ties
 from tests.judge import BudgetError, Event, Match, judge
 
 if TYPE_CHECKING:
@@ -48,12 +49,15 @@ UNIT = 1_000_000
 """A time step: one second. Windows are whole units, so that their edges are hit."""
 
 Operator: TypeAlias = Literal[
-    "SEQ", "AND", "OR", "NOT", "KL", "FIRST", "NEXT", "OPT", "RUN", "UNTIL", "GREEDY", "GROUP"
-]
+    "SEQ", "AND", "OR", "NOT", "KL", "FIRST", "NEXT", "OPT", "RUN", "UNTIL", "GREEDY", "TOGETHER",
+    "GROUP",
+]  # fmt: skip
 OPERATORS: tuple[Operator, ...] = tuple(
-    name for name in get_args(Operator) if name not in ("RUN", "UNTIL", "GREEDY", "GROUP")
+    name
+    for name in get_args(Operator)
+    if name not in ("RUN", "UNTIL", "GREEDY", "TOGETHER", "GROUP")
 )
-"""All but KL(FIRST B b), UNTIL and GREEDY, which mechanisms do not know, and groups that repeat."""
+"""All but KL(FIRST B b), UNTIL, GREEDY, NOT(SEQ(...)) and groups that repeat."""
 
 WindowKind: TypeAlias = Literal["none", "time", "time-exclusive", "count", "count-exclusive"]
 WINDOWS: tuple[WindowKind, ...] = get_args(WindowKind)
@@ -110,6 +114,9 @@ NEVER = "Z"
 # --- streams -----------------------------------------------------------------------------------
 
 
+STEPS = (1, 0, 0, 2, 3, 1)
+
+
 @st.composite
 def streams(
     draw: st.DrawFn,
@@ -120,6 +127,7 @@ def streams(
     attributes: Iterable[str] = DOMAINS,
     script_weight: int = 1,
     unsorted: bool = False,
+    steps: tuple[int, ...] = STEPS,
 ) -> list[Event]:
     """Draw events in order of arrival, numbered from 0, in steps of 0 to 3 units.
 
@@ -131,11 +139,12 @@ def streams(
         attributes: The attributes that vary; the others are the same in all events.
         script_weight: How many events follow the script for each that does not.
         unsorted: Whether arrival may differ from the order of time.
+        steps: Between two events, in units.
     """
     varying = [st.sampled_from(DOMAINS[name]) for name in attributes]
     # None: the next of the script.
     a_type = st.sampled_from((*[None] * (len(types) * script_weight), *types))
-    one = st.tuples(st.sampled_from((1, 0, 0, 2, 3, 1)), a_type, *varying)
+    one = st.tuples(st.sampled_from(steps), a_type, *varying)
     sizes = tuple(n for n in (0, 24, 16, 30, 8, 24) if n <= max_events)
     rows = draw(st.lists(one, min_size=draw(st.sampled_from(sizes)), max_size=max_events))
     fixed = {name: domain[1] for name, domain in DOMAINS.items()}
@@ -172,10 +181,13 @@ def structures(
         size = 1
     structure = draw(_structure(0, size, allowed, positive=True, type_sets=type_sets))
     structure = draw(_with_firsts(structure, False, allowed))
+    if "TOGETHER" in allowed:
+        structure = draw(_with_together(structure, size))
     if "GROUP" in allowed:
         structure = draw(_with_group(structure))
     words = [word for word in ("UNTIL", "GREEDY") if word in allowed]
-    return draw(_with_ends(structure, size, draw(st.sampled_from(words)))) if words else structure
+    some = [[word] for word in words] + [words] * (len(words) > 1)
+    return draw(_with_ends(structure, size, draw(st.sampled_from(some)))) if words else structure
 
 
 @st.composite
@@ -212,8 +224,10 @@ _NESTING = nodes.Seq | nodes.And | nodes.Or
 
 
 @st.composite
-def _with_ends(draw: st.DrawFn, node: nodes.Structure, number: int, word: str) -> nodes.Structure:
-    """Put GREEDY behind the first set, or UNTIL and an event, of its own type or another."""
+def _with_ends(
+    draw: st.DrawFn, node: nodes.Structure, number: int, words: list[str]
+) -> nodes.Structure:
+    """Put GREEDY behind the first set, UNTIL and an event, of its own type or another, or both."""
     done = False
 
     def ended(node: nodes.Structure) -> nodes.Structure:
@@ -221,8 +235,10 @@ def _with_ends(draw: st.DrawFn, node: nodes.Structure, number: int, word: str) -
         match node:
             case nodes.Kleene(item) if not done:
                 done = True
-                if word == "GREEDY":
-                    return replace(node, greedy=True)
+                if "GREEDY" in words:
+                    node = replace(node, greedy=True)
+                if "UNTIL" not in words:
+                    return node
                 (event,) = nodes.events_of(item)
                 types = draw(st.sampled_from([frozenset({"E"}), event.types, frozenset("ABC")]))
                 return replace(node, until=nodes.Event("abcdefgh"[number], types))
@@ -233,6 +249,43 @@ def _with_ends(draw: st.DrawFn, node: nodes.Structure, number: int, word: str) -
         return node
 
     return ended(node)
+
+
+@st.composite
+def _with_together(draw: st.DrawFn, node: nodes.Structure, number: int) -> nodes.Structure:
+    """Put others beside what stands under NOT, up to four together; a NOT where there is none."""
+    names = iter("abcdefgh"[number:])
+
+    def joined(event: nodes.Event) -> nodes.Structure:
+        more = []
+        for name in islice(names, draw(st.sampled_from((1, 1, 2, 0, 3)))):
+            others = [frozenset("C"), frozenset("A"), frozenset("D"), event.types, frozenset("BC")]
+            more.append(nodes.Event(name, draw(st.sampled_from(others))))
+        kinds = (nodes.Seq, nodes.And)
+        kind, other = draw(st.permutations(kinds))
+        items = draw(st.permutations((event, *more)))
+        if len(items) > 2 and draw(st.booleans()):
+            items = (other(tuple(items[:2])), *items[2:])
+        return kind(tuple(items)) if more else event
+
+    def changed(node: nodes.Structure) -> nodes.Structure:
+        match node:
+            case nodes.Not(nodes.Event() as event):
+                return nodes.Not(joined(event))
+            case nodes.Opt(item):
+                return replace(node, item=changed(item))
+            case nodes.Seq(items) | nodes.And(items) | nodes.Or(items):
+                return replace(node, items=tuple(map(changed, items)))
+        return node
+
+    if any(isinstance(each, nodes.Not) for each in nodes.walk(node)):
+        return changed(node)
+    absent = nodes.Not(joined(nodes.Event(next(names), frozenset("B"))))
+    if draw(st.integers(0, 3)) == 3:
+        return nodes.And((node, absent))
+    items = list(node.items) if isinstance(node, nodes.Seq) else [node]
+    items.insert(draw(st.integers(0, len(items))), absent)
+    return nodes.Seq(tuple(items))
 
 
 @st.composite
@@ -325,7 +378,8 @@ def _leaf(
         types = frozenset({NEVER})
     event = nodes.Event("abcdefgh"[number], types)
     wrappers = ["one", "one", "one"]
-    wrappers += ["NOT"] if "NOT" in allowed and not positive else []
+    many = 3 if "TOGETHER" in allowed else 1
+    wrappers += ["NOT"] * many if "NOT" in allowed and not positive else []
     wrappers += ["OPT"] if "OPT" in allowed and not positive else []
     wrappers += ["KL"] * (6 if {"UNTIL", "GREEDY"} & allowed else 1) if "KL" in allowed else []
     wrapper = draw(st.sampled_from(wrappers)) if len(wrappers) > 3 else "one"
@@ -344,11 +398,11 @@ def _leaf(
 
 @dataclass(frozen=True)
 class _Names:
-    """The variables that a condition may speak about together, absent ones last."""
+    """The variables that a condition may speak about together, those under each NOT last."""
 
     single: tuple[str, ...]
     repeated: tuple[str, ...]
-    absent: tuple[str, ...]
+    absent: tuple[tuple[str, ...], ...]
 
 
 _RELAXED: tuple[c.ComparisonOperator, ...] = ("<=", ">=", "!=", "<=", ">=", "<", ">", "=")
@@ -366,9 +420,9 @@ def _constants(*values: Any) -> st.SearchStrategy[c.Literal]:
 def conditions(
     draw: st.DrawFn, names: _Names, kinds: tuple[ConditionKind, ...] = CONDITIONS
 ) -> c.Expression:
-    """Draw one condition over some of the variables, at most one of them absent."""
+    """Draw one condition over some of the variables, those of one NOT at most among them."""
     known = [*names.single, *names.repeated]
-    absent = [draw(st.sampled_from(names.absent))] if names.absent else []
+    absent = draw(st.sampled_from(names.absent)) if names.absent else ()
     chosen = draw(st.permutations([*known, *absent]))
     possible = [
         kind
@@ -577,8 +631,13 @@ def _between_neighbours(draw: st.DrawFn, variable: str, others: list[str]) -> c.
     """Draw a condition on each member of a set and the one before it, and single events."""
     sign = draw(st.sampled_from((">=", "<=", ">", "<", "!=", "=")))
     name = draw(st.sampled_from("xyz"))
-    own, before = c.Attribute(variable, name), c.Aggregate("prev", variable, name)
-    match draw(st.integers(0, 9)):
+    own = c.Attribute(variable, name)
+    far = draw(st.sampled_from(("prev", "prev", "prev 2", "prev 3")))
+    before = c.Aggregate(far, variable, name)
+    match draw(st.integers(0, 10)):
+        case 10:
+            one = c.Aggregate("prev", variable, name)
+            return c.Comparison(sign, c.Arithmetic("-", own, one), c.Arithmetic("-", one, before))
         case 6 | 7 | 8 | 9 as number:
             function = draw(st.sampled_from(("sum", "avg", "min", "max", "count")))
             which = draw(st.sampled_from((c.RUNNING, c.EARLIER)))
@@ -603,7 +662,9 @@ def _between_neighbours(draw: st.DrawFn, variable: str, others: list[str]) -> c.
         case 2:
             return c.Comparison("!=", before, draw(_constants(1, 2)))
         case 3:
-            return c.Complement(c.Comparison(sign, own, before))
+            fails = c.Comparison(sign, own, before)
+            either = c.AnyOf((fails, c.Comparison("<", own, c.Literal(1))))
+            return c.Complement(draw(st.sampled_from((fails, either))))
         case 4:
             high = c.Comparison(">", before, c.Literal(1))
             return c.AnyOf((c.Comparison(sign, own, before), high))
@@ -617,7 +678,9 @@ def _set_conditions(draw: st.DrawFn, variable: str, chosen: tuple[str, ...]) -> 
     sign = draw(st.sampled_from((">=", "<=", ">", "<", "!=", "=")))
     # Sums and averages of the domains are exact, or far from what they are compared with.
     name = draw(st.sampled_from("xyz"))
-    function = draw(st.sampled_from(("sum", "avg", "min", "max", "first", "last", "count")))
+    functions = ["sum", "avg", "min", "max", "first", "last", "count"]
+    functions += ["member 2", "member 3", "member -2"]
+    function = draw(st.sampled_from(functions))
     whole = c.Aggregate(function, variable, name)
     others = [other for other in chosen if other != variable]
     match draw(st.integers(0, 6)):
@@ -628,7 +691,10 @@ def _set_conditions(draw: st.DrawFn, variable: str, chosen: tuple[str, ...]) -> 
         case 1:
             return c.Comparison(sign, whole, draw(_constants(1, 2, 1.5)))
         case 2:
-            first, last = (c.Aggregate(f, variable, "x") for f in ("first", "last"))
+            first, last = (
+                c.Aggregate(draw(st.sampled_from(ends)), variable, "x")
+                for ends in (("first", "first", "member 2"), ("last", "last", "member -2"))
+            )
             return c.Comparison(sign, first, last)
         case 3:
             return c.Comparison(sign, c.Attribute(variable, name), whole)
@@ -704,7 +770,7 @@ def queries(
         branch = draw(st.sampled_from(branches))
         repeated = tuple(name for name, _, _ in branch.repeated)
         single = tuple(name for name in branch.variables if name not in repeated)
-        absent = tuple(event.variable for event in branch.negated)
+        absent = tuple(tuple(e.variable for e in events) for events in branch.absences)
         parts.append(draw(conditions(_Names(single, repeated, absent), condition_kinds)))
         for group in groups if "neighbours" in condition_kinds else ():
             there = [v for v in group.variables if v in repeated]
@@ -715,10 +781,8 @@ def queries(
     try:
         return check(Query(structure, where, window, strategy, keys, bounds=bounds))
     except PatternError:
-        if (
-            not {"RUN", "UNTIL", "GREEDY", "GROUP"} & {*operators}
-            and "neighbours" not in condition_kinds
-        ):
+        some = {"RUN", "UNTIL", "GREEDY", "GROUP"}
+        if not some & {*operators} and "neighbours" not in condition_kinds:
             raise
         reject()  # not every condition can be about a run, or its end, or beside neighbours
 
@@ -776,7 +840,8 @@ def _bounds(draw: st.DrawFn, branches: list[Branch]) -> tuple[StepBound, ...]:
         pairs = [
             (x, y)
             for x, y in permutations(names, 2)
-            if (y, x) not in branch.order and not {x, y} <= {*absent}
+            if (y, x) not in branch.order
+            and (not {x, y} <= {*absent} or {x, y} <= branch.absent_with(x))
         ]
         pairs += [(name, name) for name, _, _ in branch.repeated]
         if pairs:
@@ -800,11 +865,13 @@ class Case:
     query: Query
     events: tuple[Event, ...]
     matches: frozenset[Match]
+    ties: Ties = "none"
 
     def __repr__(self) -> str:
         """Show the query as text and of the events what it reads; times in units."""
         read = _attributes_read(self.query)
-        lines = [f"Case of {len(self.matches)} matches", str(self.query)]
+        ties = "" if self.ties == "none" else f", ties by {self.ties}"
+        lines = [f"Case of {len(self.matches)} matches{ties}", str(self.query)]
         for event in self.events:
             values = " ".join(f"{name}={event.attributes[name]!r}" for name in read)
             lines.append(f"{event.arrival}: {event.type} @{event.ts / UNIT:g} {values}".rstrip())
@@ -828,6 +895,7 @@ def cases(
     unsorted: bool = False,
     budget: int = 30_000,
     varying: tuple[str, ...] = (),
+    ties: Ties | None = "none",
     change: Callable[[st.DrawFn, Query], Query] | None = None,
     **switches: Any,
 ) -> Case:
@@ -843,9 +911,11 @@ def cases(
         unsorted: Whether arrival may differ from the order of time.
         budget: Assignments that the judge may try; the stream is cut in half until they suffice.
         varying: Attributes that vary although the query does not read them.
+        ties: The order of events of equal time, None for any; by arrival there are more of these.
         change: Draws something else of the query that was drawn.
         **switches: See `queries`.
     """
+    ties = draw(st.sampled_from(TIES)) if ties is None else ties
     query = draw(queries(operators, max_variables, strategies, windows, **switches))
     query = query if change is None else change(draw, query)
     branch = draw(st.sampled_from(normal_form(query)))
@@ -866,11 +936,13 @@ def cases(
             attributes=_attributes_read(query, varying),
             script_weight=3 if "contiguity" in query.strategy else 1,
             unsorted=unsorted,
+            steps=(0, 0, 1, 0, 2) if ties == "arrival" else STEPS,
         )
     )
     while True:
         try:
-            return Case(query, tuple(events), frozenset(judge(events, query, budget=budget)))
+            found = frozenset(judge(events, query, budget=budget, ties=ties))
+            return Case(query, tuple(events), found, ties)
         except BudgetError:
             events = events[: len(events) // 2]
 

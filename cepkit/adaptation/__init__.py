@@ -1,14 +1,13 @@
 """Adaptation: plans that follow the stream.
 
-`decisions/` is the shelf of decision functions, which say when to plan anew. `loop.py` is a step of
-detection and adaptation as a function of values; `slices.py` gives each slice of a stream in memory
-its plan.
+`decisions/` is the shelf of decision functions, which say when to replan. `loop.py` is one step of
+detection and adaptation as a pure function; `slices.py` plans each slice of a stream in memory.
 
 The loop and the invariants follow *Efficient Adaptive Detection of Complex Event Patterns*, a
-granted patent (US 11,693,862 B2). What the project adds and does differently: each slice of a
-stream is planned by its own statistics before it runs, without a decision function, without
-invariants and without an order between slices (`adapt="slices"`); plans are compared by the work of
-the engine. A static plan (`adapt="static"`) needs nothing of this package.
+granted patent (US 11,693,862 B2). cepkit adds and changes the following: each slice of a stream is
+planned by its own statistics before it runs, without a decision function, without invariants and
+without an order between slices (`adapt="slices"`); plans are compared by the engine's work. A
+static plan (`adapt="static"`) uses nothing of this package.
 """
 
 from cepkit.adaptation.decisions import (

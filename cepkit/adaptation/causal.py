@@ -1,10 +1,10 @@
-"""Plans of slices by the slices before them: what micro-batches can do, and for study.
+"""Plans each slice by the slices before it, as micro-batches must; also for study.
 
-Rates are those of the events of some slices before, the rest is as in the whole stream. The first
-slice, before which there is nothing, is planned by its own. After each change of the stream this is
-late by a slice; where the whole stream is at hand, `PerSlice` is not.
-Between micro-batches the rates are remembered, never plans: planners give the same again.
-Cost of a slice: O(events) to count, the decision function, and the planner where that fires.
+Rates come from the last slices, all other statistics from the whole stream. The first slice is
+planned by its own events. After each change of the stream the plan is one slice late; `PerSlice` is
+not, but needs the whole stream. Between micro-batches only rates are stored, never plans: planners
+make the same plans again. Cost of a slice: O(events) to count, the decision function, and the
+planner if that fires.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from cepkit.stream.columns import EventColumns
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What decides the plan of the next slice.
+    """The state that decides the plan of the next slice.
 
     Attributes:
-        deployed: The rates by which the plan in force was planned.
-        answered: Those of the planner's last answer.
-        before: Those of the last slices.
+        deployed: The rates that the plan in force was made with.
+        answered: The rates of the planner's last answer.
+        before: The rates of the last slices.
     """
 
     deployed: Rates
@@ -42,14 +42,14 @@ class Remembered:
 
 
 class Causal:
-    """Plans slices one after the other, each by the statistics of those before it.
+    """Plans slices one after the other, each by the statistics of the previous ones.
 
     Args:
-        adaptation: When to plan again, and how.
-        query: What is looked for.
-        plan: The plan of the whole stream; its statistics say all but the rates.
+        adaptation: When and how to replan.
+        query: The query.
+        plan: The plan of the whole stream; its statistics provide everything but the rates.
         sets: Which sets of Kleene variables make matches.
-        memory: What another has remembered, whose slices were before; "" for nothing.
+        memory: The memory of another one that planned the slices before; "" for none.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Causal:
 
     @property
     def memory(self) -> str:
-        """What to go on from (see `SlicePlans`)."""
+        """The state to continue from (see `SlicePlans`)."""
         if self._in_force is None:
             return ""
         deployed, answered = (
@@ -88,15 +88,15 @@ class Causal:
         return json.dumps(encode(Remembered(deployed, answered, self._before)))
 
     def resumed(self, memory: str) -> Causal:
-        """Return the same after the slices of another (see `SlicePlans`)."""
+        """Return the same, continued from another's memory (see `SlicePlans`)."""
         return Causal(self._adaptation, self._query, self._plan, self._sets, memory)
 
     def least_rows(self, _columns: EventColumns) -> int:
-        """Return how many events slices have at least (see `SlicePlans`)."""
+        """Return the least number of events of a slice (see `SlicePlans`)."""
         return ADAPTED_ROWS
 
     def __call__(self, columns: EventColumns, first: int, end: int) -> SlicePlan:
-        """Return the plan of the slice after those that were asked for (see `SlicePlans`)."""
+        """Return the plan of the next slice (see `SlicePlans`)."""
         if first not in self._asked:
             own = slice_rates(self._query, columns, first, end)
             now = self._under(_together(self._before or (own,)))
@@ -118,7 +118,7 @@ class Causal:
         return run.why
 
     def _under(self, rates: Rates) -> Statistics:
-        """Return the statistics under some rates; all else is as in the whole stream."""
+        """Return the whole stream's statistics with other rates."""
         return replace(
             self._statistics,
             rates=rates.of,
@@ -132,7 +132,7 @@ def _together(parts: Sequence[Rates]) -> Rates:
     """Return the rates of some slices together."""
     if len(parts) == 1:
         return parts[0]
-    # One moment has no rate; as if it were a second (see `slice_rates`).
+    # A single moment has no rate: count it as one second (see `slice_rates`).
     seconds = [part.span_seconds or 1.0 for part in parts]
     of = {
         variable: sum(part.of[variable] * s for part, s in zip(parts, seconds, strict=True))

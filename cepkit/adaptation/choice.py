@@ -1,4 +1,4 @@
-"""Reads adapt=, what a user writes of how a plan follows a stream."""
+"""Parses adapt=, the user's choice of how a plan follows a stream."""
 
 from __future__ import annotations
 
@@ -35,20 +35,19 @@ def slice_plans(
     *,
     in_order: bool = True,
 ) -> SlicePlans | None:
-    """Return what says under which plan each slice is run; None: all under one.
+    """Return the object that plans each slice; None if all slices run one plan.
 
     Args:
         adapt: What the user wrote.
-        query: What is looked for. Under strategies of which the result does not depend on the
-            order of the work there is one plan.
+        query: What is looked for. Only under skip-till-any-match can slices have different plans.
         plan: The plan of the whole stream.
         sets: Which sets of Kleene variables make matches.
-        measure: Gives the statistics of the whole stream, where the plan has none.
-        in_order: Whether slices are run one after the other.
+        measure: Measures the whole stream, if the plan has no statistics.
+        in_order: Whether slices run one after the other.
 
     Raises:
-        UnsupportedError: What needs an order of slices, where there is none.
-        PlanError: There is no such way.
+        UnsupportedError: The choice needs slices in order, but they are not.
+        PlanError: There is no such choice.
     """
     adaptation = checked(adapt)
     if adaptation is None or query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
@@ -87,11 +86,11 @@ def checked(adapt: Adapt) -> Adaptation | str | None:
 
 
 def of_mechanism(adapt: str | Decision | Adaptation, follows: Follows) -> Adaptation:
-    """Return how a mechanism follows a stream: by partial matches, which are what it holds.
+    """Return how a mechanism follows a stream: by partial matches, because it stores these.
 
     Args:
         adapt: What the user wrote.
-        follows: What plans the mechanism follows.
+        follows: The kind of plans that the mechanism follows.
 
     Raises:
         PlanError: There is no such decision function.

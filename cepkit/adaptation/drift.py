@@ -1,10 +1,10 @@
-"""Selectivities and filters of a slice, where they are not those of the whole stream.
+"""Selectivities and filters of a slice, if they differ from those of the whole stream.
 
-A few hundred pairs are drawn from a part of the slice; what differs from the whole stream by far
-more than chance, and by enough to matter, is taken from there. Of slices that are alike one in
-eight at least is asked, and more where that costs little beside their work; from the first that
-differs each one, until one does not.
-Cost: a millisecond or two for a slice that is asked, whatever its length: for slices of much work.
+A few hundred pairs are drawn from a part of the slice; a share that differs from the whole stream
+by far more than chance, and by enough to matter, replaces it. As long as slices are alike, at least
+one in eight is sampled, and more if that costs little beside their work; after the first one that
+differs every slice is sampled, until one does not differ. Cost: a millisecond or two for each
+sampled slice, whatever its length; worth it for slices of much work.
 Source: ours.
 """
 
@@ -24,25 +24,25 @@ from cepkit.stream.columns import EventColumns
 from cepkit.tables import number
 
 _COSTS = 1_500_000.0
-"""What asking a slice costs, in candidates."""
+"""The cost of sampling a slice, in candidates."""
 _SHARE, _MOST = 0.03, 8
-"""Of the work, that asking may cost; and one slice in so many is asked anyway."""
+"""The share of the work that sampling may cost; and one slice in this many is always sampled."""
 _SAMPLE = 200
 _ROWS, _WINDOWS = 5_000, 3.0
-"""How much of a slice is looked at: pairs of all distances must be in it."""
+"""How much of a slice is sampled: it must contain pairs of all distances."""
 _SURE = 4.0
-"""Standard errors that a share is off before that is no chance."""
+"""A share off by more standard errors than this is not due to chance."""
 _MATTERS = 1.5
-"""How many times as much, or as little, changes plans."""
+"""The factor, up or down, that changes plans."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drifted:
-    """What a slice has of its own.
+    """The statistics of a slice that differs from the whole stream.
 
     Attributes:
-        statistics: Those of the whole stream, with the shares of the slice where they differ.
-        why: Which those are, in words.
+        statistics: Those of the whole stream, with the slice's own shares where they differ.
+        why: The shares that differ, in words.
     """
 
     statistics: Statistics
@@ -50,7 +50,7 @@ class Drifted:
 
 
 class Drift:
-    """Asks slices, one after the other, for shares of their own.
+    """Samples slices, one after the other, for shares of their own.
 
     Args:
         query: What is looked for.
@@ -61,20 +61,20 @@ class Drift:
         self._query, self._statistics = query, statistics
         self._waits = 0
         pairs = any(names not in statistics.equalities for names in statistics.selectivities)
-        # What counts events is measured in the order of arrival, which a part does not have.
+        # Windows in events need the order of arrival, which a part of a slice does not have.
         counted = not isinstance(query.window, TimeWindow)
         self._nothing = counted or not (pairs or statistics.filters)
 
     def now_and_then(
         self, columns: EventColumns, first: int, end: int, work: float
     ) -> Drifted | None:
-        """Return what a slice has of its own; None: nothing, or it was not asked.
+        """Return the slice's own statistics; None if it does not differ or was not sampled.
 
         Args:
             columns: The events.
             first: The first row of the slice.
             end: The row after its last.
-            work: What it is expected to cost, in candidates.
+            work: Its expected cost, in candidates.
         """
         if self._waits:
             self._waits -= 1
@@ -84,7 +84,7 @@ class Drift:
         return own
 
     def of(self, columns: EventColumns, first: int, end: int) -> Drifted | None:
-        """Return what a slice has of its own; None: nothing."""
+        """Return the slice's own statistics; None if it does not differ."""
         window = self._query.window
         if self._nothing or end <= first or not isinstance(window, TimeWindow):
             return None
@@ -109,7 +109,7 @@ class Drift:
 
     def _differing(self, tallies: Iterable[Tally]) -> Iterator[tuple[frozenset[str], float]]:
         for tally in tallies:
-            # How many keys agree is counted in the whole stream alone.
+            # The share of equal keys is counted only in the whole stream.
             if tally.equal is not None or not tally.drawn or not tally.weight:
                 continue
             least = 0.5 / (tally.drawn + 1)

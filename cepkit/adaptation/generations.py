@@ -1,14 +1,14 @@
-"""Mechanisms that change their plan on the way: migration by generations.
+"""Mechanisms that change their plan during a run: migration by generations.
 
-A mechanism holds partial matches in the states of its plan, which mean nothing to another plan. So
-a new plan gets a machine of its own. A generation owns the matches whose first event lies in its
-stretch; it is fed until a window after that, as its matches may last so long, and then finished.
-Of what it finds only its own matches count: nothing is lost, nothing found twice, also where
-switches follow each other within a window and more than two generations live. With NOT a new
-machine is fed the window before its stretch as well, where something may lie that breaks a match.
-Cost: every switch doubles the work for a window; that is what punishes hasty planning anew.
-Source: *Efficient Adaptive Detection of Complex Event Patterns* (US 11,693,862 B2); generations
-that overlap, and what NOT needs, are ours.
+A mechanism stores partial matches in the states of its plan, which mean nothing to another plan. So
+a new plan gets its own machine. A generation owns the matches whose first event lies in its
+stretch; it is fed until one window after the stretch, because its matches may last that long, and
+then finished. Only its own matches count: none is lost and none is found twice, even if switches
+follow each other within a window and more than two generations live. With NOT a new machine is also
+fed the window before its stretch, whose events may break a match. Cost: every switch doubles the
+work for one window, which penalises hasty replanning.
+Source: *Efficient Adaptive Detection of Complex Event Patterns* (US 11,693,862 B2); overlapping
+generations, and the support of NOT, are ours.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from cepkit.tracing.operations import Evaluate, Operation
 CHECK_EVENTS = 20
 """Events from one check of the decision function to the next."""
 _WINDOWS = 10
-"""Windows that the statistics of a check look back, for each of the adaptation's `history`."""
+"""The statistics of a check cover this many windows for each of the adaptation's `history`."""
 
 
 def simulate_adapted(
@@ -55,16 +55,17 @@ def simulate_adapted(
     """Run a mechanism over a stream, under plans that follow it.
 
     Args:
-        mechanism: Which; it follows a plan.
-        columns: The stream, with all that the query reads.
-        known: The statistics of the whole stream; of these the selectivities of what is not
-            tried are taken. All others follow what the instances evaluate.
-        adaptation: When to plan again, and how.
+        mechanism: The mechanism; it must follow a plan.
+        columns: The stream, with all attributes that the query reads.
+        known: The statistics of the whole stream. Conditions that instances never evaluate keep its
+            selectivities; all others follow the evaluations.
+        adaptation: When and how to replan.
         every: Events from one check to the next.
 
     Raises:
         PlanError: The mechanism follows no plan, or not one of those that the planner makes.
-        LimitError: The stream has more events, or they cause more, than a trace can hold.
+        LimitError: The stream has more events, or they cause more operations, than a trace can
+            hold.
     """
     if mechanism.follows == "nothing":
         raise PlanError(
@@ -88,11 +89,11 @@ def simulate_adapted(
 
 
 class _Run:
-    """A run under way.
+    """The state of a run.
 
     Attributes:
         events: The stream.
-        checked: At which event the decision function was last asked.
+        checked: The event of the last check.
     """
 
     def __init__(
@@ -110,7 +111,7 @@ class _Run:
         self._lives: list[_Life] = []
 
     def begin(self, known: Statistics, every: int) -> None:
-        """Plan the first generation, by the events of the first stretch that statistics see."""
+        """Plan the first generation, by the events of the first stretch."""
         times = [event.ts for event in self.events]
         window = times[-1] - times[0] if self._window is None and times else self._window
         back = _WINDOWS * self._adaptation.history * max(1, window or 0)
@@ -124,7 +125,7 @@ class _Run:
         self._add(0, "")
 
     def check(self, number: int) -> None:
-        """Ask the decision function; where another plan is deployed, a generation begins."""
+        """Run the decision function; if it leads to another plan, begin a new generation."""
         self.checked = number
         self._checks += 1
         now = self._online.now(self.events[number - 1].ts)
@@ -152,7 +153,7 @@ class _Run:
             life.check_whole()
 
     def finish(self) -> AdaptedTrace:
-        """Return what all generations did."""
+        """Return the results of all generations."""
         generations = []
         for life in self._lives:
             if life.finished:
@@ -173,7 +174,7 @@ class _Run:
         self._lives.append(life)
         fed_since = number
         if self._negated and number:
-            # Something may lie before the stretch that breaks its matches.
+            # Events before the stretch may break its matches.
             least = None if self._window is None else self.events[number].ts - self._window
             fed_since = next(i for i, e in enumerate(self.events) if least is None or e.ts >= least)
         for event in self.events[:number]:
@@ -200,10 +201,10 @@ class _Run:
 
 
 class _Tries:
-    """Which conditions between variables a mechanism has tried, and which of them held.
+    """Counts the conditions between variables that a mechanism tried, and those that held.
 
-    A pair with several conditions has held if all of them have. Those behind one that does not
-    hold are not tried, and say nothing.
+    A pair with several conditions holds if all of them hold. Conditions after one that fails are
+    not tried and do not count.
     """
 
     def __init__(self, query: Query) -> None:
@@ -215,7 +216,7 @@ class _Tries:
         self._sizes = Counter(self._about.values())
 
     def count(self, online: OnlineStatistics, ts: int, step: Iterable[Operation]) -> None:
-        """Count what a step has tried."""
+        """Count the conditions that a step tried."""
         for operation in step:
             if isinstance(operation, Evaluate):
                 results: dict[frozenset[str], list[bool]] = {}
@@ -229,7 +230,7 @@ class _Tries:
 
 @dataclass(slots=True)
 class _Life:
-    """A generation under way."""
+    """A live generation."""
 
     begin: int | None
     plan: Plan
@@ -240,15 +241,15 @@ class _Life:
     finished: bool = False
 
     def finish(self) -> None:
-        """Feed no more: what is certain now is found, the rest is dropped."""
+        """Stop feeding: report the matches that are certain, drop the rest."""
         self.recording.keep(self.machine.finish())
         self.finished = True
 
     def check_whole(self) -> None:
-        """Refuse to go on where not all is written down.
+        """Check that the trace is complete.
 
         Raises:
-            LimitError: It is not.
+            LimitError: It is not complete.
         """
         if not self.recording.whole:
             raise LimitError(

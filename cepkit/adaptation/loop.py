@@ -1,10 +1,9 @@
-"""A step of detection and adaptation: from statistics of now to the plan of what comes next.
+"""A step of detection and adaptation: from current statistics to the next plan.
 
-The decision function watches the planner's last answer, whether that was deployed or not:
-otherwise an answer that was refused would be asked for at every check. A new plan is deployed only
-if it costs less than the plan in force, by the work of the engine under the statistics of now; an
-answer of a planner that is not optimal may cost more.
-Cost of a step: that of the decision function, and of the planner where it fires.
+The decision function watches the planner's last answer, deployed or not: otherwise a refused answer
+would be requested again at every check. A new plan is deployed only if it costs the engine less
+work under the current statistics than the plan in force; the answer of a planner that is not
+optimal may cost more. Cost of a step: the decision function, and the planner if that fires.
 Source: *Efficient Adaptive Detection of Complex Event Patterns* (US 11,693,862 B2), algorithm 1.
 """
 
@@ -26,13 +25,13 @@ from cepkit.statistics.model import Statistics
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """The plan in force, and what is known of how it came to be.
+    """The plan in force, and how it came about.
 
     Attributes:
         plan: What to run.
         answer: The planner's last answer, deployed or not.
-        fired: Why the planner was asked at the last check; None where it was not.
-        switched: Whether the last check brought another plan into force.
+        fired: Why the planner ran at the last check; None if it did not.
+        switched: Whether the last check deployed another plan.
     """
 
     plan: Plan
@@ -46,11 +45,11 @@ class Adaptation:
     """How plans follow a stream, check by check.
 
     Attributes:
-        decision: When to ask the planner again.
-        planner: Whom to ask: a name, or a planner with settings.
-        cost: What makes one plan better than another, for the planner.
-        executed: The cost of what runs the plans, by which they are deployed.
-        history: How many slices, or micro-batches, before the next one its statistics count.
+        decision: When to run the planner again.
+        planner: The planner: a name, or a planner with settings.
+        cost: The cost that the planner minimises.
+        executed: The cost of running the plans, which decides whether to deploy them.
+        history: How many previous slices, or micro-batches, its statistics count.
     """
 
     decision: str | Decision = "invariants"
@@ -64,23 +63,23 @@ class Adaptation:
             raise PlanError(f"statistics of {self.history} slices", expected="1 or more")
 
     def start(self, query: Query, statistics: Statistics) -> InForce:
-        """Return the plan for what comes next, by the first statistics.
+        """Return the first plan, by the first statistics.
 
         Raises:
-            PlanError: There is no such planner or decision function, or the planner cannot say
-                what the decision function needs to know.
+            PlanError: There is no such planner or decision function, or the decision function needs
+                deciding conditions that the planner does not have.
         """
         answer = choose_plan(query, statistics, self.planner, self.cost)
         DECISIONS.pick(self.decision).fires(answer, statistics)  # refuses now rather than later
         return InForce(answer, answer)
 
     def resume(self, query: Query, deployed: Statistics, answered: Statistics) -> InForce:
-        """Return what was in force, given the statistics it came of: planners give it again.
+        """Restore what was in force from its statistics: planners make the same plan again.
 
         Args:
             query: What the plans are for.
             deployed: Those by which the plan in force was planned.
-            answered: Those of the planner's last answer.
+            answered: The statistics of the planner's last answer.
         """
         answer = answer_of(query, answered, self.planner, self.cost)
         if deployed == answered:
@@ -88,17 +87,17 @@ class Adaptation:
         return InForce(answer_of(query, deployed, self.planner, self.cost), answer)
 
     def step(self, query: Query, in_force: InForce, statistics: Statistics) -> InForce:
-        """Return the plan for what comes next, by the statistics of now.
+        """Return the next plan, by the current statistics.
 
         Args:
             query: What the plans are for.
-            in_force: What the last step returned; a plain value, which can be pickled.
-            statistics: Those of now, of all variables of the query.
+            in_force: The result of the last step; a plain value, which can be pickled.
+            statistics: The current statistics, of all variables of the query.
         """
         fired = DECISIONS.pick(self.decision).fires(in_force.answer, statistics)
         if fired is None:
             return replace(in_force, fired=None, switched=False)
-        # Most answers are not deployed: only of those that are, cost and steps are of use.
+        # Most answers are not deployed: compute cost and steps only for those that are.
         answer = answer_of(query, statistics, self.planner, self.cost)
         switched = answer.branches != in_force.plan.branches and cheaper(
             query, answer, in_force.plan, statistics, self.executed

@@ -1,10 +1,9 @@
-"""Plans of the slices of a stream in memory: each by its own statistics, or by those before it.
+"""Plans each slice of a stream in memory by its own statistics.
 
-`PerSlice` counts the events of a slice and takes the plan that is best for it before it runs, so it
-is never late, and slices need no order: every task of Spark does it by itself. Selectivities and
-filters are those of the whole stream, but where slices of much work differ (drift.py). A plan that
-ran before is kept where it is nearly as good.
-Cost: O(events) to count, some 0.1 ms to plan. Source: ours.
+`PerSlice` counts the events of a slice and chooses the best plan before the slice runs, so it is
+never late, and slices need no order: every Spark task does it independently. Selectivities and
+filters are those of the whole stream, unless a slice of much work differs (drift.py). An earlier
+plan is reused if it is nearly as good. Cost: O(events) to count, some 0.1 ms to plan. Source: ours.
 """
 
 from __future__ import annotations
@@ -32,29 +31,28 @@ from cepkit.statistics.model import Statistics
 from cepkit.stream.columns import EventColumns
 
 _NEARLY = math.log(1.1)
-"""A plan that costs no more than a tenth above the best is kept."""
+"""A known plan is reused if it costs at most a tenth more than the best."""
 _STRETCHES, _LEAST_SLICES, _SAMPLE = 12, 4, 1 << 16
 _DOUBT = 3.0
-"""How many times too small the forecast of a stream's candidates may be that drifts."""
+"""The forecast of candidates of a drifting stream may be too small by this factor."""
 _PAYS = math.log(1.5)
-"""How much more work one plan must promise than plans of slices, where that is to be worth it:
-forecasts are rough."""
+"""Plans of slices are worth it only if a single plan costs this much more: forecasts are rough."""
 _SLICE_COSTS = 500_000.0
-"""What a slice costs beside its work, in candidates: a millisecond or so."""
+"""The overhead of a slice in candidates: about a millisecond."""
 _WORTH_ASKING = 2 * _SLICE_COSTS
-"""The work of a slice that is asked for selectivities of its own: asking takes a millisecond."""
+"""The least work of a slice to sample its own selectivities, which takes a millisecond."""
 
 
 def slice_rates(query: Query, columns: EventColumns, first: int, end: int, every: int = 1) -> Rates:
     """Return the rates of a slice.
 
-    Of a type that does not come half an event is taken: it may yet come.
+    A type without events counts as half an event: one may yet come.
 
     Args:
-        query: Whose variables they are about.
+        query: The query with the variables.
         first: The first row of the slice.
         end: The row after its last.
-        every: Count one event of so many.
+        every: Count only one event in this many.
     """
     counts = np.bincount(columns.types[first:end:every], minlength=len(columns.type_names))
     by_type = dict(zip(columns.type_names, counts.tolist(), strict=True))
@@ -63,7 +61,7 @@ def slice_rates(query: Query, columns: EventColumns, first: int, end: int, every
     for event in events_of(query.structure):
         types: Iterable[str] = by_type if event.types is None else event.types
         total = sum(by_type.get(name, 0) for name in types)
-        # One moment has no rate; as if it were a second.
+        # A single moment has no rate: count it as one second.
         rates[event.variable] = max(total, 0.5) * every / (span or 1.0)
     return Rates(rates, end - first, span)
 
@@ -75,7 +73,7 @@ class PerSlice:
         query: What is looked for.
         plan: The plan of the whole stream, with its statistics.
         sets: Which sets of Kleene variables make matches.
-        always: Whether to do so where it promises little, too.
+        always: Whether to do so even if it promises little.
     """
 
     def __init__(
@@ -100,7 +98,7 @@ class PerSlice:
     @cached_property
     def _statistics(self) -> Statistics:
         assert self._plan.statistics is not None
-        # Rates that change are part of what joins tell of the whole stream; a slice has its own.
+        # Sampled joins of the whole stream include its changing rates; a slice has its own rates.
         return replace(self._plan.statistics, joins={})
 
     @cached_property
@@ -127,7 +125,7 @@ class PerSlice:
         return self._asked[asked]
 
     def _work(self, rates: Rates, branches: Branches) -> float:
-        """Return what plans are expected to cost on a slice, in candidates."""
+        """Return the expected cost of plans on a slice, in candidates."""
         costs = (
             planner.cost(plan, rates)
             for planner, plan in zip(self._planners, branches, strict=True)
@@ -140,7 +138,7 @@ class PerSlice:
 
     @property
     def memory(self) -> str:
-        """Return "": each slice is planned by itself (see `SlicePlans`)."""
+        """Return "": slices are planned independently (see `SlicePlans`)."""
         return ""
 
     def resumed(self, _memory: str) -> PerSlice:
@@ -148,9 +146,9 @@ class PerSlice:
         return self
 
     def least_rows(self, columns: EventColumns) -> int:
-        """Return how many events slices have at least: few where plans of slices promise much.
+        """Return the least number of events of a slice: few if plans of slices promise much.
 
-        Of some long stretches of the stream the plan for all is compared with the best plans.
+        It compares the plan of the whole stream with the best plans of some long stretches.
         """
         if self._always:
             return ADAPTED_ROWS
@@ -176,14 +174,14 @@ class PerSlice:
             known = None if drifted is None else drifted.statistics
             for planner in self._planners:
                 compared = planner.compared(rates, known)
-                # What is expected of a window, as often as the stretch has windows.
+                # The expected number in a window, times the number of windows in the stretch.
                 ours += from_log(compared[0]) * rates.span_seconds / window
                 best += from_log(compared[1]) * rates.span_seconds / window
         pays = ours > math.exp(_PAYS) * best and ours - best > costs
         return ADAPTED_ROWS if pays else SLICE_ROWS
 
     def _under(self, branches: Branches) -> CompiledQuery | None:
-        """Return the query compiled under a plan, once; None for the plan of the whole stream."""
+        """Return the query compiled under a plan, cached; None for the plan of the whole stream."""
         if branches == self._plan.branches:
             return None
         if branches not in self._compiled:
@@ -193,16 +191,16 @@ class PerSlice:
 
 
 class BranchPlanner:
-    """The plans of one branch, slice by slice.
+    """Plans one branch, slice by slice.
 
     Attributes:
-        known: The plans that slices have run; the first is that of the whole stream.
+        known: The plans that slices have run; the first is the whole stream's.
 
     Args:
-        branch: The branch; of one of very many variables all slices run the same plan.
+        branch: The branch; with very many variables all slices run the same plan.
         plan: Its plan for the whole stream.
         statistics: Those of the whole stream.
-        worth: How much a plan must cost above the best, as a logarithm, to be given up.
+        worth: A plan is replaced if it costs more than the best by this factor, as a logarithm.
     """
 
     def __init__(
@@ -216,11 +214,11 @@ class BranchPlanner:
         self._planner = RatePlanner(branch, statistics) if few else None
 
     def compared(self, rates: Rates, known: Statistics | None = None) -> tuple[float, float]:
-        """Return the logarithms of what the plan of the whole stream and the best plan cost.
+        """Return the logarithms of the costs of the whole stream's plan and of the best plan.
 
         Args:
             rates: Of some stretch.
-            known: What else that has of its own; None: what the whole stream has.
+            known: Other statistics of the stretch; None for the whole stream's.
         """
         if self._planner is None:
             return -math.inf, -math.inf
@@ -228,18 +226,18 @@ class BranchPlanner:
         return costs.weight(self.known[0]), costs.weight(costs.best(self._order))
 
     def cost(self, plan: BranchPlan, rates: Rates) -> tuple[float, float]:
-        """Return the logarithm of what a plan costs in a window, and how many windows there are."""
+        """Return the logarithm of a plan's cost in a window, and the number of windows."""
         if self._planner is None:
             return -math.inf, 0.0
         costs = self._planner.under(rates)
         return costs.of(plan), rates.span_seconds / costs.window
 
     def plan(self, rates: Rates, known: Statistics | None = None) -> BranchPlan:
-        """Return the plan of a slice: a known one if that is nearly as good as the best.
+        """Return the plan of a slice: a known one if it is nearly as good as the best.
 
         Args:
             rates: Of the slice.
-            known: What else it has of its own; None: what the whole stream has.
+            known: Other statistics of the slice; None for the whole stream's.
         """
         if self._planner is None:
             return self.known[0]

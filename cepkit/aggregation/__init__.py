@@ -1,7 +1,7 @@
-"""Aggregates of matches without the matches: A-Seq, made exact, and faster than its source.
+"""Aggregates of matches without the matches: A-Seq, exact and faster than published.
 
-`semirings/` says what is added up, `sequence/` which events are operations on prefixes of the
-pattern, `methods/` how one sequence is aggregated, `sharing/` how several are, `kernels/` holds
-their compiled loops and `rows/` makes the output; `tracing/` counts step by step. All of it knows
-columns of events only; which way a query goes is decided in `cepkit.routes`.
+`semirings/` defines the aggregates, `sequence/` turns events into operations on prefixes of the
+pattern, `methods/` aggregates one sequence, `sharing/` several, `kernels/` holds the compiled
+loops, `rows/` makes the output, and `tracing/` counts step by step. All of it works on columns of
+events; `cepkit.routes` decides which route a query takes.
 """

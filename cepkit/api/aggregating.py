@@ -167,6 +167,8 @@ def aggregate(
     check_share(share, SHARES) if isinstance(share, str) else check_pieces(share)
     check_functions(functions)
     check_stream(stream)
+    if stream.schema.by_arrival:
+        method = _with_ties(method)
     by_query = []
 
     def read(each: Pattern) -> Query:
@@ -186,9 +188,23 @@ def aggregate(
             stream, by_name, by_query, several, method, emit, share, slice_seconds
         )
     if stream.place == "spark":
-        result = result.with_progress(progress)  # its rows are computed when they are asked for
+        result = result.with_progress(progress)  # its rows are computed on demand
     aggregates: Aggregates | SeveralAggregates | SparkAggregates | SeveralSparkAggregates = result
     return aggregates
+
+
+def _with_ties(method: str) -> str:
+    """Return the method for a stream in which events of equal time have an order.
+
+    Raises:
+        UnsupportedError: Another one is wanted.
+    """
+    if method not in ("auto", "detect"):
+        raise UnsupportedError(
+            f"method='{method}' with ties='arrival': A-Seq counts the events of one time together",
+            hint="method='detect', or leave method out",
+        )
+    return "detect"
 
 
 def _aggregate_recorded(
@@ -201,7 +217,7 @@ def _aggregate_recorded(
     share: Shared,
     slice_seconds: float | None,
 ) -> Any:
-    """Return the aggregates of events that are all there; see `aggregate`."""
+    """Return the aggregates of a recorded stream; see `aggregate`."""
     from cepkit.routes.aggregates import aggregate as aggregate_locally
     from cepkit.routes.functions import attributes_of
     from cepkit.routes.several import aggregate_several
@@ -265,7 +281,7 @@ def _are_quick(plans: Mapping[int, Plan]) -> bool:
 
 
 def _plans_on_spark(stream: Stream, queries: Sequence[Query], method: str) -> dict[int, Plan]:
-    """Return how those queries are detected, by number, of which the order of events matters."""
+    """Return, by number, the plans of the queries whose evaluation depends on an order."""
     from cepkit.routes.aggregates import way_of
     from cepkit.routes.detected import without_aggregates
 

@@ -23,7 +23,7 @@ Pattern: TypeAlias = str | Query | Any
 
 
 def checked(stream: Stream, pattern: Pattern) -> Query:
-    """Return the query that a pattern is.
+    """Return the query of a pattern.
 
     Raises:
         StreamError: The stream is none.
@@ -36,7 +36,7 @@ def checked(stream: Stream, pattern: Pattern) -> Query:
 
 
 def detectable(stream: Stream, pattern: Pattern) -> Query:
-    """Return the query that a pattern is, which asks for its matches.
+    """Return the query of a pattern, which must not ask for aggregates.
 
     Raises:
         StreamError: The stream is none.
@@ -50,14 +50,14 @@ def detectable(stream: Stream, pattern: Pattern) -> Query:
 
 
 def check_stream(stream: object, *, beside: object = None) -> None:
-    """Check that a stream is one.
+    """Check that a value is a stream.
 
     Args:
         stream: What was given.
         beside: The argument after it.
 
     Raises:
-        StreamError: It is none.
+        StreamError: It is not a stream.
     """
     if not isinstance(stream, Stream):
         hint = "cepkit.events(data, time='ts', type='type') makes one of a DataFrame or a path"
@@ -67,10 +67,10 @@ def check_stream(stream: object, *, beside: object = None) -> None:
 
 
 def statistics_given(statistics: Statistics, query: Query) -> Statistics:
-    """Return the statistics by the names of a query.
+    """Return statistics by the names of a query's variables.
 
     Raises:
-        StatisticsError: They are none, or are not about its events and conditions.
+        StatisticsError: The value is not statistics, or does not cover its events and conditions.
     """
     if not isinstance(statistics, Statistics):
         raise StatisticsError(
@@ -88,13 +88,13 @@ def at_hand(
     where: Where = "auto",
     output: bool = True,
 ) -> Stream:
-    """Return what queries need of a stream in this process; a large one of Spark stays there.
+    """Return a stream with the events that queries need; a large Spark stream stays on Spark.
 
     Args:
         stream: From `events`.
-        queries: The patterns; none: all events are needed.
-        attributes: The columns that are read beside those that conditions read.
-        where: Whether the events of a Spark stream are wanted in this process.
+        queries: The patterns; if there are none, all events are needed.
+        attributes: The columns to read besides those that conditions read.
+        where: Where to search the events of a Spark stream.
         output: Whether the columns of the output are needed as well.
     """
     if stream.place == "local":
@@ -109,14 +109,14 @@ def at_hand(
 def measured(
     stream: Stream, query: Query, seed: int, *, details: bool = False, joins: bool = True
 ) -> Statistics:
-    """Return the statistics, without telling the user what detection will tell as well.
+    """Return the statistics, without warnings that detection will repeat.
 
     Args:
         stream: From `events`.
         query: The pattern.
         seed: Of the sample.
-        details: Whether to count what plans do not need as well.
-        joins: Whether to sample joins, where the whole stream is measured in one place.
+        details: Whether to count also what plans do not need.
+        joins: Whether to sample joins, if the whole stream is measured in one place.
     """
     stream = at_hand(stream, (query,))  # as detection will need it, if it is small enough
     stream = at_hand(stream, (query,), output=False)
@@ -134,7 +134,7 @@ def measured(
 def measured_together(
     stream: Stream, queries: Sequence[Query], seed: int = 0, *, details: bool = False
 ) -> Statistics:
-    """Return the statistics of several queries, those of one window and partition in one pass."""
+    """Return the statistics of several queries; one pass for each window and partition."""
     first, *others = (
         measured(stream, query, seed, details=details, joins=len(queries) == 1)
         for query in map(together, alike(queries))
@@ -143,5 +143,5 @@ def measured_together(
 
 
 def order_matters(query: Query) -> bool:
-    """Return whether the order in which events are looked for matters."""
+    """Return whether the evaluation depends on an order of variables."""
     return query.strategy is Strategy.SKIP_TILL_ANY_MATCH

@@ -11,7 +11,7 @@ _HINT = "cepkit.aggregation.semirings.functions describes aggregates"
 
 
 def are_several(pattern: object) -> bool:
-    """Return whether several patterns are given, be it in a wrong way."""
+    """Return whether several patterns are given, valid or not."""
     return isinstance(pattern, Iterable) and not isinstance(pattern, str)
 
 
@@ -19,14 +19,14 @@ def check_name(option: str, name: object, names: Iterable[str]) -> None:
     """Check that an option has one of its values.
 
     Raises:
-        StreamError: It has not.
+        StreamError: It has another value.
     """
     if not (isinstance(name, str) and name in names):
         raise StreamError.unknown(f"{option}={shown(name)}", shown(name), names)
 
 
 def check_pieces(share: object) -> None:
-    """Check a plan of counters as far as possible without the patterns.
+    """Check a plan of shared counters as far as possible without the patterns.
 
     Raises:
         PlanError: It is neither lengths of pieces nor the plan of a result.
@@ -52,10 +52,10 @@ def _are_lengths(cuts: object) -> bool:
 
 
 def check_functions(functions: object) -> None:
-    """Check that aggregates of one's own are some.
+    """Check that user-defined aggregates are valid.
 
     Raises:
-        PatternError: They are none.
+        PatternError: They are not.
     """
     if functions is None:
         return

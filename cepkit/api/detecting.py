@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 _VERY_MANY = 10_000_000
-"""Matches of a pattern without a window that are probably not what was meant."""
+"""With this many matches, a missing window is probably a mistake."""
 ROUTES = ("auto", "driver", "workers")
 
 
@@ -267,7 +267,7 @@ def _detect_recorded(
     adapt: str | Decision | Adaptation,
     route: Literal["auto", "driver", "workers"],
 ) -> Matches | SparkMatches:
-    """Return the matches of a query in events that are all there; see `detect`."""
+    """Return the matches of a query in a recorded stream; see `detect`."""
     sliced = slice_seconds is not None or slice_events is not None
     part = at_hand(stream, (query,), where="workers" if sliced and route == "auto" else route)
     columns = None
@@ -279,7 +279,7 @@ def _detect_recorded(
         else:
             plan_to_run = choosing.plan_to_run(query, measured(stream, query, seed=0))
     else:
-        # Of events side by side there are so few that their order does not matter.
+        # Contiguity leaves so few combinations that their order does not matter.
         plan_to_run = as_plan(plan, query)
     plans = None
     if adapt != "static":
@@ -318,10 +318,10 @@ def _live_plans(
     query: Query,
     plan: Plan,
 ) -> SlicePlans | None:
-    """Return what says under which plan the buckets of a stream are searched; None: always one.
+    """Return the object that plans the buckets of a stream; None: one plan for all.
 
     Raises:
-        StatisticsError: The plan says nothing of what it was made of.
+        StatisticsError: The plan has no statistics.
     """
     if adapt == "static":
         return None
@@ -338,10 +338,10 @@ def _live_plans(
 
 
 def _check_live_options(limit: int | None, slice_events: int | None) -> None:
-    """Refuse what makes no sense where events never end.
+    """Refuse options that make no sense for an endless stream.
 
     Raises:
-        UnsupportedError: It is asked for.
+        UnsupportedError: One of them is given.
     """
     if limit is not None:
         raise UnsupportedError(
@@ -356,7 +356,7 @@ def _check_live_options(limit: int | None, slice_events: int | None) -> None:
 
 
 def _note_no_window(query: Query, plan: Plan) -> None:
-    """Warn of a pattern whose matches would be too many to be of use, for want of a window."""
+    """Warn of a pattern without a window that would have too many matches."""
     if query.window is not None or plan.forecast is None or plan.forecast.matches < _VERY_MANY:
         return
     from cepkit.stream.warnings import warn_of_no_window
@@ -365,7 +365,7 @@ def _note_no_window(query: Query, plan: Plan) -> None:
 
 
 def _check_route(route: str, stream: Stream, several: bool) -> None:
-    """Refuse a route that events cannot take.
+    """Refuse a route that is impossible for the stream.
 
     Raises:
         StreamError: There is no such route, or no choice.
@@ -380,10 +380,10 @@ def _check_route(route: str, stream: Stream, several: bool) -> None:
 
 
 def _check_recorded_options(buckets: int | None, late: str, timeouts: bool) -> None:
-    """Refuse what makes no sense where all events are there.
+    """Refuse options that make no sense for a recorded stream.
 
     Raises:
-        StreamError: It is asked for.
+        StreamError: One of them is given.
     """
     options = {"buckets": buckets is not None, "late": late != "count", "timeouts": timeouts}
     for name in (name for name, is_set in options.items() if is_set):

@@ -127,7 +127,7 @@ def profile(
         warn_of_absent(part.never_occurring, (), part.query)
     query = queries[0]
     if several or query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
-        return statistics  # what is expected of all matches says little of those that are taken
+        return statistics  # a forecast of all matches says little about the strategy's
     return replace(statistics, forecast=choosing.choose_plan(query, statistics, "greedy").forecast)
 
 
@@ -242,7 +242,7 @@ def compare_plans(
         )
     if events < 1:
         raise StreamError(f"events={events}", expected="1 or more")
-    # What cannot run is refused before plans are searched.
+    # Refuse what cannot run before searching plans.
     query = detectable(stream, pattern) if run and stream is not None else as_query(pattern)
     comparison = compare.compare_plans(
         query, statistics_given(statistics, query), planners, COSTS.pick(cost), progress=progress
@@ -401,7 +401,7 @@ def pattern_graph(
 def _several(
     patterns: Sequence[Any] | Mapping[str, Any], statistics: Statistics
 ) -> dict[str, Query]:
-    """Return patterns as queries; refuse what are no statistics."""
+    """Return patterns as queries; refuse invalid statistics."""
     if not isinstance(statistics, Statistics):
         raise StatisticsError(
             f"a {type(statistics).__name__} instead of statistics",

@@ -77,7 +77,7 @@ def detect_several_live(
 ) -> StreamSeveralMatches:
     """Return the matches of several patterns in a streaming DataFrame; see `detect`.
 
-    There is nothing to profile: without a plan each is evaluated in the order of its pattern.
+    A live stream cannot be profiled: without a plan each uses the order of its pattern.
     """
     from cepkit.spark.streaming.several import detect_several as detect_several_on_stream
 
@@ -99,7 +99,7 @@ def _plans(
     """Return a plan for each query.
 
     Raises:
-        PlanError: What is given is not one for each.
+        PlanError: There is not one plan for each query.
     """
     if plan is None:
         listed = [*queries.values()]
@@ -111,7 +111,7 @@ def _plans(
 
 
 def _measured_briefly(stream: Stream, queries: Sequence[Query], size: int) -> Statistics:
-    """Return statistics of slices of a stream in memory, of so many events."""
+    """Return statistics of slices of a stream in memory, with `size` events."""
     first, *others = (
         estimate_by_slices(
             stream.columns(attributes_read(query)), query, size=size, joins=len(queries) == 1
@@ -129,16 +129,16 @@ def _worth(measure: Callable[[int], Statistics], queries: int, seconds: float) -
 def as_the_plan_names_them(
     queries: Mapping[str, Query], plans: SharedPlan | Sequence[Plan]
 ) -> dict[str, Query]:
-    """Return queries by the names of their shared plan, or by their own where there is none."""
+    """Return queries by the names in their shared plan, or by their own without one."""
     names = plans.names if isinstance(plans, SharedPlan) else queries
     return dict(zip(names, queries.values(), strict=True))
 
 
 def plans_given(queries: Mapping[str, Query], plan: Any) -> SharedPlan | list[Plan]:
-    """Return what was given as plans of several queries, one for each.
+    """Return the given plans of several queries, one for each.
 
     Raises:
-        PlanError: It is not.
+        PlanError: There is not one plan for each query.
     """
     if isinstance(plan, SharedPlan):
         if plan.queries != tuple(queries.values()):

@@ -295,7 +295,7 @@ def aggregate_trace(
 
 
 def _fetched(stream: Stream, limit: int | None, why: str, *, hint: str) -> Stream:
-    """Return the events to trace, which must be in this process."""
+    """Return the events to trace, fetched into this process."""
     if limit is not None:
         return stream.head(limit)
     if stream.place == "spark":

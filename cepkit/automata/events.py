@@ -35,6 +35,7 @@ class Event:
     Attributes:
         number: Its number in stream order, from 0.
         ts: Its time in microseconds since 1970 UTC.
+        order: Less than that of another where it is before it: `ts`, or its number.
         clock: What the window counts in: `ts`, its arrival number, or that inside its partition.
         values: The attributes that the query reads, in the order of their names.
         key: What PARTITION BY reads; empty without it.
@@ -42,6 +43,7 @@ class Event:
 
     number: int
     ts: int
+    order: int
     clock: int
     type: str
     values: tuple[Any, ...]
@@ -69,10 +71,12 @@ def events_of(columns: EventColumns, query: Query, names: Sequence[str]) -> Iter
     rows = zip(*read, strict=True) if read else iter([()] * len(columns))
     types = [columns.type_names[code] for code in columns.types.tolist()]
     numbers = range(len(columns))
-    for number, ts, at, kind, values, key in zip(
-        numbers, columns.ts.tolist(), clock.tolist(), types, rows, keys, strict=True
+    times = columns.ts.tolist()
+    orders = columns.order().tolist() if columns.by_arrival else times
+    for number, ts, order, at, kind, values, key in zip(
+        numbers, times, orders, clock.tolist(), types, rows, keys, strict=True
     ):
-        yield Event(number, ts, at, kind, tuple(values), key)
+        yield Event(number, ts, order, at, kind, tuple(values), key)
 
 
 def _values(column: Column) -> list[Any]:

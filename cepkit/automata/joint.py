@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from cepkit.costs.work import WORK
 from cepkit.pattern.canonical import canonical_conditions
 from cepkit.pattern.conditions import Expression, variables_of
-from cepkit.pattern.normal_form import Branch, normal_form
+from cepkit.pattern.normal_form import Branch, normal_form, runs_as_absences
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import BranchPlan, Plan, as_tree
 from cepkit.sharing.parts import places_of
@@ -67,7 +67,7 @@ class Member:
 def single(query: Query, plan: Plan) -> tuple[Member, ...]:
     """Return the branches of one query, each by itself."""
     return tuple(
-        Member(number, 0, branch, branch_plan, {}, component=number)
+        Member(number, 0, runs_as_absences(branch), branch_plan, {}, component=number)
         for number, (branch, branch_plan) in enumerate(
             zip(normal_form(query), plan.branches, strict=True)
         )
@@ -197,7 +197,7 @@ class _Joining:
     def _called(
         self, number: int, taken: Sequence[Taken], called: Mapping[int, Mapping[str, str]]
     ) -> Mapping[str, str]:
-        """Return what traces call the variables of a branch.
+        """Return the names of the variables of a branch in traces.
 
         What several share is called as the first of them calls it; where another query has called
         something else so before, the name gets a number.

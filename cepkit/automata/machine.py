@@ -133,7 +133,7 @@ class Machine:
         return self._end()
 
     def finish(self) -> list[Operation]:
-        """Return what the end of the stream causes: absences are certain, the rest is dropped."""
+        """Return the operations at the end of the stream: absences hold, the rest is dropped."""
         for lanes in self._lanes.values():
             for lane in lanes:
                 lane.mature()

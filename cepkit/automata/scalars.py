@@ -6,13 +6,23 @@ What conditions mean stands in `pattern/evaluation/closures.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, TypeAlias, assert_never
 
 from cepkit.automata.events import Binding, Event
 from cepkit.pattern.aggregates import AGGREGATES
-from cepkit.pattern.conditions import Aggregate, Attribute, Expression, walk
+from cepkit.pattern.conditions import (
+    Aggregate,
+    Attribute,
+    Expression,
+    distance_of,
+    place_of,
+    plain_function,
+    reach_back,
+    set_of_members,
+    walk,
+)
 from cepkit.pattern.evaluation import closures
 from cepkit.pattern.evaluation.closures import Kinded, Value, held, known, rounded
 from cepkit.pattern.evaluation.kinds import WHOLE, ValueKind, set_function_kind
@@ -47,6 +57,18 @@ def truth(condition: Expression, layout: Layout) -> Truth:
 
     A condition on an attribute of a set holds for every member; a set function sees them all.
     """
+    variable = set_of_members(condition)
+    if variable is not None:
+        last, slot = truth_of_last(condition, layout), layout.slots[variable]
+        least = 1 + reach_back(condition)
+
+        def for_prefixes(binding: Binding) -> bool:
+            place: Any = binding[slot]
+            before, behind = binding[:slot], binding[slot + 1 :]
+            sizes = range(least, len(place) + 1)
+            return all(last((*before, place[:size], *behind)) for size in sizes)
+
+        return for_prefixes
     plain = without_not(condition)
     each = tuple(
         dict.fromkeys(
@@ -69,6 +91,19 @@ def truth(condition: Expression, layout: Layout) -> Truth:
     return for_each
 
 
+def truth_of_last(condition: Expression, layout: Layout) -> Truth:
+    """Return a function that says whether a condition on members holds of the last one of a set.
+
+    One about members before it is asked of sets that have so many.
+    """
+    variable = set_of_members(condition)
+
+    def read(node: Attribute | Aggregate) -> Kinded:
+        return _of_last(node, layout) if node.variable == variable else _read(node, layout, {})
+
+    return closures.truth(without_not(condition), read)
+
+
 def value(expression: Expression, layout: Layout) -> Value:
     """Return a function that gives the value of `expression`; of sets it reads functions only."""
     return closures.value(expression, lambda node: _read(node, layout, {}))[0]
@@ -80,27 +115,46 @@ def _read(node: Attribute | Aggregate, layout: Layout, members: Mapping[str, int
             slot = members.get(variable, layout.slots[variable])
             place = layout.attributes[name]
             return (lambda b: b[slot].values[place]), layout.kinds[name]
+        case Aggregate(function) if is_prev(function):
+            return _of_last(node, layout)
         case Aggregate():
             return _set_function(node, layout)
         case _:
             assert_never(node)
 
 
+def is_prev(function: str) -> bool:
+    """Return whether a function is the value of a member before another."""
+    return plain_function(function) == function and distance_of(function) > 0
+
+
+def _of_last(node: Attribute | Aggregate, layout: Layout) -> Kinded:
+    """Return what a condition on members reads of the last member of a set."""
+    slot = layout.slots[node.variable or ""]
+    if isinstance(node, Aggregate) and not is_prev(node.function):
+        return _set_function(node, layout)
+    name = node.name if isinstance(node, Attribute) else node.attribute
+    assert name is not None
+    at = -1 if isinstance(node, Attribute) else -1 - distance_of(node.function)
+    place = layout.attributes[name]
+    return (lambda b: b[slot][at].values[place]), layout.kinds[name]
+
+
 def _set_function(node: Aggregate, layout: Layout) -> Kinded:
     assert node.variable is not None
     slot = layout.slots[node.variable]
+    end = -distance_of(node.function) or None
+    node = replace(node, function=plain_function(node.function))
     if node.attribute is None:
-        return (lambda b: len(b[slot])), "integer"
+        return (lambda b: len(b[slot][:end])), "integer"
     place, kind = layout.attributes[node.attribute], layout.kinds[node.attribute]
-    match node.function:
-        case "first":
-            return (lambda b: b[slot][0].values[place]), kind
-        case "last":
-            return (lambda b: b[slot][-1].values[place]), kind
+    if (number := place_of(node.function)) is not None:
+        at, least = number - (number > 0), abs(number)
+        return (lambda b: b[slot][at].values[place] if len(b[slot]) >= least else None), kind
     reduced, result = _reduction(node, kind), set_function_kind(node, kind)
 
     def over_members(b: Sequence[Any]) -> Any:
-        members: tuple[Event, ...] = b[slot]
+        members: tuple[Event, ...] = b[slot][:end]
         present = [v for e in members if (v := e.values[place]) is not None]
         return reduced(present)
 
@@ -122,6 +176,6 @@ def _reduction(node: Aggregate, kind: ValueKind) -> Callable[[list[Any]], Any]:
             return lambda values: min(values, default=None)
         case "max":
             return lambda values: max(values, default=None)
-        case function:  # first and last are looked at alone
+        case function:  # single members are looked at alone
             of = AGGREGATES[function].of
             return lambda values: None if (result := of(values)) is None else known(result)

@@ -18,7 +18,7 @@ from cepkit.pattern.durations import window_text
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.pattern.query import Query
-from cepkit.pattern.run_checks import refuse_runs
+from cepkit.pattern.run_checks import refuse_greedy_until, refuse_runs, refuse_together
 from cepkit.plan.checks import PlanLike, as_plan
 from cepkit.plan.nodes import Plan, TreePlan
 from cepkit.plan.printer import one_line
@@ -35,7 +35,7 @@ def refuse_unsupported(query: Query) -> None:
     """Refuse, by name, what no mechanism does.
 
     Raises:
-        UnsupportedError: AGG, a run, or a strategy other than skip-till-any-match.
+        UnsupportedError: AGG, AFTER MATCH SKIP, or a strategy other than skip-till-any-match.
     """
     if query.aggregates:
         raise UnsupportedError("a pattern with AGG cannot be simulated", hint="leave AGG out")
@@ -50,7 +50,8 @@ def refuse_unsupported(query: Query) -> None:
             expected=str(Strategy.SKIP_TILL_ANY_MATCH),
             hint="detect can",
         )
-    refuse_runs(query, "mechanisms do")
+    refuse_together(query, "mechanisms do")
+    refuse_greedy_until(query, "mechanisms do")
 
 
 def follow(mechanism: Mechanism, plan: PlanLike, query: Query) -> Plan:
@@ -151,7 +152,7 @@ def simulate(
 
 
 def recording_of(machine: Machine, query: Query, events: int, max_steps: int) -> Recording:
-    """Return what writes down what a machine does with a query (see `Recording`)."""
+    """Return the recording of a machine that runs a query (see `Recording`)."""
     subject = Subject.of(query)
     return Recording(machine.journal, machine.chart, subject, machine.members, events, max_steps)
 
@@ -172,6 +173,8 @@ def simulate_several(
         pools: With whom each branch shares, as a shared plan has it; None: with all.
         max_steps: How many steps to keep; the run goes on without.
     """
+    for query in queries.values():
+        refuse_runs(query, "mechanisms for several patterns do")
     subject = Subject.several(queries)
     members = joint(
         subject.queries, plans, pools, "order" if mechanism.follows == "an order" else "tree"

@@ -66,7 +66,7 @@ class Subject:
         return (*self.attributes, *numbers, *((TIME,) if timed else ()))
 
     def patterns(self, members: Sequence[Member]) -> tuple[TracedPattern, ...]:
-        """Return what a trace says of each query; nothing where there is only one."""
+        """Return the pattern of each query as traces show it; nothing if there is only one."""
         if not self.names:
             return ()
         called: dict[int, dict[str, dict[str, None]]] = {}

@@ -1,7 +1,7 @@
 """The command `cepkit`: the verbs for files, from a terminal.
 
-Exit codes: 0 done (also when what reads our output has had enough: ``| head``); 1 an error, in
-a line or two; 2 the command line is wrong; 130 stopped by Ctrl-C.
+Exit codes: 0 success (also if the reader of the output closes it: ``| head``); 1 an error, in a
+line or two; 2 a wrong command line; 130 stopped by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Args:
-        arguments: Of the command line; None for those that the program was started with.
+        arguments: The command line; None for that of the process.
 
     Returns:
         The exit code.
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with plain_warnings():
             options.run(options)
-            # Here, not when Python ends: a reader that has gone is then no longer ours to handle.
+            # Flush here: at Python's exit a closed pipe could no longer be handled.
             sys.stdout.flush()
     except CepkitError as error:
         note(error_text(error, _file_of(options)))
@@ -49,14 +49,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         note("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
-        # Python flushes once more at its end, and would complain of the same pipe.
+        # Python flushes again at exit and would complain about the same pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except OSError as error:
         place = f"'{error.filename}': " if error.filename else ""
         note(f"error: {place}{error.strerror or error}")
         return FAILED
-    except Exception as error:  # a bug of ours, or Spark's: two lines for a user, a trace on demand
+    except Exception as error:  # a bug of ours or Spark's: two lines, a traceback on demand
         if options.traceback:
             raise
         first = next(iter(str(error).strip().splitlines()), "")
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _file_of(options: argparse.Namespace) -> str:
-    """Return what the pattern of a command line is called."""
+    """Return the name of the pattern on a command line."""
     pattern: str | list[str] | None = getattr(options, "pattern", None)
     path = pattern[0] if isinstance(pattern, list) else pattern
     if path is None:
@@ -90,7 +90,7 @@ exit codes: 0 done, 1 an error (on stderr), 2 a wrong command line, 130 stopped 
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """Wraps a paragraph, and leaves several lines as they are."""
+    """Wraps a single paragraph, and keeps several lines unchanged."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         if "\n" in text:
@@ -106,11 +106,11 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
-    """Return the parser of a command line; `run` of what it parses is the verb.
+    """Return the parser of a command line; the parsed `run` is the verb.
 
     Args:
-        arguments: The command line. Only the modules of verbs that stand there are loaded, so that
-            `cepkit --help` answers at once.
+        arguments: The command line. Only the modules of its verbs are loaded, so that `cepkit
+            --help` answers at once.
     """
     top = _Parser(
         prog="cepkit",

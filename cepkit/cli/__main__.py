@@ -1,4 +1,4 @@
-"""``python -m cepkit.cli``: where the command is not on the path."""
+"""``python -m cepkit.cli``, if the command is not on the path."""
 
 import sys
 

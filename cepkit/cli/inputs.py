@@ -1,4 +1,4 @@
-"""The inputs that a command line names: patterns, events, statistics."""
+"""The inputs on a command line: patterns, events, statistics."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from cepkit.stream.paths import decoded, path_of, read_text
 from cepkit.stream.reading import readers
 from cepkit.stream.stream import Stream
 
-# Some bytes for each of the characters that a pattern may have.
+# A few bytes for each character that a pattern may have.
 _LARGEST_PATTERN = 400_000
 
 
 _STDIN = "standard input"
 _ENDING = ".cep"
-"""Of the files of patterns that are taken from a folder."""
+"""The ending of pattern files in a folder."""
 
 
 def read_pattern(arguments: argparse.Namespace) -> Query:
@@ -45,10 +45,11 @@ def read_pattern(arguments: argparse.Namespace) -> Query:
 
 
 def read_patterns(arguments: argparse.Namespace) -> Query | dict[str, Query]:
-    """Return the query of `--pattern` or `--pattern-text`; if they are several, by their names.
+    """Return the query of `--pattern` or `--pattern-text`; several by name.
 
     Raises:
-        PatternError: One is none, the message says which; or two files have one name.
+        PatternError: One is not a pattern (the message says which), or two files have the same
+            name.
     """
     texts, paths = arguments.pattern_text, arguments.pattern
     if texts is not None:
@@ -59,10 +60,10 @@ def read_patterns(arguments: argparse.Namespace) -> Query | dict[str, Query]:
 
 
 def pattern_files(arguments: argparse.Namespace) -> dict[str, str]:
-    """Return the paths of `--pattern` by the names of their patterns, those in folders too.
+    """Return the paths of `--pattern` by the names of their patterns, including those in folders.
 
     Raises:
-        PatternError: Two files have one name.
+        PatternError: Two files have the same name.
     """
     files: dict[str, str] = {}
     for path in chain.from_iterable(map(_files_at, arguments.pattern)):
@@ -96,7 +97,7 @@ def _is_folder(path: str) -> bool:
 
 
 def _files_at(path: str) -> list[str]:
-    """Return a path to a pattern, or those of all patterns in a folder, by name."""
+    """Return the path of a pattern, or of all patterns in a folder, by name."""
     if not _is_folder(path):
         return [path]
     files = sorted(each for each in path_of(path).iterdir() if each.suffix == _ENDING)
@@ -107,21 +108,21 @@ def _files_at(path: str) -> list[str]:
 
 def open_stream(arguments: argparse.Namespace) -> Stream:
     """Return the stream of `--events`, in this process or on Spark."""
-    keywords = {
-        name: getattr(arguments, name) for name in ("time", "type", "unit", "timezone", "arrival")
-    }
+    names = ("time", "type", "unit", "timezone", "arrival")
+    keywords = {name: getattr(arguments, name) for name in names}
+    keywords["ties"] = arguments.ties or "none"
     if arguments.events == "-":
         return ck.events(_events_from_stdin(arguments), **keywords)
     if not arguments.spark:
         return ck.events(arguments.events, **keywords)
     if "://" not in arguments.events:
-        # The beginning of the file, read here, gives the clear errors before Spark is started.
+        # Read the beginning of the file here: clear errors before Spark starts.
         ck.events(arguments.events, **keywords)
     return ck.events(read_on_spark(arguments.events), **keywords)
 
 
 def _events_from_stdin(arguments: argparse.Namespace) -> pa.Table:
-    """Return the CSV that standard input holds; it is read once, hence kept."""
+    """Return the CSV from standard input; it can be read only once, so it is cached."""
     if arguments.spark:
         raise StreamError("Spark cannot read standard input", hint="write it to a file first")
     if getattr(arguments, "pattern", None) == "-" or "-" in (arguments.pattern or ()):
@@ -134,14 +135,14 @@ def _events_from_stdin(arguments: argparse.Namespace) -> pa.Table:
 
 
 def profiled(stream: Stream, query: Query | dict[str, Query]) -> Statistics:
-    """Return the statistics of a stream, measured now, and show that it goes on."""
+    """Measure a stream, showing progress."""
     # On Spark it shows its own progress.
     with contextlib.nullcontext() if stream.place == "spark" else working("profiling"):
         return ck.profile(stream, query)
 
 
 def saved_statistics(path: str) -> Statistics:
-    """Return statistics that `cepkit profile --json` saved, whatever they are about."""
+    """Return statistics that `cepkit profile --json` saved, for any pattern."""
     return ck.Statistics.from_json(read_text(path_of(path), LARGEST_FILE, waits=True))
 
 
@@ -164,16 +165,16 @@ def read_statistics(path: str, query: Query) -> Statistics:
 
 
 def plan_of(arguments: argparse.Namespace, query: Query, stream: Stream) -> Plan | None:
-    """Return the plan that the command line says, None to leave it to detection."""
+    """Return the plan of the command line; None to leave it to detection."""
     if arguments.plan:
         return order_of(arguments, query)
     planner = arguments.planner
     if planner:
-        PLANNERS.pick(planner)  # refuses a wrong name before minutes of profiling
+        PLANNERS.pick(planner)  # refuse a wrong name before minutes of profiling
     if arguments.statistics:
         statistics = read_statistics(arguments.statistics, query)
     elif planner:
-        # Detection warns of the same things, and knows the types that there are.
+        # Detection gives the same warnings, and knows all types.
         with quiet_streams():
             statistics = profiled(stream, query)
     else:
@@ -184,7 +185,7 @@ def plan_of(arguments: argparse.Namespace, query: Query, stream: Stream) -> Plan
 
 
 def order_of(arguments: argparse.Namespace, query: Query) -> Plan | None:
-    """Return the plan of --plan, None where there is none."""
+    """Return the plan of --plan, or None."""
     if not arguments.plan:
         return None
     return as_plan([name.strip() for name in arguments.plan.split(",")], query)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 
+from cepkit.stream.schema import TIES
+
 
 def pattern_options(
     command: argparse.ArgumentParser, *, several: bool = False, required: bool = True
@@ -27,7 +29,7 @@ def pattern_options(
 
 
 def stream_options(command: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """Add the options that say what the events are; `required` where they must be given."""
+    """Add the options for events; they are mandatory if `required`."""
     events = command.add_argument_group("events")
     events.add_argument(
         "--events",
@@ -42,6 +44,11 @@ def stream_options(command: argparse.ArgumentParser, *, required: bool = True) -
         "--arrival",
         metavar="COLUMN",
         help="the order in which events came; default: that of the rows",
+    )
+    events.add_argument(
+        "--ties",
+        choices=TIES,
+        help="what order events of equal time have; default: none",
     )
     events.add_argument(
         "--unit", help="the unit of numeric times since 1970: s, ms, us, ns, min, h, d"
@@ -92,7 +99,7 @@ def out_option(command: argparse._ActionsContainer, description: str) -> None:
 
     Args:
         command: The parser, or a group of its options.
-        description: What kinds of files can be written.
+        description: The kinds of files that can be written.
     """
     command.add_argument(
         "--out", metavar="FILE", help=f"{description}. Written completely or not at all"
@@ -100,7 +107,7 @@ def out_option(command: argparse._ActionsContainer, description: str) -> None:
 
 
 def json_option(command: argparse._ActionsContainer, what: str) -> None:
-    """Add --json and --overwrite; `what` is what --json writes."""
+    """Add --json and --overwrite; `what` names the content of --json."""
     command.add_argument(
         "--json",
         metavar="FILE",
@@ -119,7 +126,7 @@ def overwrite_option(command: argparse._ActionsContainer) -> None:
 
 
 def count(text: str) -> int:
-    """Return the count that an option gives, for argparse."""
+    """Parse the count of an option, for argparse."""
     quoted = text if len(text) <= 40 else f"{text[:37]}..."
     try:
         number = int(text.replace("_", ""))
@@ -133,13 +140,13 @@ def count(text: str) -> int:
 
 
 def table_of(help_by_name: Mapping[str, str]) -> str:
-    """Return names with their help below each other, as `--help` shows them."""
+    """Return a table of names with their help, for `--help`."""
     width = max(map(len, help_by_name))
     return "\n".join(f"  {name:<{width}}  {line}" for name, line in help_by_name.items())
 
 
 class _Once(argparse.Action):
-    """Keeps a value, and refuses a second one instead of forgetting the first."""
+    """Stores a value, and refuses a second one instead of replacing the first."""
 
     def __call__(
         self,

@@ -1,4 +1,4 @@
-"""Files that commands write: checked before anything is computed, and written whole."""
+"""Output files of commands: checked before any computation, and written atomically."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ OPTION = "--overwrite"
 
 
 def check_targets(arguments: argparse.Namespace) -> Path | None:
-    """Return the path to write rows to, before anything is computed; None: none are written.
+    """Check the output files before any computation; return the path for rows, or None.
 
     Args:
-        arguments: With `overwrite` and, of what the command can write, `out`, `json` and `html`;
-            and `events`, which must not be replaced.
+        arguments: With `overwrite`, the outputs of the command (`out`, `json`, `html`), and
+            `events`, which must not be replaced.
 
     Raises:
-        FileError: A file cannot, or must not, be written.
+        FileError: A file exists already, or cannot be written.
     """
     options: Any = {"overwrite": arguments.overwrite, "option": OPTION}
     if arguments.json not in (None, "-"):
@@ -66,16 +66,16 @@ def write_json(arguments: argparse.Namespace, data: Any) -> None:
 
 
 def write(rows: Any, target: Path, *, overwrite: bool) -> int:
-    """Write all rows, some at a time.
+    """Write all rows, batch by batch.
 
     Args:
-        rows: An Arrow table, what has batches of rows, or a Spark DataFrame, of which a
-            folder is written without passing here.
+        rows: An Arrow table, a result with batches of rows, or a Spark DataFrame; Spark itself
+            writes the latter to a folder.
         target: From `check_targets`.
-        overwrite: Whether to replace what is there.
+        overwrite: Whether to replace an existing file.
 
     Returns:
-        How many there are.
+        The number of rows.
     """
     is_csv = target.suffix.casefold() in files.CSV.endings
     is_table = isinstance(rows, pa.Table)
@@ -109,13 +109,13 @@ def write_frame(arguments: argparse.Namespace, frame: pd.DataFrame, target: Path
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a DataFrame as JSON can hold them."""
+    """Return the rows of a DataFrame as JSON data."""
     rows = pa.Table.from_pandas(frame, preserve_index=False).to_pylist()
     return [{name: number_as_data(value) for name, value in row.items()} for row in rows]
 
 
 def explained(arguments: argparse.Namespace, matches: Any) -> Any:
-    """Return, and print, what each step did, if --explain asks for it; else None."""
+    """If --explain is given, print and return what each step did; else return None."""
     if not arguments.explain:
         return None
     explanation = run_with_progress(matches.explain, "explaining", on_spark=arguments.spark)
@@ -165,7 +165,7 @@ def _write_csv(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Any) 
 
 
 def number_as_data(value: object) -> object:
-    """Return a value as JSON can hold it: long counts of sets as texts, no infinity."""
+    """Return a value as JSON data: long counts of sets as texts, no infinity."""
     match value:
         case int() if abs(value) >= 2**63:
             return whole(value)
@@ -176,7 +176,7 @@ def number_as_data(value: object) -> object:
 
 
 def plan_as_data(plan: Plan) -> dict[str, object]:
-    """Return a plan with its cost as JSON can hold it."""
+    """Return a plan with its cost as JSON data."""
     return {
         "planner": plan.planner,
         "plan": one_line(plan),

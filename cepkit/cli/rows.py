@@ -1,4 +1,4 @@
-"""Matches as a table that a person can read in a terminal."""
+"""Matches as a readable table in a terminal."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _WIDEST = 32
 
 
 def first_rows(matches: Any, n: int) -> list[dict[str, Any]]:
-    """Return the `n` matches that are found first, as dictionaries.
+    """Return the first `n` matches found, as dictionaries.
 
     Args:
-        matches: What `detect` returned, local or from Spark.
+        matches: The result of `detect`, local or from Spark.
         n: How many at most.
     """
     if hasattr(matches, "batches"):
@@ -30,17 +30,17 @@ def first_rows(matches: Any, n: int) -> list[dict[str, Any]]:
             if len(rows) >= n:
                 break
         return rows
-    # Of its columns: the limit of the matches themselves is the user's.
+    # Limit the DataFrame: the limit of the matches themselves belongs to the user.
     first: list[dict[str, Any]] = matches.select("*").limit(n).toArrow().to_pylist()
     return first
 
 
 def match_table(rows: Sequence[dict[str, Any]], query: Query, schema: Schema) -> str:
-    """Return matches as a table: what RETURN asks for, else what conditions read of events.
+    """Return matches as a table: the columns of RETURN, else the attributes that conditions read.
 
     Args:
         rows: From `first_rows`.
-        schema: Which column of an event is its time and which its type.
+        schema: The names of the time and type columns.
     """
     if query.returned:
         return table_of([result.name for result in query.returned], rows)
@@ -65,7 +65,7 @@ def _shown(query: Query, schema: Schema) -> list[tuple[str, str]]:
     columns = []
     for event in bound_events_of(query.written):
         columns.append((event.variable, schema.time))
-        # Where the pattern names one type, it says nothing new.
+        # The type is redundant if the pattern names only one.
         if event.types is None or len(event.types) != 1:
             columns.append((event.variable, schema.type))
         names = sorted(name for variable, name in read if variable == event.variable)
@@ -74,7 +74,7 @@ def _shown(query: Query, schema: Schema) -> list[tuple[str, str]]:
 
 
 def _value(bound: object, name: str) -> object:
-    """Return an attribute of what a variable is bound to: an event, several, or none."""
+    """Return an attribute of a variable's binding: an event, several, or none."""
     match bound:
         case dict():
             return bound.get(name)
@@ -106,11 +106,11 @@ def _text(value: object) -> str:
 
 
 def _drop_common_date(cells: list[list[str]]) -> None:
-    """Leave out the date after a row's first time, where it is the same."""
+    """Leave out the date after a row's first time if it is the same."""
     for row in cells:
         day = row[0][:11]
         if len(day) == 11 and day[4] == day[7] == "-" and day[10] == " ":
-            # The times of several events stand in brackets.
+            # The times of several events are in brackets.
             row[1:] = [
                 cell.replace(day, "") if cell.startswith((f"[{day}", day)) else cell
                 for cell in row[1:]

@@ -26,7 +26,7 @@ from cepkit.tables import count_text, text_table, whole
 
 
 def detect_several(arguments: argparse.Namespace, queries: Mapping[str, Query]) -> None:
-    """Find the matches of several patterns: into a file, or their numbers onto the terminal."""
+    """Find the matches of several patterns: into a file, or print their counts."""
     _refuse(arguments, queries, {"plan": "--plan", "planner": "--planner"})
     if arguments.stream:
         detect_in_folder(arguments, dict(queries), None)
@@ -79,7 +79,7 @@ def detect_several(arguments: argparse.Namespace, queries: Mapping[str, Query]) 
 def plan_several(arguments: argparse.Namespace, queries: Mapping[str, Query], cost: str) -> None:
     """Print plans of several patterns that share their common parts."""
     _refuse(arguments, queries, {"planner": "--planner", "run_events": "--run", "out": "--out"})
-    COSTS.pick(cost)  # refuses a wrong name before minutes of profiling
+    COSTS.pick(cost)  # refuse a wrong name before minutes of profiling
     if arguments.statistics:
         statistics = saved_statistics(arguments.statistics)
     else:
@@ -106,7 +106,7 @@ def plan_several(arguments: argparse.Namespace, queries: Mapping[str, Query], co
 def _refuse(
     arguments: argparse.Namespace, queries: Mapping[str, Query], options: Mapping[str, str]
 ) -> None:
-    """Refuse a command line with options that are about one pattern."""
+    """Refuse options that apply only to a single pattern."""
     for name, option in options.items():
         if getattr(arguments, name):
             arguments.refuse(f"{option} is for one pattern, and there are {len(queries):,}")

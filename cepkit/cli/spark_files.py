@@ -1,4 +1,4 @@
-"""Files as Spark DataFrames that say what the local reader would say of them."""
+"""Files as Spark DataFrames, with the same columns and types as the local reader's."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ _GLOB = re.compile(r"[\\\[\]{}*?,]")
 
 
 def quiet_session() -> Any:
-    """Return a Spark session that leaves the telling of errors and interrupts to us.
+    """Return a Spark session that leaves messages about errors and interrupts to us.
 
-    Spark logs a failed or cancelled write with pages of Java, and raises it as well. Its handler of
-    Ctrl-C calls Java, which fails with pages of Python in the middle of another call; and Py4J logs
-    an interrupt that it raises as well.
+    Spark logs a failed or cancelled write with pages of Java traceback in addition to raising it.
+    Its Ctrl-C handler calls Java, which fails with pages of Python traceback in the middle of
+    another call; and Py4J logs an interrupt in addition to raising it.
     """
     on_interrupt = signal.getsignal(signal.SIGINT)
     session = ck.get_session()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, on_interrupt)
-    # A logger's filter is not asked of what comes from the loggers below it.
+    # A logger's filter does not apply to records of its child loggers.
     for name in (None, "py4j.clientserver", "py4j.java_gateway"):
         logging.getLogger(name).addFilter(_is_no_interrupt)
     session.sparkContext.setLogLevel("OFF")
-    # Not INT96, which other readers take for times without a zone.
+    # Not INT96, which other readers interpret as times without a zone.
     session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     return session
 
 
 def _is_no_interrupt(record: logging.LogRecord) -> bool:
-    """Return whether a record is about anything but an interrupt, and what fails because of it."""
+    """Return whether a record is about anything but an interrupt and its consequences."""
     error = record.exc_info[1] if record.exc_info else None
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
@@ -58,7 +58,7 @@ def read_on_spark(name: str) -> Any:
     if "://" in name:
         is_csv = name.casefold().endswith((".csv", ".csv.gz"))
         return _csv(session, name) if is_csv else session.read.parquet(name)
-    # From the root, as Spark may have been started in another folder; and not as a glob.
+    # An absolute path, because Spark may have started in another folder; and not a glob.
     path = path_of(name).resolve()
     place = _GLOB.sub(r"\\\g<0>", str(path))
     if data_at(path).format == "csv":
@@ -68,7 +68,7 @@ def read_on_spark(name: str) -> Any:
 
 def _csv(session: Any, place: str) -> Any:
     reader = session.read.option("recursiveFileLookup", True)
-    # Times without a zone stay so: --timezone, not the machine, says where their clock stood.
+    # Times without a zone stay so: --timezone decides their zone, not the machine.
     setting = "spark.sql.timestampType"
     before = session.conf.get(setting)
     session.conf.set(setting, "TIMESTAMP_NTZ")
@@ -79,7 +79,7 @@ def _csv(session: Any, place: str) -> Any:
 
 
 def _parquet(session: Any, place: str, schema: pa.Schema) -> Any:
-    """Return Parquet files; also those of pandas, whose nanoseconds Spark refuses to read."""
+    """Read Parquet files, including those of pandas with nanoseconds, which Spark refuses."""
     fine = {f.name: f.type for f in schema if pa.types.is_timestamp(f.type) and f.type.unit == "ns"}
     if not fine:
         return session.read.parquet(place)

@@ -1,4 +1,4 @@
-"""`cepkit detect --stream`: matches of the files that come into a folder, until Ctrl-C."""
+"""`cepkit detect --stream`: matches in files that arrive in a folder, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from cepkit.stream.stream import Stream
 from cepkit.tables import count_text
 
 _LOOK_SECONDS = 0.5
-_REFUSED = ("limit", "explain", "json", "statistics", "planner", "arrival", "overwrite")
+_REFUSED = ("limit", "explain", "json", "statistics", "planner", "arrival", "ties", "overwrite")
 
 
 def streaming_options(command: argparse.ArgumentParser) -> None:
-    """Add --stream and what goes with it."""
+    """Add --stream and its options."""
     group = command.add_argument_group(
         "a folder in which files arrive", "on Spark, until Ctrl-C; started again, it continues"
     )
@@ -49,15 +49,15 @@ def streaming_options(command: argparse.ArgumentParser) -> None:
 def detect_in_folder(
     arguments: argparse.Namespace, query: Query | dict[str, Query], plan: Any
 ) -> None:
-    """Write the matches of the files that come into a folder, until there is an interrupt.
+    """Write the matches in files that arrive in a folder, until an interrupt.
 
     Args:
         arguments: The command line.
         query: The pattern, or several by name.
-        plan: How it is evaluated; None: in pattern order.
+        plan: The plan; None: in pattern order.
 
     Raises:
-        StreamError: An option lacks, or makes no sense here; the folder has no file yet.
+        StreamError: An option is missing or makes no sense here, or the folder has no file yet.
     """
     _check(arguments)
     stream = _open(arguments)
@@ -69,7 +69,7 @@ def detect_in_folder(
     writer = writer.option("checkpointLocation", str(path_of(arguments.checkpoint).resolve()))
     if arguments.once:
         writer = writer.trigger(availableNow=True)
-    # An interrupt must not reach a thread that talks to Java: its answer would stay on the line.
+    # An interrupt must not reach a thread that talks to Java: the reply would stay unread.
     with ThreadPoolExecutor(1) as caller:
         out = str(path_of(arguments.out).resolve())
         running = caller.submit(writer.start, out).result()
@@ -129,7 +129,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _open(arguments: argparse.Namespace) -> Stream:
-    """Return the folder as a stream; what is in it says which columns there are."""
+    """Return the folder as a stream; its files determine the columns."""
     from cepkit.spark.streaming.folder import folder_frame
 
     folder = path_of(arguments.events)

@@ -15,10 +15,10 @@ from cepkit.errors import CepkitError, PatternError
 
 Result = TypeVar("Result")
 
-_PATIENCE = 2.0  # seconds after which one wants to know that something is going on
+_PATIENCE = 2.0  # seconds without output after which to show progress
 
 
-# What comes from a file - a name, a value - must not steer the terminal.
+# Names and values from a file must not control the terminal.
 _CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "\N{REPLACEMENT CHARACTER}")
 del _CONTROLS[ord("\n")], _CONTROLS[ord("\t")]
 
@@ -35,17 +35,17 @@ def note(text: str) -> None:
 
 
 def print_what_the_terminal_lacks() -> None:
-    """Let a terminal without our arrows show a question mark, rather than end in an error."""
+    """Print a question mark for characters that the terminal lacks, instead of an error."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
 def error_text(error: CepkitError, pattern: str) -> str:
-    """Return what is said of an error.
+    """Return the message of an error.
 
     Args:
-        pattern: What the pattern is called, if the error does not know.
+        pattern: The name of the pattern, if the error has none.
     """
     if not isinstance(error, PatternError) or error.span is None:
         return f"error: {error}"
@@ -55,14 +55,14 @@ def error_text(error: CepkitError, pattern: str) -> str:
 
 @contextlib.contextmanager
 def plain_warnings() -> Iterator[None]:
-    """Show each warning about a stream once, as one line; keep others' to themselves."""
-    from cepkit.stream.warnings import StreamWarning  # brings NumPy: `--help` does without
+    """Show each warning about a stream once, as one line; hide other warnings."""
+    from cepkit.stream.warnings import StreamWarning  # imports NumPy, which `--help` does not need
 
     texts: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
         text = str(message)
-        # Who asks for Python's warnings (-W, PYTHONWARNINGS) gets them all.
+        # Users who enable Python's warnings (-W, PYTHONWARNINGS) get all of them.
         if text not in texts and (issubclass(category, StreamWarning) or sys.warnoptions):
             texts.add(text)
             note(f"warning: {text}")
@@ -75,7 +75,7 @@ def plain_warnings() -> Iterator[None]:
 
 @contextlib.contextmanager
 def quiet_streams() -> Iterator[None]:
-    """Leave out what a stream is warned of: the next step says it again, and better."""
+    """Suppress warnings about a stream: the next step repeats them with more detail."""
     from cepkit.stream.warnings import StreamWarning
 
     with warnings.catch_warnings():
@@ -85,10 +85,10 @@ def quiet_streams() -> Iterator[None]:
 
 @contextlib.contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show on a terminal that long work goes on, and for how long; nowhere else.
+    """Show the elapsed time of long work, on a terminal only.
 
     Args:
-        what: What is being done, as "detecting".
+        what: The name of the work, as "detecting".
     """
     if not sys.stderr.isatty():
         yield
@@ -110,16 +110,16 @@ def working(what: str) -> Iterator[None]:
     finally:
         finished.set()
         clock.join()
-        sys.stderr.write("\r\x1b[K")  # the line is gone when the work is
+        sys.stderr.write("\r\x1b[K")  # remove the line when the work ends
         sys.stderr.flush()
 
 
 def run_with_progress(action: Callable[[], Result], what: str, *, on_spark: bool) -> Result:
-    """Return what long work returns, showing that it goes on; Ctrl-C ends it on Spark as well.
+    """Run long work with progress and return its result; Ctrl-C also ends its Spark jobs.
 
     Args:
         action: The work.
-        what: What is being done, as "detecting".
+        what: The name of the work, as "detecting".
         on_spark: Whether it starts Spark jobs.
     """
     if on_spark:
@@ -131,7 +131,7 @@ def run_with_progress(action: Callable[[], Result], what: str, *, on_spark: bool
 
 
 def seconds(duration: float) -> str:
-    """Return a duration as people say it: "0.3 s", "12 s", "2 min 5 s"."""
+    """Return a readable duration: "0.3 s", "12 s", "2 min 5 s"."""
     if duration < 10:
         return f"{duration:.1f} s"
     if duration < 60:

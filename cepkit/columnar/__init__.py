@@ -1,7 +1,7 @@
 """The columnar engine: partial matches are columns of row numbers.
 
-`compile/` makes a program of a branch and a plan, `slices/` binds it to the events of a slice,
+`compile/` compiles a branch and a plan to a program, `slices/` binds it to the events of a slice,
 `join/` and `kleene/` run its steps with the loops of `kernels/`, `detector.py` goes from slice to
-slice, `skip_till_next/` is the one strategy that needs a search of its own, and `results/` is what
-a user gets. docs/architecture.md tells the whole way.
+slice, `skip_till_next/` has the search of that strategy, and `results/` holds the results for
+users. See docs/architecture.md for the whole picture.
 """

@@ -1,8 +1,8 @@
-"""AFTER MATCH SKIP: chooses matches by their start and by how soon they complete.
+"""AFTER MATCH SKIP: selects matches by their start and by how soon they complete.
 
-Of the matches that start with one event at most one is taken, the one that completes first. So of
-all that detection finds one for each event is held, and at the end one loop goes through them in
-stream order. Cost: a pass over the matches, and memory for as many as there are events.
+Of the matches that start with the same event at most one is taken, the one that completes first. So
+only one match for each event is held, and at the end a loop goes through them in stream order.
+Cost: a pass over the matches, and memory for as many as there are events.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cepkit.pattern.repetitions import Group, Repetitions
 from cepkit.stream.columns import EventColumns
 
 _HELD = 1 << 20
-"""Matches that are held before those that another has made useless are dropped."""
+"""After this many held matches, those that another one has made useless are dropped."""
 
 Integers = npt.NDArray[np.int64]
 
@@ -35,7 +35,7 @@ class _Held:
     Attributes:
         blocks: Some in each.
         size: How many there are.
-        most: How many there may be before it is looked which are of use.
+        most: The number of matches that triggers dropping useless ones.
     """
 
     blocks: list[SetBlock] = field(default_factory=list)
@@ -44,12 +44,15 @@ class _Held:
 
 
 class AfterMatchSelection:
-    """Collects matches as they are found, and returns at the end those that are kept.
+    """Collects matches as they are found, and returns the selected ones at the end.
 
     Args:
         skip: Where the next match may start.
         programs: Those that find them.
         columns: The events that they are of.
+        own: The rows with which matches may start: the first, and the one after the last.
+        excluded: For each event whether earlier matches exclude those that start with it. What
+            matches that are taken exclude is added.
         groups: The groups that repeat.
     """
 
@@ -58,10 +61,13 @@ class AfterMatchSelection:
         skip: AfterMatch,
         programs: Sequence[Program],
         columns: EventColumns,
+        own: tuple[int, int],
+        excluded: npt.NDArray[np.bool_],
         groups: Sequence[Group] = (),
     ) -> None:
         self._repetitions = [Repetitions(groups, program.variables) for program in programs]
         self._skip, self._programs, self._columns = skip, programs, columns
+        self._own, self._excluded = own, excluded
         self._arrival = columns.arrival()
         self._in_order = columns.in_order()
         self._soonest = np.full(len(columns), len(columns), dtype=np.int64)
@@ -81,10 +87,10 @@ class AfterMatchSelection:
             self._held[number] = _Held([whole], whole.size, max(_HELD, 2 * whole.size))
 
     def left(self) -> Iterator[tuple[int, SetBlock]]:
-        """Yield branch number and matches that are taken."""
+        """Yield branch numbers and selected matches."""
         found = {n: _joined(held.blocks) for n, held in enumerate(self._held) if held.blocks}
         self._held = []
-        # Another branch may have found one since that completes sooner.
+        # Another branch may have found one meanwhile that completes sooner.
         blocks = {number: self._soonest_of(number, block) for number, block in found.items()}
         if not blocks:
             return
@@ -95,8 +101,12 @@ class AfterMatchSelection:
         to = np.concatenate([self._to(number, block) for number, block in blocks.items()])
         chosen = np.zeros(len(kept), dtype=np.bool_)
         partitions, size = self._partitions()
+        begins = np.zeros(size, dtype=np.int64)
+        excluded = np.flatnonzero(self._excluded)
+        begins[partitions[excluded]] = excluded + 1  # of each partition the last one stays
         starts, to = starts[kept], to[kept]
-        taken(starts, to, partitions[starts], np.zeros(size, dtype=np.int64), chosen)
+        taken(starts, to, partitions[starts], begins, chosen)
+        self._excluded |= np.arange(len(partitions)) < begins[partitions]
         begin, places = 0, np.sort(kept[chosen])
         for number, block in blocks.items():
             own = places[(places >= begin) & (places < begin + block.size)] - begin
@@ -112,22 +122,25 @@ class AfterMatchSelection:
         return partition_keys([columns.attributes[name] for name in partition_by])
 
     def _of_use(self, number: int, block: SetBlock) -> SetBlock:
-        """Return the matches of a block that may be taken: for each first event one."""
-        some = self._soonest_of(number, block)
+        """Return the matches of a block that may be selected: one for each first event."""
+        starts, _ = self._ends_of(number, block)
+        may_start = (starts >= self._own[0]) & (starts < self._own[1]) & ~self._excluded[starts]
+        some = block if may_start.all() else block.take(np.flatnonzero(may_start))
+        some = self._soonest_of(number, some)
         if not some.size:
             return some
         starts, _ = self._ends_of(number, some)
         return some.take(np.sort(self._completing_first(starts, *self._keys(number, some))))
 
     def _soonest_of(self, number: int, block: SetBlock) -> SetBlock:
-        """Return the matches that complete as soon as any that start with their first event."""
+        """Return the matches that complete as soon as any with the same first event."""
         starts, ends = self._ends_of(number, block)
         kept = np.empty(block.size, dtype=np.int64)
         count = soonest_of(starts, ends, self._soonest, kept)
         return block if count == block.size else block.take(kept[:count])
 
     def _completing_first(self, starts: Integers, sizes: Integers, keys: Integers) -> Integers:
-        """Return for each first event one match, as numbers of matches that complete together."""
+        """Return one match for each first event, among matches that complete together."""
         begins = np.concatenate(([0], np.cumsum(sizes)))
         kept = np.empty(len(starts), dtype=np.int64)
         count = completing_first(starts, begins, keys, self._arrival, self._best, kept)
@@ -147,10 +160,10 @@ class AfterMatchSelection:
         return bound_in(block, self._programs[number].variables)
 
     def _keys(self, number: int, block: SetBlock) -> tuple[Integers, Integers]:
-        """Return of each match how many entries it has, and all events in pattern order.
+        """Return the number of entries of each match, and all events in pattern order.
 
-        Behind the members of a set, in the order of their arrival, stands -1: a set comes before
-        its own subsets.
+        -1 follows the members of a set (in arrival order), so that a set sorts before its own
+        subsets.
         """
         rows, sets = self._bound(number, block)
         sizes = np.full(block.size, len(rows) + len(sets), dtype=np.int64)

@@ -1,10 +1,9 @@
-"""The detector: runs a compiled query over a stream in memory, a slice, or events as they come.
+"""The detector: runs a compiled query over a stream in memory, a slice, or arriving events.
 
-A stream in memory is cut into slices, so that the memory that detection needs is bounded and
-nothing is found twice. A slice that somebody else has cut says which matches are its own. A
-stream that comes in parts is a slice after the other, too: what is carried from one to the next
-are the events of the last window, never partial matches, so that any plan can take over at any
-time.
+A stream in memory is cut into slices, so that memory is bounded and no match is found twice. A
+slice from outside comes with the range of matches that it owns. A stream that arrives in parts is
+also processed slice by slice: only the events of the last window are carried over, never partial
+matches, so any plan can take over at any time.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from cepkit.columnar.slices.cutting import (
     slices,
 )
 from cepkit.columnar.slices.plans import SlicePlans, SliceRun, SliceWork, total
-from cepkit.errors import StreamError, UnsupportedError
+from cepkit.errors import StreamError
 from cepkit.pattern.policies import AfterMatch
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.joining import joined, kept
@@ -50,12 +49,13 @@ class DetectorState:
     """The state of a detector between parts of a stream; it can be pickled.
 
     Attributes:
-        events: Those that later matches may have, or look for; None: none has come.
-        taken: For each whether a match has it and, under skip-till-next-match, no other may.
-        arrived: How many events have come.
-        complete: All events before this time have come, in microseconds; None: not said yet.
-        sealed: All matches that end before this have been found, by the clock that cuts the
-            stream: a time, or an arrival number; None: none has.
+        events: The events that later matches may need; None before the first.
+        taken: For each event whether a match has consumed it (under skip-till-next-match); with
+            AFTER MATCH SKIP, whether no later match may start with it.
+        arrived: The number of events that have arrived.
+        complete: All events before this time have arrived, in microseconds; None: unknown yet.
+        sealed: All matches that end before this have been found, by the clock of the cut: a time,
+            or an arrival number; None if none has.
     """
 
     events: EventColumns | None = None
@@ -71,17 +71,17 @@ class Detector:
     Attributes:
         query: What is run now.
         counters: The work so far, of the query that is run now.
-        earlier: The compiled queries that were run before, with their counters.
-        size: How many matches choosing sets can make at most, where that was checked; else None.
-        work: That of slices with plans of their own, and what each did; None without.
-        reached: Up to which row a stream that is cut into slices has been searched.
+        earlier: The compiled queries that ran before, with their counters.
+        size: An upper bound on the matches from choosing sets, if it was checked; else None.
+        work: The work of slices with their own plans; None without such plans.
+        reached: The row up to which a sliced stream has been searched.
 
     Args:
         query: What to run.
         counters: To which the work is added; None: new ones.
         slice_rows: Events of a slice; None: chosen from the window.
-        plans: What says under which plan each slice is run; None: all as `query` says. Under
-            skip-till-next-match it is not asked.
+        plans: Chooses the plan of each slice; None: the plan of `query`. Unused under
+            skip-till-next-match.
     """
 
     def __init__(
@@ -110,26 +110,27 @@ class Detector:
         limited: bool = False,
         taken: npt.NDArray[np.bool_] | None = None,
     ) -> Iterator[tuple[int, Block]]:
-        """Yield branch number and matches, some at a time, as rows of `columns`.
+        """Yield branch numbers and matches in batches, as rows of `columns`.
 
         Args:
             columns: A stream, or a slice and the events up to a window before it; with NOT, also
                 those up to a window after it. Where windows count events, a slice has the numbers
                 that its events have in the stream.
             owned: The matches that are the slice's own.
-            limited: Whether only some are wanted.
-            taken: Of a slice under skip-till-next-match, for each event whether an earlier match
-                has it; what is taken is added.
+            limited: Whether only some matches are wanted.
+            taken: For a slice under skip-till-next-match, whether an earlier match has consumed
+                each event; with AFTER MATCH SKIP, whether one excludes matches that start with it,
+                and the slice's own matches start in it. Newly consumed events are added.
 
         Raises:
-            LimitError: There are more sets to choose than could be written, and all are wanted.
+            LimitError: All matches are wanted, but there are more sets than could be written.
         """
         query = self.query
         if query.in_turn and taken is not None:
             yield from self._in_turn(columns, taken, owned)
             return
         if query.after_match is not None:
-            yield from self._after_match(query.after_match, columns)
+            yield from self._after_match(query.after_match, columns, owned, taken)
             return
         if query.lists_sets and query.sets == "every" and not limited and not query.in_turn:
             self.size = self._checked(columns, owned, size_choice(query.programs), MOST_SETS)
@@ -138,20 +139,20 @@ class Detector:
     def count(
         self, columns: EventColumns, owned: Owned = EVERYTHING
     ) -> Iterator[tuple[int, Block]]:
-        """Yield what `matches` yields, but of sets the number only, where nothing depends on more.
+        """Yield like `matches`, but only the number of sets if nothing depends on the sets.
 
         Args:
             columns: As for `matches`.
             owned: As for `matches`.
 
         Raises:
-            LimitError: There are more sets to be tried for that than can be.
+            LimitError: It would have to try too many sets.
         """
         query = self.query
         if query.after_match is not None:
-            yield from self._after_match(query.after_match, columns)
+            yield from self._after_match(query.after_match, columns, owned, None)
             return
-        # What cuts sets off shows only when they are tried; that stops by itself.
+        # Caps show their effect only during enumeration, which stops by itself.
         trying = any(p.tries_sets and not p.cuts_sets_off for p in query.programs)
         if trying and not query.in_turn:
             self._checked(columns, owned, "tried", MOST_TRIED)
@@ -161,19 +162,21 @@ class Detector:
     def feed(
         self, columns: EventColumns, until: int, query: CompiledQuery | None = None
     ) -> Iterator[tuple[int, Block]]:
-        """Yield the matches that no event can add to or break any more.
+        """Yield the matches that no later event can extend or break.
 
-        A match is found as soon as all events before its end have come; with NOT, and where sets
-        may go on after all other events, a window later. Windows that count the events of a
-        partition, and queries without a window, are found by `finish`.
+        A match is found once all events up to its end have arrived; with NOT, and if sets may
+        continue after all other events, a window later; with AFTER MATCH SKIP when the window of
+        its first event, or of NOT after it, has ended. Windows that count the events of a
+        partition, and queries without a window, wait for `finish`.
 
         Args:
-            columns: The events that have come since; none of them is before the last `until`.
-            until: All events before this time have come, in microseconds.
-            query: The same query under another plan, from now on.
+            columns: The events since the last call; none is before the last `until`.
+            until: All events before this time have arrived, in microseconds.
+            query: The same query with another plan, from now on.
 
         Yields:
-            Branch number and matches, as rows of `events`. The detector goes on when all are taken.
+            Branch numbers and matches, as rows of `events`. Consume all of them before the next
+            call.
 
         Raises:
             StreamError: An event is late.
@@ -187,12 +190,6 @@ class Detector:
                 " complete up to that time",
                 hint="leave late events out, or allow for more lateness",
             )
-        if self.query.after_match is not None:
-            raise UnsupportedError(
-                "AFTER MATCH SKIP over events that arrive one by one: which match is taken"
-                " depends on all matches before it",
-                hint="leave it out, and choose among the matches afterwards",
-            )
         if query is not None and query != self.query:
             self.earlier.append((self.query, self.counters))
             self.query, self.counters = query, counters_for(query.programs)
@@ -201,25 +198,25 @@ class Detector:
         return self._found()
 
     def finish(self) -> Iterator[tuple[int, Block]]:
-        """Yield the matches that are left when no more events come, as rows of `events`."""
+        """Yield the remaining matches at the end of the stream, as rows of `events`."""
         self._state = replace(self._state, complete=None)
         return self._found()
 
     @property
     def events(self) -> EventColumns | None:
-        """The events in which `feed` and `finish` count rows; None before the first."""
+        """The events whose rows `feed` and `finish` refer to; None before the first."""
         return self._state.events
 
     def state(self) -> DetectorState:
-        """Return what is carried on, when all matches of the last part were taken."""
+        """Return the state, once all matches of the last part were consumed."""
         return self._state
 
     def restore(self, state: DetectorState) -> None:
-        """Go on from where another detector was."""
+        """Continue from another detector's state."""
         self._state = state
 
     def _add(self, columns: EventColumns) -> None:
-        """Hold the events that have come, and number them."""
+        """Add and number new events."""
         state = self._state
         new = replace(columns, arrivals=columns.arrival() + state.arrived, places=None)
         taken = np.zeros(len(new), dtype=np.bool_)
@@ -232,10 +229,10 @@ class Detector:
         self._state = replace(state, events=new, taken=taken, arrived=state.arrived + len(columns))
 
     def _found(self) -> Iterator[tuple[int, Block]]:
-        """Yield what can be found of the events that are held, then drop those of no more use."""
+        """Yield the matches that are certain among the held events, then drop useless events."""
         state, programs = self._state, self.query.programs
         clock, window = cutting_clock(programs)
-        if clock == "place" or (clock == "arrival" and self.query.in_turn):
+        if clock == "place" or (clock == "arrival" and self.query.chooses):
             window = None
         if state.events is None or (window is None and state.complete is not None):
             return
@@ -244,6 +241,7 @@ class Detector:
         if state.complete is not None and window is not None:
             everything = state.complete if clock == "time" else state.arrived
             end = everything - (window if looks_ahead(programs, clock) else 0)
+            end -= window if self.query.after_match is not None else 0
             if state.sealed is not None and end <= state.sealed:
                 return
         taken = state.taken.copy()
@@ -257,42 +255,50 @@ class Detector:
         self._state = replace(state, events=kept(state.events, left), taken=taken[left], sealed=end)
 
     def _seen(self, events: EventColumns, clock: Clock) -> EventColumns:
-        """Return the events among which nothing can be missing any more."""
+        """Return the events up to which the stream is complete."""
         complete = self._state.complete
         if complete is None or clock != "time":
             return events
         return events.slice(0, int(np.searchsorted(events.ts, complete)))
 
-    def _after_match(self, skip: AfterMatch, columns: EventColumns) -> Iterator[tuple[int, Block]]:
-        """Yield the matches of a stream that are left by AFTER MATCH SKIP."""
-        choice = self.query.sets
+    def _after_match(
+        self,
+        skip: AfterMatch,
+        columns: EventColumns,
+        owned: Owned,
+        excluded: npt.NDArray[np.bool_] | None,
+    ) -> Iterator[tuple[int, Block]]:
+        """Yield the matches that start in a slice and that AFTER MATCH SKIP selects."""
+        choice, programs, own = self.query.sets, self.query.programs, _rows_of(columns, owned)
+        _, window = cutting_clock(programs)
+        if owned.until is not None and window is not None:
+            owned = replace(owned, until=owned.until + window)  # by then they have ended
         if self.query.lists_sets and choice == "every":
-            self._checked(columns, EVERYTHING, size_choice(self.query.programs), MOST_SETS)
-        selection = AfterMatchSelection(skip, self.query.programs, columns, self.query.groups)
-        for number, block in self._run(columns, EVERYTHING, choice, self.counters):
+            self._checked(columns, owned, size_choice(programs), MOST_SETS)
+        if excluded is None:
+            excluded = np.zeros(len(columns), dtype=np.bool_)
+        selection = AfterMatchSelection(skip, programs, columns, own, excluded, self.query.groups)
+        for number, block in self._run(columns, owned, choice, self.counters):
             selection.add(number, block)
         yield from selection.left()
 
     def _in_turn(
         self, columns: EventColumns, taken: npt.NDArray[np.bool_], owned: Owned
     ) -> Iterator[tuple[int, Block]]:
-        first = 0 if owned.since is None else int(np.searchsorted(columns.ts, owned.since))
-        last = len(columns)
-        if owned.until is not None:
-            last = int(np.searchsorted(columns.ts, owned.until))
+        first, last = _rows_of(columns, owned)
         yield from self._next_matches(columns, self.counters, taken=taken, first=first, last=last)
 
     def _next_matches(
         self, columns: EventColumns, counters: Counters, **options: Any
     ) -> Iterator[tuple[int, Block]]:
-        # Imported for this strategy alone: its loops and searches take long to import.
+        # Imported only for this strategy: its loops and searches are slow to import.
         from cepkit.columnar.skip_till_next.detection import next_matches
 
         query = self.query
         return next_matches(query.branches, query.programs, columns, counters, **options)
 
     def _checked(self, columns: EventColumns, owned: Owned, choice: SetChoice, most: int) -> int:
-        """Refuse what would never end, before it begins; return how many matches there are."""
+        """Refuse endless enumerations in advance; return the number of matches."""
         sizes = [0] * len(self.query.programs)
         for number, block in self._run(columns, owned, choice, counters_for(self.query.programs)):
             sizes[number] += block.size
@@ -306,7 +312,7 @@ class Detector:
         if self.query.in_turn:
             yield from self._next_matches(columns, counters, slice_rows=self._slice_rows)
         elif self._plans is not None:
-            # What is only counted beforehand is no work of the run.
+            # Counting in advance does not count as work of the run.
             work = self.work if counters is self.counters else SliceWork()
             assert work is not None
             yield from self._adapted(self._plans, columns, owned, choice, work)
@@ -328,7 +334,7 @@ class Detector:
         choice: SetChoice,
         work: SliceWork,
     ) -> Iterator[tuple[int, Block]]:
-        """Yield the matches of a stream, or of a slice, each part of it under its own plan."""
+        """Yield the matches of a stream or a slice, running each part with its own plan."""
         for part in self._parts(columns, owned, plans.least_rows(columns)):
             plan = plans(columns, part.first, part.end)
             query = plan.query or self.query
@@ -353,11 +359,11 @@ class Detector:
                 )
 
     def _parts(self, columns: EventColumns, owned: Owned, rows: int) -> Iterator[_Part]:
-        """Yield the slices of a stream, or of a slice of it, one after the other.
+        """Yield the slices of a stream, or of a part of it.
 
         Args:
             owned: The matches that are the slice's own.
-            rows: The least events of a slice, where nobody has said how many.
+            rows: The least events of a slice, if the number is not given.
         """
         programs = self.query.programs
         n, first_owned, end_owned = len(columns), 0, len(columns)
@@ -378,7 +384,7 @@ class Detector:
         for begin, first, end in slices(
             values, window, self._slice_rows, first_owned, end_owned, rows
         ):
-            # What must not be there, and members of sets, may come up to a window after the slice.
+            # Events under NOT, and members of sets, may come up to a window after the slice.
             ahead = end
             if end < n and looking:
                 ahead = n
@@ -390,9 +396,17 @@ class Detector:
             yield _Part(part, begin, first, end, Owned(since, until, clock))
 
 
+def _rows_of(columns: EventColumns, owned: Owned) -> tuple[int, int]:
+    """Return the first event of a stretch of time, and the one after its last."""
+    first = 0 if owned.since is None else int(np.searchsorted(columns.ts, owned.since))
+    if owned.until is None:
+        return first, len(columns)
+    return first, int(np.searchsorted(columns.ts, owned.until))
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class _Part:
-    """A slice of the events that a detector was given.
+    """A slice of a detector's events.
 
     Attributes:
         columns: The events that it sees.
@@ -409,5 +423,5 @@ class _Part:
     owned: Owned
 
     def placed(self, block: Block) -> Block:
-        """Return matches of the slice by the rows of what it was cut from."""
+        """Return matches of the slice as rows of the whole."""
         return block if self.begin == 0 else block.shifted(self.begin)

@@ -1,13 +1,11 @@
-"""Runs several programs on one slice, and their common prefixes once.
+"""Runs several programs on one slice, with common prefixes only once.
 
-The branches of a query, and all branches of several queries, are run depth first through the tree
-of their common steps (`compile/forest.py`). Some rows of a node go to each of its children in turn,
-so that nothing is written down: memory is that of the longest path.
-
-Rows of a node may be more than a child can use: it may have a smaller window, own less of the
-slice, or look fewer candidates up. They are brought to its own candidates, and what is none of
-these is left out.
-Cost: binding each distinct kind of candidates once; a look-up for each row handed over.
+The branches of one or several queries run depth first through the tree of their common steps
+(`compile/forest.py`). Each batch of a node's rows goes to all children in turn, so nothing is
+materialised: memory is that of the longest path. A child may not use all rows of its node: it may
+have a smaller window, own less of the slice, or have fewer candidates. Rows are mapped to its own
+candidates, and others are dropped. Cost: binding each distinct kind of candidates once, and a
+look-up for each row handed over.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ def matches_of(
     counters: Sequence[Sequence[StepCounters]],
     choice: SetChoice = "every",
 ) -> Iterator[tuple[int, Block]]:
-    """Yield the number of a program and some of its matches in a slice.
+    """Yield program numbers and matches in a slice, in batches.
 
     Args:
         query: What to run.
@@ -59,15 +57,15 @@ def matches_of(
 
 @dataclass(frozen=True, slots=True)
 class _Handover:
-    """How rows of a node become rows of a child.
+    """Converts rows of a node to rows of a child.
 
     Attributes:
         names: The child's variable for each of the node's.
-        places: For each of the child's variables whose candidates are others the child's candidate
-            for each of the node's; -1: none.
-        window: The child's window in microseconds where it is less than the node's.
+        places: For each variable with different candidates, the child's candidate for each of the
+            node's; -1 for none.
+        window: The child's window in microseconds, if it is smaller than the node's.
         candidates: Those of the child.
-        checked: The child's conditions on these variables that the node does not demand.
+        checked: The child's conditions on these variables that the node lacks.
     """
 
     names: Mapping[str, str]
@@ -77,7 +75,7 @@ class _Handover:
     checked: tuple[Expression, ...] = ()
 
     def rows(self, partials: Partials, size: int) -> tuple[Partials, int]:
-        """Return the rows that are the child's."""
+        """Return the rows for the child."""
         rows = {self.names[v]: at for v, at in partials.items()}
         held = None
         for variable, places in self.places.items():
@@ -96,7 +94,7 @@ class _Handover:
         return rows, size
 
     def _column(self, rows: Partials, variable: str, attribute: str) -> Column:
-        # Here, for a single pattern needs nothing of that package, which takes long to import.
+        # Imported here: it is slow, and a single pattern does not need it.
         from cepkit.sharing.late import TIME
 
         candidates = self.candidates[variable]
@@ -116,12 +114,12 @@ def _those(
 
 @dataclass(frozen=True, slots=True)
 class _Onward:
-    """The rows of a node, and the children that continue with them.
+    """A program or node that continues with the rows of another node.
 
     Attributes:
         handover: How they become rows of it.
         run: It, bound.
-        length: How many steps it has in common with its own children; 0: it has none.
+        length: The number of steps in common with its own children; 0 without children.
         number: The program, where it has no children.
         children: What goes on with its rows.
     """
@@ -151,7 +149,7 @@ class _ForestRun:
         self._counters = counters
         self._choice = choice
         self._scan = Scan()
-        # What begins with weaker steps is bound when it is known with whose rows it goes on.
+        # Programs with weaker first steps are bound once the node they continue is known.
         self._bound = {
             number: bind(program, columns, owned, self._scan)
             for number, program in enumerate(query.programs)
@@ -166,7 +164,7 @@ class _ForestRun:
             self._share_tree(tree)
 
     def begin(self, node: Node) -> Iterator[tuple[int, Block]]:
-        """Yield the matches of a node that nothing is common to before."""
+        """Yield the matches of a root node."""
         if isinstance(node, Prefix):
             able = [number for number in node.members if self._able[number]]
             if len(able) > 1:
@@ -192,7 +190,7 @@ class _ForestRun:
     def _hand_over(
         self, children: Sequence[_Onward], length: int, rows: Partials, size: int
     ) -> Iterator[tuple[int, Block]]:
-        """Yield the matches that the children of a node make of some of its rows."""
+        """Pass rows of a node to its children; yield their matches."""
         for child in children:
             own, count = child.handover.rows(rows, size)
             if not count:
@@ -205,7 +203,7 @@ class _ForestRun:
                     yield child.number, block
 
     def _onward(self, parent: Prefix, bound: BoundProgram) -> list[_Onward]:
-        """Return what goes on with the rows of a node, as far as it can have matches."""
+        """Return the continuations of a node that can have matches."""
         onward = []
         for node in parent.children:
             members = (node.number,) if isinstance(node, Leaf) else node.members
@@ -228,7 +226,7 @@ class _ForestRun:
         return onward
 
     def _share_tree(self, tree: SharedTree) -> None:
-        """Let programs that have a subtree in common find its partial matches once."""
+        """Let programs with a common subtree compute its partial matches once."""
         users = [(number, step) for number, step in tree.users if self._able[number]]
         if len(users) < 2:
             return
@@ -253,7 +251,7 @@ class _ForestRun:
         return Owned(None, self._owned.until, self._owned.clock)
 
     def _prefix(self, node: Prefix, begin: int) -> tuple[BoundProgram, Run]:
-        """Return common steps bound, and note whose counters have their work from `begin` on."""
+        """Bind common steps, and record whose counters get their work from `begin` on."""
         owned = self._owned
         if not (node.program.owners and owned.clock == "time"):
             owned = self._unowned()
@@ -266,7 +264,7 @@ class _ForestRun:
 
 
 def _can_match(bound: BoundProgram) -> bool:
-    """Whether there may be matches: no step is without candidates."""
+    """Whether there may be matches: every step has candidates."""
     return bound.possible and all(_has_candidates(step) for step in bound.steps)
 
 
@@ -280,16 +278,16 @@ class _SharedSubtree:
     """The partial matches of a subtree that several programs share, evaluated on first use.
 
     Args:
-        run: What finds them.
+        run: Finds them.
     """
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._rows: list[tuple[Partials, int]] | None = None
-        self._too_many = False  # then each program finds its own
+        self._too_many = False  # then each program computes its own
 
     def members(self, handover: _Handover) -> list[dict[str, Ints]] | None:
-        """Return them as candidates of a program; None: they are too many to hold."""
+        """Return them as candidates of a program; None if they are too many to hold."""
         if self._rows is None:
             self._rows, size = [], 0
             for rows, count in self._run.begun():
@@ -313,12 +311,12 @@ def _handover(
     variables: tuple[Sequence[str], Sequence[str]] | None = None,
     checked: tuple[Expression, ...] = (),
 ) -> _Handover:
-    """Return how rows of a node become rows of a program that goes on with them.
+    """Return the handover of a node's rows to a program that continues with them.
 
     Args:
         node: Whose rows they are.
         variables: Those of both in one order; None: as they are bound.
-        checked: The program's conditions that the node does not demand.
+        checked: The program's conditions that the node lacks.
     """
     own, others = variables or (node.program.bound, child.program.bound)
     names = dict(zip(own, others, strict=False))
@@ -333,7 +331,7 @@ def _handover(
 
 
 def _places(rows: Ints, among: Ints) -> Ints:
-    """Return the place of each row among others, -1 where it is none of them."""
+    """Return the place of each row among others; -1 if it is not among them."""
     size = 1 + max(int(rows.max(initial=-1)), int(among.max(initial=-1)))
     places = np.full(size, -1, dtype=np.int32)
     places[among] = np.arange(len(among), dtype=np.int32)

@@ -1,13 +1,13 @@
-"""A bound program run over its slice: subtrees first, then the steps, then the sets.
+"""Runs a bound program over its slice: subtrees first, then the steps, then the sets.
 
-The steps of a tree lean on its left side; what its right sides stand for is found before them and
-joined as if it were one event. Where that is more than memory should hold, it comes in parts, and
-the steps run again for each.
+The steps follow the left side of a tree; the partial matches of right sides are found before and
+joined like single events. If they do not fit in memory, they come in parts, and the steps run again
+for each part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from types import MappingProxyType
 from typing import TypeAlias
@@ -27,11 +27,11 @@ from cepkit.columnar.slices.bound import BoundAbsence, BoundStep, Subtree
 from cepkit.columnar.slices.counters import StepCounters
 
 GROUP_ROWS = 1 << 22
-"""Partial matches of a subtree that are held at a time."""
+"""The most partial matches of a subtree held at a time."""
 
 
 FoundTree: TypeAlias = Callable[[], "Sequence[dict[str, Ints]] | None"]
-"""Returns the partial matches of a subtree, some in each: for each variable its candidates."""
+"""Returns the partial matches of a subtree in batches: the candidates of each variable."""
 
 
 class Run:
@@ -42,8 +42,8 @@ class Run:
         counters: One for each step in the order of work, those that list sets at the end; the
             work is added to them.
         choice: Which sets of each Kleene variable are wanted.
-        trees: What finds the partial matches of a subtree, by the identity of the step that joins
-            it, where somebody else has found them; None of it: there are too many to hold.
+        trees: For subtrees shared with other programs, by the identity of the joining step, a
+            function that returns the partial matches, or None if they are too many to hold.
     """
 
     def __init__(
@@ -64,49 +64,65 @@ class Run:
             self._sets = Sets(bound, self._join, listed, choice)
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the matches, some at a time, in no particular order."""
+        """Yield the matches in batches, in no particular order."""
         if self._sets is None:
             yield from self._rows()
         else:
             yield from self._sets.blocks(block.partials() for block in self._rows())
 
-    def offers(
-        self, tries: Tries, arrival: npt.NDArray[np.int64] | None = None
-    ) -> Iterator[Offers]:
-        """Yield the matches; sets that need not be chosen yet stay lists of candidates.
+    def fitting(self, tries: Tries) -> Iterator[tuple[Partials, int]]:
+        """Yield what the steps bind, as far as it has any sets; there are Kleene variables.
 
         Args:
-            tries: How many sets may be chosen where conditions are about them.
-            arrival: The arrival number of each event of the slice; None: that is their order.
+            tries: How many sets may be chosen for that.
+
+        Raises:
+            TooManySets: There are more.
+        """
+        assert self._sets is not None
+        yield from self._sets.fitting((block.partials() for block in self._rows()), tries)
+
+    def offers(
+        self,
+        tries: Tries,
+        arrival: npt.NDArray[np.int64] | None = None,
+        rows: Iterable[tuple[Partials, int]] | None = None,
+    ) -> Iterator[Offers]:
+        """Yield the matches; sets that need not be enumerated yet stay lists of candidates.
+
+        Args:
+            tries: The most sets to enumerate for conditions on them.
+            arrival: The arrival number of each event of the slice; None: row order.
+            rows: Some of the rows that the steps bind; None: all of them.
 
         Raises:
             TooManySets: There are more.
         """
         if self._sets is not None:
-            yield from self._sets.offers(
-                (block.partials() for block in self._rows()), tries, arrival
-            )
+            if rows is None:
+                rows = (block.partials() for block in self._rows())
+            yield from self._sets.offers(rows, tries, arrival)
             return
         for block in self._rows():
-            rows = {v: block.events(v) for v in self._bound.program.variables}
-            yield Offers(block.size, rows, {})
+            events = {v: block.events(v) for v in self._bound.program.variables}
+            yield Offers(block.size, events, {})
 
     def _rows(self) -> Iterator[PairBlock]:
-        """Yield what the steps bind."""
+        """Yield the rows that the steps bind."""
         bound = self._bound
         if bound.possible:
             yield from self._joined(bound.program.steps, bound.steps, bound.absences, whole=True)
 
     def begun(self) -> Iterator[tuple[Partials, int]]:
-        """Yield what the steps bind, and how many rows that is."""
+        """Yield the rows that the steps bind, with their number."""
         return (block.partials() for block in self._rows())
 
     def longer(self, length: int, rows: Partials, size: int) -> Iterator[tuple[Partials, int]]:
-        """Yield what the steps after the first `length` bind beside rows of these."""
+        """Extend rows of the first `length` steps by the other steps."""
         return (block.partials() for block in self._extended(length, rows, size))
 
     def continued(self, length: int, rows: Partials, size: int) -> Iterator[Block]:
-        """Yield the matches that the steps after the first `length` make of rows of these."""
+        """Yield the matches from rows of the first `length` steps."""
         if self._sets is None:
             yield from self._extended(length, rows, size)
         else:
@@ -126,7 +142,7 @@ class Run:
         *,
         whole: bool,
     ) -> Pipeline:
-        """Return some steps, with what complete rows must fulfil if they are the `whole` tree."""
+        """Return the pipeline of some steps, with final checks if they are the `whole` tree."""
         return Pipeline(
             bound,
             absences,
@@ -144,12 +160,12 @@ class Run:
         *,
         whole: bool = False,
     ) -> Iterator[PairBlock]:
-        """Yield the partial matches of a tree, those of the `whole` one as far as wanted."""
+        """Yield the partial matches of a tree; those of the `whole` tree as far as wanted."""
         for ready in self._with_subtrees(bound):
             yield from self._pipeline(ready, steps, absences, whole=whole).blocks()
 
     def _with_subtrees(self, bound: Sequence[BoundStep | Subtree]) -> Iterator[list[BoundStep]]:
-        """Yield the steps with each subtree found; again for each of its parts."""
+        """Yield the steps with materialised subtrees, once for each of their parts."""
         for number, step in enumerate(bound):
             if isinstance(step, Subtree):
                 for members in self._parts(step):
@@ -159,7 +175,7 @@ class Run:
         yield [step for step in bound if isinstance(step, BoundStep)]
 
     def _parts(self, subtree: Subtree) -> Iterator[dict[str, Ints]]:
-        """Yield the partial matches of a subtree, so many at a time as may be held."""
+        """Yield the partial matches of a subtree in parts that fit in memory."""
         if id(subtree.step) in self._trees:
             members = self._trees[id(subtree.step)]()
             if members is not None:
@@ -180,7 +196,7 @@ class Run:
             yield _together(subtree.step, held)
 
     def _final(self) -> Iterator[Check]:
-        """Yield what complete rows must fulfil: to be the slice's, and no earlier branch's."""
+        """Yield the checks of complete rows: the slice owns them, no earlier branch finds them."""
         bound = self._bound
         since = bound.owned.since
         if bound.owners and since is not None:

@@ -1,8 +1,8 @@
-"""Groups queries whose slices are cut in the same way, so that each group runs as one.
+"""Groups queries with the same cut into slices, so that each group runs together.
 
-Queries that are run together share what their programs begin with (`compile/forest.py`), and what
-they look up in a slice. Under skip-till-next-match and AFTER MATCH SKIP a match is taken without
-regard to the matches of other queries: such a query runs by itself, over the same columns.
+Queries in a group share the first steps of their programs (`compile/forest.py`) and look-ups in a
+slice. Under skip-till-next-match and AFTER MATCH SKIP the choice of matches is independent of other
+queries: such a query runs alone over the same columns.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cepkit.columnar.slices.cutting import cutting_clock
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Queries that are run as one.
+    """Queries that run together.
 
     Attributes:
         query: The programs of all of them.
@@ -38,9 +38,8 @@ def grouped(
 
     Args:
         queries: The queries, all with the same choice of sets.
-        share: Whether they share what they begin with; what they look up they do in any case.
-        pools: For each query and branch with which others it may share, as a shared plan says;
-            below 0: with none.
+        share: Whether they share first steps; look-ups are always shared.
+        pools: For each query and branch its pool, as in a shared plan; negative for no sharing.
     """
     alike: dict[Hashable, list[int]] = {}
     for number, query in enumerate(queries):
@@ -77,7 +76,7 @@ def grouped(
 
 
 def _cut(query: CompiledQuery, number: int) -> Hashable:
-    """Return what queries must have in common to be cut into the same slices."""
+    """Return the key that queries must have in common for the same slices."""
     if query.chooses:
         return number
     clock, window = cutting_clock(query.programs)

@@ -19,11 +19,11 @@ from cepkit.statistics.model import Statistics
 
 @dataclass(frozen=True)
 class Blend:
-    """Partial matches, and alpha times what is looked at after the last event.
+    """The cost model that adds alpha times latency to partial matches.
 
     Attributes:
         alpha: What a unit of latency is worth, in partial matches; 0 for none.
-        output: What is known of the matches found so far.
+        output: How often each variable came last in the matches found so far; None if unknown.
     """
 
     alpha: float

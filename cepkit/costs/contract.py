@@ -1,9 +1,8 @@
-"""The contract of cost models, and the costs of a branch that they give.
+"""The contract of cost models, and the costs that they give a branch.
 
-A plan is work in steps: an order binds one variable after the other, a tree joins two sets of
-partial matches at each node. What a step costs depends only on the sets that it joins, so greedy
-search and dynamic programming need to know nothing else. Costs are logarithms: numbers of Kleene
-sets overflow.
+A plan works in steps: an order binds one variable after the other, a tree joins two sets of partial
+matches at each node. The cost of a step depends only on the sets that it joins, so greedy search
+and dynamic programming need nothing else. Costs are logarithms: numbers of Kleene sets overflow.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from cepkit.statistics.model import Statistics
 
 @dataclass(frozen=True)
 class PairCost:
-    """The pairs that joining two sets L and R looks at: between(L and R) * side(L) * side(R)."""
+    """The number of pairs that a join of L and R examines: between(L and R) * side(L) * side(R)."""
 
     between: SetFunction
     side: SetFunction
@@ -30,22 +29,22 @@ class PairCost:
 
 @dataclass(frozen=True)
 class WaitCost:
-    """The cost of what is looked at when the last event of a match has arrived.
+    """The cost of the work that remains when the last event of a match has arrived.
 
     Attributes:
         last: For each variable the probability that its event is the last.
-        held: What a set costs that the set with the last variable is compared with.
+        held: The cost of a set that is joined with the set of the last variable.
     """
 
     last: tuple[float, ...]
     held: SetFunction
 
     def probability(self, mask: int) -> float:
-        """Return how probable it is that the last event is one of this set."""
+        """Return the probability that the last event belongs to this set."""
         return sum(p for i, p in enumerate(self.last) if mask >> i & 1)
 
     def joined(self, left: int, right: int) -> Iterator[float]:
-        """Yield the logarithms of what joining two sets costs."""
+        """Yield the logarithms of the costs of joining two sets."""
         for one, other in ((left, right), (right, left)):
             yield log(self.probability(one)) + self.held(other)
 
@@ -55,10 +54,10 @@ class BranchCost:
     """The costs of one branch; sets of variables are bit masks, bit i for the i-th variable.
 
     Attributes:
-        variables: Those of the branch, in pattern order.
-        alive: What a set of partial matches costs; None for nothing.
-        pairs: What looking at pairs costs; None for nothing.
-        waiting: What costs time after the last event; None for nothing.
+        variables: The variables of the branch, in pattern order.
+        alive: The cost of keeping a set's partial matches; None if that costs nothing.
+        pairs: The cost of examining pairs; None if that costs nothing.
+        waiting: The cost of the work after the last event; None if that costs nothing.
     """
 
     variables: tuple[str, ...]
@@ -79,8 +78,8 @@ class BranchCost:
         """Return the logarithm of the cost of binding one more variable of an order.
 
         Args:
-            bound: The variables bound before.
-            new: The one that is bound, as a mask as well.
+            bound: The variables bound before, as a mask.
+            new: The variable to bind, as a mask.
         """
         work = self._work(bound, new)
         return work if self.waiting is None else log_sum((work, self._waiting_step(bound, new)))
@@ -110,7 +109,7 @@ class BranchCost:
         return log(0) if self.waiting is None else log_sum(self.waiting.joined(left, right))
 
     def steps(self, plan: BranchPlan) -> list[tuple[int, int]]:
-        """Return what a plan joins, one after the other: of a tree the nodes above the leaves."""
+        """Return the joins of a plan one after another: for a tree, the nodes above the leaves."""
         if isinstance(plan, OrderPlan):
             masks = [self.mask((v,)) for v in plan.order]
             return [(sum(masks[:i]), mask) for i, mask in enumerate(masks)]
@@ -118,7 +117,7 @@ class BranchCost:
         return [(self.mask(leaves(n.left)), self.mask(leaves(n.right))) for n in nodes]
 
     def parts(self, plan: BranchPlan) -> tuple[float, float]:
-        """Return the logarithms of what a plan costs in work and in waiting."""
+        """Return the logarithms of a plan's cost in work and in waiting."""
         steps = self.steps(plan)
         work = [self._work(*step) for step in steps]
         if isinstance(plan, OrderPlan):
@@ -132,11 +131,11 @@ class BranchCost:
 
 
 class CostModel(Protocol):
-    """A cost model: what makes one plan better than another."""
+    """A cost model: it assigns each plan a cost, and the least cost is best."""
 
     @property
     def name(self) -> str:
-        """How tables call it."""
+        """The name in tables."""
         ...
 
     def on(self, branch: Branch, statistics: Statistics) -> BranchCost:
@@ -152,7 +151,8 @@ class CostModel(Protocol):
 def query_cost(costs: Sequence[BranchCost], plans: Sequence[BranchPlan]) -> float:
     """Return the logarithm of the cost of a plan for all branches of a query.
 
-    Work adds up; of waiting the longest counts, for a match is found in one branch.
+    Work adds up over the branches; of waiting only the longest counts, because each match comes
+    from one branch.
     Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
     (VLDB 2018), section 6.1.
     """

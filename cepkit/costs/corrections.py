@@ -1,13 +1,14 @@
 """Corrections of expected numbers by sampled joins: bursts and dependent conditions.
 
-Of each set S that was sampled two quotients are known: of the combinations in scope, and of those
-of these that satisfy the conditions, each against what is expected of even arrivals and independent
-conditions. As logarithms they are written as sums over the subsets of S,
+For each sampled set S we know two quotients, measured / expected: one for the combinations in
+scope, one for those of them that satisfy the conditions. "Expected" assumes even arrivals and
+independent conditions. Their logarithms are written as sums over the subsets of S,
 
     ln quotient(S) = sum of correction(T) over the sampled sets T in S
 
-so that corrections count as selectivities do, and what was found of pairs holds in larger sets too.
-What few hits tell of a set is drawn towards what its subsets let expect. O(4^n) for n variables.
+so that corrections multiply as selectivities do, and what was measured of pairs holds in larger
+sets too. If a set had few hits, its quotient is shrunk towards the one that its subsets predict.
+O(4^n) for n variables.
 Source: ours; the sums are interactions of a log-linear model.
 """
 
@@ -21,16 +22,16 @@ from cepkit.plan.logarithms import log, log_sum
 from cepkit.statistics.selectivity import Joined
 
 PRIOR = 1.0
-"""How many hits it takes to believe the sample of a set as much as those of its subsets."""
+"""With this many hits, a set's own sample counts as much as those of its subsets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Corrections:
-    """The corrections of sets of variables, as logarithms.
+    """Corrections for sets of variables, as logarithms.
 
     Attributes:
-        scopes: Of how many combinations are in scope.
-        dependences: Of how many of these satisfy the conditions.
+        scopes: For the number of combinations in scope.
+        dependences: For the number of these that satisfy the conditions.
     """
 
     scopes: Mapping[frozenset[str], float] = field(default_factory=dict)
@@ -38,18 +39,18 @@ class Corrections:
 
 
 def corrections(
-    found: Mapping[frozenset[str], tuple[Joined, float, float]],
+    sampled: Mapping[frozenset[str], tuple[Joined, float, float]],
 ) -> Corrections:
-    """Return the corrections that make what is expected what was found.
+    """Return the corrections that turn the expected numbers into the sampled ones.
 
     Args:
-        found: For each sampled set what was found; and the logarithms of the shares of all
-            combinations that are expected in scope, and to satisfy the conditions as well.
+        sampled: For each sampled set its sample, and the logarithms of two expected shares of all
+            combinations: those in scope, and those that also satisfy the conditions.
     """
     scopes: dict[frozenset[str], float] = {}
     dependences: dict[frozenset[str], float] = {}
-    for names in sorted(found, key=len):
-        joined, in_scope, held = found[names]
+    for names in sorted(sampled, key=len):
+        joined, in_scope, held = sampled[names]
         if not joined.in_scope or not joined.each or math.isinf(held):
             continue
         below = [each for each in scopes if each < names]
@@ -61,9 +62,9 @@ def corrections(
 
 
 def _corrected(joined: Joined, log_expected: float) -> float:
-    """Return ln(hits / expected hits), where there are few of both nearer to 0."""
+    """Return ln(hits / expected hits), shrunk towards 0 if both are few."""
     hits = joined.hits
-    # Without a hit there may have been nearly one.
+    # Zero hits may have been nearly one.
     missed = -log_sum((0.0, log_expected - math.log(PRIOR)))
     if not hits:
         return missed

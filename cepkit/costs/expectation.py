@@ -1,7 +1,7 @@
 """Expected numbers of a branch: partial matches in a window, combinations over a stream.
 
-Events are taken to arrive independently at constant rates r, conditions to hold independently of
-each other. Then a window of W seconds holds
+We assume that events arrive independently at constant rates r, and that conditions hold
+independently of each other. Then a window of W seconds holds
 
     PM(S) = W^|S| * product of r * product of selectivities * ord(S)
 
@@ -12,14 +12,14 @@ partial matches of a set S of k variables. Over a stream of D seconds, W <= D, t
 combinations: k uniform times on [0, D] lie within W of each other with probability
 k w^(k-1) - (k-1) w^k, w = W/D. Everything is computed as logarithms.
 
-Where joins were sampled, what was found corrects both (corrections.py).
+Where joins were sampled, the samples correct both numbers (corrections.py).
 
 PARTITION BY is a condition between all events: same_key^(k-1). Equalities that follow from others
 count too (key_classes.py). A repeated variable takes sets, as if they were events (`log_sets`).
-What stands under NOT is left out: the numbers are those before it is checked. Of the n events that
-a variable under FIRST could otherwise take, it takes one wherever there is any: 1 - e^-n.
-Of the events in a window one is the next. Equal times and one event for two variables are ignored.
-O(number of selectivities) for each set.
+Variables under NOT are left out: the numbers are those before the NOT is checked. A variable under
+FIRST takes one of the n events that it could otherwise take, if there is any: 1 - e^-n. A variable
+under NEXT takes one of the events in the window. Equal times, and one event for two variables, are
+ignored. O(number of selectivities) for each set.
 Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
 (VLDB 2018), section 4.1; the totals over a stream and ord(S) are ours.
 """
@@ -53,17 +53,18 @@ class Expectation:
     """The numbers of one branch, made ready by `Expectation.of`.
 
     Attributes:
-        window_seconds: W; for a count window the time in which so many events are expected, for
-            no window the span of the stream.
+        window_seconds: W; for a window in events, the time in which that many events are expected;
+            without a window, the span of the stream.
         span_seconds: The length of the stream that the statistics are about.
-        log_counts: For each positive variable ln(W r): what it can take in a window.
+        log_counts: For each positive variable ln(W r), the events or sets that it can take in a
+            window.
         log_shares: For each set of positive variables with conditions ln(selectivity).
         log_same_key: ln(share of pairs in one partition), 0 without PARTITION BY.
-        classes: Variables whose keys agree, of which not all pairs stand in the pattern.
+        classes: Classes of variables whose keys agree, where the pattern does not name every pair.
         log_equal: For each pair that the engine looks up by equal keys ln(share that agrees).
-        corrections: What sampled joins say beyond all this.
-        firsts: For each variable under FIRST, with those that say which is the first: ln(share
-            that is left).
+        corrections: Corrections from sampled joins.
+        firsts: For each variable under FIRST, together with the variables that decide which event
+            is the first: ln(share that is left).
     """
 
     branch: Branch
@@ -79,10 +80,10 @@ class Expectation:
 
     @classmethod
     def of(cls, branch: Branch, statistics: Statistics) -> Expectation:
-        """Return what `statistics` let expect of `branch`.
+        """Return the expected numbers of `branch` under `statistics`.
 
         Raises:
-            StatisticsError: They lack a variable of the branch.
+            StatisticsError: The statistics lack a variable of the branch.
         """
         return statistics.once(branch, cls._of)
 
@@ -110,7 +111,7 @@ class Expectation:
             events = window * statistics.rate(variable)
             counts[variable] = log_sets(events, minimum, maximum)
             if variable in branch.runs or variable in set_of_neighbours(branch.conditions):
-                # A run is known by its two ends; under FIRST by its last one.
+                # A run is determined by its two ends; under FIRST by its last one.
                 counts[variable] = log(events * (1.0 if variable in firsts else (events + 1) / 2))
         positive = frozenset(branch.variables)
         shares = {s: log(f.share) for s, f in statistics.selectivities.items() if s <= positive}
@@ -123,7 +124,8 @@ class Expectation:
             shares,
             log(statistics.same_key) if branch.partition_by else 0.0,
             key_classes(branch, statistics),
-            # Where that is not known, all conditions of the pair together: somewhat too small.
+            # If the share of equal keys is unknown, take the selectivity of all conditions of the
+            # pair: somewhat too small.
             {
                 names: log(equal[names]) if names in equal else shares[names]
                 for names in linked_by_equality(branch.as_written)
@@ -132,10 +134,11 @@ class Expectation:
         )
         if not statistics.joins:
             return even
-        # Of single events that come evenly; counts do not matter, as shares are corrected.
+        # Expected for single events that come evenly; counts do not matter, as shares are
+        # corrected.
         nothing = replace(even, log_counts=dict.fromkeys(branch.variables, math.log(window)))
         stream = math.log(even.span_seconds)
-        found = {
+        sampled = {
             names: (
                 joined,
                 nothing.log_total(names, of=nothing.in_scope) - len(names) * stream,
@@ -144,10 +147,10 @@ class Expectation:
             for names, joined in statistics.joins.items()
             if names <= positive
         }
-        return replace(even, corrections=corrections(found))
+        return replace(even, corrections=corrections(sampled))
 
     def with_next(self, statistics: Statistics) -> Expectation:
-        """Return the same where of the events in a window, in order, one came next."""
+        """Return the same, with exactly one next event in each window for variables under NEXT."""
         if self.branch.as_written is self.branch:
             return self
         together = math.log(self.window_seconds) + log(statistics.events / self.span_seconds)
@@ -160,7 +163,7 @@ class Expectation:
             if next_in(condition) is not None and names <= positive and len(names) > 1:
                 left = min(0.0, math.log(2 * (len(names) - 1)) - together)
                 shares[names] = shares.get(names, 0.0) + left
-                if len(names) == 2:  # one event is looked up by its number
+                if len(names) == 2:  # the engine looks up one event by its number
                     equal[names] = equal.get(names, 0.0) + left
         return replace(self, log_shares=shares, log_equal=equal)
 
@@ -185,12 +188,12 @@ class Expectation:
 
     @cached_property
     def in_scope(self) -> SetFunction:
-        """The same with no other conditions than order, window, partition and equal keys."""
+        """The same under order, window, partition and equal keys alone."""
         return self._numbers(self.log_equal, self._scopes)
 
     @cached_property
     def filters(self) -> SetFunction:
-        """What the other conditions leave of `in_scope`: the quotient of `alive` and that."""
+        """The share of `in_scope` that the other conditions keep: `alive` / `in_scope`."""
         shares = tuple(
             (self.mask(names), share - self.log_equal.get(names, 0.0))
             for names, share in self.log_shares.items()
@@ -223,12 +226,12 @@ class Expectation:
         return ((self.mask(names), value) for names, value in known)
 
     def log_end(self, bound: Collection[str], new: str) -> float:
-        """Return ln(share of its range that a step looks at): up to the first, under FIRST."""
+        """Return ln(share of its range that a step examines): under FIRST it stops at the first."""
         names, share = self.firsts.get(new, (frozenset(), 0.0))
         return share if names <= {*bound, new} else 0.0
 
     def log_share(self, one: str, other: str) -> float | None:
-        """Return ln(selectivity) between two variables; None where nothing is between them."""
+        """Return ln(selectivity) between two variables; None if no condition links them."""
         pair = frozenset((one, other))
         implied = (one.log_share for one in self.classes if pair <= one.variables)
         return self.log_shares.get(pair, next(implied, None))
@@ -248,7 +251,7 @@ class Expectation:
         Args:
             variables: The set S, not empty.
             duration: The length of the stream in seconds; None for that of the statistics.
-            of: What is counted in a window: `alive`, which is None, or `in_scope`.
+            of: What to count in a window: `alive` (None) or `in_scope`.
         """
         length = self.span_seconds if duration is None else max(duration, TICK_SECONDS)
         size = len(variables)
@@ -274,7 +277,8 @@ def window_in(branch: Branch, span_seconds: float, events: int, same_key: float)
         case CountWindow(number, exclusive):
             per_second = events / span
             if branch.partition_by:
-                # Events are counted in their own partition, where so many of all arrive.
+                # The window counts the events of one partition, which gets this share of all
+                # arrivals.
                 per_second *= same_key
             counted = number - 1 if exclusive else number
             return max(counted / per_second, TICK_SECONDS) if per_second > 0 else span
@@ -285,9 +289,9 @@ def window_in(branch: Branch, span_seconds: float, events: int, same_key: float)
 def log_sets(events: float, minimum: int, maximum: int | None) -> float:
     """Return the logarithm of the number of sets that a repeated variable takes, for planning.
 
-    N events expected in a window have 2^N subsets; within bounds m to n there are the sum of the
-    binomials C(N, k) for k from m to n, O(min(n, N)). It is C of the expectation, not the
-    expectation of C: the latter is greater.
+    N expected events in a window have 2^N subsets; with sizes from m to n, the sum of the binomials
+    C(N, k) for k from m to n, O(min(n, N)). This is C of the expectation, not the expectation of C,
+    which is greater.
     Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
     (VLDB 2018), section 5.2.
 
@@ -301,7 +305,7 @@ def log_sets(events: float, minimum: int, maximum: int | None) -> float:
     if minimum == 1 and maximum is None:
         return events * math.log(2)
     if minimum > events:
-        # Fewer come than are needed: at most the probability that enough do (Poisson).
+        # Fewer events than needed are expected: at most the probability that enough come (Poisson).
         return min(0.0, minimum * log(events) - math.lgamma(minimum + 1))
     most = math.floor(events) if maximum is None else min(maximum, math.floor(events))
     return log_sum(

@@ -1,13 +1,14 @@
 """Classes of variables whose keys must all agree.
 
 `a.k = b.k AND b.k = c.k` makes a class of three: a and c agree too, and the engine looks them up by
-that. The statistics know the pairs that the pattern names; two others of a class are taken to agree
-as often as those do, in the geometric mean. So a set S of variables of a class of share s has
+that. The statistics know the pairs that the pattern names; we assume that other pairs of a class
+agree as often as the geometric mean of those. So a set S of variables of a class of share s has
 
     s^(|S| - 1 - number of pairs in S that the pattern names)
 
-beside the selectivities of those pairs: a factor s for each pair that is only implied, and none too
-many where the pattern says the same thing twice. O(conditions). Source: ours.
+as an extra factor beside the selectivities of those pairs: one s for each pair that is only
+implied, and no extra factor where the pattern says the same thing twice. O(conditions). Source:
+ours.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from cepkit.plan.logarithms import log
 from cepkit.statistics.model import Statistics
 
 _Node = tuple[str, tuple[str, ...]]
-"""A variable, and those of its attributes that must equal another's."""
+"""A variable, and its attributes that must equal another's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class KeyClass:
     """Three or more variables whose keys agree.
 
     Attributes:
-        pairs: Those pairs of them that the pattern equates.
+        pairs: The pairs of variables that the pattern equates.
         log_share: ln(share of pairs of events that agree).
     """
 
@@ -43,7 +44,7 @@ class KeyClass:
 def key_classes(branch: Branch, statistics: Statistics) -> tuple[KeyClass, ...]:
     """Return the classes of three or more positive variables of a branch.
 
-    Those are left out of which it is not known how many keys agree, or where none do.
+    Classes are left out if it is unknown how often their keys agree, or if they never do.
     """
     edges: dict[frozenset[_Node], frozenset[str]] = {}
     for pair, attributes in _equated(branch).items():
@@ -56,7 +57,7 @@ def key_classes(branch: Branch, statistics: Statistics) -> tuple[KeyClass, ...]:
         pairs = tuple(pair for edge, pair in edges.items() if edge <= nodes)
         shares = [_share(pair, branch, statistics) for pair in pairs]
         known = [share for share in shares if share]
-        # An attribute that must equal another of its own variable is no class of variables.
+        # Two attributes of one variable that must be equal do not make a class.
         if 2 < len(variables) == len(nodes) and len(known) == len(pairs):
             mean = math.fsum(map(log, known)) / len(known)
             classes.append(KeyClass(variables, pairs, mean))
@@ -64,7 +65,7 @@ def key_classes(branch: Branch, statistics: Statistics) -> tuple[KeyClass, ...]:
 
 
 def _equated(branch: Branch) -> Mapping[frozenset[str], set[tuple[str, str]]]:
-    """Return for pairs of positive variables the attributes that must be equal, by their names."""
+    """Return, for each pair of positive variables, the attributes that must be equal."""
     equated: dict[frozenset[str], set[tuple[str, str]]] = {}
     for condition in branch.conditions:
         match condition:
@@ -78,7 +79,7 @@ def _equated(branch: Branch) -> Mapping[frozenset[str], set[tuple[str, str]]]:
 
 
 def _share(pair: frozenset[str], branch: Branch, statistics: Statistics) -> float | None:
-    """Return how often the keys of a pair agree; None where that is not known."""
+    """Return how often the keys of a pair agree; None if unknown."""
     measured = statistics.equalities.get(pair)
     if measured is not None:
         return measured.in_window.share
@@ -92,7 +93,7 @@ def _share(pair: frozenset[str], branch: Branch, statistics: Statistics) -> floa
 
 
 def linked_by_equality(branch: Branch) -> frozenset[frozenset[str]]:
-    """Return the pairs of variables that an equality links."""
+    """Return the pairs of variables linked by an equality."""
     return frozenset(
         frozenset((left, right))
         for condition in branch.conditions

@@ -1,12 +1,12 @@
-"""The cost of a plan as what is left to do when the last event of a match has arrived.
+"""The cost of a plan as the work that remains when the last event of a match has arrived.
 
     Cost(O) = sum of W r over the variables bound after the last one       of an order
     Cost(T) = sum of PM(sibling of N) over the ancestors N of its leaf     of a tree
 
-the leaf included, the root not. In a SEQ the last variable is known. Under AND each of several
-may be the last: an output profile, counted from matches (`OutputProfile`), says how often each is;
-without one each is taken to be the last as often as independent arrivals make it, and the cost is
-the expected one.
+the leaf included, the root excluded. In a SEQ the last variable is fixed. Under AND several
+variables can be last: an output profile counted from matches (`OutputProfile`) says how often each
+one is; without a profile we assume independent arrivals. The cost is the expectation over the last
+variable.
 Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
 (VLDB 2018), section 6.1, which takes the most frequent order alone; the expectation is ours.
 """
@@ -32,7 +32,8 @@ class OutputProfile:
     """How often which variable had the last event of a match.
 
     Attributes:
-        last: The number of matches for each variable; a variable that is not there had none.
+        last: For each variable the number of matches in which it came last; missing variables had
+            none.
     """
 
     last: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
@@ -43,7 +44,7 @@ class OutputProfile:
         object.__setattr__(self, "last", MappingProxyType(dict(self.last)))
 
     def probabilities(self, branch: Branch) -> tuple[float, ...] | None:
-        """Return the probability of each variable of a branch to be last; None if not known."""
+        """Return for each variable of a branch the probability to be last; None if unknown."""
         counts = [self.last.get(variable, 0.0) for variable in branch.variables]
         total = math.fsum(counts)
         return tuple(n / total for n in counts) if total else None
@@ -54,10 +55,10 @@ NOTHING_KNOWN = OutputProfile()
 
 @dataclass(frozen=True)
 class Latency:
-    """The cost model that counts what is looked at after the last event of a match.
+    """The cost model that counts the candidates examined after the last event of a match.
 
     Attributes:
-        output: What is known of the matches found so far.
+        output: How often each variable came last in the matches found so far; None if unknown.
     """
 
     output: OutputProfile = NOTHING_KNOWN
@@ -69,16 +70,16 @@ class Latency:
 
 
 def wait_cost(branch: Branch, statistics: Statistics, output: OutputProfile) -> WaitCost:
-    """Return what costs time after the last event of a match of the branch."""
+    """Return the cost of the work after the last event of a match of the branch."""
     last = output.probabilities(branch) or last_by_chance(branch)
     return WaitCost(last, alive(branch, statistics))
 
 
 def last_by_chance(branch: Branch) -> tuple[float, ...]:
-    """Return for each variable how probably it is the last of independent uniform arrivals.
+    """Return for each variable the probability to come last under independent uniform arrivals.
 
-    That is the share of the allowed orderings that end with it: all of them in a SEQ for its last
-    variable, as many for each under an AND of events.
+    That is the share of the allowed orderings that end with it: 1 for the last variable of a SEQ,
+    and equal shares under an AND of events.
     """
     everything = (1 << len(branch.variables)) - 1
     nothing = (0.0,) * len(branch.variables)

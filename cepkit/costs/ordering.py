@@ -1,9 +1,9 @@
 """The share of orderings that a partial order allows: linear extensions / |S|!.
 
 |S| independent uniform arrival times come in an allowed order with this probability. Nested SEQ and
-AND are taken apart once: the parts of a SEQ follow each other, and only where parts stand beside
-each other (AND) is there a choice of how their events interleave, a multinomial of their numbers.
-So the share of any set S is a product of factorials of |S and M| for a few fixed sets M:
+AND are decomposed once: the parts of a SEQ follow each other; only the parts of an AND can
+interleave, in as many ways as the multinomial of their sizes. So the share of any set S is a
+product of factorials of |S and M| for a few fixed sets M:
 
     share(S) = product over the ANDs P of |S and P|! / product over its parts C of |S and C|!,
                divided by |S|!
@@ -29,9 +29,9 @@ def share_factorials(
     """Return the factorials that give the share of a set of `variables`.
 
     Args:
-        variables: Their places are the bits of the masks.
+        variables: The i-th one is bit i of the masks.
         order: Transitive pairs (x, y), x before y, as nested SEQ and AND give them; pairs with
-            others than `variables` do not matter.
+            other variables are ignored.
     """
     bit = {variable: 1 << i for i, variable in enumerate(variables)}
     powers: Counter[int] = Counter()
@@ -49,7 +49,7 @@ def share_factorials(
             assert len(beside) > 1, "nested SEQ and AND always fall apart"
         waiting += beside
     powers[_mask(frozenset(variables), bit)] -= 1
-    # A set of one has one ordering.
+    # A single variable has one ordering.
     return tuple(sorted((m, p) for m, p in powers.items() if p and m.bit_count() > 1))
 
 
@@ -60,7 +60,7 @@ def _mask(part: frozenset[str], bit: dict[str, int]) -> int:
 def _components(
     variables: frozenset[str], order: frozenset[tuple[str, str]], *, related: bool
 ) -> list[frozenset[str]]:
-    """Return the connected parts of `variables`: by the pairs with an order, or those without."""
+    """Return the connected components of `variables`, linked by ordered or by unordered pairs."""
     parts = []
     left = set(variables)
     while left:

@@ -1,16 +1,16 @@
-"""The cost of a plan as the partial matches that are alive in a window.
+"""The cost of a plan as the number of partial matches alive in a window.
 
     Cost(O) = sum over k of PM({O_1 .. O_k})              of an order
     Cost(T) = sum over the nodes N of PM(leaves of N)     of a tree
 
-PM is defined in expectation.py for skip-till-any-match. Under the other strategies an event is
-in one match at most, so the rarest variable bounds them:
+PM is defined in expectation.py for skip-till-any-match. Under the other strategies an event is in
+at most one match, so the rarest variable limits their number:
 
     PM(S) = W * min of r * product of selectivities
 
-It counts what is kept, not what is looked at. O(number of selectivities) a step.
+It counts the partial matches kept, not the candidates examined. O(number of selectivities) a step.
 Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
-(VLDB 2018), sections 4.1, 4.2 and 6.2; the latter multiplies by W once more, which is not meant.
+(VLDB 2018), sections 4.1, 4.2 and 6.2; the latter multiplies by W once more, apparently by mistake.
 """
 
 from __future__ import annotations
@@ -42,11 +42,12 @@ def alive(branch: Branch, statistics: Statistics) -> SetFunction:
     expected = Expectation.of(branch, statistics)
     if branch.strategy is Strategy.SKIP_TILL_ANY_MATCH:
         return expected.alive
-    # A repeated variable takes all events that it can: one set, of which one event must come.
+    # A repeated variable takes all events that it can: one set, for which at least one event must
+    # come.
     counts = (log(expected.window_seconds * statistics.rate(v)) for v in branch.variables)
     shares = expected.alive
     return replace(shares, members=tuple(counts), factorials=(), least=True)
 
 
 PARTIAL_MATCHES = PartialMatches()
-"""The model where none is named."""
+"""The default model."""

@@ -1,10 +1,10 @@
-"""Functions of sets of variables, kept as logarithms: what every cost is made of.
+"""Functions of sets of variables, as logarithms: the building blocks of every cost.
 
-A set is a bit mask, bit i for the i-th variable. The logarithm of such a function is a sum: a
-number for each member (or the least of them), a number for each group of variables that lies wholly
-in the set (a condition between them), numbers for classes of variables whose keys agree, and the
-factorials of how orderings are counted. So it can
-be evaluated for one set, or for all 2^n sets at once, which dynamic programming needs.
+A set is a bit mask, bit i for the i-th variable. The logarithm of such a function is a sum: a term
+for each member (or only the least of them), a term for each group of variables that lies wholly in
+the set (a condition between them), terms for classes of variables whose keys agree, and the
+factorials that count orderings. It can be evaluated for one set, or for all 2^n sets at once, as
+dynamic programming needs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ power), classes (mask, logarithm), of which the pairs are among the groups."""
 
 
 _REMEMBERED = 4096
-"""Values that a function keeps."""
+"""How many values a function caches."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,13 @@ class SetFunction:
 
     Attributes:
         members: A logarithm for each variable.
-        groups: Bit masks with the logarithm that counts where all of the mask is in S.
-        factorials: Bit masks with the power of |S and mask|!.
-        weight: A logarithm that counts for every S that is not empty.
-        further: A logarithm that counts |S| - 1 times.
-        least: Whether the least of the members' logarithms counts, not their sum.
-        classes: Masks of variables, pairs of them, and a logarithm that counts as often as the
-            class has members in S, less one, less the pairs that lie in S: see key_classes.py.
+        groups: Bit masks, each with the logarithm that is added if S contains the whole mask.
+        factorials: Bit masks, each with the power of |S and mask|!.
+        weight: A logarithm that is added for every nonempty S.
+        further: A logarithm that is added |S| - 1 times.
+        least: Whether to add the least of the members' logarithms instead of their sum.
+        classes: For each class a mask of its variables, its pairs, and a logarithm that is added
+            (members in S - 1 - pairs in S) times: see key_classes.py.
     """
 
     members: tuple[float, ...]
@@ -59,7 +59,7 @@ class SetFunction:
     classes: tuple[Class, ...] = ()
 
     def times(self, weight: float) -> SetFunction:
-        """Return the function times a number, which is given as it is and not as a logarithm."""
+        """Return the function times a number (the number itself, not its logarithm)."""
         factor = math.log(weight) if weight > 0 else -math.inf
         return replace(self, weight=self.weight + factor)
 
@@ -69,7 +69,7 @@ class SetFunction:
             return 0.0
         value = self._values.get(mask)
         if value is None:
-            # Exactly rounded, so that equal sets tie in whatever order they are added up.
+            # Exactly rounded, so that equal sets tie in any order of addition.
             value = math.fsum(self._terms(mask))
             if len(self._values) < _REMEMBERED:
                 self._values[mask] = value
@@ -77,7 +77,7 @@ class SetFunction:
 
     @cached_property
     def _values(self) -> dict[int, float]:
-        """What was asked for: searches ask for the same sets again and again."""
+        """The cache: searches ask for the same sets again and again."""
         return {}
 
     def _terms(self, mask: int) -> list[float]:
@@ -101,7 +101,7 @@ class SetFunction:
             sums[group] += value
         if not self.least:
             sums[1 << np.arange(n)] += self.members
-        # What a set has is what its subsets have: added up one variable after the other.
+        # The terms of a set are those of its subsets: add them up one variable after the other.
         for i in range(n):
             halves = sums.reshape(-1, 2, 1 << i)
             halves[:, 1] += halves[:, 0]
@@ -120,7 +120,7 @@ class SetFunction:
         return sums
 
     def _all_groups(self) -> Iterator[tuple[int, float]]:
-        """Yield the groups, and the pairs of classes, which count once less each."""
+        """Yield the groups, and the pairs of classes, each of which subtracts its term once."""
         yield from self.groups
         for _, pairs, value in self.classes:
             yield from ((pair, -value) for pair in pairs)

@@ -1,10 +1,10 @@
 """Expected matches of a stream, and the candidates and survivors of each step of a plan.
 
-The numbers that *explain* puts beside the counted ones. For uniform arrivals the candidates of a
-step that binds v after S are the combinations of S and v in one window, in order and in one
-partition, that satisfy the conditions of S; the conditions that become checkable with v are
-missing, except those that the engine looks up in an index. O(steps * number of selectivities).
-Source: expectation.py; that work is candidates and partial matches together is our measurement.
+*explain* puts these numbers beside the counted ones. For uniform arrivals the candidates of a step
+that binds v after S are the combinations of S and v in one window, in order and in one partition,
+that satisfy the conditions of S. The conditions that become checkable with v are not applied,
+except those that the engine looks up in an index. O(steps * number of selectivities).
+Source: expectation.py; we measured that work is candidates plus partial matches.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ def expected_steps(
     plan: BranchPlan | Sequence[str],
     duration: float | None = None,
 ) -> tuple[ExpectedStep, ...]:
-    """Return what is expected of each step of a plan, in the order of work.
+    """Return the expected numbers of each step of a plan, in the order of work.
 
-    Kleene variables come last, wherever the plan has them: their sets are chosen when all
+    Kleene variables come last, wherever the plan has them: the engine chooses their sets once all
     single events are bound. The steps of a subtree come before the one that joins it.
 
-    A candidate is a partial match with an event of the next variable that passes the variable's
-    own conditions and lies in scope: inside the window, in order, in the partition, and with
-    equal attributes where an equality links the two, for then the engine looks it up. The other
-    conditions of the step are not yet applied. Where an equality stands beside other conditions
-    on the same pair and the statistics know no share of equal keys, the common selectivity of
-    all is taken, which is somewhat too small.
+    A candidate is a partial match with an event of the next variable that passes the variable's own
+    conditions and lies in scope: inside the window, in order, in the partition, and with equal
+    attributes if an equality links the two, because the engine looks those up. The residual
+    predicates of the step are not yet applied. If a pair has an equality and other conditions, and
+    the statistics do not know the share of equal keys, the selectivity of all conditions together
+    is used, which is somewhat too small.
 
     Args:
         statistics: The rates and selectivities.
-        plan: A plan for it, or the positive variables in an order.
+        plan: A plan of the branch, or an order of its positive variables.
         duration: The length of the stream in seconds; None for that of the statistics.
     """
     if not isinstance(plan, OrderPlan | TreePlan):
@@ -53,9 +53,9 @@ def expected_steps(
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """The expected numbers of the steps of units.
+    """Computes the expected numbers of units.
 
-    Not a closure: one that calls itself leaves a reference cycle, and planning makes thousands.
+    Not a closure: a recursive closure leaves a reference cycle, and planning would make thousands.
     """
 
     expectation: Expectation
@@ -64,14 +64,14 @@ class _Steps:
     repeated: frozenset[str]
 
     def of(self, units: Sequence[Unit]) -> Iterator[ExpectedStep]:
-        """Yield the steps of units, those of their subtrees before their own."""
+        """Yield the steps of units; the steps of a subtree come before its own."""
         expectation, duration = self.expectation, self.duration
         bound: frozenset[str] = frozenset()
         for unit in units:
             yield from self.of(unit.inner)
             new = frozenset(unit.variables)
             both = bound | new
-            # What a set is chosen from is looked at event by event.
+            # The engine examines the events that a set is chosen from one by one.
             looked_at = expectation
             if unit.name in self.repeated:
                 for other in self.repeated & both:

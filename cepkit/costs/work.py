@@ -1,14 +1,14 @@
-"""The cost of a plan as the engine's work: candidates looked at, and partial matches written.
+"""The cost of a plan as the engine's work: candidates examined, and partial matches written.
 
     cost of a step = candidates + 3 * partial matches
 
-Joining L and R looks at the pairs that lie in one window, in order, and have equal keys, for equal
-keys are looked up; the other conditions between the two then decide which of them are kept:
+A join of L and R examines the pairs that lie in one window, in order, and have equal keys (an index
+finds these); the residual predicates then decide which of them are kept:
 
     candidates(L, R) = PM(L and R), without the other conditions between L and R
 
-The weight 3 is measured: the least squares over all orders of six patterns gave 2 to 4. Unlike
-partial matches alone it knows a step that looks at much and keeps little from one that does not.
+The weight 3 is measured: least squares over all orders of six patterns gave 2 to 4. Unlike partial
+matches alone, work tells a step that examines much and keeps little from one that does not.
 O(number of selectivities) a step. Source: ours.
 """
 
@@ -25,15 +25,15 @@ from cepkit.plan.nodes import OrderPlan
 from cepkit.statistics.model import Statistics
 
 PER_PARTIAL_MATCH = 3.0
-"""What a partial match costs, in candidates."""
+"""The cost of writing one partial match, in candidates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Candidates that are looked at, and partial matches at a multiple of their price.
+    """The cost model that adds candidates and a multiple of the partial matches.
 
     Attributes:
-        per_partial_match: What writing one costs, in candidates.
+        per_partial_match: The cost of writing one, in candidates.
     """
 
     per_partial_match: float = PER_PARTIAL_MATCH
@@ -52,7 +52,7 @@ class Work:
 
 
 def work_of_order(branch: Branch, statistics: Statistics, order: OrderPlan) -> float:
-    """Return ln(work) of an order, where FIRST ends a step early: costs of sets cannot tell.
+    """Return ln(work) of an order in which FIRST ends steps early: costs of sets cannot say so.
 
     Args:
         statistics: The rates and selectivities.
@@ -70,4 +70,4 @@ def work_of_order(branch: Branch, statistics: Statistics, order: OrderPlan) -> f
 
 
 WORK = Work()
-"""With the measured weight."""
+"""The model with the measured weight."""

@@ -17,7 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Clock
-from cepkit.pattern.conditions import Aggregate, Attribute, Expression
+from cepkit.pattern.conditions import (
+    Aggregate,
+    Attribute,
+    Expression,
+    distance_of,
+    plain_function,
+)
 from cepkit.pattern.evaluation.columns import Read
 from cepkit.pattern.evaluation.set_functions import set_function
 from cepkit.pattern.numbers import has_next, with_numbers_as_attributes
@@ -61,6 +67,11 @@ class EventTable:
     def ts(self) -> Ints:
         """The time of each event in microseconds."""
         return self.columns.ts
+
+    @cached_property
+    def order(self) -> Ints:
+        """What is less for one event than for another where it is before it."""
+        return self.columns.order()
 
     @cached_property
     def arrival(self) -> Ints:
@@ -144,25 +155,28 @@ class EventTable:
         Args:
             rows: The events.
             sets: The events of Kleene variables, for functions of sets; without them a set is
-                the one event that its variable has in `rows`. `prev` is read of members that
-                have one before them.
+                the one event that its variable has in `rows`. What is of members before is read
+                of those that have them.
         """
 
         def read(variable: str, attribute: str) -> Column:
             function = set_function_of(attribute)
             if function is None:
                 return self.columns.attributes[attribute].take(rows[variable])
-            if function[0] == "prev" and function[1] is not None:
-                members = np.sort(np.asarray((sets or rows)[variable], dtype=np.int64))
-                before = np.searchsorted(members, rows[variable]) - 1
-                return self.columns.attributes[function[1]].take(members[before])
-            events = np.sort(np.asarray((sets or rows)[variable], dtype=np.int64))
+            of, name = function
+            members = np.sort(np.asarray((sets or rows)[variable], dtype=np.int64))
+            plain, places = plain_function(of), np.searchsorted(members, rows[variable])
+            starts = np.array([0, len(members)])
+            if of.startswith("prev") and name is not None:
+                return self.columns.attributes[name].take(members[places - distance_of(of)])
             if sets is None:
-                events = rows[variable]
-            name = function[1]
-            column = None if name is None else self.columns.attributes[name].take(events)
-            function_of = _of_single if sets is None else _of_members
-            return function_of(function[0], column, len(events))
+                members, starts = rows[variable], np.arange(len(members) + 1)
+            elif of != plain:
+                sizes = places + 1 - distance_of(of)
+                starts = np.concatenate(([0], np.cumsum(sizes)))
+                members = members[np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)]
+            column = None if name is None else self.columns.attributes[name].take(members)
+            return set_function(Aggregate(plain), column, starts)
 
         return read
 
@@ -196,12 +210,12 @@ def scope(
     Returns:
         The first event and the one after the last.
     """
-    ts = table.ts
+    ts, order = table.ts, table.order
     low, high = np.zeros(size, dtype=np.int64), np.full(size, len(ts), dtype=np.int64)
     for variable in after:
-        low = np.maximum(low, np.searchsorted(ts, ts[rows[variable]], side="right"))
+        low = np.maximum(low, np.searchsorted(order, order[rows[variable]], side="right"))
     for variable in before:
-        high = np.minimum(high, np.searchsorted(ts, ts[rows[variable]]))
+        high = np.minimum(high, np.searchsorted(order, order[rows[variable]]))
     for clock, length in windows:
         if clock != "time" and not table.came_in_order:
             continue
@@ -259,29 +273,3 @@ def set_function_of(attribute: str) -> tuple[str, str | None] | None:
         return None
     _, function, name = attribute.split(_MARK, 2)
     return function, name or None
-
-
-def _of_single(function: str, column: Column | None, size: int) -> Column:
-    """Return the function of sets of one event each.
-
-    Args:
-        column: The attribute of the events; None for `count(b)`.
-    """
-    if function in ("first", "last"):
-        assert column is not None
-        return column
-    return set_function(Aggregate(function), column, np.arange(size + 1))
-
-
-def _of_members(function: str, column: Column | None, size: int) -> Column:
-    """Return the function of one set, as a column of one row.
-
-    Missing values are left out, but by `first` and `last`.
-
-    Args:
-        column: The attribute of the members in stream order; None for `count(b)`.
-    """
-    if function in ("first", "last"):
-        assert column is not None
-        return column.slice(0, 1) if function == "first" else column.slice(size - 1, size)
-    return set_function(Aggregate(function), column, np.array([0, size]))

@@ -11,11 +11,12 @@ import numpy as np
 
 from cepkit.diagnosis import requirements as req
 from cepkit.diagnosis.event_table import Ints
-from cepkit.diagnosis.measures import Measures, forbidden_events
+from cepkit.diagnosis.measures import Measures, forbidden_together
 from cepkit.diagnosis.words import duration_text, failure, list_text, value_text, with_values
-from cepkit.pattern.conditions import Expression, set_of_prev
+from cepkit.pattern.conditions import Expression, reach_back, set_of_members, set_of_prev
 from cepkit.pattern.names import attribute_text, name_text
-from cepkit.pattern.nodes import Event
+from cepkit.pattern.nodes import Beside, Event, Structure
+from cepkit.pattern.numbers import set_of_neighbours
 from cepkit.pattern.policies import TimeWindow
 from cepkit.tables import count_text
 
@@ -83,11 +84,14 @@ class Inspector:
         """
         findings = []
         complete = set(self._branch.variables) <= binding.keys()
+        unbound_sets = any(name not in binding for name, _, _ in self._branch.repeated)
         for requirement in req.requirements_of(self._branch):
             about = req.variables_in(requirement, self._branch.variables)
             match requirement:
                 case req.Unconsumed():
                     continue
+                case req.SideBySide() if unbound_sets:
+                    continue  # their members may come between
                 case req.SamePartition() | req.Within() | req.SideBySide():
                     if complete or sum(map(len, binding.values())) > 1:
                         findings.append(self.finding(requirement, binding))
@@ -128,8 +132,8 @@ class Inspector:
                     requirement, not off, detail, off or None, "events", off / max(1, minimum),
                     binding[variable] if off else (),
                 )  # fmt: skip
-            case req.Absent(event):
-                return self._absent(requirement, event, binding)
+            case req.Absent():
+                return self._absent(requirement, binding)
             case req.Unconsumed():
                 raise AssertionError("`verdict.consumption` says that")
             case _:
@@ -150,14 +154,18 @@ class Inspector:
     def _before(
         self, requirement: req.Before, first: tuple[int, ...], second: tuple[int, ...]
     ) -> Finding:
-        ts = self._table.ts
-        last, soonest = max(first, key=lambda e: ts[e]), min(second, key=lambda e: ts[e])
+        ts, order = self._table.ts, self._table.order
+        last, soonest = max(first, key=lambda e: order[e]), min(second, key=lambda e: order[e])
         late = int(ts[last] - ts[soonest])
         x, y = name_text(requirement.first), name_text(requirement.second)
         apart = duration_text(late)
         if late < 0:
             return Finding(requirement, True, f"{x} is {apart} before {y}")
+        if order[last] < order[soonest]:
+            return Finding(requirement, True, f"{x} came before {y}, at the same time")
         when = f"{y} is {apart} before {x}" if late else f"{x} and {y} are at the same time"
+        if not late and order[soonest] < order[last]:
+            when = f"{y} came before {x}, at the same time"
         detail = f"{when}, {y} must be after"
         relative = late / self.measures.time_scale
         return Finding(requirement, False, detail, late / 1e6, "s", relative, (last, soonest))
@@ -215,10 +223,12 @@ class Inspector:
         names = sorted(req.variables_in(requirement, ()))
         rows = _members(binding, names)
         if (repeated := set_of_prev(condition)) is not None:
-            later = rows[repeated] != min(binding[repeated])
+            places = np.searchsorted(np.sort(binding[repeated]), rows[repeated])
+            later = places >= reach_back(condition)
             rows = {v: events[later] for v, events in rows.items()}
             if not later.any():
-                return Finding(requirement, True, "one event")
+                few = "one event" if len(places) == 1 else "too few events"
+                return Finding(requirement, True, few)
         size = max((len(events) for events in rows.values()), default=1)
         read = self._table.reader(rows, binding)
         violation = self.measures.condition(condition, read, size)
@@ -230,28 +240,44 @@ class Inspector:
         leaf = self.measures.leaf(rewritten, read)
         detail, by, unit = failure(leaf, read)
         events = tuple(int(events[0]) for events in one.values())
+        if (members := set_of_members(condition)) is not None:
+            own = sorted(binding[members])
+            at = own.index(int(one[members][0]))
+            before = f" after {self.name(own[at - 1])}" if at else ""
+            detail = f"{self.name(own[at])}{before}: {detail}"
+        elif set_of_neighbours((condition,)) and by is not None:
+            between = count_text(round(by), "other event")
+            detail = f"{between} between" if by >= 0 else detail
         relative = float(violation.relative[worst])
         return Finding(requirement, False, detail, by, unit, relative, events)
 
-    def _absent(self, requirement: req.Absent, event: Event, binding: Binding) -> Finding:
-        rows = _members(binding, self._branch.variables)
-        size = len(next(iter(rows.values())))
-        # Every member must let it stand there.
-        forbidden = np.concatenate(
-            [new for _, new in forbidden_events(self.measures, event, rows, size, sets=binding)]
-            or [np.empty(0, dtype=np.int64)]
-        )
-        events, times = np.unique(forbidden, return_counts=True)
-        events = events[times == size]
+    def _absent(self, requirement: req.Absent, binding: Binding) -> Finding:
+        events = self._forbidden(requirement.events, binding)
         if not len(events):
-            return Finding(requirement, True, "there is none")
-        which = ", ".join(self._placed(int(e), binding) for e in events[:_NAMED])
-        more = len(events) - _NAMED
-        detail = f"there is {which}" + (f" and {more:,} more" if more > 0 else "")
+            run = req.kind_of(requirement) == "run"
+            return Finding(requirement, True, "nothing is left out" if run else "there is none")
+        which = [" and ".join(self._placed(int(e), binding) for e in each) for each in events]
+        detail = _presence(requirement.event, which)
         return Finding(
             requirement, False, detail, float(len(events)), "events", float(len(events)),
-            tuple(map(int, events[:100])),
+            tuple(map(int, events[:100].ravel())),
         )  # fmt: skip
+
+    def forbidden(self, event: Event, binding: Binding) -> Ints:
+        """Return the events that must not be there beside those of a whole match."""
+        return self._forbidden((event,), binding)[:, 0]
+
+    def _forbidden(self, absent: tuple[Event, ...], binding: Binding) -> Ints:
+        """Return the same of events that must not be there together: a row for each choice."""
+        rows = _members(binding, self._branch.variables)
+        size = len(next(iter(rows.values())))
+        # Every member must let them stand there.
+        forbidden = np.hstack(
+            [new for _, new in forbidden_together(self.measures, absent, rows, size, sets=binding)]
+            or [np.empty((len(absent), 0), dtype=np.int64)]
+        )
+        together, times = np.unique(forbidden, axis=1, return_counts=True)
+        return np.asarray(together[:, times == size].T)
 
     def _placed(self, event: int, binding: Binding) -> str:
         """Return an event with its type and where it lies from the nearest of the match."""
@@ -283,7 +309,10 @@ def _members(binding: Binding, names: list[str] | tuple[str, ...]) -> dict[str, 
 
 
 def _without_implied(findings: list[Finding]) -> list[Finding]:
-    """Leave out what follows: a is before c where it is before b and b before c; and not c."""
+    """Leave out what follows: a is before c where it is before b and b before c; and not c.
+
+    Of what GREEDY says in several requirements those that fail are left, or one.
+    """
     pairs = {
         (f.requirement.first, f.requirement.second)
         for f in findings
@@ -292,6 +321,16 @@ def _without_implied(findings: list[Finding]) -> list[Finding]:
     names = {name for pair in pairs for name in pair}
     implied = {(x, y) for x, y in pairs if any((x, z) in pairs and (z, y) in pairs for z in names)}
     apart = pairs | {(y, x) for x, y in pairs}
+    said: dict[Structure, list[Finding]] = {}
+    for finding in findings:
+        if isinstance(finding.requirement, req.Absent):
+            said.setdefault(finding.requirement.said, []).append(finding)
+    again = {
+        f.requirement
+        for same in said.values()
+        for f in sorted(same, key=lambda f: bool(f.holds))[1:]
+        if f.holds
+    }
 
     def follows(requirement: req.Requirement) -> bool:
         match requirement:
@@ -300,9 +339,26 @@ def _without_implied(findings: list[Finding]) -> list[Finding]:
             case req.Distinct(first, second):
                 return (first, second) in apart
             case _:
-                return False
+                return requirement in again
 
     return [f for f in findings if not follows(f.requirement)]
+
+
+def _presence(event: Event, which: list[str]) -> str:
+    """Say that there are some events that must not be there."""
+    names = ", ".join(which[:_NAMED])
+    if (more := len(which) - _NAMED) > 0:
+        names += f" and {more:,} more"
+    fit, are = ("fit", "are") if len(which) > 1 else ("fits", "is")
+    match event.beside:
+        case None:
+            return f"there is {names}"
+        case Beside(place="until"):
+            return f"there is {names}, and no member may be behind that"
+        case Beside(place="between"):
+            return f"{names} {fit} as well, and {are} left out"
+        case Beside():
+            return f"{names} {fit} as well"
 
 
 def _article(kind: str) -> str:

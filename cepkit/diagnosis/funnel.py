@@ -11,6 +11,7 @@ from cepkit.diagnosis import requirements as req
 from cepkit.diagnosis.measures import Measures
 from cepkit.diagnosis.partials import join_key
 from cepkit.diagnosis.search import Search
+from cepkit.diagnosis.sets import SetSearch, counted, demands_of
 from cepkit.diagnosis.words import list_text
 from cepkit.diagnosis.work import Coverage, Tally, Work
 from cepkit.pattern.conditions import has_set_functions
@@ -57,12 +58,16 @@ class BranchFunnel:
     Attributes:
         rows: In the order of the steps.
         coverage: For how much of the stream partial matches were counted.
-        matches: How many combinations were left; sets of Kleene variables count as one.
+        matches: How many combinations were left, sets of Kleene variables as one; None: not known.
+        single: How many were left before anything was required of whole sets.
+        uncounted: What is required of sets and was not counted.
     """
 
     rows: tuple[FunnelRow, ...]
     coverage: Coverage
-    matches: int
+    matches: int | None
+    single: int
+    uncounted: tuple[req.Requirement, ...] = ()
 
 
 def branch_funnel(
@@ -86,8 +91,11 @@ def branch_funnel(
     steps = sorted(order, key=lambda variable: variable in repeated)
     grouped = frozenset(repeated) if steps[0] not in repeated else frozenset[str]()
     tally = Tally()
-    search = Search(measures, steps, work, grouped=grouped, tally=tally)
-    matches = sum(block.groups for block in search.blocks())
+    demands = demands_of(branch)
+    ignored = frozenset(demands)
+    search = Search(measures, steps, work, grouped=grouped, tally=tally, ignored=ignored)
+    single = sum(block.groups for block in search.blocks())
+    matches: int | None = single
     counts = tally.done or tally.pending
     rows: list[FunnelRow] = []
 
@@ -110,21 +118,40 @@ def branch_funnel(
             combinations = max(1, coverage.done)
             text = f"the first {combinations:,} of them" if coverage.done else "part of the first's"
             rows.append(FunnelRow(number, variable, "stretch", text, coverage.total, combinations))
-        for due in _due(measures, steps[: at + 1], grouped):
+        for due in _due(measures, steps[: at + 1]):
+            if due in ignored:
+                continue
             before, after = counts.get((variable, due), (0, 0))
             # What one event, or two of different types, always fulfil has a row where it fails.
             idle = isinstance(due, req.Distinct) or (not at and due is not None)
             if not idle or before > after:
                 add(variable, due, before, after, _scope_text(branch, variable, steps[:at]))
     for requirement in req.requirements_of(branch):
-        if isinstance(requirement, req.Absent):
+        if isinstance(requirement, req.Absent) and requirement not in ignored:
             add("", requirement, *counts.get(("", requirement), (0, 0)), "")
+    uncounted = [*demands]
+    if search.coverage.complete:
+        for demand, before, after in counted(SetSearch(measures.table, branch), demands, matches):
+            add(_step_of(demand, steps, repeated), demand, before, after, "")
+            uncounted = [r for r in uncounted if req.text_of(r) != req.text_of(demand)]
+            matches = after
     # What several steps require is counted once.
     last = {row.text: at for at, row in enumerate(rows)}
     rows = [
         row if last[row.text] == at else replace(row, alone=None) for at, row in enumerate(rows)
     ]
-    return BranchFunnel(tuple(rows), search.coverage, matches)
+    if uncounted:
+        matches = None
+    return BranchFunnel(tuple(rows), search.coverage, matches, single, tuple(uncounted))
+
+
+def _step_of(demand: req.Requirement, steps: Sequence[str], repeated: Collection[str]) -> str:
+    """Return the variable at whose step something is demanded of sets; empty for a NOT."""
+    if isinstance(demand, req.Absent):
+        beside = demand.event.beside
+        return demand.event.earlier_than or "" if beside is None else beside.variable
+    about = req.variables_in(demand, steps)
+    return next(v for v in reversed(steps) if v in repeated and v in about)
 
 
 def _alone(
@@ -144,9 +171,7 @@ def _alone(
             events = events[~broken]
 
 
-def _due(
-    measures: Measures, bound: Sequence[str], grouped: Collection[str]
-) -> Iterator[req.Requirement | None]:
+def _due(measures: Measures, bound: Sequence[str]) -> Iterator[req.Requirement | None]:
     """Yield what is required of the last of the bound variables beside the others."""
     variable = bound[-1]
     every = req.requirements_of(measures.branch)
@@ -163,13 +188,10 @@ def _due(
                 continue  # part of the scope
             case req.SamePartition() | req.Within() | req.SideBySide():
                 yield requirement
-            case req.Size(name, minimum):
-                if name == variable and name in grouped and minimum > 1:
-                    yield requirement
             case req.Distinct() | req.Holds():
                 about = req.variables_in(requirement, ())
                 together = variable in about and about <= {*bound} and len(about) > 1
-                if together and not req.about_sets(requirement):
+                if together:
                     yield requirement
             case _:
                 continue

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain
+from typing import assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -31,10 +32,10 @@ from cepkit.diagnosis.event_table import (
 from cepkit.pattern import conditions as c
 from cepkit.pattern.evaluation.columns import Read, truth, value
 from cepkit.pattern.evaluation.floats import as_floats
-from cepkit.pattern.nodes import Event
+from cepkit.pattern.nodes import Beside, Event
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
-from cepkit.pattern.rewrite import without_not
+from cepkit.pattern.rewrite import renamed, without_not
 from cepkit.stream.columns import Column
 
 Mask = npt.NDArray[np.bool_]
@@ -95,7 +96,9 @@ class Measures:
                 return self.condition(condition, table.reader(rows), size)
             case req.Before(first, second):
                 late = table.ts[rows[first]] - table.ts[rows[second]]
-                return _violation(late >= 0, late / self.time_scale)
+                order = table.order
+                broken = order[rows[first]] >= order[rows[second]]
+                return _violation(broken, late / self.time_scale)
             case req.Distinct(first, second):
                 return _violation(rows[first] == rows[second], 1.0)
             case req.SamePartition():
@@ -249,6 +252,63 @@ def _violation(broken: npt.NDArray[np.bool_], relative: Floats | float) -> Viola
     return Violation(np.asarray(broken), np.where(broken, relative, 0.0))
 
 
+def _place_beside(
+    beside: Beside, members: Sequence[int], events: int, known: bool
+) -> tuple[int, int]:
+    """Return the first event that may be there beside a set, and the one after the last.
+
+    Args:
+        members: The events of the set.
+        events: How many there are in all.
+        known: Whether something is before the set.
+    """
+    match beside.place:
+        case "until":
+            return 0 if known else min(members), max(members) + 1
+        case "before":
+            return 0, min(members)
+        case "between":
+            return min(members) + 1, max(members)
+        case "behind":
+            full = beside.maximum is not None and len(members) >= beside.maximum
+            return max(members) + 1, 0 if full else events
+        case _:
+            assert_never(beside.place)
+
+
+def forbidden_together(
+    measures: Measures,
+    events: Sequence[Event],
+    rows: Combinations,
+    size: int,
+    *,
+    sets: Mapping[str, Sequence[int]] | None = None,
+    spend: Callable[[int], None] = lambda _: None,
+) -> Iterator[tuple[Ints, Ints]]:
+    """Yield combinations with events that break a NOT there together, some at a time.
+
+    Args:
+        measures: Of the branch.
+        events: What must be absent together; often one event.
+        rows: As for `forbidden_events`.
+        size: As for `forbidden_events`.
+        sets: As for `forbidden_events`.
+        spend: As for `forbidden_events`.
+
+    Yields:
+        int64[n], the combination of each; int64[events, n], the event of each variable.
+    """
+    first, *rest = events
+    for parents, new in forbidden_events(measures, first, rows, size, sets=sets, spend=spend):
+        if not rest:
+            yield parents, new[np.newaxis]
+            continue
+        longer = {**{v: found[parents] for v, found in rows.items()}, first.variable: new}
+        further = forbidden_together(measures, rest, longer, len(new), sets=sets, spend=spend)
+        for at, others in further:
+            yield parents[at], np.vstack((new[at], others))
+
+
 def forbidden_events(
     measures: Measures,
     event: Event,
@@ -265,12 +325,19 @@ def forbidden_events(
     Args:
         measures: Of the branch.
         event: What must be absent.
-        rows: Combinations of all positive variables.
+        rows: Combinations of all positive variables, and those absent together with it that are
+            found.
         sets: The events of all variables, where `rows` are the members of one match.
         spend: Called with the number of pairs before they are looked at.
     """
-    table, branch, name = measures.table, measures.branch, event.variable
-    about = [each for each in branch.conditions if name in c.variables_of(each)]
+    table, branch, name, beside = measures.table, measures.branch, event.variable, event.beside
+    about = [
+        each
+        for each in branch.conditions
+        if name in c.variables_of(each) and c.variables_of(each) <= {*rows, name}
+    ]
+    of_members = [each for each in about if c.set_of_members(each) == name]
+    about = [each for each in about if each not in of_members]
     candidates = table.of_types(event.types)
     for condition in (each for each in about if c.variables_of(each) == {name}):
         read = table.reader({name: candidates})
@@ -292,13 +359,19 @@ def forbidden_events(
         before=branch.after(name) & rows.keys(),
         windows=windows,
     )
+    if beside is not None:
+        assert sets is not None, "sets are chosen"
+        known = bool(branch.before(name) & rows.keys())
+        first, end_of = _place_beside(beside, sets[beside.variable], len(table.columns), known)
+        low, high = np.maximum(low, first), np.minimum(high, end_of)
     begin, end = np.searchsorted(candidates, low), np.searchsorted(candidates, high)
     for parents, at in pairs(begin, np.maximum(begin, end)):
         spend(len(at))
         new = candidates[at]
         together = {**{v: events[parents] for v, events in rows.items()}, name: new}
         held = np.ones(len(new), dtype=np.bool_)
-        for variable in rows:
+        is_until = beside is not None and beside.place == "until"
+        for variable in () if is_until else rows:
             if req.may_coincide(branch, variable, name):
                 held &= together[variable] != new
         if branch.partition_by:
@@ -309,4 +382,42 @@ def forbidden_events(
         for condition in (each for each in about if c.variables_of(each) != {name}):
             read = table.reader(together, sets)
             held &= ~measures.condition(condition, read, len(new)).broken
+        if beside is not None and beside.place in ("before", "behind") and sets is not None:
+            for at_one in np.flatnonzero(held):
+                one = {v: events[parents[at_one : at_one + 1]] for v, events in rows.items()}
+                one[beside.variable] = new[at_one : at_one + 1]
+                held[at_one] = _joins(measures, beside.variable, name, of_members, one, sets)
         yield parents[held], new[held]
+
+
+def _joins(
+    measures: Measures,
+    variable: str,
+    name: str,
+    of_members: Sequence[c.Expression],
+    one: Combinations,
+    sets: Mapping[str, Sequence[int]],
+) -> bool:
+    """Return whether a greedy set could have an event as well, as far as its members tell.
+
+    Args:
+        measures: Of the branch.
+        variable: The set, of which `one` has the event.
+        name: What stands for the event in conditions.
+        of_members: Those on each member and others before it.
+        one: The event and those of the other variables.
+        sets: The events of all variables.
+    """
+    longer = {**sets, variable: sorted((*sets[variable], int(one[variable][0])))}
+    for condition in of_members:
+        own = renamed(condition, {name: variable})
+        if longer[variable].index(int(one[variable][0])) >= c.reach_back(own):
+            read = measures.table.reader(one, longer)
+            if measures.condition(own, read, 1).broken.any():
+                return False
+    ends = (e for e in measures.branch.negated if e.beside == Beside("until", variable))
+    return not any(
+        len(events)
+        for end in ends
+        for _, events in forbidden_events(measures, end, one, 1, sets=longer)
+    )

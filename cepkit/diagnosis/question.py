@@ -19,8 +19,8 @@ from cepkit.diagnosis.words import value_text
 from cepkit.diagnosis.work import Work
 from cepkit.errors import PatternError, StreamError, nearest, shown
 from cepkit.pattern.conditions import attributes_of
-from cepkit.pattern.nodes import Kleene, events_of, walk
-from cepkit.pattern.normal_form import Branch, normal_form
+from cepkit.pattern.nodes import events_of, repeated_in
+from cepkit.pattern.normal_form import Branch, normal_form, runs_as_absences
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.stream.columns import Column, EventColumns
@@ -126,8 +126,7 @@ def check_names(query: Query, bindings: Mapping[str, object]) -> None:
         PatternError: One is not.
     """
     known = [event.variable for event in events_of(query.structure)]
-    repeated = {e.variable for node in walk(query.structure) if isinstance(node, Kleene)
-                for e in events_of(node)}  # fmt: skip
+    repeated = repeated_in(query.structure)
     for variable, reference in bindings.items():
         if variable not in known:
             raise PatternError.unknown(
@@ -172,8 +171,8 @@ class Question:
 
     @cached_property
     def branches(self) -> tuple[Branch, ...]:
-        """The branches of the pattern."""
-        return normal_form(self.query)
+        """The branches of the pattern, with what runs leave out as absences."""
+        return tuple(map(runs_as_absences, normal_form(self.query)))
 
     @cached_property
     def measures(self) -> tuple[Measures, ...]:

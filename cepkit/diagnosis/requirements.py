@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal, TypeAlias, assert_never
 
 from cepkit.pattern.conditions import Expression, has_set_functions, is_filter, variables_of
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.names import name_text
-from cepkit.pattern.nodes import Event, First, Not
+from cepkit.pattern.nodes import And, Beside, Event, First, Kleene, Next, Not, Seq, Structure
 from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.numbers import set_of_neighbours
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.printer import expression_text, structure_text
 
 Kind: TypeAlias = Literal[
     "type", "filter", "order", "distinct", "partition", "window", "contiguity", "condition",
-    "size", "not", "consumption",
+    "size", "not", "run", "greedy", "until", "consumption",
 ]  # fmt: skip
 """What a requirement is about, as tables name it."""
 
@@ -85,9 +86,22 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """There is no event for a variable under NOT."""
+    """There is no event for a variable under NOT, or for one that FIRST or a set implies.
+
+    Attributes:
+        event: What must not be there.
+        said: What says so, as it stands in the pattern.
+        others: Further events without which it may be there.
+    """
 
     event: Event
+    said: Structure
+    others: tuple[Event, ...] = ()
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """All that must not be there together."""
+        return (self.event, *self.others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +142,69 @@ def _requirements(branch: Branch) -> Iterator[Requirement]:
     yield from (Distinct(x, y) for x, y in pairs if share_types(branch, x, y))
     yield from (Holds(c) for c, names in about if len(names) > 1 or has_set_functions(c))
     yield from (Size(*bounds) for bounds in branch.repeated if bounds[1:] != (1, None))
-    yield from map(Absent, branch.negated)
+    for event, *others in branch.absences:
+        if others:
+            together = _in_order([event, *others], branch.order)
+            yield Absent(event, Not(together), tuple(others))
+        else:
+            yield absent_of(branch, event)
     if branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
         yield Unconsumed()
+
+
+def _in_order(events: Sequence[Event], order: Collection[tuple[str, str]]) -> Structure:
+    """Return events in the SEQ and AND that their order says."""
+    if len(events) == 1:
+        return replace(events[0], span=None)
+
+    def ordered(one: Event, other: Event) -> bool:
+        pair = one.variable, other.variable
+        return pair in order or pair[::-1] in order
+
+    parts = _joined(events, ordered)
+    if len(parts) > 1:
+        return And(tuple(_in_order(part, order) for part in parts))
+    parts = _joined(events, lambda one, other: not ordered(one, other))
+    earlier = {part[0].variable: 0 for part in parts}
+    for _, later in order:
+        if later in earlier:
+            earlier[later] += 1
+    parts.sort(key=lambda part: earlier[part[0].variable])
+    return Seq(tuple(_in_order(part, order) for part in parts))
+
+
+def _joined(events: Sequence[Event], together: Callable[[Event, Event], bool]) -> list[list[Event]]:
+    """Return events in lists: those that are together, or are so with others between them."""
+    parts: list[list[Event]] = []
+    for event in events:
+        touched = [part for part in parts if any(together(event, other) for other in part)]
+        parts = [part for part in parts if part not in touched]
+        parts.append([*(other for part in touched for other in part), event])
+    return parts
+
+
+def absent_of(branch: Branch, event: Event) -> Absent:
+    """Return the requirement that one of a branch's absent events is not there."""
+    first, beside = event.earlier_than, event.beside
+    if beside is None and first is None:
+        return Absent(event, Not(event))
+    variable = first if beside is None else beside.variable
+    assert variable is not None
+    own = replace(branch.event(variable), span=None)
+    places = {e.beside.place for e in branch.negated if e.beside and e.beside.variable == variable}
+    item: Structure = own
+    if variable in branch.runs and "before" not in places:
+        item = First(own)
+    elif variable in set_of_neighbours(branch.conditions):
+        item = Next(own)
+    if beside is None:
+        repeated = {name for name, _, _ in branch.repeated}
+        return Absent(event, First(Kleene(item) if variable in repeated else own))
+    until = replace(event, beside=None, span=None) if beside.place == "until" else None
+    greedy = beside.place in ("before", "behind") or (
+        beside.place == "between" and "before" in places
+    )
+    return Absent(event, Kleene(item, greedy=greedy, until=until))
 
 
 def kind_of(requirement: Requirement) -> Kind:
@@ -152,6 +226,8 @@ def kind_of(requirement: Requirement) -> Kind:
             return "filter" if is_filter(condition) else "condition"
         case Size():
             return "size"
+        case Absent(Event(beside=Beside()), Kleene(greedy=greedy, until=until)):
+            return "greedy" if greedy else "run" if until is None else "until"
         case Absent():
             return "not"
         case Unconsumed():
@@ -181,10 +257,8 @@ def text_of(requirement: Requirement) -> str:
             most = "" if maximum is None else str(maximum)
             bounds = str(minimum) if minimum == maximum else f"{minimum},{most}"
             return f"{name_text(variable)}{{{bounds}}}"
-        case Absent(Event(_, types, earlier_than=str(variable))):
-            return structure_text(First(Event(variable, types)))
-        case Absent(event):
-            return structure_text(Not(event))
+        case Absent(said=said):
+            return structure_text(said)
         case Unconsumed():
             return f"STRATEGY {Strategy.SKIP_TILL_NEXT_MATCH}"
         case _:
@@ -224,12 +298,17 @@ def share_types(branch: Branch, x: str, y: str) -> bool:
     return branch.event(x).overlaps(branch.event(y))
 
 
-def about_sets(requirement: Requirement) -> bool:
-    """Return whether a requirement is about the events of a Kleene variable as a set."""
+def about_sets(requirement: Requirement, branch: Branch) -> bool:
+    """Return whether single events of Kleene variables say nothing of a requirement.
+
+    What is left out here holds for single members of every set for which it holds.
+    """
     match requirement:
         case Size():
             return True
         case Holds(condition):
             return has_set_functions(condition)
+        case SideBySide() | Absent():
+            return bool(branch.repeated)
         case _:
             return False

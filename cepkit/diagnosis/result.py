@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from cepkit.diagnosis.findings import Finding
 from cepkit.diagnosis.funnel import FunnelRow
 from cepkit.diagnosis.requirements import kind_of, text_of
+from cepkit.diagnosis.words import list_text
 from cepkit.lazy import pd
 from cepkit.pattern.query import Query
 from cepkit.printing import Printed, cut, html_output, html_text
@@ -62,6 +63,14 @@ class NearMiss:
     def detail(self) -> str:
         """What is violated, in words."""
         return "; ".join(f"{text_of(f.requirement)}: {f.detail}" for f in self.violated)
+
+
+def _events_text(events: Sequence[AnswerEvent]) -> str:
+    """Return events by variable: ``a = row 3, b = row 5, row 6 and 4 more``."""
+    names: dict[str, list[str]] = {}
+    for event in events:
+        names.setdefault(event.variable, []).append(event.name)
+    return ", ".join(f"{variable} = {list_text(each, 4)}" for variable, each in names.items())
 
 
 class Table(Printed, ABC):
@@ -185,7 +194,7 @@ class NearMisses(Table):
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         rows = [
             [
-                ", ".join(f"{s.variable} = {s.name}" for s in row.events),
+                _events_text(row.events),
                 "; ".join(text_of(f.requirement) for f in row.violated),
                 "; ".join(f.detail for f in row.violated),
                 f"{row.relative:.3g}",
@@ -282,8 +291,7 @@ class WhyNot(Printed):
     def _miss_lines(self) -> list[str]:
         lines = []
         for number, miss in enumerate(self.near_misses.rows[:_SHOWN], start=1):
-            events = ", ".join(f"{s.variable} = {s.name}" for s in miss.events)
-            lines.append(f"{number:>3}. {events}")
+            lines.append(f"{number:>3}. {_events_text(miss.events)}")
             # What fails in the named events alone stands above.
             own = [f for f in miss.violated if not (self.events and f.given)]
             lines += [f"     {text_of(f.requirement)}: {f.detail}" for f in own]

@@ -19,7 +19,7 @@ import numpy as np
 
 from cepkit.diagnosis import requirements as req
 from cepkit.diagnosis.event_table import BLOCK, Ints, pairs
-from cepkit.diagnosis.measures import Mask, Measures, Violation, forbidden_events
+from cepkit.diagnosis.measures import Mask, Measures, Violation, forbidden_together
 from cepkit.diagnosis.partials import STRETCH, Key, KeyIndex, Partials, Scopes, join_key
 from cepkit.diagnosis.work import Coverage, Tally, Work, WorkBoundError
 from cepkit.pattern.conditions import has_set_functions
@@ -129,8 +129,6 @@ class Search:
             self._spend(1 + len(part.rows), len(parents))
             longer = part.joined(parents, self.candidates(variable), at, grouped=grouped)
             longer = self._checked(variable, longer, counted)
-            if grouped:
-                longer = self._with_enough(variable, longer)
             if len(longer):
                 yield from self._extend(rest, longer)
 
@@ -259,8 +257,8 @@ class Search:
             before, size = partials.groups, len(partials)
             counts = np.zeros(size, dtype=np.int64)
             spend = partial(self._spend, 1 + len(partials.rows))
-            for parents, _ in forbidden_events(
-                self.measures, requirement.event, partials.rows, size, spend=spend
+            for parents, _ in forbidden_together(
+                self.measures, requirement.events, partials.rows, size, spend=spend
             ):
                 counts += np.bincount(parents, minlength=size)
             key, bits = self.keys[requirement], self._beside(requirement.event.variable)
@@ -275,21 +273,9 @@ class Search:
     def _beside(self, absent: str) -> int:
         """Return, as bits, the variables between which an event must not be."""
         branch = self.measures.branch
-        latest, soonest = branch.neighbours(absent, branch.before(absent) | branch.after(absent))
+        latest, soonest = branch.neighbours(absent, branch.variables)
         names = [*latest, *soonest]
         return sum(bit for name, bit in self.bits.items() if name in names or not names)
-
-    def _with_enough(self, variable: str, partials: Partials) -> Partials:
-        """Return the groups in which a Kleene variable can have as many events as it must."""
-        for requirement in self._active:
-            if isinstance(requirement, req.Size) and requirement.variable == variable:
-                before = partials.groups
-                both = np.stack((partials.group, partials.rows[variable]))
-                owners, counts = np.unique(np.unique(both, axis=1)[0], return_counts=True)
-                enough = owners[counts >= requirement.minimum]
-                partials = partials.take(np.isin(partials.group, enough))
-                self._count(variable, requirement, before, partials)
-        return partials
 
     def _count_scope(
         self,

@@ -10,6 +10,7 @@ free, is taken.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -21,9 +22,9 @@ from cepkit.diagnosis.measures import Measures
 from cepkit.diagnosis.nearest import Combination, nearest
 from cepkit.diagnosis.partials import STRETCH
 from cepkit.diagnosis.search import Search
+from cepkit.diagnosis.sets import SetsBoundError, SetSearch, demands_of
 from cepkit.diagnosis.words import list_text
 from cepkit.diagnosis.work import Work
-from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import Strategy
 
 _PASSES = ((0, STRETCH), (1, STRETCH), (2, STRETCH), (0, np.inf), (3, np.inf))
@@ -81,6 +82,7 @@ def verdict_on(
     todo = [v for v in branch.variables if v not in bound]
     failing = frozenset(f.requirement for f in alone if f.holds is False)
     notes: list[str] = []
+    decided = True
     if not todo:
         bindings = [bound]
     else:
@@ -96,23 +98,44 @@ def verdict_on(
         if not complete:
             notes.append("the search for what completes them was cut short: it may be incomplete")
         bindings = [
-            _with_sets(inspector, {**{v: (e,) for v, e in c.events.items()}, **bound}, todo)
+            with_sets(inspector, {**{v: (e,) for v, e in c.events.items()}, **bound}, todo)
             for c in combinations
         ]
+        if branch.repeated and not failing:
+            whole, decided = _with_whole_sets(measures, bound, most)
+            bindings = [*whole, *(b for b in bindings if b not in whole)]
+            if not decided:
+                notes.append("sets of events were tried some at a time, not all of them")
     completions = [
         Completion(binding, _all_findings(inspector, binding, bound, absent, failing))
         for binding in bindings
     ]
     completions.sort(key=lambda completion: completion.rank)
     is_match: bool | None = bool(completions) and not completions[0].violated
-    if not is_match and todo and _sets_matter(branch, todo) and not any(
-        f.holds is False for f in alone
-    ):  # fmt: skip
-        only_sets = completions and all(_about_sets(f.requirement) for f in completions[0].violated)
-        if only_sets:
-            is_match = None
-            notes.append("sets of events were tried some at a time, not all of them")
+    if not is_match and not decided:
+        is_match = None
     return Verdict(is_match, tuple(completions), alone, tuple(notes))
+
+
+def _with_whole_sets(measures: Measures, bound: Binding, most: int) -> tuple[list[Binding], bool]:
+    """Return given events with sets that fulfil everything, or else all but one thing.
+
+    Returns:
+        The combinations; whether all that could fulfil everything were looked at.
+    """
+    search, branch = SetSearch(measures.table, measures.branch, bound), measures.branch
+    bindings: list[Binding] = []
+    try:
+        bindings += search.found(most=most)
+        if bindings:
+            return bindings, True
+    except SetsBoundError:
+        return [], False
+    for demand in demands_of(branch):
+        with suppress(SetsBoundError):
+            if not isinstance(demand, req.SideBySide):
+                bindings += search.found({demand}, most)
+    return bindings, True
 
 
 def _completing(
@@ -125,6 +148,7 @@ def _completing(
 ) -> tuple[list[Combination], bool]:
     """Return the best choices for the variables that are not given, and whether all were seen."""
     complete = True
+    failing |= {*demands_of(measures.branch)}
     count = {v: len(measures.table.of_types(measures.branch.event(v).types)) for v in todo}
     order = sorted(todo, key=lambda v: count[v])
     for tolerance, stretch in _PASSES:
@@ -168,6 +192,12 @@ def _breaking(inspector: Inspector, binding: Binding, variable: str, event: int)
     """Return whether a given event is one that a NOT forbids: what it would need to be one."""
     branch = inspector.measures.branch
     negated = branch.event(variable)
+    requirement, name = req.absent_of(branch, negated), inspector.name(event)
+    present = Finding(requirement, False, f"{name} is such an event", 1.0, "events", 1.0, (event,))
+    if negated.beside is not None and branch.repeated:
+        if binding.keys() >= {*branch.variables} and event in inspector.forbidden(negated, binding):
+            return present
+        return Finding(requirement, True, f"{name} is none that {req.text_of(requirement)} forbids")
     positive = replace(
         branch,
         positive=(*branch.positive, negated),
@@ -182,43 +212,36 @@ def _breaking(inspector: Inspector, binding: Binding, variable: str, event: int)
         if variable in req.variables_in(f.requirement, positive.variables)
     ]
     lacking = [f.detail for f in about if not f.holds]
-    name = inspector.name(event)
     if lacking:
-        return Finding(req.Absent(negated), True, f"{name} is not one: {'; '.join(lacking)}")
-    return Finding(
-        req.Absent(negated), False, f"{name} is such an event", 1.0, "events", 1.0, (event,)
-    )
+        return Finding(requirement, True, f"{name} is not one: {'; '.join(lacking)}")
+    return present
 
 
-def _with_sets(inspector: Inspector, binding: Binding, todo: Sequence[str]) -> Binding:
+def with_sets(inspector: Inspector, binding: Binding, todo: Sequence[str]) -> Binding:
     """Return a combination with more events for Kleene variables, where one does not suffice.
 
-    Events are added one by one while nothing but sizes and set functions is violated.
+    Events are added one by one until nothing that is demanded of sets is violated; where it always
+    is, the combination stays as it is.
     """
+    single = binding
     for variable in todo:
         if not inspector.is_repeated(variable):
             continue
         for event in inspector.others(variable, binding[variable][0], _MOST_MEMBERS):
-            findings = inspector.findings(binding)
-            if not any(f.holds is False and _about_sets(f.requirement) for f in findings):
+            failing, of_sets = _failing(inspector, binding)
+            if not of_sets:
                 break
-            larger = {**binding, variable: (*binding[variable], event)}
-            before = sum(f.holds is False for f in findings if not _about_sets(f.requirement))
-            after = [f for f in inspector.findings(larger) if not _about_sets(f.requirement)]
-            if sum(f.holds is False for f in after) <= before:
+            larger = {**binding, variable: tuple(sorted((*binding[variable], event)))}
+            if _failing(inspector, larger)[0] <= failing:
                 binding = larger
-    return binding
+    return single if _failing(inspector, binding)[1] else binding
 
 
-def _about_sets(requirement: req.Requirement) -> bool:
-    # Members may fill the gap between events that should be side by side.
-    return req.about_sets(requirement) or isinstance(requirement, req.SideBySide)
-
-
-def _sets_matter(branch: Branch, todo: Sequence[str]) -> bool:
-    """Return whether a set of several events can be right where no single one is."""
-    free = {v for v, _, _ in branch.repeated} & set(todo)
-    return bool(free) and any(_about_sets(r) for r in req.requirements_of(branch))
+def _failing(inspector: Inspector, binding: Binding) -> tuple[int, int]:
+    """Return how many requirements fail, those about single events and those about sets."""
+    failing = [f.requirement for f in inspector.findings(binding) if f.holds is False]
+    of_sets = sum(req.about_sets(r, inspector.measures.branch) for r in failing)
+    return len(failing) - of_sets, of_sets
 
 
 def next_matches(

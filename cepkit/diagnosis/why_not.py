@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -16,17 +17,17 @@ from cepkit.diagnosis.nearest import Combination, nearest
 from cepkit.diagnosis.question import Naming, Question, check_names, ids
 from cepkit.diagnosis.result import AnswerEvent, Funnel, NearMiss, NearMisses, Requirements, WhyNot
 from cepkit.diagnosis.search import Search
-from cepkit.diagnosis.verdict import Completion, Verdict, consumption, verdict_on
+from cepkit.diagnosis.sets import SetsBoundError, SetSearch, demands_of
+from cepkit.diagnosis.verdict import Completion, Verdict, consumption, verdict_on, with_sets
 from cepkit.diagnosis.words import variables_text
 from cepkit.diagnosis.work import Coverage, Work
 from cepkit.errors import PatternError, UnsupportedError
 from cepkit.pattern.evaluation.kind_checks import check_kinds
-from cepkit.pattern.nodes import groups_in
+from cepkit.pattern.nodes import groups_in, together_in
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.printer import structure_text
 from cepkit.pattern.query import Query
-from cepkit.pattern.run_checks import refuse_runs
 from cepkit.plan.nodes import Plan
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.columns import Column, EventColumns
@@ -40,6 +41,9 @@ BUDGET = 40_000_000
 
 _UNPRUNED = 8_000_000
 """Of the budget, for a search that also counts what fails in one requirement alone."""
+
+_MOST_SETS = 300
+"""Combinations with sets that are measured for near misses, for each thing that they fail in."""
 
 
 def why_not(
@@ -68,7 +72,8 @@ def why_not(
     Raises:
         PatternError: A name that is no variable's.
         StreamError: No such event, or several.
-        UnsupportedError: The pattern has a run, KL(FIRST B b), or a group that repeats.
+        UnsupportedError: The pattern has AFTER MATCH SKIP, a NOT of several events or a group that
+            repeats.
     """
     if query.after_match is not None:
         raise UnsupportedError(
@@ -82,7 +87,7 @@ def why_not(
             span=node.span,
         )
     check_names(query, events)
-    refuse_runs(query, "why_not does")
+    _refuse_absent_together(query, events)
     attributes = sorted(attributes_read(query) | ({id} if id is not None else set()))
     columns = stream.columns(attributes)
     check_kinds(query, columns.kinds)
@@ -90,6 +95,16 @@ def why_not(
     naming = Naming(columns, id, _id_column(columns, id, stream.schema))
     question = Question(query, table, naming, plan, violations, limit, budget)
     return _about_named(question, events) if events else _about_any(question)
+
+
+def _refuse_absent_together(query: Query, names: Collection[str]) -> None:
+    """Refuse to say of one event whether it is forbidden where others have to come with it."""
+    for together in together_in(query.structure):
+        for name in sorted(together.intersection(names)):
+            raise UnsupportedError(
+                f"whether '{name}' is an event that is forbidden, where others must come with it",
+                hint="ask about the events of a match: the answer names what breaks the NOT",
+            )
 
 
 def _id_column(columns: EventColumns, id: str | None, schema: Schema) -> Column | None:  # noqa: A002
@@ -194,10 +209,11 @@ def _culprits(
     question: Question, branch: Branch, findings: Sequence[Finding]
 ) -> tuple[AnswerEvent, ...]:
     return tuple(
-        question.event(branch, finding.requirement.event.variable, event)
+        question.event(branch, absent.variable, event)
         for finding in findings
         if isinstance(finding.requirement, req.Absent) and finding.holds is False
-        for event in finding.events
+        # Of several that are absent together the events of each come one after the other.
+        for absent, event in zip(cycle(finding.requirement.events), finding.events, strict=False)
     )
 
 
@@ -250,12 +266,19 @@ def _about_any(question: Question) -> WhyNot:
         order = question.plan.branches[number].variables
         funnel = branch_funnel(measures, number + 1, order, Work(question.budget), alone)
         rows += funnel.rows
-        passed += funnel.matches
+        passed += funnel.single if funnel.matches is None else funnel.matches
+        if funnel.coverage.complete and funnel.single:
+            of_sets, unseen = _near_sets(question, number, funnel.uncounted[:1])
+            near += of_sets
+            notes += unseen
         misses += near
-        has_matches.append(_has_matches(question, number, funnel))
-        notes += _bounds(question, number, funnel.coverage, funnel_rows, near)
+        has_matches.append(_has_matches(funnel))
+        notes += _bounds(question, number, funnel, funnel_rows, near)
     misses.sort(key=lambda miss: (len(miss.violated), miss.relative))
-    misses = [m for m in misses if not _is_match(question, m)][: question.limit]
+    misses = [m for m in misses if not _is_match(question, m)]
+    # What violates more is of use only where there is nothing nearer.
+    least = [m for m in misses if len(m.violated) <= question.violations]
+    misses = (least or misses)[: question.limit]
     matched = _any_of(has_matches)
     return WhyNot(
         question.query,
@@ -272,12 +295,11 @@ def _any_of(answers: Collection[bool | None]) -> bool | None:
     return True if True in answers else None if None in answers else False
 
 
-def _has_matches(question: Question, number: int, funnel: BranchFunnel) -> bool | None:
+def _has_matches(funnel: BranchFunnel) -> bool | None:
     """Return whether a branch has matches, as far as its funnel decides that."""
-    if funnel.matches:
-        sets = any(req.about_sets(r) for r in req.requirements_of(question.branches[number]))
-        return None if sets else True
-    return False if funnel.coverage.complete else None
+    if funnel.matches is None or (not funnel.matches and not funnel.coverage.complete):
+        return None
+    return bool(funnel.matches)
 
 
 def _near_misses(
@@ -290,7 +312,10 @@ def _near_misses(
         violate it alone, None where they were not counted.
     """
     every = req.requirements_of(question.branches[number])
-    ignored = frozenset(r for r in every if req.about_sets(r) or isinstance(r, req.Unconsumed))
+    branch = question.branches[number]
+    ignored = frozenset(
+        r for r in every if req.about_sets(r, branch) or isinstance(r, req.Unconsumed)
+    )
     order = question.cheapest(number)
 
     def search(budget: int) -> Search:
@@ -304,17 +329,60 @@ def _near_misses(
         alone = {r: counts.get(k, 0) for r, k in unpruned.keys.items() if r not in ignored}
     else:
         combinations, coverage, _ = nearest(search(question.budget), question.limit)
-    misses = [_near_miss(question, number, one, ignored) for one in combinations]
+    misses = [_near_miss(question, number, one) for one in combinations]
     return misses, coverage, alone
 
 
-def _near_miss(
-    question: Question, number: int, one: Combination, ignored: frozenset[req.Requirement]
-) -> NearMiss:
-    binding = {v: (one.events[v],) for v in question.branches[number].variables}
+def _near_miss(question: Question, number: int, one: Combination) -> NearMiss:
+    branch, inspector = question.branches[number], question.inspectors[number]
+    binding: Binding = {v: (one.events[v],) for v in branch.variables}
+    binding = with_sets(inspector, binding, [v for v, _, _ in branch.repeated])
+    return question.near_miss(number, binding, _violated(question, number, binding))
+
+
+def _violated(question: Question, number: int, binding: Binding) -> list[Finding]:
     findings = question.inspectors[number].findings(binding)
-    violated = [f for f in findings if f.holds is False and f.requirement not in ignored]
-    return question.near_miss(number, binding, violated)
+    return [f for f in findings if f.holds is False]
+
+
+def _near_sets(
+    question: Question, number: int, alone: Sequence[req.Requirement] = ()
+) -> tuple[list[NearMiss], list[str]]:
+    """Return the near misses of a branch whose sets fulfil all that is demanded of them but one.
+
+    Args:
+        alone: Demands to leave out; empty: each in turn.
+
+    Returns:
+        The near misses; what was not looked at.
+    """
+    branch, notes = question.branches[number], list[str]()
+    single = set(branch.variables) - {v for v, _, _ in branch.repeated}
+    nearest_of: dict[tuple[object, ...], NearMiss] = {}
+    search = SetSearch(question.table, branch)
+    for demand in (alone or demands_of(branch)) if question.violations else ():
+        if isinstance(demand, req.SideBySide):
+            continue
+        try:
+            bindings = search.found({demand}, _MOST_SETS)
+        except SetsBoundError:
+            notes.append(f"sets that fail in {req.text_of(demand)} alone are too many to try")
+            continue
+        if len(bindings) == _MOST_SETS:
+            notes.append(
+                f"of the sets that may fail in {req.text_of(demand)} alone the first "
+                f"{_MOST_SETS:,} were looked at"
+            )
+        for binding in bindings:
+            violated = _violated(question, number, binding)
+            if not violated:
+                continue
+            # One for each choice of the other events.
+            key = (demand, *(binding[v][0] for v in branch.variables if v in single or not single))
+            miss = question.near_miss(number, binding, violated)
+            if key not in nearest_of or miss.relative < nearest_of[key].relative:
+                nearest_of[key] = miss
+    return list(nearest_of.values()), notes
 
 
 def _is_match(question: Question, miss: NearMiss) -> bool:
@@ -333,24 +401,24 @@ def _is_match(question: Question, miss: NearMiss) -> bool:
 
 
 def _bounds(
-    question: Question, number: int, counted: Coverage, searched: Coverage, near: list[NearMiss]
+    question: Question, number: int, funnel: BranchFunnel, searched: Coverage, near: list[NearMiss]
 ) -> list[str]:
     """Return notes on what the answer about a branch leaves out."""
-    branch = question.branches[number]
+    branch, counted = question.branches[number], funnel.coverage
     notes = []
     if not counted.complete:
         least = "" if counted.done else "; the counts are lower bounds"
         notes.append(f"partial matches are counted for {_part(counted)}{least}")
     if not searched.complete:
         notes.append(f"the nearest misses were searched only with {_part(searched)}")
-    if branch.repeated:
+    if branch.repeated and near:
         names = variables_text([v for v, _, _ in branch.repeated])
-        notes.append(f"for {names} (KL) single events are checked, one at a time")
-        notes += [
-            f"not checked, because it is about whole sets: {req.text_of(each)}"
-            for each in req.requirements_of(branch)
-            if isinstance(each, req.Holds) and req.about_sets(each)
-        ]
+        notes.append(f"for near misses sets of {names} are tried some at a time, not all of them")
+    notes += [
+        f"not counted, because there are too many sets: {req.text_of(each)}"
+        for each in funnel.uncounted
+        if funnel.single
+    ]
     if question.query.strategy is Strategy.SKIP_TILL_NEXT_MATCH and near:
         notes.append(
             "matches that skip-till-next-match leaves out do not count as near misses here"
@@ -370,7 +438,7 @@ def _reason_any(
 ) -> str:
     """Return the answer about a whole stream in a sentence."""
     if matched is None and passed:
-        return "Single events pass; sets of them are not checked here."
+        return "Single events pass; of their sets there are too many to be counted."
     if matched:
         return "There are matches; this shows how they arise, and what almost matches."
     word = "There is no match" if matched is False else "No match was found"

@@ -10,7 +10,7 @@ from cepkit.columnar.results.shown import moment_text
 from cepkit.diagnosis.event_table import set_function_of
 from cepkit.diagnosis.measures import gaps
 from cepkit.lazy import pd
-from cepkit.pattern.conditions import Attribute, Comparison, Expression, InList, walk
+from cepkit.pattern.conditions import Aggregate, Attribute, Comparison, Expression, InList, walk
 from cepkit.pattern.evaluation.columns import Read, value
 from cepkit.pattern.names import attribute_text, name_text, string_text
 from cepkit.pattern.printer import expression_text
@@ -109,11 +109,11 @@ def failure(leaf: Expression, read: Read) -> tuple[str, float | None, str]:
 
 def _attribute_text(node: Attribute) -> str:
     """Return an attribute as it is written, or the set function that it stands for."""
-    variable, function = name_text(node.variable), set_function_of(node.name)
+    function = set_function_of(node.name)
     if function is None:
-        return f"{variable}.{attribute_text(node.name)}"
+        return f"{name_text(node.variable)}.{attribute_text(node.name)}"
     name, attribute = function
-    return f"{name}({variable}{'.' + attribute if attribute else ''})"
+    return expression_text(Aggregate(name, node.variable, attribute))
 
 
 def _number_text(value: float) -> str:

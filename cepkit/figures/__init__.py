@@ -1,7 +1,7 @@
 """Figures of queries, plans, statistics, comparisons, explanations, matches and traces.
 
-Each file of `charts/` draws one kind of value. Figures are returned and never shown; no template or
-renderer of the session is touched.
+Each file of `charts/` draws one kind of value. Figures are returned and never shown; the session's
+templates and renderers stay untouched.
 """
 
 from __future__ import annotations
@@ -89,18 +89,18 @@ FIGURES = Figures(
         Figure("matches", is_matches, draw_matches, "matches in time"),
     )
 )
-"""Every figure, the first of a kind of value being the one that is drawn unasked."""
+"""Every figure; the first one of a kind of value is the default."""
 
 
 def draw(value: object, *, of: str | None = None, **options: Any) -> go.Figure | Player:
     """Return a figure of a value; it is returned, not shown.
 
     Args:
-        value: What is drawn: see `FIGURES`; of plans and traces also several in a list.
-        of: Which figure, where there are several of such a value.
-        **options: Those of the figure: the parameters of its function.
+        value: The value to draw: see `FIGURES`; plans and traces also as a list of several.
+        of: Which figure, if there are several for such a value.
+        **options: The options of the figure: the parameters of its function.
 
     Raises:
-        CepkitError: There is no figure of such a value, or it has no such option.
+        CepkitError: There is no figure for such a value, or the figure has no such option.
     """
     return FIGURES.draw(value, of, options)

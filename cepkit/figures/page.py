@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from cepkit.printing import html_text
 
-# No scripts, nothing from anywhere: the browser itself holds the page to that.
+# No scripts, no network: the browser enforces this.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 _STYLE = """
@@ -84,7 +84,7 @@ def paragraph(text: str) -> str:
 
 
 def drawing(svg: str, name: str) -> str:
-    """Return an SVG element in a frame that scrolls where the page is narrow."""
+    """Return an SVG element in a frame that scrolls on a narrow page."""
     return f"<figure>{_scrolling(svg, name)}</figure>"
 
 
@@ -132,6 +132,6 @@ def table(
 
 
 def _scrolling(html: str, name: str) -> str:
-    # A region that scrolls must be reached by keyboard and have a name.
+    # A scrolling region must have a name and be reachable by keyboard.
     label = html_text(name)
     return f'<div class="scroll" role="region" tabindex="0" aria-label="{label}">{html}</div>'

@@ -1,7 +1,7 @@
-"""The register of figures: what each is of, its name, its options, and a line of help.
+"""The register of figures: the values each one draws, its name, its options, a line of help.
 
-`draw`, its errors and the suites that walk every figure are made of it. A further figure is one
-file in `charts/` and its entry in `FIGURES` (`cepkit/figures/__init__.py`).
+`draw`, its errors and the tests of all figures use it. To add a figure, add a file to `charts/` and
+its entry to `FIGURES` (`cepkit/figures/__init__.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cepkit.errors import CepkitError
 from cepkit.figures.player import Player
 
 Takes: TypeAlias = Literal["one", "several", "any number"]
-"""Whether a figure is of one value, of a list of them, or of either."""
+"""Whether a figure draws one value, a list of values, or either."""
 
 Options: TypeAlias = Mapping[str, inspect.Parameter]
 
@@ -28,11 +28,11 @@ class Figure:
     """A figure that can be drawn.
 
     Attributes:
-        name: What `of=` calls it; unlike those of other figures of the same values.
-        kind: The types of the values that it is of, or what tells whether a value is one.
+        name: Its name in `of=`, unique among the figures of the same values.
+        kind: The types of the values that it draws, or a function that recognises them.
         draw: Draws it; the parameters after the first are its options.
         help: What it shows, in a line.
-        takes: How many values it is of.
+        takes: How many values it draws.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Figure:
     takes: Takes = "one"
 
     def fits(self, value: object) -> bool:
-        """Return whether this is a figure of a value, or of a list of values."""
+        """Return whether this figure can draw a value or a list of values."""
         if isinstance(value, list | tuple):
             several = self.takes != "one" and len(value) > 0
             return several and all(map(self._fits, value))
@@ -71,7 +71,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """All figures; of those that fit a value the first is drawn where no other is named."""
+    """All figures; the first one that fits a value is its default."""
 
     entries: tuple[Figure, ...]
 
@@ -80,17 +80,17 @@ class Figures:
 
     @property
     def help(self) -> Mapping[str, str]:
-        """What the figures of each name show, in a line."""
+        """A line of help for the figures of each name."""
         lines: dict[str, list[str]] = {}
         for entry in self.entries:
             lines.setdefault(entry.name, []).append(entry.help)
         return {name: "; ".join(dict.fromkeys(several)) for name, several in lines.items()}
 
     def find(self, value: object, name: str | None = None) -> Figure:
-        """Return the figure of a value that has a name; None: the first that fits.
+        """Return the figure with this name for a value; the first that fits if the name is None.
 
         Raises:
-            CepkitError: There is none.
+            CepkitError: There is no such figure.
         """
         fitting = [entry for entry in self.entries if entry.fits(value)]
         if not fitting:
@@ -114,7 +114,7 @@ class Figures:
         """Return the figure of a value.
 
         Args:
-            value: What is drawn, or a list of such values.
+            value: The value to draw, or a list of such values.
             name: Which of its figures; None for the first.
             options: The options of the figure.
 
@@ -134,7 +134,7 @@ class Figures:
 
 
 def _kind_of(value: object) -> str:
-    """Return the type of a value, and of a list those of what it holds, for a sentence."""
+    """Return the type of a value, or the types in a list, for a sentence."""
     if not isinstance(value, list | tuple):
         return f"the type {type(value).__name__}"
     kinds: Sequence[str] = sorted({type(one).__name__ for one in value})

@@ -64,8 +64,8 @@ def write_report(
     Args:
         path: The HTML file.
         matches_frame: Some of the matches, as `matches.head(20)` gives them, flat or nested.
-        statistics: What the plan was made with.
-        explanation: What the steps did.
+        statistics: The statistics that the plan was made with.
+        explanation: The numbers of the steps.
         facts: What to show first, as {"events": "200,000", "matches": "1,234"}.
         title: Of the page.
         overwrite: Whether to replace a file that exists.
@@ -74,7 +74,7 @@ def write_report(
         The path.
 
     Raises:
-        FileError: It cannot, or must not, be written.
+        FileError: The file exists already, or cannot be written.
     """
     sections = [
         page.section("Pattern", html_lines(query.text or str(query))),
@@ -179,7 +179,7 @@ def _matches(frame: pd.DataFrame, query: Query) -> tuple[str, str]:
     try:
         tidy = tidy_frame(frame[:_DRAWN], variables, events=events_of(query.written))
     except CepkitError as error:
-        # The rest of the report is worth having.
+        # Without it the rest of the report is still useful.
         picture_html = page.paragraph(f"No timeline: {error.found}.")
     else:
         picture = timeline_canvas.layout(timeline(tidy, variables))
@@ -195,7 +195,7 @@ def _table(frame: pd.DataFrame, query: Query) -> str:
     )
     present = [e for v in variables for item in frame[v] for e in showing.events_in(item)][:1]
     names = list(present[0]) if present else []
-    # Time and what conditions read first; the rest of a narrow event, too.
+    # Time and the attributes in conditions first; then the rest if the event is narrow.
     names_to_show = [time] if time else []
     names_to_show += [n for n in names if n in attributes_in_conditions or n in query.partition_by]
     names_to_show += [n for n in names if isinstance(present[0][n], str)][:1]

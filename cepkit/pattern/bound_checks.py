@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cepkit.errors import PatternError
 from cepkit.pattern.limits import refuse_too_long
-from cepkit.pattern.nodes import absent_in, events_of, repeated_in
+from cepkit.pattern.nodes import absent_in, events_of, repeated_in, together_in
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import CountWindow, StepBound
 from cepkit.pattern.printer import bound_text
@@ -48,10 +48,12 @@ def _check_ends(bound: StepBound, query: Query) -> None:
             expected="two events, or a set: its first and last member",
             span=bound.span,
         )
-    if {bound.first, bound.last} <= absent_in(query.structure):
+    ends = {bound.first, bound.last}
+    together = any(ends <= names for names in together_in(query.structure))
+    if ends <= absent_in(query.structure) and not together:
         raise PatternError(
             f"the time between two absent events, '{bound.first}' and '{bound.last}'",
-            expected="at most one event under NOT",
+            expected="events under at most one NOT",
             span=bound.span,
         )
 

@@ -256,7 +256,7 @@ def or_(*items: Pattern | Structure) -> Pattern:
 
 
 def not_(item: Pattern | Structure) -> Pattern:
-    """Return the absence of an event."""
+    """Return the absence of an event, or of several together: `not_(seq(...))`."""
     return Pattern(Query(Not(_structure(item))))
 
 

@@ -71,6 +71,7 @@ class SubPattern:
         window: As in the pattern, never exclusive: one microsecond, or event, less says the same.
         strategy: As in the pattern.
         partition_by: As in the pattern, sorted.
+        together: The positions under each NOT of several events.
     """
 
     events: tuple[CanonicalEvent, ...]
@@ -82,6 +83,7 @@ class SubPattern:
     window: Window | None
     strategy: Strategy
     partition_by: tuple[str, ...]
+    together: frozenset[frozenset[int]] = frozenset()
 
 
 def canonical_event(branch: Branch, variable: str) -> CanonicalEvent:
@@ -147,6 +149,11 @@ class _Part:
             _inclusive(branch.window),
             branch.strategy,
             tuple(sorted({*branch.partition_by})),
+            frozenset(
+                frozenset(at[e.variable] for e in events)
+                for events in branch.absences
+                if len(events) > 1 and all(e.variable in at for e in events)
+            ),
         )
 
     def arrangements(self) -> Iterator[tuple[str, ...]]:

@@ -12,7 +12,12 @@ from cepkit.pattern.aggregates import AGGREGATES, NAMES
 from cepkit.pattern.bound_checks import check_bounds
 from cepkit.pattern.condition_checks import Events, check_condition, check_forms, check_result
 from cepkit.pattern.conditions import Aggregate, Attribute, conjuncts, walk
-from cepkit.pattern.limits import refuse_too_deep, refuse_too_large, refuse_too_long
+from cepkit.pattern.limits import (
+    refuse_too_deep,
+    refuse_too_large,
+    refuse_too_long,
+    refuse_too_many_together,
+)
 from cepkit.pattern.nodes import (
     And,
     Event,
@@ -37,6 +42,12 @@ from cepkit.pattern.printer import structure_text
 from cepkit.pattern.query import RESULT_ENDS, Query
 from cepkit.pattern.repetitions import Repetitions
 from cepkit.pattern.run_checks import check_loops, check_runs
+from cepkit.pattern.structure_hints import (
+    instead_of_next,
+    instead_of_not,
+    instead_of_part,
+    one_event_for,
+)
 from cepkit.pattern.unrolling.checks import check_group, word_for
 from cepkit.pattern.unrolling.structures import unrolled
 
@@ -74,8 +85,8 @@ def check(query: Query) -> Query:
     alone = _may_be_all(query.structure)
     if alone is not None:
         raise PatternError(
-            f"a match could consist of nothing but the absence of '{alone.variable}'"
-            if isinstance(alone, Event)
+            f"a match could consist of nothing but the absence of {_names(alone)}"
+            if isinstance(alone, Event | Seq | And)
             else f"a match could be without any event, as {structure_text(alone)} may be left out",
             expected="at least one event that is not under NOT or OPT, in every branch of an OR",
             span=alone.span,
@@ -88,13 +99,13 @@ def check(query: Query) -> Query:
     return sound
 
 
-def _may_be_all(structure: Structure) -> Event | Opt | None:
-    """Return what may be all of a branch with no event beside it: an absent event, or an OPT."""
+def _may_be_all(structure: Structure) -> Event | Seq | And | Opt | None:
+    """Return what may be all of a branch with no event beside it: what is absent, or an OPT."""
     match structure:
         case Opt():
             return structure
-        case Not(Event() as event) | Not(Next(Event() as event)):
-            return event
+        case Not(Next(Event() as absent)) | Not((Event() | Seq() | And()) as absent):
+            return absent
         case Or(items):
             return next((optional for item in items if (optional := _may_be_all(item))), None)
         case Seq(items) | And(items):
@@ -154,19 +165,14 @@ def check_carried(query: Query, carried: Iterable[str]) -> None:
 def _check_structure(structure: Structure) -> None:
     for node in walk_structure(structure):
         match node:
-            case Not(item) if not isinstance(item, Event | Next):
-                raise PatternError(
-                    f"NOT stands around {word_for(item)}",
-                    expected="a single event, as in NOT(B b)",
-                    hint=_instead_of_not(item),
-                    span=node.span,
-                )
+            case Not(item):
+                _check_absent(item, node)
             case Kleene(item) if not _is_one_event(item) and group_of(node) is None:
                 raise PatternError(
                     f"KL stands around {word_for(item)}",
                     expected="a single event, as in KL(B b), or a group, as in"
                     " KL(SEQ(A a, B b)){1,5}",
-                    hint=_one_event_for(item),
+                    hint=one_event_for(item),
                     span=node.span,
                 )
             case Kleene(item) if group_of(node) is not None and _may_be_all(item) is not None:
@@ -188,16 +194,10 @@ def _check_structure(structure: Structure) -> None:
                 raise PatternError(
                     f"{word} stands before {word_for(item)}",
                     expected=f"a single event or a set, as in {word} B b",
-                    hint=_instead_of_next(item) if isinstance(node, Next) else None,
+                    hint=instead_of_next(item) if isinstance(node, Next) else None,
                     span=node.span,
                 )
-            case Kleene(_, minimum, maximum, greedy=greedy, until=until):
-                if greedy and until is not None:
-                    raise PatternError(
-                        "GREEDY and UNTIL behind one set",
-                        expected="one of them",
-                        span=node.span,
-                    )
+            case Kleene(_, minimum, maximum, until=until):
                 if until is not None and not isinstance(until, Event):
                     raise PatternError(
                         f"UNTIL stands before {word_for(until)}",
@@ -221,6 +221,28 @@ def _check_structure(structure: Structure) -> None:
                     raise PatternError(f"'{variable}' has an empty list of types", span=node.span)
     _check_what_follows(structure, follows=False)
     refuse_too_large(structure)
+
+
+def _check_absent(item: Structure, node: Not) -> None:
+    """Refuse NOT around what is no event, and no events together."""
+    if isinstance(item, Event | Next):
+        return
+    if not isinstance(item, Seq | And):
+        raise PatternError(
+            f"NOT stands around {word_for(item)}",
+            expected="a single event, as in NOT(B b), or NOT(SEQ(B b, C c))",
+            hint=instead_of_not(item),
+            span=node.span,
+        )
+    for part in walk_structure(item):
+        if not isinstance(part, Event | Seq | And):
+            raise PatternError(
+                f"{word_for(part)} stands inside of NOT({word_for(item)}(...))",
+                expected="single events in SEQ and AND, as in NOT(SEQ(B b, C c))",
+                hint=instead_of_part(part),
+                span=part.span,
+            )
+    refuse_too_many_together(node)
 
 
 def _check_what_follows(structure: Structure, *, follows: bool) -> bool:
@@ -300,9 +322,11 @@ def _named(structure: Structure) -> dict[str, Structure]:
         case Kleene(item, until=Event() as until):
             (event,) = events_of(item)
             if event.variable == until.variable:
-                _check_sameword_for(until.variable, event, until, structure)
+                _check_same_name(until.variable, event, until, structure)
             return {event.variable: structure, until.variable: Not(until)}
         case Kleene(item) if group_of(structure) is not None:
+            return dict.fromkeys(_named(item), structure)
+        case Not((Seq() | And()) as item):
             return dict.fromkeys(_named(item), structure)
         case First(item) | Next(item) | Opt(item) | Not(item) | Kleene(item):
             return _named(item)
@@ -310,13 +334,13 @@ def _named(structure: Structure) -> dict[str, Structure]:
             named: dict[str, Structure] = {}
             for item in items:
                 for name, part in _named(item).items():
-                    _check_sameword_for(name, named.setdefault(name, part), part, structure)
+                    _check_same_name(name, named.setdefault(name, part), part, structure)
             return named
         case _:
             assert_never(structure)
 
 
-def _check_sameword_for(name: str, one: Structure, other: Structure, around: Structure) -> None:
+def _check_same_name(name: str, one: Structure, other: Structure, around: Structure) -> None:
     if one is other:
         return
     if not isinstance(around, Or):
@@ -436,47 +460,12 @@ def _check_returned(query: Query) -> None:
         taken.add(result.name)
 
 
-def _instead_of_not(item: Structure) -> str | None:
-    """Return what says the same as NOT around what it cannot stand around."""
-    match item:
-        case Kleene(Event() as event, 1, greedy=False, until=None) | First(Event() as event):
-            return f"write {structure_text(Not(event))}"
-        case Or(items) if all(isinstance(one, Event) for one in items):
-            return f"write {', '.join(structure_text(Not(one)) for one in items)}"
-        case And(items) if all(isinstance(one, Event) for one in items):
-            absences = structure_text(Or(tuple(map(Not, items))))
-            return f"without conditions between them it is {absences}: one of them is not there"
-        case Seq():
-            return (
-                "a NOT of each forbids far more: detect the pattern with these events in place of"
-                " the NOT as well, and leave out the matches that are found again"
-            )
-        case _:
-            return None
-
-
-def _instead_of_next(item: Structure) -> str | None:
-    """Return what says the same as NEXT before what it cannot stand before."""
-    match item:
-        case Not(Event() as event):
-            return f"write {structure_text(Not(Next(event)))}"
-        case _:
-            return None
-
-
 def _is_one_event(item: Structure) -> bool:
     return isinstance(item.item if isinstance(item, First | Next) else item, Event)
 
 
-def _one_event_for(item: Structure) -> str | None:
-    """Return one event of all the types that an OR chooses among."""
-    match item:
-        case Or(items):
-            events = [one for one in items if isinstance(one, Event) and one.types is not None]
-            if len(events) == len(items):
-                types = frozenset[str]().union(*(event.types or () for event in events))
-                return f"write {structure_text(Kleene(Event(events[0].variable, types)))}"
-    return None
+def _names(part: Structure) -> str:
+    return " and ".join(f"'{event.variable}'" for event in events_of(part))
 
 
 def check_asks_for_matches(query: Query) -> None:

@@ -22,8 +22,10 @@ from cepkit.pattern.nodes import (
     events_of,
     groups_in,
     repeated_in,
+    together_in,
 )
 from cepkit.pattern.nodes import walk as walk_structure
+from cepkit.pattern.printer import expression_text
 
 MAX_INTEGER = 2**63 - 1
 """The greatest that a column of integers, or of times, can hold."""
@@ -84,6 +86,7 @@ class Events:
         absent: Those under NOT, and after UNTIL.
         choices: For each OR the variables of each of its items.
         until: Those after UNTIL.
+        together: Those under each NOT of several events.
         groups: Those of each group that repeats.
     """
 
@@ -92,6 +95,7 @@ class Events:
     absent: frozenset[str]
     choices: tuple[tuple[frozenset[str], ...], ...]
     until: frozenset[str] = frozenset()
+    together: tuple[frozenset[str], ...] = ()
     groups: tuple[frozenset[str], ...] = ()
 
     @classmethod
@@ -108,6 +112,7 @@ class Events:
                 if isinstance(node, Or)
             ),
             frozenset(event.variable for event in ends_of_loops_in(structure)),
+            together_in(structure),
             tuple(frozenset(e.variable for e in events_of(node)) for node in groups_in(structure)),
         )
 
@@ -193,7 +198,7 @@ def _check_neighbours(condition: c.Expression, mentioned: set[str], events: Even
     for node in c.walk(condition):
         if isinstance(node, c.Aggregate) and c.set_of_members(node) is None:
             raise PatternError(
-                f"{node.function} in a condition between the members of '{variable}'",
+                f"{_name(node)} in a condition between the members of '{variable}'",
                 expected="attributes of the two members, and of single events",
                 span=node.span,
             )
@@ -202,7 +207,13 @@ def _check_neighbours(condition: c.Expression, mentioned: set[str], events: Even
 def _said(node: c.Attribute | c.Aggregate, variable: str) -> str:
     """Return how a function of a set is called in messages."""
     assert isinstance(node, c.Aggregate)
+    if c.is_member_number(node.function) or c.distance_of(node.function) > 1:
+        return expression_text(node)
     return f"{c.plain_function(node.function)}({_members(node, variable)}...)"
+
+
+def _name(node: c.Aggregate) -> str:
+    return expression_text(node) if c.is_member_number(node.function) else node.function
 
 
 def _members(node: c.Aggregate, variable: str) -> str:
@@ -300,10 +311,10 @@ def _check_together(
 ) -> None:
     """Refuse a condition over events that no match has together."""
     absent = sorted(mentioned & events.absent)
-    if len(absent) > 1:
+    if len(absent) > 1 and not any(names.issuperset(absent) for names in events.together):
         raise PatternError(
             f"one condition is about two absent events, '{absent[0]}' and '{absent[1]}'",
-            expected="at most one variable under NOT in a condition",
+            expected="variables under at most one NOT in a condition",
             span=condition.span,
         )
     for sides in events.choices:

@@ -115,10 +115,10 @@ class Call(_Node):
 class Aggregate(_Node):
     """A function of a set of events: `count(b)`, `avg(b.price)`; in AGG also of the matches.
 
-    The function is the name of one of `aggregates.AGGREGATES`, or "first" or "last", which are of
-    the events of a set alone, or "prev", which is of the member before the one that the condition
-    is about. After `RUNNING` it is of the members up to the one that the condition is about, after
-    `EARLIER` of those before it.
+    The function is the name of one of `aggregates.AGGREGATES`, or one that `member_function` or
+    `prev_function` gives: the value of a single member of a set, or of one before the member that
+    the condition is about. After `RUNNING` it is of the members up to the one that the condition
+    is about, after `EARLIER` of those before it.
     `COUNT` of the matches themselves has neither variable nor attribute.
     """
 
@@ -257,10 +257,53 @@ def has_set_functions(expression: Expression) -> bool:
     return expression.has_set_functions
 
 
+FARTHEST = 2**31 - 1
+"""The greatest number that a member of a set is named by."""
+
+
+def member_function(place: int) -> str:
+    """Return the function that is the value of one member: 1 is the first, -1 the last one."""
+    return {1: "first", -1: "last"}.get(place, f"{_MEMBER}{place}")
+
+
+def place_of(function: str) -> int | None:
+    """Return which member a function is the value of, as for `member_function`, if of one."""
+    if function.startswith(_MEMBER):
+        return int(function.removeprefix(_MEMBER))
+    return {"first": 1, "last": -1}.get(function)
+
+
+def is_member_number(function: str) -> bool:
+    """Return whether a function is the value of a member that is neither the first nor the last."""
+    return function.startswith(_MEMBER)
+
+
+def prev_function(distance: int) -> str:
+    """Return the function that is the value of the member so far before another."""
+    return _PREV if distance == 1 else f"{_PREV} {distance}"
+
+
+def distance_of(function: str) -> int:
+    """Return how many members a function goes back from the one that the condition is about."""
+    if function.startswith(_PREV):
+        return int(function.removeprefix(_PREV) or 1)
+    return int(function.startswith(EARLIER))
+
+
+def reach_back(expression: Expression) -> int:
+    """Return how many members must be before one that `expression` is about."""
+    nodes = (node for node in walk(expression) if isinstance(node, Aggregate))
+    return max((distance_of(node.function) for node in nodes), default=0)
+
+
+_MEMBER = "member "
+_PREV = "prev"
+
+
 def set_of_prev(expression: Expression) -> str | None:
     """Return the set variable of which `expression` compares each member with earlier ones."""
     for node in walk(expression) if expression.has_set_functions else ():
-        if isinstance(node, Aggregate) and node.function.startswith(("prev", EARLIER)):
+        if isinstance(node, Aggregate) and distance_of(node.function):
             return node.variable
     return None
 
@@ -287,6 +330,12 @@ def set_of_running(expression: Expression) -> str | None:
 def set_of_members(expression: Expression) -> str | None:
     """Return the set variable of which `expression` is about single members and earlier ones."""
     return set_of_prev(expression) or set_of_running(expression)
+
+
+def of_neighbours(expression: Expression, variable: str) -> bool:
+    """Return whether `expression` is about a member of a set and the one right before it alone."""
+    running = set_of_running(expression) is not None
+    return set_of_prev(expression) == variable and not running and reach_back(expression) == 1
 
 
 def is_filter(expression: Expression) -> bool:

@@ -34,6 +34,8 @@ MAX_DEPTH = 100
 MAX_BRANCHES = 1_000
 # What is done for each pair of them stays within a second.
 MAX_EVENTS = 1_000
+# Each is looked for beside all choices of those before it.
+MOST_TOGETHER = 12
 
 # A branch for each number of repetitions, each of up to so many events.
 MAX_IN_GROUP = 40
@@ -117,13 +119,28 @@ def refuse_too_large(structure: Structure) -> None:
             hint="where the choice is only one of types, write a IN (A, B)",
             span=next(node.span for node in walk(structure) if isinstance(node, Or | Opt | Kleene)),
         )
-    together = _largest(structure)
-    if len(together) > MAX_EVENTS:
+    largest = _largest(structure)
+    if len(largest) > MAX_EVENTS:
         raise PatternError(
-            f"{len(together):,} events in one pattern",
+            f"{len(largest):,} events in one pattern",
             expected=f"at most {MAX_EVENTS}, those under NOT included",
             hint="a repeated event is written KL(A a)",
-            span=together[MAX_EVENTS].span,
+            span=largest[MAX_EVENTS].span,
+        )
+
+
+def refuse_too_many_together(node: Not) -> None:
+    """Refuse a NOT around more events than can be looked for together.
+
+    Raises:
+        PatternError: There are.
+    """
+    number = len(events_of(node))
+    if number > MOST_TOGETHER:
+        raise PatternError(
+            f"NOT stands around {number} events",
+            expected=f"at most {MOST_TOGETHER} events that are absent together",
+            span=node.span,
         )
 
 
@@ -149,8 +166,10 @@ def _largest(structure: Structure) -> list[Structure]:
     match structure:
         case Kleene(item, _, int(maximum)) if group_of(structure) is not None:
             return [*events_of(item)] * maximum
-        case Event() | Not() | Kleene() | First() | Next():
+        case Event() | Kleene() | First() | Next():
             return [structure]
+        case Not(item):
+            return [*events_of(item)]
         case Or(items):
             return max(map(_largest, items), key=len)
         case Opt(item):

@@ -19,17 +19,18 @@ _TYPES = 30
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """A place beside a set where UNTIL or GREEDY forbids an event, in stream order.
+    """A place beside a set where UNTIL, GREEDY or a run forbids an event, in stream order.
 
     Attributes:
         place: "until": after all that is before the set, or from its first member on if nothing is,
             up to its last member; no event of the match there may be such an event either.
-            "before": before its first member. "behind": behind its last member.
+            "before": before its first member. "behind": behind its last member. "between":
+            between these two, where a run leaves nothing out.
         variable: The variable of the set.
         maximum: The size of a set that may have such an event there; None: no set may.
     """
 
-    place: Literal["until", "before", "behind"]
+    place: Literal["until", "before", "behind", "between"]
     variable: str
     maximum: int | None = None
 
@@ -43,7 +44,7 @@ class Event:
         types: The types it may have.
         earlier_than: Of an absence that FIRST implies, which no pattern says itself: the variable
             that is the first.
-        beside: Of an absence that UNTIL or GREEDY implies: where it would be.
+        beside: Of an absence that UNTIL, GREEDY or a run implies: where it would be.
     """
 
     variable: str
@@ -87,7 +88,10 @@ class Or:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """No such event in this place. Only a single event may stand inside, or NEXT before one."""
+    """No such event in this place, or no such events together where SEQ or AND stands inside.
+
+    Inside may stand a single event, NEXT before one, or SEQ and AND of single events.
+    """
 
     item: Structure
     span: Span | None = field(default=None, compare=False, repr=False)
@@ -193,6 +197,13 @@ def absent_in(structure: Structure) -> frozenset[str]:
     absent = (node for node in walk(structure) if isinstance(node, Not))
     names = {event.variable for node in absent for event in events_of(node)}
     return frozenset(names | {event.variable for event in ends_of_loops_in(structure)})
+
+
+def together_in(structure: Structure) -> tuple[frozenset[str], ...]:
+    """Return the variables that are absent together: those under each NOT of several events."""
+    absent = (node for node in walk(structure) if isinstance(node, Not))
+    groups = (frozenset(event.variable for event in events_of(node)) for node in absent)
+    return tuple(dict.fromkeys(names for names in groups if len(names) > 1))
 
 
 def ends_of_loops_in(structure: Structure) -> tuple[Event, ...]:

@@ -21,11 +21,13 @@ from typing import TypeAlias, assert_never
 from cepkit.pattern.bounds import bound_condition
 from cepkit.pattern.conditions import (
     Aggregate,
+    AllOf,
     Attribute,
     Expression,
     conjuncts,
     has_set_functions,
-    set_of_prev,
+    of_neighbours,
+    set_of_members,
     variables_of,
 )
 from cepkit.pattern.conditions import walk as parts_of_condition
@@ -73,6 +75,8 @@ class Branch:
         strategy: As in the query.
         partition_by: As in the query.
         runs: The Kleene variables that take all that fits between their first and last member.
+        together: The negated variables of each NOT of several events: some of these events may be
+            there, all of them, as the order and the conditions on them say, may not.
     """
 
     positive: tuple[Event, ...]
@@ -84,6 +88,7 @@ class Branch:
     strategy: Strategy
     partition_by: tuple[str, ...]
     runs: frozenset[str] = frozenset()
+    together: tuple[frozenset[str], ...] = ()
 
     @cached_property
     def variables(self) -> tuple[str, ...]:
@@ -104,6 +109,18 @@ class Branch:
                 c for c in self.conditions if not implied & variables_of(c) and next_in(c) is None
             ),
         )
+
+    @cached_property
+    def absences(self) -> tuple[tuple[Event, ...], ...]:
+        """The events of each NOT: one, or those that must not be there together."""
+        groups: dict[frozenset[str], list[Event]] = {}
+        for event in self.negated:
+            groups.setdefault(self.absent_with(event.variable), []).append(event)
+        return tuple(map(tuple, groups.values()))
+
+    def absent_with(self, variable: str) -> frozenset[str]:
+        """Return the variables under the same NOT as a negated one, itself included."""
+        return next((names for names in self.together if variable in names), frozenset({variable}))
 
     def event(self, variable: str) -> Event:
         """Return the event node of `variable`."""
@@ -138,6 +155,7 @@ class _Choice:
     order: frozenset[tuple[str, str]] = frozenset()
     next: tuple[Event, ...] = ()
     runs: tuple[tuple[Event, type[First | Next]], ...] = ()
+    together: tuple[frozenset[str], ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -153,6 +171,7 @@ class _Choice:
             self.order | other.order | across,
             self.next + other.next,
             self.runs + other.runs,
+            self.together + other.together,
         )
 
     def next_conditions(self) -> Iterator[Expression]:
@@ -211,10 +230,17 @@ class _Choice:
             elif bound.first == bound.last:
                 yield bound_condition(replace(bound, first=name), self.order, repeated, [*runs])
         if beside.place == "behind" and runs[variable] is Next:
-            yield next_condition(absent, [variable], {variable})
+            follows = next_condition(absent, [variable], {variable})
+            yield follows
             for condition in conditions:
-                if set_of_prev(condition) == variable:
-                    yield replaced(condition, partial(_of_next_member, variable, name))
+                if of_neighbours(condition, variable):
+                    after = replaced(condition, partial(_of_next_member, variable, name))
+                    # One about the member before alone is about an event behind it, too.
+                    about = name in variables_of(after)
+                    yield after if about else AllOf((after, follows))
+                elif set_of_members(condition) == variable:
+                    # Of the event as the next member, behind those that the set has.
+                    yield renamed(condition, {variable: name})
 
     def bound_conditions(self, bounds: Iterable[StepBound]) -> Iterator[Expression]:
         """Yield what bounds of steps say, those with both events in this choice."""
@@ -248,6 +274,10 @@ def _choices(structure: Structure, names: Names) -> tuple[_Choice, ...]:
             return (_Choice(negated=(event,), next=(event,)),)
         case Not(Event() as event):
             return (_Choice(negated=(event,)),)
+        case Not((Seq() | And()) as item):
+            (choice,) = _choices(item, names)
+            several = (frozenset(choice.names),) if len(choice.names) > 1 else ()
+            return (_Choice(negated=choice.positive, order=choice.order, together=several),)
         case Kleene(Event() | First() | Next()):
             return (_choice_of_set(structure, names),)
         case Opt(item):
@@ -263,7 +293,7 @@ def _choices(structure: Structure, names: Names) -> tuple[_Choice, ...]:
                 joined.append(union)
             return tuple(joined)
         case Not() | Kleene() | First() | Next():
-            raise AssertionError("checks.py lets these stand around single events only")
+            raise AssertionError("checks.py lets these stand around less only")
         case _:
             assert_never(structure)
 
@@ -308,6 +338,37 @@ def normal_form(query: Query) -> tuple[Branch, ...]:
 def written_branches(query: Query) -> tuple[Branch, ...]:
     """Return the branches without what FIRST and NEXT imply: what is measured and shown."""
     return tuple(branch.as_written for branch in normal_form(query))
+
+
+def runs_as_absences(branch: Branch) -> Branch:
+    """Return a branch with what its runs leave out said as absences between their members."""
+    absent: list[Event] = []
+    order: set[tuple[str, str]] = set()
+    conditions: list[Expression] = []
+    used = {event.variable for event in branch.positive + branch.negated}
+    for event in branch.positive:
+        variable, name = event.variable, f"left out {event.variable}"
+        if variable not in branch.runs:
+            continue
+        while name in used:
+            name += "'"
+        absent.append(Event(name, event.types, beside=Beside("between", variable)))
+        before = branch.before(variable)
+        order |= {(x, name) for x in before}
+        known = (before & {*branch.variables}) | {variable}
+        conditions += (
+            renamed(condition, {variable: name})
+            for condition in branch.conditions
+            if variable in variables_of(condition) <= known and variable not in _sets_in(condition)
+        )
+    if not absent:
+        return branch
+    return replace(
+        branch,
+        negated=(*branch.negated, *absent),
+        order=branch.order | order,
+        conditions=(*branch.conditions, *conditions),
+    )
 
 
 def _branches(query: Query) -> tuple[Branch, ...]:
@@ -356,6 +417,7 @@ def _branches(query: Query) -> tuple[Branch, ...]:
                 query.strategy,
                 query.partition_by,
                 frozenset(event.variable for event, word in choice.runs if word is First),
+                choice.together,
             )
         )
     return tuple(branches)
@@ -396,7 +458,7 @@ def _names_of_implied(structure: Structure) -> Names:
 
 
 def _is_implied(event: Event) -> bool:
-    """Return whether no pattern says that an event must not be there, but FIRST or GREEDY."""
+    """Return whether not the pattern says that an event must not be there, but FIRST or a set."""
     beside = event.beside is not None and event.beside.place != "until"
     return beside or event.earlier_than is not None
 

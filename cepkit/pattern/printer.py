@@ -129,6 +129,12 @@ def expression_text(expression: c.Expression) -> str:
             each = "" if attribute is None else f".{attribute_text(attribute)}"
             end = "i" if function.startswith(c.RUNNING) else "i-1"
             return f"{c.plain_function(function)}({name_text(variable or '')}[..{end}]{each})"
+        case c.Aggregate(function, str(variable), str(name)) if c.is_member_number(function):
+            place = c.place_of(function) or 1
+            number = str(place) if place > 0 else f"last{place + 1}"
+            return f"{name_text(variable)}[{number}].{attribute_text(name)}"
+        case c.Aggregate(function) if (distance := c.distance_of(function)) > 1:
+            return f"prev({_reference_text(expression)}, {distance})"
         case c.Aggregate():
             return f"{expression.function}({_reference_text(expression)})"
         # What NEXT implies: no pattern says it so.

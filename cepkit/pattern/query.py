@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from cepkit.errors import Span
 from cepkit.networks import graph_of
-from cepkit.pattern.conditions import Aggregate, Attribute, Expression, attributes_of
+from cepkit.pattern.conditions import (
+    Aggregate,
+    Attribute,
+    Expression,
+    attributes_of,
+    place_of,
+)
 from cepkit.pattern.nodes import Structure
 from cepkit.pattern.policies import AfterMatch, StepBound, Strategy, Window
 from cepkit.pattern.repetitions import Group
@@ -32,12 +38,12 @@ class ResultColumn:
     def source(self) -> Attribute | None:
         """The attribute that it is as it stands in the stream; None: it is computed.
 
-        Of a set that is the list of all values, or the first or last of them.
+        Of a set that is the list of all values, or one of them.
         """
         match self.value:
             case Attribute():
                 return self.value
-            case Aggregate("first" | "last", str(variable), str(name)):
+            case Aggregate(function, str(variable), str(name)) if place_of(function) is not None:
                 return Attribute(variable, name)
             case _:
                 return None

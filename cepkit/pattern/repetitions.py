@@ -15,6 +15,8 @@ from cepkit.pattern.conditions import (
     Call,
     Expression,
     Literal,
+    distance_of,
+    place_of,
     plain_function,
     walk,
 )
@@ -85,9 +87,9 @@ class Repetitions:
         whole: set[str] = set()
         for node in about:
             function = node.function if isinstance(node, Aggregate) else ""
-            if not function or function == "prev" or plain_function(function) != function:
+            first = distance_of(function)
+            if not function or first or plain_function(function) != function:
                 variables = self._group[node.variable or ""].variables
-                first = int(function == "prev" or function.startswith(EARLIER))
                 since[variables] = max(first, since.get(variables, 0))
             else:
                 whole |= {*self._of[node.variable or ""]}
@@ -109,10 +111,14 @@ class Repetitions:
             return Attribute(names[at[variable]], node.name, node.span)
         attribute = node.attribute or ""
         match node.function:
-            case "prev":
-                return Attribute(names[at[variable] - 1], attribute, node.span)
-            case "first" | "last":
-                return Attribute(names[-(node.function == "last")], attribute, node.span)
+            case function if function.startswith("prev"):
+                earlier = names[at[variable] - distance_of(function)]
+                return Attribute(earlier, attribute, node.span)
+            case function if (place := place_of(function)) is not None:
+                index = place - 1 if place > 0 else len(names) + place
+                if not 0 <= index < len(names):
+                    return Literal(None, node.span)
+                return Attribute(names[index], attribute, node.span)
             case function if function.startswith(RUNNING):
                 names = names[: at[variable] + 1]
             case function if function.startswith(EARLIER):

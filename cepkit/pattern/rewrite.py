@@ -44,7 +44,7 @@ def without_not(condition: c.Expression) -> c.Expression:
 
 
 def _rewrite(condition: c.Expression, truth: bool) -> c.Expression:
-    """Return what is true exactly where `condition` is `truth`."""
+    """Return a condition that holds exactly if `condition` is `truth`."""
     match condition:
         case c.Complement(item):
             return _rewrite(item, not truth)

@@ -17,7 +17,16 @@ from cepkit.pattern.conditions import (
     variables_of,
 )
 from cepkit.pattern.names import name_text
-from cepkit.pattern.nodes import Kleene, ends_of_loops_in, events_of, runs_in, walk
+from cepkit.pattern.nodes import (
+    Kleene,
+    Next,
+    Not,
+    ends_of_loops_in,
+    events_of,
+    run_of,
+    runs_in,
+    walk,
+)
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.printer import expression_text, structure_text
@@ -73,8 +82,8 @@ def check_loops(query: Query) -> None:
                 hint=f"write {structure_text(replace(node, greedy=False))}",
                 span=node.span,
             )
-        if isinstance(node, Kleene) and node.greedy:
-            _check_greedy(query, events_of(node.item)[0].variable)
+        if isinstance(node, Kleene) and node.greedy and run_of(node) is not Next:
+            _check_greedy(query, node)
     if not ends_of_loops_in(query.structure):
         return
     for branch in normal_form(query):
@@ -93,21 +102,24 @@ def check_loops(query: Query) -> None:
                     )
 
 
-def _check_greedy(query: Query, variable: str) -> None:
-    """Refuse a function of the members up to each of a set that goes on as long as it can."""
+def _check_greedy(query: Query, node: Kleene) -> None:
+    """Refuse a function of the members up to each of a set that takes all that fits."""
+    (event,) = events_of(node.item)
     for condition in conjuncts(query.where):
-        if set_of_running(condition) == variable:
+        if set_of_running(condition) == event.variable:
+            run = replace(node, item=Next(event))
             raise PatternError(
-                f"{expression_text(condition)} is about the members of the greedy set "
-                f"'{variable}' up to each",
-                expected="a set without GREEDY",
-                hint="sets='maximal' gives the longest run for each choice of single events",
+                f"{expression_text(condition)} does not say where the greedy set "
+                f"'{event.variable}' ends: an event that breaks it could end the set, be passed "
+                "over, or leave the match out",
+                expected=f"events side by side, where it ends the set: {structure_text(run)}",
+                hint="without GREEDY, sets='maximal' gives the longest for each choice of others",
                 span=condition.span,
             )
 
 
 def refuse_runs(query: Query, what: str) -> None:
-    """Refuse a query with runs, UNTIL, GREEDY or conditions between the members of a set.
+    """Refuse a query with runs, UNTIL, GREEDY, conditions between members or a NOT of several.
 
     Args:
         what: Who does not know them, as a subject with its verb: ``mechanisms do``.
@@ -115,19 +127,20 @@ def refuse_runs(query: Query, what: str) -> None:
     Raises:
         UnsupportedError: There is one.
     """
+    refuse_together(query, what)
     for node in walk(query.structure):
         if isinstance(node, Kleene) and (node.greedy or node.until is not None):
             word = "GREEDY" if node.greedy else "UNTIL"
             raise UnsupportedError(
                 f"{what} not know {word}, as in {structure_text(node)}",
-                hint="detect and aggregate know it",
+                hint="ask about one pattern; detect and aggregate know it",
                 span=node.span,
             )
     for run in runs_in(query.structure):
         raise UnsupportedError(
             f"{what} not know runs, as {structure_text(run)}",
             expected=f"sets, as {structure_text(_without_first(run))}, which run or not",
-            hint="detect and aggregate know runs",
+            hint="ask about one pattern; detect and aggregate know runs",
         )
     in_groups = {variable for group in query.groups for variable in group.variables}
     for condition in conjuncts(query.where):
@@ -136,8 +149,30 @@ def refuse_runs(query: Query, what: str) -> None:
             raise UnsupportedError(
                 f"{what} not know conditions between the members of a set, as "
                 f"{expression_text(condition)}",
-                hint="detect and aggregate know them",
+                hint="ask about one pattern; detect and aggregate know them",
                 span=condition.span,
+            )
+
+
+def refuse_together(query: Query, what: str) -> None:
+    """Refuse a query with a NOT of several events (see `refuse_runs`)."""
+    for node in walk(query.structure):
+        if isinstance(node, Not) and len(events_of(node)) > 1:
+            raise UnsupportedError(
+                f"{what} not know NOT of several events, as in {structure_text(node)}",
+                hint="detect, aggregate and why_not know it",
+                span=node.span,
+            )
+
+
+def refuse_greedy_until(query: Query, what: str) -> None:
+    """Refuse a query with a set that has both GREEDY and UNTIL (see `refuse_runs`)."""
+    for node in walk(query.structure):
+        if isinstance(node, Kleene) and node.greedy and node.until is not None:
+            raise UnsupportedError(
+                f"{what} not know GREEDY with UNTIL, as in {structure_text(node)}",
+                hint="detect and aggregate know both together",
+                span=node.span,
             )
 
 

@@ -131,7 +131,7 @@ class ByName(Sequence[_T]):
 
     @abstractmethod
     def _at(self, number: int) -> _T:
-        """Return what one pattern gave."""
+        """Return the matches of one pattern."""
 
     def __len__(self) -> int:
         return len(self.names)

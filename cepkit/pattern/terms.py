@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, overload
 
 import numpy as np
 
@@ -150,6 +150,7 @@ class Variable:
     """A variable of a pattern. ``a.price`` and ``a["price"]`` are its attributes.
 
     Attributes whose names begin with an underscore, or are no identifiers, need the brackets.
+    Of a set ``b[2].price`` is that of the second member, ``b[-1].price`` that of the last one.
     """
 
     __slots__ = ("_name",)
@@ -164,10 +165,18 @@ class Variable:
             raise AttributeError(name)
         return self[name]
 
-    def __getitem__(self, name: str) -> Term:
+    @overload
+    def __getitem__(self, name: str) -> Term: ...
+    @overload
+    def __getitem__(self, name: int) -> Member: ...
+    def __getitem__(self, name: str | int) -> Term | Member:
+        if type(name) is int and 0 < abs(name) <= c.FARTHEST:
+            return Member(self._name, name)
         if not isinstance(name, str):
             raise PatternError(
-                f"the attribute {shown(name)} of '{self}'", expected="a column's name"
+                f"the attribute {shown(name)} of '{self}'",
+                expected="a column's name",
+                hint="the members of a set are numbered from 1: b[1].price, b[-1].price",
             )
         return Term(c.Attribute(self._name, name))
 
@@ -176,6 +185,35 @@ class Variable:
 
     def __repr__(self) -> str:
         return f"<Variable {self}>"
+
+
+class Member:
+    """One member of a set: ``b[2].price`` or ``b[2]["price"]`` is an attribute of the second."""
+
+    __slots__ = ("_name", "_place")
+    __iter__ = None
+
+    def __init__(self, name: str, place: int) -> None:
+        self._name = name
+        self._place = place
+
+    def __getattr__(self, name: str) -> Term:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self[name]
+
+    def __getitem__(self, name: str) -> Term:
+        if not isinstance(name, str):
+            raise PatternError(
+                f"the attribute {shown(name)} of '{self}'", expected="a column's name"
+            )
+        return Term(c.Aggregate(c.member_function(self._place), self._name, name))
+
+    def __str__(self) -> str:
+        return f"{self._name}[{self._place}]"
+
+    def __repr__(self) -> str:
+        return f"<Member {self}>"
 
 
 Operand: TypeAlias = Term | c.Constant
@@ -235,15 +273,22 @@ def last(what: Term) -> Term:
     return _aggregate("last", what)
 
 
-def prev(what: Term) -> Term:
+def prev(what: Term, distance: int = 1) -> Term:
     """Return an attribute of the member before each member of a set, as in a rising run.
+
+    Args:
+        distance: How many members before, as in ``b[i-2].price``.
 
     Example:
         >>> b = Variable("b")
         >>> print(b.price > prev(b.price))
         b.price > prev(b.price)
     """
-    return _aggregate("prev", what)
+    if type(distance) is not int or not 1 <= distance <= c.FARTHEST:
+        raise PatternError(
+            f"prev({what}, {shown(distance)})", expected="a number of members, from 1 on"
+        )
+    return _aggregate(c.prev_function(distance), what)
 
 
 def running(what: Term, *, before: bool = False) -> Term:
@@ -277,7 +322,7 @@ def expression_of(value: Operand) -> c.Expression:
     if isinstance(value, Term):
         return value.expression
     node: Any = value
-    if isinstance(node, Variable):
+    if isinstance(node, Variable | Member):
         raise PatternError(
             f"'{node}' alone is not a value", expected=f"an attribute, as in {node}.price"
         )

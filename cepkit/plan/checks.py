@@ -21,7 +21,7 @@ def check_plan(plan: Plan, query: Query) -> Plan:
     """Return `plan` unchanged if it orders the variables of each branch of `query`.
 
     Raises:
-        PlanError: It does not.
+        PlanError: The plan does not fit the query.
     """
     if not isinstance(plan, Plan):
         raise PlanError(
@@ -44,10 +44,10 @@ def as_plan(value: PlanLike, query: Query) -> Plan:
     Args:
         value: A plan; for a pattern without OR also an order (``["c", "b", "a"]``) or a tree
             (``(("a", "b"), ("c", "d"))``); None for the order of the pattern.
-        query: The query that it must belong to.
+        query: The query that the plan must fit.
 
     Raises:
-        PlanError: It does not belong to the query.
+        PlanError: The plan does not fit the query.
     """
     match value:
         case Plan():

@@ -13,7 +13,7 @@ from typing import TypeVar
 from cepkit.tables import number
 
 SAME = 1e-9
-"""By how much logarithms may differ of numbers that are the same to a reader."""
+"""How much the logarithms of two numbers may differ that a reader would call the same."""
 
 _T = TypeVar("_T")
 
@@ -50,7 +50,7 @@ def log_text(logarithm: float) -> str:
 
 
 def grouped(things: Iterable[_T], logarithms: Callable[[_T], Sequence[float]]) -> list[list[_T]]:
-    """Return things in groups whose numbers, given as logarithms, are the same."""
+    """Group things whose numbers, given as logarithms, are the same."""
     groups: list[list[_T]] = []
     for thing in things:
         same = next((g for g in groups if _alike(logarithms(g[0]), logarithms(thing))), None)

@@ -15,14 +15,20 @@ from cepkit.pattern.policies import CountWindow, TimeWindow
 def depends_on(branch: Branch, variable: str) -> frozenset[str]:
     """Return the positive variables that must be bound before a NOT can be checked.
 
-    These are its nearest neighbours in the pattern's order, those that its conditions name, and
-    those whose event it could be itself. Where it has no neighbour on one side the window is its
-    end there: it depends on all that may come last, or first. It depends on everything where the
-    window counts events, because numbers of arrival need not follow the time.
+    These are its nearest neighbours in the pattern's order, the variables that its conditions name,
+    and the variables that could take the same event. If it has no neighbour on one side, the window
+    ends it there: it depends on all variables that may come last, or first. If the window counts
+    events it depends on every variable, because arrival numbers need not follow time. If several
+    events are absent together, it depends on what each of them depends on.
 
     Args:
-        variable: One of its negated variables.
+        variable: One of the branch's negated variables.
     """
+    several = (_depends_on(branch, each) for each in branch.absent_with(variable))
+    return frozenset[str]().union(*several)
+
+
+def _depends_on(branch: Branch, variable: str) -> frozenset[str]:
     positive = set(branch.variables)
     beside = branch.event(variable).beside
     if beside is not None:
@@ -50,7 +56,7 @@ def depends_on(branch: Branch, variable: str) -> frozenset[str]:
 
 
 def _beside(branch: Branch, variable: str, beside: Beside) -> frozenset[str]:
-    """Return the same of what must not be beside a set, between it and its neighbours."""
+    """Return the same for a NOT between a set and its neighbours."""
     positive = set(branch.variables)
     if isinstance(branch.window, CountWindow):
         return frozenset(positive)

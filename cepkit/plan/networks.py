@@ -18,8 +18,8 @@ def plan_graph(plan: Plan) -> nx.DiGraph[tuple[int, int]]:
 
     Nodes are (branch, number). Attributes of a node: `kind` (start, state, final, leaf, join),
     `label`, `variables` and, where they are known, `candidates`, `partial_matches` and `alive` of
-    the step that leads there. Edges lead from a state to the next, and from what is joined to the
-    join; that of a chain has the event as its `label`.
+    the step that leads there. Edges lead from a state to the next, and from joined subtrees to the
+    join; an edge of a chain has its event as `label`.
     """
     import networkx as nx
 

@@ -66,12 +66,12 @@ BranchPlan: TypeAlias = OrderPlan | TreePlan
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One step of work: what it binds, and for a subtree the steps that find its partial matches.
+    """One step of work: the variables it binds, and for a subtree the steps of that subtree.
 
     Attributes:
-        variables: What the step binds.
+        variables: The variables that the step binds.
         inner: The steps of the subtree; none for a single variable.
-        name: How tables call the step.
+        name: The name of the step in tables.
     """
 
     variables: tuple[str, ...]
@@ -112,7 +112,7 @@ def leaves(tree: Tree) -> tuple[str, ...]:
 
 
 def nodes_of(tree: Tree) -> Iterator[Pair]:
-    """Yield the nodes of a tree above its leaves, those of a node before it."""
+    """Yield the nodes of a tree above its leaves, children before parents."""
     match tree:
         case str():
             return
@@ -153,8 +153,8 @@ def pruned(tree: Tree, without: Collection[str]) -> Tree | None:
 def work_of(plan: BranchPlan, without: Collection[str] = ()) -> tuple[Unit, ...]:
     """Return the steps of a plan in the order of work: an order is a tree that leans left.
 
-    Of two joined subtrees the left one is extended, row by row, by the partial matches of the
-    right one, which are found first; a single variable on the left changes sides.
+    When two subtrees are joined, the partial matches of the right one are found first and then
+    extend those of the left one, row by row; a single variable on the left changes sides.
     """
     match plan:
         case OrderPlan(order):
@@ -185,11 +185,11 @@ class ExpectedStep:
     """The expected numbers of one step of a plan.
 
     Attributes:
-        variable: The variable that the step binds; for a subtree its text.
+        variable: The variable that the step binds; for a subtree, the subtree as a text.
         candidates: Pairs of a partial match and an event that the step looks at, over the whole
             stream.
-        partial_matches: How many of them are kept, over the whole stream.
-        alive: The partial matches of the step in one window: what cost models add up.
+        partial_matches: How many candidates the step keeps, over the whole stream.
+        alive: The partial matches of the step in one window, which cost models add up.
     """
 
     variable: str
@@ -204,11 +204,11 @@ class Plan(WithPrinter):
 
     Attributes:
         branches: A plan for each branch of the query's normal form, in its order.
-        log_cost: The natural logarithm of its cost, -infinity for 0; None where none was computed.
-        statistics: Those that it was planned by, if any.
-        expected: For each branch what is expected of its steps on the stream of `statistics`;
+        log_cost: The natural logarithm of its cost, -infinity for 0; None if not computed.
+        statistics: The statistics that the planner used, if any.
+        expected: For each branch the expected numbers of its steps on the stream of `statistics`;
             empty without statistics.
-        decided: What its planner decided by; None for a plan that nobody planned.
+        decided: The comparisons that decided the plan; None if no planner made it.
     """
 
     branches: tuple[BranchPlan, ...]
@@ -227,10 +227,10 @@ class Plan(WithPrinter):
         """Return a table of the statistics under which its planner makes the same plan.
 
         Args:
-            statistics: Those of now; None for those that it was planned by.
+            statistics: The current statistics; None for those that the planner used.
 
         Raises:
-            PlanError: Nobody planned it, or its planner has no deciding conditions.
+            PlanError: No planner made it, or its planner has no deciding conditions.
         """
         if self.decided is None or self.statistics is None:
             raise PlanError(
@@ -271,15 +271,15 @@ class Plan(WithPrinter):
 
 
 def comparable(plans: Sequence[Plan]) -> list[tuple[BranchPlan, ...]]:
-    """Return the branches of plans as their costs compare: as trees where one of them is a tree."""
+    """Return the branches of plans in comparable form: all as trees if one of them is a tree."""
     has_trees = any(isinstance(branch, TreePlan) for plan in plans for branch in plan.branches)
     return [tuple(map(as_tree, p.branches)) if has_trees else p.branches for p in plans]
 
 
 def _relative_error(statistics: Statistics, variables: Iterable[str]) -> float:
-    """Return the standard error of the logarithm of how many matches there are.
+    """Return the standard error of the logarithm of the number of matches.
 
-    That is of the joins where they were sampled, else of the product of the selectivities.
+    It comes from the sampled joins if there are any, else from the product of the selectivities.
     """
     known = frozenset(variables)
     joined = statistics.joins.get(known)

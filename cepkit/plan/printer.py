@@ -1,4 +1,4 @@
-"""Plans as texts: one line for tables, several with what is expected of each step."""
+"""Plans as texts: one line for tables, or several with the expected numbers of each step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def one_line(plan: Plan) -> str:
 
 @text_of.register
 def to_text(plan: Plan) -> str:
-    """Return the plan with its cost, and a table of expected numbers where they are known."""
+    """Return the plan with its cost, and a table of expected numbers if they are known."""
     lines, labels = [_head(plan)], _labels(plan)
     for branch, steps in zip_longest(plan.branches, plan.expected, fillvalue=()):
         lines.append(f"{branch}")
@@ -59,13 +59,13 @@ def _head(plan: Plan) -> str:
 
 
 def _labels(plan: Plan) -> dict[str, str]:
-    """Return the variables with their types, where the plan knows its pattern."""
+    """Return the variables with their types, if the plan knows its pattern."""
     query = None if plan.statistics is None else plan.statistics.query
     return {} if query is None else labels_of(query.structure)
 
 
 def _drawn(branch: object, labels: Mapping[str, str]) -> list[str]:
-    """Return a tree as lines, its leaves set in below their joins; nothing of an order."""
+    """Return a tree as lines, leaves indented below their joins; no lines for an order."""
     return _lines(branch.root, labels) if isinstance(branch, TreePlan) else []
 
 

@@ -1,10 +1,10 @@
 """The validity of a plan: its deciding conditions, and their slack.
 
 A planner puts a building block - the next variable of an order, a node of a tree - into its plan
-because it costs less than others. When such a comparison no longer holds, the planner would answer
-differently.
-Source: *Efficient Adaptive Detection of Complex Event Patterns* (US 11,693,862 B2); slack, and
-what of the stream's drift crosses it, are ours.
+because it costs less than others. When such a comparison no longer holds, the planner would choose
+another plan.
+Source: *Efficient Adaptive Detection of Complex Event Patterns* (US 11,693,862 B2); slack, and the
+share of time in which drift breaks a condition, are ours.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ class ValidityRow:
 
     Attributes:
         branch: The number of the branch, from 1.
-        step: The number of the step or node that it put into the plan, from 1.
+        step: The number of the step or node that the comparison put into the plan, from 1.
         condition: The comparison, as ``rate(c) < 2.3 rate(b)``.
         chosen: The number on its left.
         rejected: The number on its right.
-        slack: How many times the left may grow before it breaks; below 1 it is broken.
-        holds: Whether the planner would decide so again.
-        unit: Of the two numbers.
-        crossed: The share of the stream's time in which it does not hold; None where nobody knows
-            when events came.
+        slack: The factor by which the left number may grow before the condition breaks; below 1 it
+            is broken.
+        holds: Whether the planner would choose the same again.
+        unit: The unit of the two numbers.
+        crossed: The share of the stream's time in which the condition does not hold; None if event
+            times are unknown.
     """
 
     branch: int
@@ -57,7 +58,7 @@ class ValidityRow:
 
     @property
     def broken(self) -> str:
-        """What no longer holds, in words."""
+        """The condition that no longer holds, in words."""
         return f"{self.condition} no longer holds: {self.numbers}"
 
 
@@ -67,7 +68,7 @@ class Validity(WithPrinter):
 
     Attributes:
         plan: The plan, as a text.
-        planner: Who made it.
+        planner: The name of its planner.
         rows: The conditions; none where the planner compares nothing.
         labels: The variables with their types.
     """
@@ -98,7 +99,7 @@ class Decided(Protocol):
         """Return the deciding conditions under some statistics.
 
         Raises:
-            PlanError: The planner has none.
+            PlanError: The planner has no deciding conditions.
         """
         ...
 

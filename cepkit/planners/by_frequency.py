@@ -1,8 +1,8 @@
 """The order by frequency: the rarest variable first. O(n log n).
 
 Source: EFREQ of *Join Query Optimization Techniques for Complex Event Processing Applications*
-(VLDB 2018), section 7.1. It looks at rates after each variable's own conditions (for a repeated
-variable at its planning rate), not at conditions between variables nor at the cost model.
+(VLDB 2018), section 7.1. It uses rates after each variable's own conditions (for a repeated
+variable its planning rate) and ignores conditions between variables and the cost model.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The best plans of a branch under changing rates; all else is computed once.
+"""The best plans of a branch under changing rates; everything else is computed once.
 
-What a set of variables costs is a number that selectivities, order and window decide, times the
-counts of its variables in a window. So the tables over all sets are made once, and for other rates
-the counts are added to them. O(2^n) for other rates and O(n 2^n) for the best order; the best tree
-is O(3^n). Source: ours; the dynamic programming is that of `dp-order` and `dp-tree`.
+The cost of a set of variables is a factor from selectivities, order and window, times the counts of
+its variables in a window. So the tables of all sets are computed once, and new rates only add the
+logarithms of the counts. O(2^n) for other rates and O(n 2^n) for the best order; the best tree is
+O(3^n). Source: ours; the dynamic programming is that of `dp-order` and `dp-tree`.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from cepkit.planners.set_kernels import Tables
 from cepkit.statistics.model import Statistics
 
 MOST_VARIABLES = 12
-"""For more, the tables cost more than they save."""
+"""With more variables, the tables cost more than they save."""
 _NOTHING = np.zeros(0)
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """How often events come in a stretch of a stream.
+    """The rates of events in one stretch of a stream.
 
     Attributes:
         of: For each variable the events per second of its types, before its own conditions.
@@ -48,11 +48,11 @@ class Rates:
 
 
 class RatePlanner:
-    """The best plans of one branch, by work, for one stretch of a stream after the other.
+    """Finds the plan of least work of one branch for one stretch of a stream after the other.
 
     Args:
         branch: The branch, of few variables, under skip-till-any-match.
-        statistics: All but the rates is taken from here.
+        statistics: Everything but the rates comes from here.
     """
 
     def __init__(self, branch: Branch, statistics: Statistics) -> None:
@@ -82,7 +82,7 @@ class RatePlanner:
         return RatedCosts(self, counts, window)
 
     def steps(self, plan: BranchPlan) -> tuple[Masks, Floats]:
-        """Return for each step of a plan what it binds then, and what its sides add to its cost."""
+        """Return for each step of a plan the variables it binds, and the cost its sides add."""
         if plan not in self._steps:
             steps = self._cost.steps(plan)
             if not isinstance(plan, OrderPlan):
@@ -92,26 +92,26 @@ class RatePlanner:
         return self._steps[plan]
 
     def tables(self, counts: Floats, shift: float) -> Tables:
-        """Return what sets cost, divided by a number that is given as its logarithm."""
+        """Return the costs of all sets, divided by a number given as its logarithm."""
         with np.errstate(over="ignore"):
             alive = np.exp(self._kept + counts - shift)
         alive[0] = alive[-1] = 0.0
         return Tables(alive, self._between + counts - shift, self._side, _NOTHING, _NOTHING)
 
     def log_costs(self, plan: BranchPlan, counts: Floats) -> Floats:
-        """Return the logarithms of what the steps of a plan cost: kept, and looked at."""
+        """Return the logarithms of the costs of a plan's steps: for keeping, and for examining."""
         both, sides = self.steps(plan)
         of_sets = counts[both]
         return np.concatenate((self._kept[both] + of_sets, self._between[both] + of_sets + sides))
 
     def order(self, tables: Tables) -> OrderPlan:
-        """Return the order that costs least; one cheaper than 1 exists."""
+        """Return the cheapest order; one that costs less than 1 must exist."""
         orders = Orders(self._cost, tables)
         orders.fill(0, orders.parts)
         return orders.plan()
 
     def trees(self, tables: Tables) -> Trees:
-        """Return the trees that cost least."""
+        """Return the cheapest trees."""
         trees = Trees(self._cost, tables)
         trees.fill(0, trees.parts)
         return trees
@@ -130,7 +130,7 @@ class RatedCosts:
         self._planner, self._counts, self.window = planner, counts, window
 
     def of(self, plan: BranchPlan) -> float:
-        """Return the logarithm of what a plan costs."""
+        """Return the logarithm of a plan's cost."""
         costs = self._planner.log_costs(plan, self._counts)
         greatest = float(costs.max())
         if math.isinf(greatest):
@@ -138,29 +138,30 @@ class RatedCosts:
         return greatest + math.log(float(np.exp(costs - greatest).sum()))
 
     def weight(self, plan: BranchPlan) -> float:
-        """Return what a plan costs when slices choose; a tree counts double, with its leaves.
+        """Return the cost by which slices choose a plan; a tree counts double, with its leaves.
 
-        Its joins look at more than is expected.
+        Its joins examine more pairs than expected.
         """
         doubled = WORTH_A_TREE if isinstance(plan, TreePlan) else 0.0
         return self.of(plan) + doubled
 
     def best(self, known: BranchPlan) -> BranchPlan:
-        """Return the plan of least work; a tree only where it promises to halve that."""
+        """Return the plan of least work; a tree only if it promises to halve the work."""
         order = self._planner.order(self._divided(known))
         variables = len(self._planner.branch.variables)
         if not 4 <= variables <= MOST_FOR_TREES:
             return order
         as_a_tree = as_tree(order)
         trees = self._planner.trees(self._divided(as_a_tree))
-        # Without leaves, and what is kept at the root, which all trees have in common.
+        # Without the leaves and without the partial matches at the root: all trees have these in
+        # common.
         if trees.least > math.exp(-WORTH_A_TREE):
             return order
         tree = trees.plan()
         return tree if self.of(tree) + WORTH_A_TREE < self.of(as_a_tree) else order
 
     def _divided(self, known: BranchPlan) -> Tables:
-        """Return what sets cost as multiples of a plan that is known: see `exact`."""
+        """Return the costs of sets as multiples of a known plan's cost: see `exact`."""
         cost = self.of(known)
         shift = cost + 1e-9 + 1e-14 * abs(cost) if cost > -math.inf else -1e5
         return self._planner.tables(self._counts, shift)

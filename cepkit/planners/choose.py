@@ -35,14 +35,14 @@ def choose_plan(
     Args:
         statistics: What is known of the stream.
         planner: A name of the shelf, or a planner with settings of its own.
-        observe: Called with where the search stands; for each branch anew.
+        observe: Called with the state of the search, which starts anew for each branch.
 
     Raises:
         PlanError: There is no planner of that name.
         StatisticsError: The statistics lack a variable of the query.
         LimitError: The planner is exact, and the query is too large for it.
-        KeyboardInterrupt: The user interrupted before there was a plan; later it is the best so
-            far, and its planner says so.
+        KeyboardInterrupt: The user interrupted before there was a plan. After that an interrupt
+            returns the best plan so far, and its planner's name says so.
     """
     answer = answer_of(query, statistics, planner, cost, observe)
     return cost_plan(answer, query, statistics, cost)
@@ -70,13 +70,13 @@ def searched(
     cost: CostModel,
     observer: Callable[[int], Observer | None],
 ) -> tuple[tuple[BranchPlan, ...], bool]:
-    """Return the plans that a planner finds, and whether the user let it.
+    """Return the plans that a planner finds, and whether it finished.
 
     If the user interrupts a search that has a plan, this is the result; further branches get greedy
     orders.
 
     Args:
-        observer: Returns what is called with where the search for a branch stands, by its number.
+        observer: Takes the number of a branch and returns the observer of its search.
 
     Raises:
         KeyboardInterrupt: The user interrupted, and there is no plan yet.
@@ -94,33 +94,33 @@ def searched(
 
 
 def name_of(planner: Planner, *, whole: bool) -> str:
-    """Return what a planner is called beside its plan, and that it was interrupted if it was."""
+    """Return the planner's name for display, with a note if it was interrupted."""
     return planner.name if whole else f"{planner.name}, interrupted"
 
 
 _MOST_FOR_ORDERS, MOST_FOR_TREES = 18, 10
-"""Variables of a branch for which the best plan is found within some milliseconds."""
+"""The most variables of a branch for which the best plan takes only milliseconds."""
 _MOST_PERMUTED = 5
-"""Variables of which all orders are compared, where a set does not say what a step costs."""
+"""The most variables for which all orders are compared, if costs of sets cannot decide."""
 WORTH_A_TREE = math.log(2)
-"""A tree writes down what its subtrees find; it must promise to halve the work."""
+"""A tree must promise to halve the work, because it writes out its subtrees' partial matches."""
 
 _SHARE = 0.1
-"""Of the time of a search that measuring may take."""
+"""The share of a search's time that measuring may take."""
 _PER_CANDIDATE, _MEASURING = 1e-9, 0.01
-"""Seconds that the engine takes for a candidate, and that measuring `SIZE` events takes."""
+"""Seconds that the engine takes for one candidate, and for measuring `SIZE` events."""
 _MEASURING_EACH = 1e-3
-"""Seconds that it takes longer for each further query."""
+"""Seconds that measuring takes longer for each further query."""
 _SOON = 3.0
-"""Seconds of a search that is not worth Spark's workers."""
+"""A search shorter than this many seconds is not worth Spark's workers."""
 _LARGER, _LARGEST = 4, 32
-"""As many times as many events are measured again, where that is worth its time."""
+"""The factor by which the number of measured events grows, if that is worth its time."""
 
 
 def plan_to_run(query: Query, statistics: Statistics) -> Plan:
     """Return the plan with the least work for the engine that a quick search finds.
 
-    Orders are preferred to trees that promise little more.
+    It prefers orders to trees that are only a little better.
     """
     branches = normal_form(query)
     most = max(len(branch.variables) for branch in branches)
@@ -138,7 +138,7 @@ def plan_to_run(query: Query, statistics: Statistics) -> Plan:
 
 
 def _ended_by_first(plan: Plan, query: Query, statistics: Statistics) -> Plan:
-    """Return a plan of orders, where that is cheaper one in which FIRST ends steps early."""
+    """Return a plan of orders: one in which FIRST ends steps early, if that is cheaper."""
     branches = normal_form(query)
     plans = [
         _best_with_firsts(branch, statistics, known)
@@ -152,7 +152,7 @@ def _ended_by_first(plan: Plan, query: Query, statistics: Statistics) -> Plan:
 
 
 def _best_with_firsts(branch: Branch, statistics: Statistics, known: OrderPlan) -> OrderPlan:
-    """Return the best of all orders; of many variables the known one or that of the pattern."""
+    """Return the best of all orders; with many variables, the known one or the pattern's."""
     variables = branch.variables
     few = len(variables) <= _MOST_PERMUTED
     orders = map(OrderPlan, permutations(variables) if few else (variables,))
@@ -162,11 +162,11 @@ def _best_with_firsts(branch: Branch, statistics: Statistics, known: OrderPlan) 
 def plan_in_memory(query: Query, columns: EventColumns, seed: int = 0) -> Plan:
     """Return the plan to run over a stream in memory, by slices of it.
 
-    Measuring may take a tenth of the time that the plan is expected to take, and 20 ms anyway.
+    Measuring may take a tenth of the expected running time, and 20 ms in any case.
 
     Args:
         columns: The stream, with the attributes of `attributes_read`.
-        seed: Of the choice of slices.
+        seed: Seed for choosing the slices.
     """
     plan = plan_to_run(query, estimate_by_slices(columns, query, seed=seed))
     seconds, statistics = seconds_expected(plan), plan.statistics
@@ -179,25 +179,25 @@ def plan_in_memory(query: Query, columns: EventColumns, seed: int = 0) -> Plan:
 
 
 def size_worth(seconds: float, queries: int = 1) -> int | None:
-    """Return how many events to measure for a search of some seconds; None: `SIZE` is enough.
+    """Return how many events to measure before a search of this length; None: `SIZE` is enough.
 
     Args:
-        seconds: How long it is expected to take.
-        queries: Of how many queries.
+        seconds: The expected time of the search.
+        queries: The number of queries.
     """
     larger = int(min(_SHARE * seconds / (_MEASURING + _MEASURING_EACH * (queries - 1)), _LARGEST))
     return larger * SIZE if larger >= _LARGER else None
 
 
 def seconds_expected(plan: Plan) -> float | None:
-    """Return how long one core will search by a plan, about; None where nothing is expected."""
+    """Return about how long one core will run a plan; None without expected numbers."""
     if (forecast := plan.forecast) is None:
         return None
     return _PER_CANDIDATE * (forecast.candidates + PER_PARTIAL_MATCH * forecast.partial_matches)
 
 
 def is_quick(plan: Plan) -> bool:
-    """Return whether one core searches by a plan in less time than sharing it out may take."""
+    """Return whether one core runs a plan faster than distributing it would take."""
     seconds = seconds_expected(plan)
     return seconds is None or seconds < _SOON
 
@@ -207,8 +207,8 @@ def cost_plan(
 ) -> Plan:
     """Return the same plan with the cost and the expected numbers that `statistics` give it.
 
-    Work is added up over the branches, of waiting the longest counts. Raises as `choose_plan`, and
-    PlanError where the plan does not belong to the query.
+    Work adds up over the branches; of waiting only the longest counts. Raises what `choose_plan`
+    raises, and PlanError if the plan does not fit the query.
     """
     plans, branches = check_plan(plan, query).branches, normal_form(query)
     return Plan(

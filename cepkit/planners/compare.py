@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _BEST = "★"
 _EQUAL = 1e-9
 _WIDEST = 100
-"""Characters of a table that still fits a terminal; else plans stand in a table of their own."""
+"""The widest table that fits a terminal; if it is wider, plans get a table of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class Measured:
     Attributes:
         events: How many events that part has, of all types.
         candidates: Pairs of a partial match and an event that were looked at.
-        partial_matches: Partial matches that came out of its steps, matches included.
-        matches: How many there are.
+        partial_matches: Partial matches that its steps kept, matches included.
+        matches: The number of matches.
         peak_rows: The most partial matches that its steps held at once, added up.
         seconds: Wall time of the fastest run.
     """
@@ -62,14 +62,14 @@ class ComparedPlan:
 
     Attributes:
         plan: The plan that it found, with its cost.
-        log_tree_cost: The logarithm of its cost as a tree: an order is a tree that leans left, of
-            which the leaves cost as well.
+        log_tree_cost: The logarithm of its cost as a tree: an order becomes a tree that leans left,
+            whose leaves cost as well.
         log_latency: The logarithm of its cost by the model `latency`.
-        relative: The cost as a multiple of the best plan's; where there are trees, as trees.
-        seconds: How long it planned.
-        observed: Where the search stood while it went on; for each branch.
-        measured: What it did on a part of the stream; None where it was not run.
-        not_run: Why it was not, though it should have been.
+        relative: The cost as a multiple of the best plan's; if there are trees, as trees.
+        seconds: The planning time.
+        observed: For each branch the states of the search over time.
+        measured: Its counts on a part of the stream; None if it was not run.
+        not_run: Why it was not run, although it should have been.
     """
 
     plan: Plan
@@ -97,11 +97,11 @@ class PlanComparison(Printed):
     """The plans of several planners for one query, side by side.
 
     Attributes:
-        query: What the plans are for.
+        query: The query of the plans.
         rows: One for each planner that found a plan.
-        cost: What made one plan better than another.
-        refused: The planners that found none, and why.
-        notes: What a reader should know of the measured numbers.
+        cost: The cost model that ranks the plans.
+        refused: The planners that found no plan, and why.
+        notes: Remarks on the measured numbers.
     """
 
     query: Query
@@ -112,7 +112,7 @@ class PlanComparison(Printed):
 
     @property
     def cost_model(self) -> str:
-        """The name of what made one plan better than another."""
+        """The name of the cost model that ranks the plans."""
         return self.cost.name
 
     @property
@@ -129,7 +129,7 @@ class PlanComparison(Printed):
         """Return the plan of one planner, by its name.
 
         Raises:
-            PlanError: It is not in the comparison, or found no plan.
+            PlanError: The planner is not in the comparison, or found no plan.
         """
         for row in self.rows:
             if row.plan.planner == planner:
@@ -142,7 +142,7 @@ class PlanComparison(Printed):
         return row.log_tree_cost if self.has_trees else _log_cost(row.plan)
 
     def is_best(self, row: ComparedPlan) -> bool:
-        """Return whether no plan of the comparison is cheaper, by more than rounding."""
+        """Return whether no plan of the comparison is cheaper by more than rounding error."""
         return row.relative <= 1.0 + _EQUAL
 
     def to_pandas(self) -> pd.DataFrame:
@@ -212,7 +212,7 @@ class PlanComparison(Printed):
         head, cells = self._head(), [self._cells(row) for row in self.rows]
         table = text_table(head, cells, left=2)
         if max(map(len, table.splitlines())) > _WIDEST:
-            # Numbers that stand below each other can be compared, wherever a long plan is broken.
+            # Keep numbers aligned for comparison, wherever a long plan breaks over lines.
             numbers = text_table(_without_plan(head), map(_without_plan, cells))
             table = f"{numbers}\n\n{text_table(head[:2], [row[:2] for row in cells], left=2)}"
         return "\n".join((f"cost: {self.cost_model}", table, *self._remarks()))
@@ -236,7 +236,7 @@ def compare_plans(
 ) -> PlanComparison:
     """Return the plans that the planners find for `query`.
 
-    The user may interrupt a long search: then the comparison has the plans until then.
+    If the user interrupts, the comparison has the plans found until then.
 
     Args:
         statistics: What is known of the stream.
@@ -246,7 +246,7 @@ def compare_plans(
     Raises:
         PlanError: No planner is given, or there is none of a given name.
         StatisticsError: The statistics lack a variable of the query.
-        LimitError: Every one of the planners refused, as the query is too large for it.
+        LimitError: Every planner refused because the query is too large for it.
     """
     names = tuple(PLANNERS) if planners is None else tuple(planners)
     if not names:
@@ -290,7 +290,7 @@ def _compared(
     cost: CostModel,
     bar: Bar,
 ) -> tuple[ComparedPlan, bool]:
-    """Return the plan of a planner, and whether it was let finish."""
+    """Return the plan of a planner, and whether it finished."""
     observed: list[list[Observed]] = [[] for _ in branches]
 
     def observer(number: int) -> Observer:
@@ -329,7 +329,8 @@ def _log_cost(plan: Plan) -> float:
 
 
 def _multiple(log_cost: float, best: float) -> float:
-    # Where the best costs nothing, what costs nothing too is as good and all else endlessly worse.
+    # If the best plan costs nothing, other free plans are equally good and all others infinitely
+    # worse.
     if math.isinf(best):
         return 1.0 if log_cost == best else math.inf
     return from_log(log_cost - best)

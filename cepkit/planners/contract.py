@@ -18,15 +18,15 @@ from cepkit.statistics.model import Statistics
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """The state of a search: where it stands.
+    """The state of a search.
 
     Attributes:
-        seconds: Since it began.
-        examined: The plans that it has looked at; for dynamic programming the sets of variables
-            for which it knows the best plan.
-        plan: The best plan so far; None as long as there is none.
+        seconds: The time since it began.
+        examined: The number of plans examined; for dynamic programming, of sets of variables whose
+            best plan is known.
+        plan: The best plan so far; None before the first.
         log_cost: The logarithm of its cost.
-        done: The share of the search that is done; None where there is no end to foresee.
+        done: The finished share of the search; None if the end cannot be foreseen.
     """
 
     seconds: float
@@ -40,7 +40,7 @@ class SearchInterrupted(KeyboardInterrupt):
     """The user interrupted a search that has a result already.
 
     Args:
-        best: The best that it has found until then.
+        best: The best result until then.
     """
 
     def __init__(self, best: Any) -> None:
@@ -49,15 +49,15 @@ class SearchInterrupted(KeyboardInterrupt):
 
 
 Observer: TypeAlias = Callable[[Observed], None]
-"""Called with where a search stands, when there is a better plan and at its end."""
+"""Called with the state of a search at each better plan and at the end."""
 
 
 class Planner(Protocol):
-    """A planner of one branch. Equal arguments give equal plans, unless a time limit cuts."""
+    """A planner of one branch. Equal arguments give equal plans, unless a time limit ends it."""
 
     @property
     def name(self) -> str:
-        """How users and tables call it."""
+        """The name for users and tables."""
         ...
 
     def plan(
@@ -73,12 +73,12 @@ class Planner(Protocol):
 
         Args:
             branch: A branch of a query's normal form.
-            statistics: They have a rate for each of its positive variables.
-            cost: What makes one plan better than another.
-            observe: Called with where the search stands.
+            statistics: They must have a rate for each positive variable of the branch.
+            cost: The cost to minimise.
+            observe: Called with the state of the search.
 
         Raises:
-            SearchInterrupted: The user interrupted, and it has a plan.
-            LimitError: The planner is exact and cannot be within its limit of time or memory.
+            SearchInterrupted: The user interrupted, and there is a plan already.
+            LimitError: The planner is exact and would exceed its limit of time or memory.
         """
         ...

@@ -1,4 +1,4 @@
-"""Which of several plans is the cheapest at which rate of one variable, and where that changes.
+"""Which of several plans is cheapest at each rate of one variable, and where that changes.
 
 Source: ours. O(plans * rates).
 """
@@ -29,7 +29,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class RateCurve:
-    """Plans that cost the same at every rate.
+    """The curve of all plans that cost the same at every rate.
 
     Attributes:
         members: The plans, in the order in which they were given.
@@ -41,7 +41,7 @@ class RateCurve:
 
     @property
     def planners(self) -> tuple[str, ...]:
-        """The planners that found them."""
+        """The planners of these plans."""
         return tuple(plan.planner for plan in self.members)
 
     @property
@@ -55,10 +55,10 @@ class CrossOver:
     """Where another plan becomes the cheapest.
 
     Attributes:
-        rate: In events per second, between two of the rates that were asked about.
+        rate: In events per second; it lies between two of the sampled rates.
         log_cost: The logarithm to base ten of what both cost there.
-        below: The number of the curve that is the cheapest below that rate.
-        above: That of the one above.
+        below: The number of the curve that is cheapest below that rate.
+        above: The number of the curve that is cheapest above it.
     """
 
     rate: float
@@ -68,7 +68,7 @@ class CrossOver:
 
 
 def rate_curves(curves: Iterable[Curve]) -> tuple[RateCurve, ...]:
-    """Return curves, those that are the same at every rate as one."""
+    """Return the curves, merging those that agree at every rate."""
     return tuple(
         RateCurve(
             tuple(curve.plan for curve in group),
@@ -87,11 +87,11 @@ def cheapest_at(curves: Sequence[RateCurve], point: int) -> int:
 def cross_overs(curves: Sequence[RateCurve], rates: Sequence[float]) -> tuple[CrossOver, ...]:
     """Return where the cheapest plan changes.
 
-    Costs are straight lines in the rate of one variable that is not repeated, so that between two
-    rates they cross exactly there.
+    Costs are linear in the rate of a variable that is not repeated, so the interpolated crossing
+    between two rates is exact.
 
     Args:
-        rates: Those of the curves, ascending.
+        rates: The rates of the curves, ascending.
     """
     crossings: list[CrossOver] = []
     for i, (low, high) in enumerate(pairwise(rates)):
@@ -99,10 +99,10 @@ def cross_overs(curves: Sequence[RateCurve], rates: Sequence[float]) -> tuple[Cr
         if below == above:
             continue
         one, other = curves[below].log_costs[i : i + 2], curves[above].log_costs[i : i + 2]
-        # Divided by the greatest, as a float might not hold them.
+        # Divide by the greatest: the numbers themselves might overflow a float.
         greatest = max(*one, *other)
         (a, b), (c, d) = ([10.0 ** (log - greatest) for log in logs] for logs in (one, other))
-        # How much dearer the other one is falls through zero.
+        # The difference in cost changes its sign here.
         share = (c - a) / ((c - a) + (b - d))
         cost = a + share * (b - a)
         log_cost = math.log10(cost) + greatest if cost > 0 else -math.inf

@@ -1,10 +1,10 @@
 """Deciding conditions: the cost comparisons that put each block into a plan.
 
-A condition is two blocks, of which the one chosen cost less, or as much and stood first. It can be
-evaluated under any statistics, by costs of now: subtrees are costed anew with the node above them.
-So with exact statistics a broken condition means that the planner would answer differently (no
-false positives); of greedy orders, with all conditions kept, the converse holds as well.
-O(blocks) costs for a check.
+A condition has two blocks; the chosen one cost less, or cost the same and came first. It can be
+evaluated under any statistics with current costs: a subtree is costed anew with the node above it.
+So with exact statistics a broken condition means that the planner would choose differently (no
+false positives); for greedy orders with all conditions kept the converse holds too. A check costs
+O(blocks) cost evaluations.
 Source: *Efficient Adaptive Detection of Complex Event Patterns* (US 11,693,862 B2). The source
 freezes the costs of subtrees, which is wrong: a node of two leaves has no condition of its own.
 """
@@ -50,7 +50,7 @@ class Next:
 
 
 Block: TypeAlias = Next | OrderPlan | TreePlan
-"""A step of an order; or the order, or the tree, of some of the variables."""
+"""A step of an order; or an order or a tree of some of the variables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +58,11 @@ class DecidingCondition:
     """A comparison that put a block into a plan.
 
     Attributes:
-        step: The number of the block, from 1, in the order of the plan; in trees from below.
+        step: The number of the block, from 1, in plan order; in trees bottom-up.
         chosen: The block in the plan.
-        rejected: One that could stand in its place.
-        first: Whether the planner keeps `chosen` where both cost the same.
-        tolerance: By how much, as a logarithm, costs may differ that count as the same.
+        rejected: A block that could take its place.
+        first: Whether the planner keeps `chosen` if both cost the same.
+        tolerance: How much the logarithms of costs may differ that count as equal.
     """
 
     step: int
@@ -77,10 +77,10 @@ class DecidingCondition:
         return 0.0 if chosen == rejected else rejected - chosen
 
     def holds(self, gap: float, distance: float = 0.0) -> bool:
-        """Return whether the planner would choose so again, and did not by more than a distance.
+        """Return whether the condition holds; it may be broken by up to a distance.
 
         Args:
-            gap: What `gap` gives.
+            gap: The result of `gap`.
             distance: How far the costs of `chosen` may exceed those of `rejected`, relatively.
         """
         most = gap + self.tolerance + math.log1p(distance)
@@ -88,7 +88,7 @@ class DecidingCondition:
 
 
 def block_cost(block: Block, cost: BranchCost) -> float:
-    """Return the logarithm of what a block costs; of trees without their leaves."""
+    """Return the logarithm of a block's cost; trees count without their leaves."""
     match block:
         case Next(bound, variable):
             return cost.step(cost.mask(bound), cost.mask((variable,)))
@@ -117,19 +117,19 @@ _KEPT, _EXACT = 3, 1e-9
 def tightest(
     step: int, chosen: Block, others: Sequence[Block], cost: BranchCost
 ) -> list[DecidingCondition]:
-    """Return the comparisons of one block that are nearest to breaking, of an exact planner.
+    """Return the comparisons of one block of an exact planner that are nearest to breaking.
 
-    That what is chosen costs less is necessary for the best plan, whatever else is compared.
+    A best plan must win each of them, whatever else is compared.
     """
     conditions = [DecidingCondition(step, chosen, other, tolerance=_EXACT) for other in others]
     return sorted(conditions, key=lambda condition: condition.gap(cost))[:_KEPT]
 
 
 def check_deciding(planner: str, cost: BranchCost, most: int) -> None:
-    """Refuse what would take long.
+    """Refuse plans with more variables than `most`, which would take long.
 
     Raises:
-        LimitError: There are more variables.
+        LimitError: The plan has more variables.
     """
     if len(cost.variables) > most:
         raise LimitError(
@@ -140,7 +140,7 @@ def check_deciding(planner: str, cost: BranchCost, most: int) -> None:
 
 
 class DecidingPlanner(Planner, Protocol):
-    """A planner that knows what decided its plans."""
+    """A planner that can give the deciding conditions of its plans."""
 
     def deciding(self, plan: BranchPlan, cost: BranchCost, /) -> tuple[DecidingCondition, ...]:
         """Return the deciding conditions of a plan that this planner made by these costs."""
@@ -158,7 +158,7 @@ class Decisions:
 
     Attributes:
         branches: The normal form of the query.
-        planner: Who made them.
+        planner: The planner that made them.
     """
 
     branches: tuple[Branch, ...]
@@ -186,7 +186,7 @@ class Decisions:
 
     @cached_property
     def gaps(self) -> tuple[tuple[float, ...], ...]:
-        """What `DecidingCondition.gap` gave when the plan was made."""
+        """The result of `DecidingCondition.gap` when the plan was made."""
         return tuple(
             tuple(condition.gap(cost) for condition in conditions)
             for conditions, cost in zip(self.conditions, self.costs(self.statistics), strict=True)
@@ -218,7 +218,7 @@ class Decisions:
 
         Args:
             branch: The branch, from 0.
-            place: Of the condition among those of the branch.
+            place: The index of the condition within the branch.
             statistics: Those of now.
             crossed: See `ValidityRow`.
         """
@@ -245,9 +245,9 @@ class Decisions:
 
 
 def over_time(statistics: Statistics) -> Iterator[Statistics]:
-    """Yield the same statistics with the rates of each stretch of the stream; none if unknown.
+    """Yield the same statistics with the rates of each stretch of the stream; nothing if unknown.
 
-    Of a type that does not come in a stretch half an event is taken.
+    A type without events in a stretch counts as half an event.
     """
     known = statistics.over_time
     if known is None or not set(statistics.rates) <= set(known.counts):
@@ -273,7 +273,7 @@ def _in_words(
         one, other = chosen.variable, rejected.variable
         left, right = statistics.rate(one), statistics.rate(other)
         if _linear(cost, branch, (one, other)) and left and right and math.isfinite(gap):
-            # All else cancels, or is a number between the two rates.
+            # Everything else cancels, or is a factor between the two rates.
             times = from_log(gap - log(right) + log(left))
             factor = "" if math.isclose(times, 1.0, rel_tol=1e-9) else f"{number(times)} "
             return f"rate({one}) < {factor}rate({other})", left, times * right, "/s"
@@ -282,7 +282,7 @@ def _in_words(
 
 
 def _linear(cost: BranchCost, branch: Branch, variables: tuple[str, str]) -> bool:
-    """Return whether a step costs as many times more as the rate of its variable is greater."""
+    """Return whether the cost of a step is proportional to the rate of its variable."""
     repeated = {variable for variable, _, _ in branch.repeated}
     least = cost.alive is not None and cost.alive.least
     return not (least or cost.waiting is not None or repeated & set(variables))
@@ -301,14 +301,14 @@ def _text(block: Block) -> str:
 def because(
     branch: Branch, before: BranchPlan, now: BranchPlan, statistics: Statistics, cost: CostModel
 ) -> str:
-    """Return why one plan is given up for another, in words.
+    """Return in words why one plan replaces another.
 
-    Of orders it is the first step in which they differ, if the new one is cheaper there already;
-    else what the whole plans cost.
+    For orders, the reason is the first step in which they differ, if the new one is already cheaper
+    there; else the costs of the whole plans.
 
     Args:
-        branch: What they are plans of.
-        before: The one that is given up.
+        branch: The branch of both plans.
+        before: The plan that is replaced.
         statistics: Those of now.
     """
     ready = cost.on(branch, statistics)

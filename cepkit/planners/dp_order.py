@@ -1,7 +1,7 @@
 """The best of all orders, by dynamic programming over sets of variables.
 
-The best order of a set ends with some variable, after the best order of the others; which one is
-tried for every set. Cross products are allowed. O(n 2^n) time, O(2^n) memory.
+The best order of a set is the best order of all but one variable, followed by that variable; every
+choice of the last variable is tried. Cross products are allowed. O(n 2^n) time, O(2^n) memory.
 Source: DP-LD of *Join Query Optimization Techniques for Complex Event Processing Applications*
 (VLDB 2018), section 7.1, after Selinger et al.
 """
@@ -27,13 +27,13 @@ from cepkit.planners.set_kernels import Tables, best_orders
 from cepkit.statistics.model import Statistics
 
 _SECONDS_A_STEP = 4e-9
-"""Of one variable tried as the last of one set; measured, and more than most need."""
+"""Seconds to try one variable as the last of one set: measured, on the safe side."""
 
 _FEW = 5
-"""Variables of which Python fills in all sets in a tenth of a millisecond."""
+"""The number of variables for which plain Python fills in all sets in 0.1 ms."""
 
 MOST_DECIDED = 10
-"""Variables for which what decided is worked out in some tenths of a second."""
+"""The most variables for which the deciding conditions take less than a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class DpOrder:
         return best
 
     def deciding(self, plan: BranchPlan, cost: BranchCost) -> tuple[DecidingCondition, ...]:
-        """Return for each prefix the comparisons with the best orders that end otherwise.
+        """Return for each prefix the comparisons with the best orders that end in another variable.
 
         Raises:
             LimitError: There are too many variables.
@@ -88,7 +88,7 @@ class DpOrder:
 def _best_order(
     subset: int, cost: BranchCost, best: dict[int, tuple[float, tuple[str, ...]]]
 ) -> tuple[float, tuple[str, ...]]:
-    """Return what the best order of a set costs, and the order; those found are kept in `best`."""
+    """Return the cost of the best order of a set, and the order; `best` caches the results."""
     if subset not in best:
         options = []
         for i, variable in enumerate(cost.variables):
@@ -103,7 +103,7 @@ def _best_order(
 
 
 class Orders:
-    """The cheapest order of each set: what it costs, and its last variable."""
+    """The cheapest order of each set: its cost and its last variable."""
 
     def __init__(self, cost: BranchCost, tables: Tables) -> None:
         self.parts = 1 << len(cost.variables)
@@ -113,9 +113,9 @@ class Orders:
         self._last = np.full(self.parts, -1, dtype=np.int32)
 
     def fill(self, begin: int, end: int) -> None:
-        """Fill in these sets; the empty one is known."""
+        """Fill in these sets; the empty set is known."""
         n = len(self._cost.variables)
-        # So few sets are done before the loop is loaded, let alone compiled.
+        # Plain Python handles so few sets before the compiled loop is even loaded.
         fill = interpreted(best_orders) if n <= _FEW else best_orders
         with np.errstate(all="ignore"):
             fill(max(begin, 1), end, n, self._tables, self._best, self._last)

@@ -1,11 +1,11 @@
 """The best of all trees, by dynamic programming over sets of variables.
 
-The best tree of a set joins the best trees of two parts of it; all ways to part it are tried, but
-those that cannot be better are passed over in rows. Cross products are allowed. O(3^n) time, O(2^n)
-memory: 1.6e10 splits for 22 variables, of which most fall away.
+The best tree of a set joins the best trees of two parts of it; all splits are tried, but those that
+cannot be better are skipped in whole rows. Cross products are allowed. O(3^n) time, O(2^n) memory:
+1.6e10 splits for 22 variables, most of which are skipped.
 Source: DP-B of *Join Query Optimization Techniques for Complex Event Processing Applications*
-(VLDB 2018), section 7.1, after Selinger et al.; leaving out what is dearer than a plan that is
-known, and the rows, are ours.
+(VLDB 2018), section 7.1, after Selinger et al.; pruning by the cost of a known plan, and the rows,
+are ours.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from cepkit.planners.zstream import best_tree
 from cepkit.statistics.model import Statistics
 
 _LOW_BITS = 8
-"""Of the low part of a set: rows of 256 numbers at most lie close to the processor."""
+"""Bits of the low part of a set: rows of at most 256 numbers stay in the cache."""
 _SECONDS_A_SPLIT = 1e-9
 _SECONDS_A_DEAR_SPLIT = 2e-9
-"""Where pairs that are looked at, or latency, cost as well. Measured, and more than most need."""
+"""The same if examined pairs or latency cost as well: measured, on the safe side."""
 
 _FEW = 4
-"""Variables of which Python looks at all splits in a fraction of a millisecond."""
+"""The number of variables for which plain Python tries all splits within a millisecond."""
 
 MOST_DECIDED = 7
-"""Variables for which what decided is worked out in some tenths of a second."""
+"""The most variables for which the deciding conditions take less than a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class DpTree:
 
 
 def _parts(subset: int) -> Iterator[tuple[int, int]]:
-    """Yield each way to part a set in two, once."""
+    """Yield each split of a set in two, once."""
     rest = subset & (subset - 1)
     right = rest
     while right:
@@ -105,7 +105,7 @@ def _parts(subset: int) -> Iterator[tuple[int, int]]:
 def _best_tree(
     subset: int, cost: BranchCost, best: dict[int, tuple[float, Tree]]
 ) -> tuple[float, Tree]:
-    """Return what the best tree of a set costs without leaves, and the tree; kept in `best`."""
+    """Return the best tree of a set and its cost without leaves; `best` caches them."""
     if subset not in best:
         if subset & (subset - 1) == 0:
             best[subset] = -math.inf, cost.variables[subset.bit_length() - 1]
@@ -120,7 +120,7 @@ def _best_tree(
 
 
 class Trees:
-    """The least cost of a tree of each set; its split is worked out for those of the best."""
+    """The least cost of a tree of each set; splits are recovered only for the best tree."""
 
     def __init__(self, cost: BranchCost, tables: Tables) -> None:
         n = len(cost.variables)
@@ -135,14 +135,14 @@ class Trees:
     def fill(self, begin: int, end: int) -> None:
         """Fill in the sets with these low parts."""
         n, low_bits = len(self._cost.variables), self._low_bits
-        # So few sets are done before the loop is loaded, let alone compiled.
+        # Plain Python handles so few sets before the compiled loop is even loaded.
         run = interpreted(least_trees) if n <= _FEW else least_trees
         with np.errstate(all="ignore"):
             run(begin, end, low_bits, n, self._tables, self._best, self._rows, self._floors)
 
     @property
     def least(self) -> float:
-        """What the best tree costs, without its leaves and what is kept at its root."""
+        """The cost of the best tree, without leaves and without keeping the matches at its root."""
         return float(self._best[-1])
 
     def plan(self) -> TreePlan:
@@ -152,7 +152,7 @@ class Trees:
     def _tree(self, mask: int) -> Tree:
         """Return the best tree of a set, its sides in the order of the pattern.
 
-        Only a single variable is always on the right: trees that can lean left do.
+        A single variable always goes on the right, so that trees lean left where they can.
         """
         variables = self._cost.variables
         if mask & (mask - 1) == 0:

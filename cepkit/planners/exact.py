@@ -1,9 +1,9 @@
 """Dynamic programming over all sets of variables: the tables that the exact planners fill in.
 
-The best plan of a set is made of best plans of its parts, as what a step costs depends on nothing
-but the sets that it joins. Costs are divided by that of a plan found quickly: a set whose partial
-matches alone cost more than that whole plan is in no better one, and is left out with all that
-would be made of it. What all plans have in common is left out of both.
+The best plan of a set consists of best plans of its parts, because the cost of a step depends only
+on the sets that it joins. Costs are divided by the cost of a quickly found plan: if the partial
+matches of a set alone cost more than that plan, no better plan contains the set, and the search
+skips it and everything built on it. Costs that all plans have in common are left out.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from cepkit.planners.search import Search
 from cepkit.planners.set_kernels import Tables
 
 _STRETCHES = 128
-"""The tables are filled in in so many parts, with a look at the clock between."""
+"""The tables are filled in this many parts, with a look at the clock in between."""
 _NOTHING = np.zeros(0)
 _DIGITS = 300.0
-"""Costs this much smaller than that of the known plan, as logarithms, are lost beside it."""
+"""Costs whose logarithm is this much smaller than the known plan's are lost beside it."""
 _MOST_VARIABLES = 25
-"""More need more memory than 2 GB."""
+"""More variables need more than 2 GB of memory."""
 
 
 def _tables(cost: BranchCost, shift: float) -> Tables:
     """Return the tables of a branch's costs.
 
     Args:
-        shift: The logarithm of what to divide by: of the cost of a known plan, without what the
-            set of all variables costs to keep.
+        shift: The logarithm of the divisor: the cost of a known plan without the cost of keeping
+            the matches.
     """
     n = len(cost.variables)
     alive = np.zeros(1 << n) if cost.alive is None else _divided(cost.alive.table(), shift)
@@ -48,7 +48,7 @@ def _tables(cost: BranchCost, shift: float) -> Tables:
         between = cost.pairs.between.table() - shift
         side = cost.pairs.side.table()
     if cost.waiting is not None:
-        # Finite, as it is multiplied by probabilities, which may be 0.
+        # Finite, because it is multiplied by probabilities, which may be 0.
         held = np.minimum(_divided(cost.waiting.held.table(), shift), 1e300)
         held[0] = 0.0
         last = np.zeros(1 << n)
@@ -67,15 +67,15 @@ class CostTable(Protocol):
 
     @property
     def parts(self) -> int:
-        """In how many parts they can be filled in."""
+        """The number of parts that can be filled in separately."""
         ...
 
     def fill(self, begin: int, end: int) -> None:
-        """Fill in the parts from `begin` to `end`; those before are filled in."""
+        """Fill in the parts from `begin` to `end`; earlier ones must be filled in."""
         ...
 
     def plan(self) -> BranchPlan:
-        """Return the best plan; all parts are filled in."""
+        """Return the best plan; all parts must be filled in."""
         ...
 
 
@@ -89,14 +89,14 @@ def best_plan(
     """Return the best plan of its kind.
 
     Args:
-        known: A plan of that kind that was found quickly.
-        start: Makes room for what is filled in.
-        search: Reports how far it has come.
-        limit: The most seconds.
-        estimate: The seconds that it may take.
+        known: A quickly found plan of that kind.
+        start: Allocates the tables.
+        search: Reports progress.
+        limit: The most seconds that it may take.
+        estimate: The seconds that it will take at most, as estimated.
 
     Raises:
-        LimitError: It would take, or takes, more time or memory than there is.
+        LimitError: It would exceed, or exceeds, the limit of time or memory.
     """
     n = len(search.cost.variables)
     if n > _MOST_VARIABLES:
@@ -111,7 +111,7 @@ def best_plan(
         before = cost
         best = _filled(start, search, before, limit).plan()
         cost = _own_cost(search.cost, best)
-        # Divided by a cost that is very much greater, small ones could not be kept apart.
+        # Divided by a much greater cost, small costs could not be told apart.
         if cost >= before - _DIGITS or cost == -math.inf:
             break
     search.examined = max(search.examined, 1)
@@ -121,7 +121,7 @@ def best_plan(
 
 
 def _own_cost(cost: BranchCost, plan: BranchPlan) -> float:
-    """Return what a plan costs without what it has in common with all plans of its kind."""
+    """Return the cost of a plan without the costs that all plans of its kind have in common."""
     *inner, last = cost.steps(plan)
     joining = cost.step if isinstance(plan, OrderPlan) else cost.join
     stepwise = replace(cost, alive=None)
@@ -132,10 +132,10 @@ def _own_cost(cost: BranchCost, plan: BranchPlan) -> float:
 def _filled(
     start: Callable[[BranchCost, Tables], CostTable], search: Search, known: float, limit: float
 ) -> CostTable:
-    """Return the least costs of all sets, given the logarithm of what a known plan costs."""
+    """Return the least costs of all sets, given the logarithm of a known plan's cost."""
     n = len(search.cost.variables)
-    # A little more than that cost, as logarithms of large numbers have few digits behind the point.
-    # A plan that costs nothing is divided by next to nothing: all that costs is too dear then.
+    # A little more than that cost: logarithms of large numbers have few decimal places. If the
+    # known plan is free, divide by almost nothing: then every positive cost is too high.
     shift = known + 1e-9 + 1e-14 * abs(known) if known > -math.inf else -1e5
     filling = start(search.cost, _tables(search.cost, shift))
     parts = filling.parts

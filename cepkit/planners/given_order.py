@@ -1,7 +1,7 @@
 """The order of the pattern, as engines without a planner take it. O(n).
 
 Source: TRIVIAL of *Join Query Optimization Techniques for Complex Event Processing Applications*
-(VLDB 2018), section 7.1. It looks at neither statistics nor cost.
+(VLDB 2018), section 7.1. It uses neither statistics nor cost.
 """
 
 from __future__ import annotations
@@ -36,5 +36,5 @@ class GivenOrder:
         return order
 
     def deciding(self, _plan: BranchPlan, _cost: BranchCost) -> tuple[DecidingCondition, ...]:
-        """Return nothing: no cost is compared."""
+        """Return no conditions: this planner compares no costs."""
         return ()

@@ -1,6 +1,6 @@
 """The greedy order: at each step the variable that makes the step cheapest.
 
-O(n^2) steps evaluated. Not optimal: a cheap first step can lead to dear later ones.
+O(n^2) steps evaluated. Not optimal: a cheap first step can lead to expensive later ones.
 Source: GREEDY of *Join Query Optimization Techniques for Complex Event Processing Applications*
 (VLDB 2018), section 7.1, after Swami's greedy join order.
 """
@@ -38,7 +38,7 @@ class Greedy:
         return order
 
     def deciding(self, plan: BranchPlan, cost: BranchCost) -> tuple[DecidingCondition, ...]:
-        """Return for each step the comparisons with the other variables that were left."""
+        """Return for each step the comparisons with the other variables still unbound."""
         return order_conditions(plan.variables, cost)
 
 
@@ -58,7 +58,7 @@ def greedy_order(cost: BranchCost) -> tuple[str, ...]:
 
 
 def order_conditions(order: Sequence[str], cost: BranchCost) -> tuple[DecidingCondition, ...]:
-    """Return what decided a greedy order: each step compared with all others possible there."""
+    """Return the deciding conditions of a greedy order: each step against all alternatives."""
     place = cost.variables.index
     return tuple(
         DecidingCondition(

@@ -1,14 +1,13 @@
 """Iterative improvement: from an order, moves that make it cheaper, until no move does.
 
-A move swaps two variables or passes three of them round. All moves are tried, in random order,
-again and again; when none helps the order is a local minimum, and the search begins anew elsewhere.
-O(n^3) moves a round, O(n) steps a move. Anytime: at the time limit the best order so far is
-returned. Not optimal.
+A move swaps two variables or rotates three. All moves are tried in random order, again and again;
+when none helps the order is a local minimum, and the search restarts elsewhere. O(n^3) moves a
+round, O(n) steps a move. Anytime: at the time limit the best order so far is returned. Not optimal.
 Source: II-RANDOM and II-GREEDY of *Join Query Optimization Techniques for Complex Event Processing
 Applications* (VLDB 2018), section 7.1, after Swami.
 
 The inner loop is compiled by Numba. There, sets of variables are bit masks, and costs are divided
-by that of an order that is known.
+by the cost of a known order.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from cepkit.statistics.model import Statistics
 Orders = npt.NDArray[np.int64]
 
 MAX_VARIABLES = 63
-"""As many as masks of 64 bits with a sign can hold."""
+"""As many variables as a signed 64-bit mask can hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +44,8 @@ class IterativeImprovement:
     Attributes:
         name: ``ii-random`` or ``ii-greedy``.
         greedy: Whether the first order is the greedy one; all others are random.
-        starts: From how many orders to search.
-        seed: Of the random orders and of the order of the moves.
+        starts: The number of orders to start from.
+        seed: Seed of the random orders and of the order of the moves.
         seconds: The most that it may take; None for no limit.
     """
 
@@ -77,7 +76,7 @@ class IterativeImprovement:
         ready = cost.on(branch, statistics)
         search = Search(ready, observe, self.seconds)
         rng = np.random.default_rng(self.seed)
-        # Where all orders cost the same, that of the pattern stays.
+        # If all orders cost the same, keep the pattern's.
         search.offer(OrderPlan(branch.variables))
         with search.interruptible():
             for start in range(self.starts):
@@ -97,7 +96,7 @@ class IterativeImprovement:
 
 
 def _descend(order: Orders, cost: BranchCost, search: Search, rng: np.random.Generator) -> None:
-    """Improve an order until no move helps, or the time is over."""
+    """Improve an order until no move helps or time runs out."""
     moves = _moves(len(order))
     packed = _packed(cost)
     search.examined += 1
@@ -121,7 +120,7 @@ def _plan(order: Orders, cost: BranchCost) -> OrderPlan:
 
 
 def _packed(cost: BranchCost) -> tuple[Packed, Packed, Packed, Packed, Floats]:
-    """Return the cost as the compiled loop takes it; what costs nothing has no members."""
+    """Return the cost in the form of the compiled loop; a free part has no members."""
     nothing = SetFunction((-math.inf,) * len(cost.variables)).packed
     absent = SetFunction(()).packed
     pairs, waiting = cost.pairs, cost.waiting
@@ -136,7 +135,7 @@ def _packed(cost: BranchCost) -> tuple[Packed, Packed, Packed, Packed, Floats]:
 
 @lru_cache(maxsize=32)
 def _moves(size: int) -> Orders:
-    """Return all swaps and cycles of three, as `improve` takes them."""
+    """Return all swaps and rotations of three, in the form of `improve`."""
     swaps = [(i, j, j) for i, j in combinations(range(size), 2)]
     threes = list(combinations(range(size), 3))
     cycles = [turn for i, j, k in threes for turn in ((i, j, k), (i, k, j))]
@@ -156,7 +155,7 @@ def _bits(mask: int) -> int:
 def _extended(function: Packed, running: float, bound: int, variable: int) -> float:
     """Return the sum of a set function over members and groups when one more variable is bound.
 
-    Where the least member counts, no member is in the sum.
+    If only the least member counts, the sum has no members.
     """
     _, further, members, least, groups, values, starts, _, _, classes, shares = function
     new = bound | (1 << variable)
@@ -198,9 +197,10 @@ def _order_cost(
     shift: float,
     most: float,
 ) -> float:
-    """Return the cost of an order divided by exp(shift); something above `most` where it is more.
+    """Return the cost of an order divided by exp(shift), or any number above `most` if it is more.
 
-    `last` is empty where latency costs nothing; `side` has no members where looking does not.
+    `last` is empty if latency costs nothing; `side` has no members if examining pairs costs
+    nothing.
     """
     looks, waits = side[2].size > 0, last.size > 0
     cost, bound, arrived = 0.0, 0, 0.0
@@ -242,17 +242,17 @@ def improve(
     last: Floats,
     shift: float,
 ) -> tuple[float, int]:
-    """Try moves one after the other and make those that help; return the cost and their number.
+    """Try moves one after the other, make those that help; return the cost and how many helped.
 
     Args:
         order: The variables; changed in place.
-        moves: Rows of three places: what stands at the first goes to the second, from there to
-            the third, from there to the first; where the last two are equal the two are swapped.
-        alive: Of the cost, as are the four below: see `contract.BranchCost`.
-        between: Of looking at pairs.
-        side: Of looking at pairs; without members for nothing.
-        held: Of waiting.
-        last: Of waiting; empty for nothing.
+        moves: Rows of three places to rotate: first to second, second to third, third to first; if
+            the last two are equal, swap the two.
+        alive: Part of the cost, as the four below: see `contract.BranchCost`.
+        between: The cost of examining pairs.
+        side: The cost of examining pairs; without members if that costs nothing.
+        held: The cost of waiting.
+        last: The cost of waiting; empty if that costs nothing.
         shift: A logarithm that costs are divided by.
     """
     cost = _order_cost(order, alive, between, side, held, last, shift, np.inf)

@@ -1,16 +1,16 @@
 """The best order without cross products where conditions form a tree, in polynomial time.
 
-With a variable put first as the root, every other one has one condition with what comes before it,
-and the cost has the adjacent sequence interchange property: stretches are best in the order of
-their ranks. Each variable takes the chain of what hangs below it, merged by rank; a variable whose
-rank is above that of what must follow it is glued to it. Every root is tried. O(n^2 log n).
+Once a root is put first, every other variable has one condition with the variables before it, and
+the cost has the adjacent sequence interchange property: stretches are best in the order of their
+ranks. The subtrees below each variable are merged into one chain by rank; a variable whose rank
+exceeds that of its successor is glued to it. Every root is tried. O(n^2 log n).
 
 Exact for conjunctions whose condition graph is a tree, among orders that follow its edges; a
-heuristic elsewhere, as where equalities imply others (costs/key_classes.py). Of a graph with
-circles the tree of the most selective conditions counts, parts without a condition between them are
-linked as if there were one that always holds, and the share of orderings that a SEQ allows is left
-out of the ranks (it depends on how many are bound, which the property does not allow); the best
-root is chosen by the true cost.
+heuristic elsewhere, as where equalities imply others (costs/key_classes.py). In a graph with cycles
+only the spanning tree of the most selective conditions counts, and disconnected parts are linked by
+a condition that always holds. The share of orderings that a SEQ allows is left out of the ranks,
+because it depends on how many variables are bound, which the property forbids; the true cost then
+decides between the roots.
 Source: Ibaraki and Kameda; Krishnamurthy, Boral and Zaniolo; the rank is that of *Join Query
 Optimization Techniques for Complex Event Processing Applications* (VLDB 2018), appendix A.
 """
@@ -35,7 +35,7 @@ from cepkit.statistics.model import Statistics
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Variables that stand together in an order.
+    """Variables that stay together in an order.
 
     Attributes:
         variables: In their order.
@@ -49,7 +49,7 @@ class Stretch:
 
     @classmethod
     def one(cls, variable: str, log_factor: float) -> Stretch:
-        """Return the stretch of one variable, which costs what it makes."""
+        """Return the stretch of one variable: its cost is the partial matches that it makes."""
         return cls((variable,), log_factor, log_factor)
 
     def then(self, other: Stretch) -> Stretch:
@@ -62,9 +62,9 @@ class Stretch:
 
     @property
     def rank(self) -> tuple[int, float]:
-        """(T - 1) / C, as its sign and something that grows with it: numbers of sets overflow.
+        """(T - 1) / C as its sign and a number that grows with it: numbers of sets overflow.
 
-        What makes nothing comes first.
+        A stretch that makes no partial matches comes first.
         """
         if self.log_factor == -math.inf:
             return -2, 0.0
@@ -90,7 +90,7 @@ class Kbz:
         cost: CostModel,
         observe: Observer | None = None,
     ) -> OrderPlan:
-        """Return the best order of those that the roots give (see `contract.Planner`)."""
+        """Return the best order over all roots (see `contract.Planner`)."""
         search = Search(cost.on(branch, statistics), observe)
         expected = Expectation.of(branch, statistics)
         tree = _tree(branch, expected)
@@ -108,7 +108,7 @@ def _tree(branch: Branch, expected: Expectation) -> nx.Graph[str]:
     graph.add_nodes_from(branch.variables)
     for x, y in combinations(branch.variables, 2):
         share = expected.log_share(x, y)
-        # Without a condition after all that have one, neighbours in the pattern first.
+        # Pairs without a condition come last, neighbours in the pattern first.
         apart = branch.variables.index(y) - branch.variables.index(x)
         weight = (1.0, float(apart)) if share is None else (0.0, share)
         graph.add_edge(x, y, share=0.0 if share is None else share, weight=weight)
@@ -131,7 +131,7 @@ def _order(
         return stretch.rank, place(stretch.variables[0])
 
     def below(variable: str, parent: str | None) -> list[Stretch]:
-        """Return the stretches under a variable by ascending rank."""
+        """Return the stretches below a variable by ascending rank."""
         chains = [hanging(child, variable) for child in sorted(tree[variable], key=place)
                   if child != parent]  # fmt: skip
         return list(merge(*chains, key=by_rank))

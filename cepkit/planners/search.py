@@ -14,18 +14,18 @@ from cepkit.planners.contract import Observed, Observer, SearchInterrupted
 from cepkit.statistics.model import Statistics
 
 TOLERANCE = 1e-12
-"""Costs that differ by less, relatively, are equal: their last digits are those of rounding."""
+"""Costs with a smaller relative difference count as equal: it is rounding error."""
 
 
 class Search:
     """A search for a plan that remembers the best one.
 
     Attributes:
-        cost: What makes one plan better than another.
+        cost: The cost to minimise.
         plan: The best plan so far.
         log_cost: The logarithm of its cost.
-        examined: How many plans have been looked at: see `contract.Observed`.
-        done: The share of the search that is done; None where nobody knows.
+        examined: The number of plans examined: see `contract.Observed`.
+        done: The finished share of the search; None if unknown.
     """
 
     def __init__(
@@ -51,24 +51,24 @@ class Search:
         return self.seconds >= self._limit
 
     def offer(self, plan: BranchPlan) -> None:
-        """Remember a plan if it is better than the best so far."""
+        """Keep a plan if it is better than the best so far."""
         log_cost = self.cost.of(plan)
         if self.plan is None or log_cost < self.log_cost - TOLERANCE:
             self.plan, self.log_cost = plan, log_cost
             self.report()
 
     def report(self, done: float | None = None) -> None:
-        """Tell the observer where the search stands."""
+        """Report the state of the search to the observer."""
         if self._observe is not None:
             share = self.done if done is None else done
             self._observe(Observed(self.seconds, self.examined, self.plan, self.log_cost, share))
 
     @contextlib.contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Let the best plan so far be the result where the user interrupts.
+        """If the user interrupts, make the best plan so far the result.
 
         Raises:
-            SearchInterrupted: The user did, and there is a plan.
+            SearchInterrupted: The user interrupted, and there is a plan.
         """
         try:
             yield
@@ -78,7 +78,7 @@ class Search:
             raise SearchInterrupted(self.plan) from None
 
     def end(self) -> None:
-        """Tell the observer that nothing is left to do."""
+        """Report the end of the search to the observer."""
         self.report(done=1.0)
 
 
@@ -90,7 +90,7 @@ def report_plan(
     observe: Observer | None,
     examined: int = 1,
 ) -> None:
-    """Tell the observer, if there is one, of a plan that came without better and better ones."""
+    """Report a plan that was found in one go to the observer, if there is one."""
     if observe is None:
         return
     search = Search(cost.on(branch, statistics), observe)

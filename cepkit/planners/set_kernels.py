@@ -1,7 +1,7 @@
 """The inner loops of dynamic programming over sets of variables, compiled by Numba.
 
-Sets of variables are bit masks; costs are numbers, not logarithms, divided by the cost of a plan
-that is known: what is greater than 1 cannot be part of a better one.
+Sets of variables are bit masks; costs are plain numbers, not logarithms, divided by the cost of a
+known plan: a set that costs more than 1 cannot be part of a better plan.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ _EQUAL = 1.0 - 1e-12
 
 
 class Tables(NamedTuple):
-    """The costs of sets of variables, each table with a number for every set.
+    """Costs of sets of variables: tables with a number for every set.
 
     Attributes:
-        alive: What a set of partial matches costs.
-        between: The logarithm of what looking at pairs costs, without `side`; empty for nothing.
-        side: The logarithm of each side's part of it; empty for nothing.
-        last: The probability that the last event is of this set; empty where latency costs nothing.
-        held: What a set costs that is looked at after the last event.
+        alive: The cost of keeping a set's partial matches.
+        between: The logarithm of the cost of examining pairs, without `side`; empty if that is
+            free.
+        side: The logarithm of each side's part of it; empty if that is free.
+        last: The probability that the last event is of this set; empty if latency costs nothing.
+        held: The cost of examining a set after the last event.
     """
 
     alive: Floats
@@ -47,8 +48,8 @@ def best_orders(
         begin: The first set, at least 1.
         end: The one after the last.
         tables: What sets cost.
-        best: The least costs; those of smaller sets are known, that of the empty set is 0.
-        choice: The last variable of the best order, -1 where it costs more than 1.
+        best: The least costs; those of smaller sets must be known, the empty set's is 0.
+        choice: The last variable of the best order, -1 if it costs more than 1.
     """
     alive, between, side, last, held = tables
     for subset in range(begin, end):
@@ -73,7 +74,7 @@ def best_orders(
 
 @compiled
 def best_split(subset: int, variables: int, tables: Tables, best: Floats) -> int:
-    """Return the set that the right side of the best tree of a set binds.
+    """Return the right side of the best tree of a set, as a set.
 
     Args:
         subset: The set, of two variables at least.
@@ -102,7 +103,7 @@ def best_split(subset: int, variables: int, tables: Tables, best: Floats) -> int
 
 @called
 def _joined(subset: int, right: int, tables: Tables, best: Floats) -> float:
-    """Return what the best tree of a set with this right side costs, less what is kept of it."""
+    """Return the cost of the best tree with this right side, without keeping its own matches."""
     _, between, side, last, held = tables
     left = subset ^ right
     cost = best[left] + best[right]
@@ -126,10 +127,10 @@ def least_trees(
 ) -> None:
     """Fill in the least cost of a tree of each set, leaves not counted.
 
-    A set has a low part, its first `low_bits` variables, and a high part. All subsets of a low part
-    stand side by side, in a row for each high part; a split joins an element of one row with one of
-    another, and the least cost in each row says whether the two need to be looked at. Of most pairs
-    of rows they need not; those of the others are looked at in the order of memory.
+    A set has a low part, its first `low_bits` variables, and a high part. Each high part has a row
+    with the costs for all low parts. A split joins an element of one row with an element of
+    another; the least costs of the two rows tell whether the pair of rows can contain a better
+    split. Most pairs cannot and are skipped; the others are scanned in memory order.
 
     Args:
         begin: The first low part.
@@ -137,8 +138,8 @@ def least_trees(
         low_bits: How many variables a low part has.
         tables: What sets cost.
         best: The least costs, filled in; 0 for single variables.
-        rows: Room for as many numbers as there are sets.
-        floors: Room for as many as there are high parts.
+        rows: Scratch space, one number for each set.
+        floors: Scratch space, one number for each high part.
     """
     alive = tables.alive
     plain = not tables.between.size and not tables.last.size
@@ -159,7 +160,7 @@ def least_trees(
                 known = best[high << low_bits | lows[i]]
                 rows[first + i] = known
                 floor = min(floor, known)
-            # Neither the empty set nor all of a set is a side of it.
+            # Neither the empty set nor the whole set can be a side.
             rows[0] = rows[first + width - 1] = np.inf
             floors[high] = floor
             if not subset & (subset - 1):
@@ -195,12 +196,12 @@ def least_trees(
 
 @called
 def _least_sum(rows: Floats, left: int, right: int, width: int) -> float:
-    """Return the least sum of an element of one row and that of the other that complements it.
+    """Return the least sum of an element of one row and its complement in the other row.
 
     Args:
-        left: Where one begins.
-        right: Where the other begins.
-        width: Of a row; a power of two.
+        left: Where the one row begins.
+        right: Where the other row begins.
+        width: The width of a row, a power of two.
     """
     i, j = np.uintp(left), np.uintp(right + width - 1)
     least = np.inf
@@ -210,7 +211,7 @@ def _least_sum(rows: Floats, left: int, right: int, width: int) -> float:
             i += np.uintp(1)
             j -= np.uintp(1)
         return least
-    # Four at a time, so that none waits for the one before.
+    # Four independent accumulators, so that none waits for the one before.
     one, two, three = np.uintp(1), np.uintp(2), np.uintp(3)
     a = b = c = d = np.inf
     end = i + np.uintp(width)

@@ -1,7 +1,7 @@
 """Throughput against latency: the best plan for each weight of the one against the other.
 
-With alpha = 0 only partial matches count, and the larger alpha is the more a plan is worth that has
-little left to do when the last event arrives. Plans that another one beats in both are marked.
+With alpha = 0 only partial matches count; the larger alpha is, the more it pays to leave little
+work for after the last event. Plans that another one beats in both are marked.
 Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
 (VLDB 2018), section 6.1 and figure 18.
 """
@@ -126,13 +126,13 @@ def weigh(
 ) -> Tradeoff:
     """Return the plans that planners find while alpha changes.
 
-    Where one of them is a tree, all are costed as trees: an order is a tree that leans left.
+    If one of them is a tree, all are costed as trees: an order is a tree that leans left.
 
     Args:
-        statistics: What is known of the stream.
+        statistics: The statistics of the stream.
         planners: Names of the shelf, or planners with settings of their own.
         alphas: What a unit of latency is worth in partial matches.
-        output: What is known of the matches found so far.
+        output: How often each variable came last in the matches found so far; None if unknown.
         progress: Whether to show a bar: see `cepkit.progress`.
 
     Raises:
@@ -177,7 +177,7 @@ def _marked(row: Weighed, rows: Sequence[Weighed]) -> Weighed:
 
 
 def _less(one: float, other: float) -> int:
-    """Return 1 if the one cost is less, 0 if they are equal but for rounding, -1 if it is more."""
+    """Return 1 if `one` is less, 0 if both are equal up to rounding, -1 if it is more."""
     if one == other:
         return 0
     if math.isfinite(one - other) and abs(one - other) <= TOLERANCE * max(1.0, abs(other)):

@@ -1,7 +1,7 @@
 """The cost of plans as one rate changes, and the cross-overs.
 
-The plans stay as they are and are costed anew for each rate of one variable. Where two of them
-cross over, an engine that runs the one should have changed to the other.
+The plans stay the same; only their costs are computed anew for each rate of one variable. At a
+cross-over, an engine should change from one plan to the other.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ class WhatIf(Printed):
     """The costs of plans as the rate of one variable changes.
 
     Attributes:
-        variable: Whose rate changes.
+        variable: The variable whose rate changes.
         rates: In events per second, ascending.
-        now: The rate that the statistics have.
-        curves: One for each plan; all costed as trees where one of them is a tree.
-        cost_model: The name of what was costed by.
-        labels: Its variables with their types, in the order of the query.
+        now: The rate in the statistics.
+        curves: One for each plan; all costed as trees if one of them is a tree.
+        cost_model: The name of the cost model.
+        labels: The variables with their types, in the order of the query.
     """
 
     variable: str
@@ -63,7 +63,7 @@ class WhatIf(Printed):
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def lines(self) -> tuple[RateCurve, ...]:
-        """Return the curves, plans that cost the same at every rate as one."""
+        """Return the curves; plans that cost the same at every rate share one."""
         return rate_curves(self.curves)
 
     def cross_overs(self) -> tuple[CrossOver, ...]:
@@ -115,7 +115,7 @@ class WhatIf(Printed):
         return f"cheapest plan by the rate of {label}, {span}/s, now {number(self.now)}/s"
 
     def _remarks(self) -> tuple[str, ...]:
-        """Return the variables, what becomes of the plan of now, and what costs are."""
+        """Return the variables, the fate of the current plan, and the meaning of costs."""
         labels = (", ".join(self.labels.values()),) if self.labels else ()
         crossings = self.cross_overs()
         above = next((each for each in crossings if each.rate > self.now), None)
@@ -168,21 +168,21 @@ def what_if(
 ) -> WhatIf:
     """Return what plans cost as the rate of one variable changes.
 
-    Plans that are the same are taken once.
+    Equal plans are taken once.
 
     Args:
-        statistics: What is known of the stream; all but one rate stays.
+        statistics: The statistics of the stream; all but one rate stays the same.
         plans: Plans for the query.
         variable: Whose rate changes.
-        rates: In events per second; None for a hundredth to the hundredfold of the present one.
+        rates: In events per second; None for 1/100 to 100 times the present rate.
 
     Raises:
         PlanError: No plan is given.
-        StatisticsError: The variable has no rate, or one of the rates cannot be.
+        StatisticsError: The variable has no rate, or one of the rates is invalid.
     """
     if not plans:
         raise PlanError("no plans to compare", expected="one or more")
-    statistics.rate(variable)  # refuses a variable that it does not know
+    statistics.rate(variable)  # refuses an unknown variable
     now = statistics.rates[variable]
     points = _around(now) if rates is None else tuple(sorted(rates))
     if not points:

@@ -1,8 +1,8 @@
 """The best tree over a fixed order of the leaves, by dynamic programming over its stretches.
 
-`zstream` takes the leaves as they stand in the pattern, `zstream-ord` as the greedy order puts
-them. All topologies are tried, so the result is the best tree with those leaves; a tree that needs
-others, as ((a, c), b), is out of reach. O(n^3) joins evaluated.
+`zstream` takes the leaves in pattern order, `zstream-ord` in greedy order. All topologies are
+tried, so the result is the best tree over that order of leaves; it cannot reach trees with another
+order, as ((a, c), b). O(n^3) joins evaluated.
 Source: ZSTREAM and ZSTREAM-ORD of *Join Query Optimization Techniques for Complex Event Processing
 Applications* (VLDB 2018), section 7.1.
 """
@@ -30,7 +30,7 @@ class ZStream:
 
     Attributes:
         name: ``zstream`` or ``zstream-ord``.
-        greedy: Whether the leaves stand in the greedy order, not in that of the pattern.
+        greedy: Whether the leaves are in greedy order instead of pattern order.
     """
 
     name: str
@@ -52,9 +52,9 @@ class ZStream:
         return tree
 
     def deciding(self, plan: BranchPlan, cost: BranchCost) -> tuple[DecidingCondition, ...]:
-        """Return for each node its tree against the best tree of every other split.
+        """Return for each node the comparisons of its tree with the best tree of every other split.
 
-        Before them stand the comparisons that decided the order of the leaves, if any did.
+        The comparisons that decided the order of the leaves, if any, come first.
         """
         tree = as_tree(plan).root
         order = leaves(tree)
@@ -66,7 +66,7 @@ class ZStream:
 def _node_conditions(
     tree: Tree, splits: Mapping[tuple[str, ...], Sequence[Tree]], before: int
 ) -> Iterator[DecidingCondition]:
-    """Yield what decided the nodes of a tree, from below."""
+    """Yield the deciding conditions of the nodes of a tree, bottom-up."""
     for step, node in enumerate(nodes_of(tree), before + 1):
         for other in splits[leaves(node)]:
             if other != node:
@@ -83,7 +83,7 @@ def best_tree(cost: BranchCost, order: Sequence[str]) -> Tree:
 def _best_trees(
     cost: BranchCost, order: Sequence[str], splits: dict[tuple[str, ...], list[Tree]] | None = None
 ) -> dict[tuple[int, int], tuple[float, Tree]]:
-    """Return the best tree of each stretch of leaves, and what it costs without its leaves.
+    """Return the best tree of each stretch of leaves, and its cost without the leaves.
 
     Args:
         order: The leaves.
@@ -99,7 +99,7 @@ def _best_trees(
             end = begin + length
             cheapest: tuple[float, Tree] | None = None
             trees = []
-            # From the right: of equals the tree that leans left.
+            # From the right, so that ties go to the tree that leans left.
             for middle in range(end - 1, begin, -1):
                 (left_cost, left), (right_cost, right) = best[begin, middle], best[middle, end]
                 joined = cost.join(sum(masks[begin:middle]), sum(masks[middle:end]))

@@ -1,5 +1,5 @@
 """The route of an aggregation: without matches, or by detecting them first.
 
-`aggregation` and the engine (`columnar`) do not know each other; this package knows both. It stands
-between them and the verbs, so that what runs locally and what Spark's workers run is the same.
+`aggregation` and the engine (`columnar`) do not depend on each other; this package uses both. It
+lies between them and the verbs, so that local runs and Spark's workers use the same code.
 """

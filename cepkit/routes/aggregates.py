@@ -1,4 +1,4 @@
-"""Aggregates of a local stream: by A-Seq where the query is a sequence, else by detection."""
+"""Aggregates of a local stream: by A-Seq if the query is a sequence, else by detection."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ EMITS: tuple[Emit, ...] = ("trigger", "changes", "new", "total")
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a query is aggregated.
+    """The route of a query's aggregation.
 
     Attributes:
-        sequence: The query as A-Seq takes it; None: its matches are detected.
-        method: The method; None: chosen when the events are there.
+        sequence: The query as a sequence for A-Seq; None: its matches are detected.
+        method: The method; None: chosen once the events are loaded.
         reason: Why.
     """
 
@@ -48,10 +48,11 @@ class Way:
 
 
 def way_of(query: Query, method: str) -> Way:
-    """Return how a query is aggregated.
+    """Return the route of a query.
 
     Raises:
-        UnsupportedError: The method cannot; the error says what in the query, and points at it.
+        UnsupportedError: The method cannot aggregate it; the error names the part of the query and
+            points at it.
     """
     if method == "detect":
         return Way(None, None, "as asked")
@@ -80,7 +81,7 @@ def aggregate(
 
     Raises:
         PatternError: An aggregate cannot take the column that it is of.
-        UnsupportedError: The method, or the kind of rows, is not for such a query.
+        UnsupportedError: The method, or the kind of rows, is not possible for the query.
     """
     check_names(query.group_by, tuple(functions))
     way = way_of(query, method)
@@ -128,7 +129,7 @@ def aggregate_sequence(
     functions: Mapping[str, Function],
     emit: Emit,
 ) -> tuple[Moments, npt.NDArray[np.int32], Method, str | None]:
-    """Return the rows that A-Seq gives.
+    """Aggregate by A-Seq.
 
     Args:
         method: The method; None: chosen.

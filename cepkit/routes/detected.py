@@ -1,7 +1,7 @@
-"""Detection, then aggregation: for queries whose matches must be looked at one by one.
+"""Detection, then aggregation: for queries whose matches must be visited one by one.
 
-The engine finds the matches, some at a time; of each only what aggregates need is kept. Cost:
-that of detection, and O(log matches) for each match and each row of the output.
+The engine finds the matches in blocks; only the values that aggregates need are kept. Cost:
+detection, plus O(log matches) for each match and each row of the output.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from cepkit.stream.stream import Stream
 
 Groups = npt.NDArray[np.int32]
 _MERGED = 1 << 18
-"""Matches that are held before those of one last event and one end are added up."""
+"""After this many matches, those with the same last event and end are added up."""
 _INSTEAD = (
     "emit='total' and emit='new' need no more memory than the events; otherwise a shorter WITHIN,"
     " or conditions, leave fewer matches live"
@@ -76,7 +76,7 @@ def aggregate_detected(
         attributes=attributes_of(functions) | set(attributes_read(bare)),
     )
     if emit == "total" and not query.group_by and only_counts(functions.values()):
-        total = matches.count()  # exact, and sets are counted without being made
+        total = matches.count()  # exact, and sets are counted without building them
         return {name: [total] for name in functions}
     moments, group_rows = aggregate_blocks(matches.columns, matches.blocks, query, functions, emit)
     return columns_of(
@@ -91,15 +91,15 @@ def aggregate_blocks(
     functions: Mapping[str, Function],
     emit: Emit,
 ) -> tuple[Moments, Groups]:
-    """Return the rows that matches give, and an event of each group.
+    """Return the rows of matches, and an event of each group.
 
     Args:
-        blocks: Finds the matches among them, with their programs; it may be asked twice.
+        blocks: Finds the matches among them, with their programs; it may be called twice.
     """
     bare = without_aggregates(query)
     groups, group_rows = groups_of(columns, query.group_by)
     arguments = (columns, blocks, bare, functions, groups, emit, len(group_rows))
-    # Of no events nothing need be compiled.
+    # Without events there is no need to compile.
     moments = _moments(*arguments, by_lanes=True) if len(columns) else None
     if moments is None:
         moments = _moments(*arguments, by_lanes=False)
@@ -110,13 +110,13 @@ def aggregate_blocks(
 
 
 def without_aggregates(query: Query) -> Query:
-    """Return the query that detects the matches: GROUP BY parts them as PARTITION BY does."""
+    """Return the query that detects the matches, with GROUP BY as PARTITION BY."""
     keys = tuple(dict.fromkeys((*query.partition_by, *query.group_by)))
     return replace(query, aggregates=(), group_by=(), partition_by=keys)
 
 
 def only_counts(functions: Iterable[Function]) -> bool:
-    """Return whether nothing but the number of matches is asked for."""
+    """Return whether all functions are the number of matches."""
     return all(isinstance(function, Count) for function in functions)
 
 
@@ -137,10 +137,10 @@ def groups_of(columns: EventColumns, group_by: Sequence[str]) -> tuple[Groups, G
 
 
 def triggers_of(query: Query, columns: EventColumns, groups: Groups) -> Triggers:
-    """Return the events that could be the last of a match.
+    """Return the events that can be the last of a match.
 
-    These are the events of a variable that no other one must follow, which fulfil the conditions
-    about that event alone.
+    These are events of variables that no other variable must follow, if they satisfy the conditions
+    on that event alone.
     """
     is_trigger = np.zeros(len(columns), dtype=np.bool_)
     for branch in normal_form(query):
@@ -171,7 +171,7 @@ def _moments(
     *,
     by_lanes: bool,
 ) -> Moments | None:
-    """Return the rows of the output; None where lanes cannot carry, or not hold, the aggregates."""
+    """Return the rows of the output; None if lanes cannot carry the aggregates or overflow."""
     together = Together(list(functions.values()))
     window = query.window if emit in ("trigger", "changes") else None
     lifetimes = Lifetimes(window, query.partition_by, columns)
@@ -204,14 +204,14 @@ def _moments(
 
 
 class _MatchGatherer:
-    """Matches as what aggregates need of them: since when and until when they live, their values.
+    """Collects matches for aggregation: their lifetimes and values.
 
-    Where there are many, those that no row of the output can tell apart are added up: so there are
-    no more than pairs of a first and a last event, and no more than last events where none expires.
+    If there are many, those that the output cannot tell apart are added up: so there are at most as
+    many rows as pairs of a first and a last event, or as last events if none expires.
 
     Attributes:
-        lanes: What is carried; None: elements.
-        events: How many events have been added.
+        lanes: The lanes; None: elements.
+        events: The number of events added.
     """
 
     def __init__(
@@ -228,7 +228,7 @@ class _MatchGatherer:
         branches = normal_form(query)
         self._names = [event.variable for event in bound_events_of(query.written)]
         self._groups_that_repeat = query.groups
-        # What a match may bind never, or several times.
+        # Variables that a match may bind never, or several times.
         partial = {v for v in self._names if any(v not in b.variables for b in branches)}
         partial |= {v for branch in branches for v, _, _ in branch.repeated}
         positions = {variable: i for i, variable in enumerate(self._names)}
@@ -238,7 +238,7 @@ class _MatchGatherer:
         self._event = reader(together, self._names, columns)
         self._parts: list[MatchRows] = []
         self._held, self._most = 0, _MERGED
-        # Sorting them, and adding them up over time, takes copies.
+        # Sorting them and adding them up over time needs copies.
         self._room = Room("matches", "what is added up at each trigger", _INSTEAD, copies=5)
 
     def add(self, block: Block, variables: Sequence[str]) -> None:
@@ -266,11 +266,11 @@ class _MatchGatherer:
                 more += self._merge()
             self._room.take(len(part), more)
         except (LimitError, MemoryError) as error:
-            self._parts.clear()  # an error that somebody looks at would keep them
+            self._parts.clear()  # a stored traceback would keep them alive
             raise (self._room.full() if isinstance(error, MemoryError) else error) from None
 
     def _merge(self) -> int:
-        """Add up the matches that no row of the output can tell apart; return the bytes added."""
+        """Add up the matches that the output cannot tell apart; return the change in bytes."""
         merged = matched.merged(self._parts, self._together)
         more = merged.size - sum(part.size for part in self._parts)
         self._parts = [merged]
@@ -318,7 +318,7 @@ class _MatchGatherer:
         return tracks
 
     def matched(self) -> MatchRows:
-        """Return all that was added."""
+        """Return everything that was added."""
         none = np.empty(0, dtype=np.int64)
         lanes = self.lanes
         empty: Tracks | list[Element] = [] if lanes is None else tracks_for(lanes, 0)

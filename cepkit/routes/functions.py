@@ -16,11 +16,11 @@ from cepkit.stream.stream import Stream
 
 
 def functions_of(query: Query, further: Mapping[str, Function]) -> dict[str, Function]:
-    """Return the functions of a query's AGG and some more.
+    """Return the functions of a query's AGG and further ones.
 
     Raises:
-        PatternError: There is none; one is about a variable that matches do not have, or has the
-            name of another column.
+        PatternError: There is no function, or one reads a variable that matches do not have or has
+            the name of another column.
     """
     functions: dict[str, Function] = {}
     for aggregate in query.aggregates:
@@ -51,7 +51,7 @@ def functions_of(query: Query, further: Mapping[str, Function]) -> dict[str, Fun
 
 
 def carrying(stream: Stream, query: Query, functions: Mapping[str, Function]) -> Stream:
-    """Return the stream with the columns that the result shows, whatever others it carries."""
+    """Return the stream with only the output columns that the result shows."""
     columns = stream.schema.columns
     if columns is None:
         return stream
@@ -61,5 +61,5 @@ def carrying(stream: Stream, query: Query, functions: Mapping[str, Function]) ->
 
 
 def attributes_of(functions: Mapping[str, Function]) -> frozenset[str]:
-    """Return the columns that aggregates are of."""
+    """Return the columns that aggregates read."""
     return frozenset(a for f in functions.values() for _, a in f.reads if a is not None)

@@ -1,12 +1,11 @@
-"""The lifetimes of matches: until when their window keeps them live.
+"""The lifetimes of matches: how long their window keeps them live.
 
-A window in time leaves a match behind once more than it has passed since the first event. A window
-in events does when an event arrives with which the match would not fit into it any more; it is gone
-from that event's time on, and lives on where no such event comes. Events have the numbers that
-detection counts by: in the order of arrival, in the whole stream or inside each partition, whatever
-their type. By a moment all events of that time and of earlier ones have arrived; so where events
-came out of order, one with a great number may end a match before its last event is there, and then
-the match is new at that event and never live.
+With a window in time a match expires once more than the window has passed since its first event.
+With a window in events it expires at the time of the first event that does not fit into the window
+with it; without such an event it stays live. Events are numbered as in detection: in the order of
+arrival, in the whole stream or inside each partition, regardless of type. At a moment all events of
+that time and earlier have arrived. So with events out of order, an event with a large number may
+end a match before its last event: then the match is new at that event and never live.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ Rows = npt.NDArray[np.integer]
 
 
 class Lifetimes:
-    """Computes when matches are no longer live.
+    """Computes when matches expire.
 
     Args:
         window: Of the query.
         partition_by: Inside which partitions a window in events counts.
-        columns: The stream; for a window in events all of it.
+        columns: The stream; the whole stream for a window in events.
     """
 
     def __init__(
@@ -61,7 +60,7 @@ class Lifetimes:
         parts = np.zeros(len(columns), dtype=np.int64)
         if partition_by:
             parts[:] = partition_keys([columns.attributes[name] for name in partition_by])[0]
-        # One number orders by partition, and by what has arrived in it.
+        # A single number sorts by partition, then by arrival.
         self._least = int(numbers.min(initial=0))
         self._span = int(numbers.max(initial=0)) - self._least + 2
         self._parts = parts
@@ -70,7 +69,7 @@ class Lifetimes:
         self._arrived = np.maximum.accumulate(place[self._order])
 
     def ends(self, begins: Rows, single: Mapping[str, Rows], sets: Mapping[str, Members]) -> Wide:
-        """Return the first moment at which each match is live no more.
+        """Return the first moment at which each match is no longer live.
 
         Args:
             begins: The first event of each match, in stream order.

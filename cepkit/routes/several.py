@@ -1,8 +1,8 @@
 """Aggregates of several queries over one stream, with shared counters.
 
-Sequences that have something in common are put into clusters: the same partitions, groups and keys,
-all with a window or all without. For each cluster a planner chooses what is shared; whatever
-else is asked is aggregated by itself. The rows are the same, whatever is shared.
+Sequences with something in common form clusters: the same partitions, groups and keys, all with a
+window or all without. A planner chooses what each cluster shares; other queries are aggregated
+separately. Sharing does not change the rows.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ Result = TypeVar("Result")
 SHARES: tuple[Share, ...] = ("auto", "none", "prefix", "chop-connect")
 
 RatesOf: TypeAlias = Callable[[Sequence[EventSequence]], Rates]
-"""Tells how often the events of some sequences come."""
+"""Returns the rates of the events of some sequences."""
 
 Pieces: TypeAlias = Sequence[Sequence[int] | None]
-"""For each query the lengths of its pieces, None for one that is by itself."""
+"""The lengths of each query's pieces; None for a query that shares nothing."""
 
 Shared: TypeAlias = "Share | Pieces | SharingPlan"
-"""What is shared: a name or a plan."""
+"""The way of sharing: a name or a plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +73,10 @@ class Cluster:
     Attributes:
         queries: Their numbers, from 0.
         cuts: The lengths of their pieces.
-        forest: What is counted.
-        cost: Nanoseconds of work expected for a second of the stream; NaN where nobody asked
-            how often events come.
-        alone: The same, were each by itself.
+        forest: The shared counters.
+        cost: Expected nanoseconds of work for each second of the stream; NaN if the rates are
+            unknown.
+        alone: The same without sharing.
     """
 
     queries: tuple[int, ...]
@@ -88,13 +88,13 @@ class Cluster:
 
     @property
     def costs(self) -> tuple[str, str]:
-        """The two costs as texts, empty where they are not known."""
+        """The two costs as texts; empty if unknown."""
         texts = ["" if math.isnan(cost) else number(cost) for cost in (self.cost, self.alone)]
         return texts[0], texts[1]
 
     @property
     def shared(self) -> list[tuple[int, str]]:
-        """How many queries have a stretch of counters that several have, and what it counts."""
+        """The number of queries that share each stretch of counters, and what it counts."""
         nodes, chains = self.forest.nodes, self.forest.chains
         users: dict[int, set[int]] = {}
         for query, number_ in enumerate(self.forest.of):
@@ -115,7 +115,7 @@ class Cluster:
 
     @property
     def reason(self) -> str:
-        """Why its queries are aggregated as they are."""
+        """The reason for the method of its queries."""
         others = len(self.queries) - 1
         if not others:
             return "cut into pieces as asked"
@@ -127,9 +127,9 @@ class SharingPlan:
     """How the aggregates of several queries share counters.
 
     Attributes:
-        names: Of the queries.
+        names: The names of the queries.
         clusters: The queries that share something.
-        reasons: For each other query, by its number, why it is by itself.
+        reasons: For each other query, by number, why it shares nothing.
     """
 
     names: tuple[str, ...]
@@ -138,7 +138,7 @@ class SharingPlan:
 
     @property
     def pieces(self) -> tuple[Cuts | None, ...]:
-        """For each query the lengths of its pieces, None for one that is by itself."""
+        """The lengths of each query's pieces; None for a query that shares nothing."""
         cuts = {
             q: c for each in self.clusters for q, c in zip(each.queries, each.cuts, strict=True)
         }
@@ -151,7 +151,7 @@ class SharingPlan:
         return self._printed().html()
 
     def _printed(self) -> PrintedSharing:
-        # Here, for a single query needs nothing of that package, which takes long to import.
+        # Imported here: it is slow, and a single query does not need it.
         from cepkit.sharing.printer import PrintedSharing, costs_text
 
         counters = sum(len(cluster.forest.nodes) for cluster in self.clusters)
@@ -187,7 +187,7 @@ class SharingPlan:
 
 
 def node_text(forest: Forest, number_: int) -> str:
-    """Return what is counted up to a node of a piece, as `(A, B)`."""
+    """Return the part of a piece up to a node, as `(A, B)`."""
     names = []
     node: Node | None = forest.nodes[number_]
     while node is not None:
@@ -268,7 +268,7 @@ def aggregate_several(
     columns = stream.columns(sorted(attributes_read(found_sequences, functions)))
     for q in found_sequences:
         check_kinds(queries[q], columns.kinds)
-    if found_sequences:  # queries whose matches are detected tell of themselves
+    if found_sequences:  # detection of the other queries warns by itself
         report(columns, *(queries[q] for q in sorted(found_sequences)))
     rates = partial(shared.rates_of, columns=columns)
     plan = plan_sharing(names, sequences, functions, reasons, rates, share)
@@ -305,7 +305,7 @@ def aggregate_several(
 def shareable(
     queries: Sequence[Query], functions: Sequence[Mapping[str, Function]], method: str
 ) -> tuple[dict[int, EventSequence], dict[int, str]]:
-    """Return the sequences that may share, by number, and why the other queries do not.
+    """Return the sequences that may share, by number, and why the other queries cannot.
 
     Args:
         functions: For each query the columns of aggregates, by name.
@@ -351,7 +351,7 @@ def aggregate_cluster(
         columns: The events, with `attributes_read`.
 
     Returns:
-        None where a number might be beyond 64 bits.
+        None if a number might exceed 64 bits.
     """
     counted = shared.aggregate(
         cluster.forest,
@@ -367,15 +367,15 @@ def aggregate_cluster(
 
 
 def _cluster_key(sequence: EventSequence) -> tuple[object, ...]:
-    """Return what sequences must have in common to be counted together."""
+    """Return the key that sequences must have in common to be counted together."""
     keys = tuple(tuple(sorted({name for _, name in key})) for key in sorted_keys(sequence))
     return keys, sequence.partition_by, sequence.group_by, sequence.window is None
 
 
 def _related(positions: Mapping[int, Sequence[Position]]) -> list[list[int]]:
-    """Return queries that could share, each with those that it has anything in common with.
+    """Return for each query those that it could share with.
 
-    That is what they begin with, or two positions one after the other anywhere.
+    They share their first position, or two consecutive positions anywhere.
     """
     graph: nx.Graph[Any] = nx.Graph()
     graph.add_nodes_from(positions)
@@ -396,11 +396,11 @@ def plan_sharing(
     """Return the sharing plan of the queries.
 
     Args:
-        names: Of all queries.
+        names: The names of all queries.
         sequences: The queries that may share, by number.
         functions: Of all queries the columns of aggregates, by name.
-        reasons: Why the others do not; the reasons of what is not shared are added.
-        rates_of: Tells how often events come.
+        reasons: Why the others cannot share; reasons of further queries are added.
+        rates_of: Returns the rates of events.
         share: One of `SHARES`, or a plan.
 
     Raises:
@@ -452,7 +452,7 @@ def plan_sharing(
 
 
 def _lanes(function: Function) -> int:
-    """Return about how many lanes a function takes."""
+    """Return the approximate number of lanes of a function."""
     return max(1, len(function.definition.state)) if isinstance(function, OfValues) else 0
 
 
@@ -462,7 +462,7 @@ def _checked(
     reasons: Mapping[int, str],
     sequences: Mapping[int, EventSequence],
 ) -> list[Cuts | None]:
-    """Return a plan of one's own as tuples.
+    """Return a user's plan as tuples.
 
     Raises:
         PlanError: It does not fit the queries.

@@ -3,26 +3,26 @@
     text - parser -> RowQuery - bind -> BoundQuery - compile -> Program
     table - rows_of -> Rows - Search -> Found - result_table -> tables
 
-1. `parser` reads the whole query by `grammar.lark` into frozen values (`nodes`, `expressions`),
-   and refuses by name what is not taken over, with the place in the text.
-2. `binding` resolves names against a table and the pattern. What a condition or a measure reads
-   of a match is a leaf: a value of one row (`A.price`, `PREV(LAST(A.price, 1))`), an aggregate,
-   the match's number. `operations` says what all else means, for columns and single values.
+1. `parser` parses the query by `grammar.lark` into frozen values (`nodes`, `expressions`), and
+   refuses unsupported parts by name, with the place in the text.
+2. `binding` resolves names against a table and the pattern. A leaf is what a condition or a measure
+   reads from a match: a value of one row (`A.price`, `PREV(LAST(A.price, 1))`), an aggregate, or
+   the match number. `operations` defines all other operators, for columns and single values.
 3. `program` turns the pattern into instructions: rows, choices of which the first is preferred,
    anchors. `rows` sorts the table into partitions.
 4. `search` finds the matches. Conditions about a row and the rows beside it are computed by Arrow
-   for all rows at once. A pass backwards over a partition (`kernels`) then says of each row and
-   instruction whether the rest can match; where there are no other conditions, the preferred
-   match is read off, in rows x instructions whatever the pattern. Other conditions - on rows
-   mapped before, on aggregates so far - are asked by a search that follows the preferred way and
-   goes back (`mapping`), kept from hopeless ways by the same pass.
+   for all rows at once. A backward pass over a partition (`kernels`) then computes for each row and
+   instruction whether the rest can match; without other conditions that determines the preferred
+   match, in O(rows x instructions) for any pattern. Other conditions - on rows mapped before, on
+   aggregates so far - are evaluated by a backtracking search along the preferred path (`mapping`),
+   pruned by the same pass.
 5. `output` computes measures for many matches at once.
 
-cepkit's own engine is not asked: it finds all matches, where SQL takes of each start the preferred
-one, and a pattern of loops has quadratically many. `translation` writes the pattern of cepkit that
-means the same, where one does, for those who migrate.
+cepkit's own engine is not used: it finds all matches, whereas SQL takes only the preferred one of
+each start, and a pattern with loops has quadratically many. For migration, `translation` writes the
+equivalent cepkit pattern, if there is one.
 
-Preferment, as in SQL:2016: the left part of a concatenation decides first; `A | B` any match by A
-before any by B; greedy quantifiers one more iteration before one less; PERMUTE by the order of its
-list. Of loops over what can match nothing `program` says more: there databases differ.
+Preferment, as in SQL:2016: the left part of a concatenation decides first; `A | B` prefers any
+match by A; greedy quantifiers prefer one more iteration; PERMUTE follows the order of its list. For
+loops over empty matches see `program`: there databases differ.
 """

@@ -1,10 +1,10 @@
 """Names of a query resolved: columns of the table, variables of the pattern, navigations.
 
-After this an expression reads a match by leaves alone: a value of one row (`RowValue`), an
-aggregate (`Fold`) and the match's number. `A.price` is the last A so far; in the definition of A
-that is the row itself. A condition is split at its ANDs: what depends on the row and its
-neighbours alone is a *filter*, computed for all rows at once; the rest is asked of each row that
-a search maps.
+After binding, expressions read a match only through leaves: a value of one row (`RowValue`), an
+aggregate (`Fold`) and the match number. `A.price` means the last A so far; in the definition of A
+that is the row itself. A condition is split at AND: parts that depend only on the row and its
+neighbours are *filters*, computed for all rows at once; the rest is evaluated for each row that a
+search maps.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from cepkit.rowpattern.nodes import Key, Named, RowQuery
 
 @dataclass(frozen=True, slots=True)
 class BoundQuery:
-    """A query whose names are those of a table and of its pattern.
+    """A query whose names are bound to a table and its pattern.
 
     Attributes:
         members: For each variable and SUBSET its variables.
@@ -46,11 +46,11 @@ class BoundQuery:
 
 
 def bind(query: RowQuery, columns: Iterable[str] | None = None) -> BoundQuery:
-    """Return the query bound to a table with these columns; without them names are what they are.
+    """Return the query bound to a table with these columns; without columns names stay unchecked.
 
     Raises:
-        PatternError: A name that is none, a navigation that means nothing.
-        UnsupportedError: What is not taken over.
+        PatternError: An unknown name, or a meaningless navigation.
+        UnsupportedError: An unsupported part of SQL.
     """
     names = Names(None if columns is None else tuple(columns))
     members = members_of(query)
@@ -80,7 +80,7 @@ def members_of(query: RowQuery) -> dict[str, tuple[str, ...]]:
     """Return for each variable and SUBSET the variables whose rows belong to it.
 
     Raises:
-        PatternError: A SUBSET or DEFINE of what is not in the pattern.
+        PatternError: A SUBSET or DEFINE of a name that is not in the pattern.
     """
     members: dict[str, tuple[str, ...]] = {name: (name,) for name in query.variables}
     for name, of in query.subsets:
@@ -115,7 +115,7 @@ def members_of(query: RowQuery) -> dict[str, tuple[str, ...]]:
 
 
 def is_local(condition: Expression, variable: str) -> bool:
-    """Return whether a condition of a variable reads its row and the rows beside it alone."""
+    """Return whether a variable's condition reads only its row and neighbouring rows."""
     return all(
         isinstance(leaf, RowValue)
         and leaf.end == "last"
@@ -127,7 +127,7 @@ def is_local(condition: Expression, variable: str) -> bool:
 
 
 def _within(query: RowQuery, order: tuple[Key, ...]) -> tuple[Expression, ...]:
-    """Return WITHIN as a condition of each row: less than so long after the first."""
+    """Return WITHIN as a condition of each row: less than the window after the first."""
     if query.within is None:
         return ()
     if not order or order[0].descending:

@@ -29,13 +29,13 @@ Leaves = Callable[[Any], Any]
 
 
 def evaluate(expression: Expression, leaf: Leaves) -> Any:
-    """Return an expression as an Arrow array, or as a scalar where it is constant.
+    """Return an expression as an Arrow array, or as a scalar if it is constant.
 
     Args:
-        leaf: Returns the array of what is read: of `Here`, or of a bound leaf.
+        leaf: Returns the array of a leaf: of `Here`, or of a bound leaf.
 
     Raises:
-        PatternError: Kinds that do not fit.
+        PatternError: The kinds do not fit.
         StreamError: A number beyond 64 bits, a text that cannot be cast.
     """
     match expression:
@@ -56,7 +56,7 @@ def evaluate(expression: Expression, leaf: Leaves) -> Any:
 
 
 def as_array(value: Any, length: int) -> pa.Array:
-    """Return what `evaluate` gave as an array."""
+    """Return a result of `evaluate` as an array."""
     if isinstance(value, pa.Scalar):
         return pa.repeat(value, length)
     return value.combine_chunks() if isinstance(value, pa.ChunkedArray) else value
@@ -66,7 +66,7 @@ def _applied(name: str, values: list[Any]) -> Any:
     operation = OPERATIONS[name]
     empty = [pa.types.is_null(value.type) for value in values]
     if operation.strict and any(empty) and len(values) == 2:
-        # A null without a type takes that of the value beside it.
+        # A null without a type takes the type of the other operand.
         kind = values[empty.index(False)].type if False in empty else pa.int64()
         values = [
             pc.cast(value, kind) if null else value
@@ -98,7 +98,7 @@ def _tried(expression: Call | Cast, compute: Callable[[], Any], values: Any) -> 
 
 
 def kind_text(kind: pa.DataType) -> str:
-    """Return what values of an Arrow type are."""
+    """Return the name of an Arrow type's values."""
     if pa.types.is_integer(kind):
         return "whole numbers"
     return "numbers" if pa.types.is_floating(kind) else described(kind)

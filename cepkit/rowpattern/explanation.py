@@ -1,4 +1,4 @@
-"""How a row pattern query is run, in words."""
+"""Explains how a row pattern query runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cepkit.tables import count_text
 
 
 def explanation(prepared: Prepared) -> list[str]:
-    """Return lines that say how a query is run."""
+    """Return the lines of the explanation."""
     bound = prepared.bound
     query = bound.query
     pattern = "" if query.span is None else place_text(query.span)

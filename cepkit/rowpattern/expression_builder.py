@@ -1,6 +1,6 @@
-# Methods are named by the rules of the grammar.
+# Methods have the names of grammar rules.
 # ruff: noqa: D102
-"""From syntax trees to expressions; names of variables are folded as SQL does."""
+"""Builds expressions from syntax trees; variable names are case-folded as in SQL."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Word(str):
 
 @v_args(meta=True)
 class ExpressionBuilder(Transformer[Token, Any]):
-    """Makes frozen values of expressions and names, from the bottom up."""
+    """Builds frozen expressions and names bottom-up."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

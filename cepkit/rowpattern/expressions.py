@@ -1,4 +1,4 @@
-"""Expressions of a row pattern query: as they are written, and as they are bound to columns."""
+"""Expressions of a row pattern query: as written, and bound to columns."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class AllRows:
-    """The rows of a variable, or all of them: what COUNT(A.*) and COUNT(*) count."""
+    """The rows of a variable, or all rows: for COUNT(A.*) and COUNT(*)."""
 
     variable: str | None
     span: Span | None = field(default=None, compare=False, repr=False)
@@ -44,10 +44,10 @@ class AllRows:
 class Call:
     """An operator or a function of values, by its name in `operations.OPERATIONS`.
 
-    Before it is bound also FIRST, LAST, PREV, NEXT, CLASSIFIER, MATCH_NUMBER and aggregates.
+    Before binding also FIRST, LAST, PREV, NEXT, CLASSIFIER, MATCH_NUMBER and aggregates.
 
     Attributes:
-        scope: RUNNING or FINAL, where it is written.
+        scope: RUNNING or FINAL, if written.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """A column of the row that a navigation or an aggregate has come to."""
+    """A column of the row that a navigation or an aggregate reads."""
 
     name: str
     span: Span | None = field(default=None, compare=False, repr=False)
@@ -76,21 +76,21 @@ class Here:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """The variable of the row that a navigation has come to: CLASSIFIER."""
+    """The variable of the row that a navigation reads: CLASSIFIER."""
 
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class RowValue:
-    """A value of one row: the navigation to it, and what is read there.
+    """A value of one row: the navigation to it, and the expression there.
 
     Attributes:
-        variables: Whose rows are counted; None: all rows of the match.
-        end: From where they are counted.
-        skipped: How many of them are passed over.
-        shift: How many rows after the one found, in the partition, less than 0 before it.
-        value: Made of `Here` alone, or `Label`.
+        variables: Count only their rows; None: all rows of the match.
+        end: The end to count from.
+        skipped: How many of these rows to skip.
+        shift: The offset in the partition from that row; negative for earlier rows.
+        value: An expression of `Here` leaves only, or `Label`.
     """
 
     variables: tuple[str, ...] | None
@@ -108,7 +108,7 @@ class Fold:
 
     Attributes:
         function: Its name in `folding.FOLDS`.
-        value: Made of `Here` alone; None counts rows.
+        value: An expression of `Here` leaves only; None counts rows.
     """
 
     function: str
@@ -131,7 +131,7 @@ Expression = Constant | Column | AllRows | Call | Cast | Here | Label | Leaf
 
 
 def children(expression: Expression) -> tuple[Expression, ...]:
-    """Return the expressions directly below one; of a bound leaf none."""
+    """Return the direct children of an expression; none for a bound leaf."""
     match expression:
         case Call():
             return expression.arguments
@@ -153,7 +153,7 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 
 def leaves(expression: Expression) -> Iterator[Leaf]:
-    """Yield what a bound expression reads of the match."""
+    """Yield the leaves of a bound expression."""
     for part in walk(expression):
         if isinstance(part, RowValue | Fold | MatchNumber):
             yield part

@@ -1,4 +1,4 @@
-"""Aggregates of the rows of a match, value by value: the state after each row is known."""
+"""Aggregates of the rows of a match, value by value, with the state after each row."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pyarrow as pa
 
 @dataclass(frozen=True, slots=True)
 class FoldFunction:
-    """An aggregate: what is kept of the values so far, and what is made of it.
+    """An aggregate: its state and its result.
 
     Attributes:
-        first: What is kept of no value.
-        step: What is kept with one more value; it changes nothing in place.
-        result: Returns the aggregate of what is kept.
-        kind: Returns its type, of that of the values; raises where it takes no such values.
+        first: The state without values.
+        step: Returns the state with one more value, without changing it in place.
+        result: Returns the aggregate of a state.
+        kind: Returns the result type for a value type; raises if it cannot take such values.
     """
 
     first: Any
@@ -87,9 +87,9 @@ class Running:
     """An aggregate that grows and shrinks with the rows that a search has mapped.
 
     Attributes:
-        values: Of all rows of the table; None counts rows.
-        states: What is kept after each of the rows so far, and the value that was new there.
-        seen: With DISTINCT the values so far.
+        values: The values of all rows of the table; None counts rows.
+        states: The state after each row so far, and the value that was new there.
+        seen: The values so far, for DISTINCT.
     """
 
     function: FoldFunction
@@ -108,14 +108,14 @@ class Running:
         """Return the aggregate of rows.
 
         Args:
-            rows: As before, with more at the end; `keep` is called where there are fewer.
+            rows: The previous rows, with more at the end; call `keep` first if there are fewer.
         """
         for row in rows[len(self.states) :]:
             self.add(row)
         return self.function.result(self.states[-1][0] if self.states else self.function.first)
 
     def add(self, row: int) -> Any:
-        """Take one more row; return what is kept."""
+        """Add one row; return the state."""
         state = self.states[-1][0] if self.states else self.function.first
         value = True if self.values is None else self.values[row]
         new = _NOTHING
@@ -128,7 +128,7 @@ class Running:
         return state
 
     def keep(self, count: int) -> None:
-        """Forget the rows after the first few."""
+        """Keep only the first `count` rows."""
         for _, new in self.states[count:]:
             if new is not _NOTHING:
                 self.seen.discard(new)

@@ -1,12 +1,11 @@
 """Loops over rows and instructions.
 
-`reach` goes backwards over a partition and says from which instruction, at which row, the rest of
-the pattern can match, as far as filters know: O(rows x instructions), whatever the pattern. Where
-there are filters alone that decides every choice, and `walk` follows the preferred way without
-ever going back.
+`reach` goes backwards over a partition and computes from which instruction, at which row, the rest
+of the pattern can match according to the filters: O(rows x instructions) for any pattern. With
+filters only, that decides every choice, and `walk` follows the preferred path without backtracking.
 
-Matches are written into arrays: of each its first row, its number, and where its steps - the
-instruction of each of its rows - end. A row that no match covers has the number 0.
+Matches are written into arrays: the first row of each, its number, and the end of its steps (the
+instruction of each of its rows). A row that no match covers has the number 0.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ def reach(
     begin: int,
     end: int,
 ) -> np.ndarray:
-    """Return for each row of a partition, and behind the last, and each instruction: can it match?
+    """Return for each row of a partition (and the end) and each instruction: can the rest match?
 
     Args:
         fits: For each variable whether each row of the table may be one.
         begin: The partition's first row.
-        end: The row behind its last.
+        end: The row after its last.
     """
     rows, count = end - begin, len(kinds)
     can = np.zeros((rows + 1, count), np.bool_)
@@ -63,15 +62,15 @@ def walk(
     steps: np.ndarray,
     filled: int,
 ) -> int:
-    """Write the instructions of the rows of the preferred match that begins at a row.
+    """Write the steps of the preferred match that begins at a row.
 
     Args:
-        can: From `reach`, where the entry can match at `start`.
+        can: From `reach`; the entry must be able to match at `start`.
         start: Counted in the partition.
-        steps: Where they are written, from `filled` on.
+        steps: The target, from `filled` on.
 
     Returns:
-        How far `steps` is filled then; -1 where there is not room enough.
+        The new end of `steps`; -1 if there is not enough room.
     """
     i, at = entry, start
     while kinds[i] != ACCEPT:
@@ -97,15 +96,15 @@ NO_TARGET, NO_PROGRESS = -1, -2
 def next_start(
     skip: int, targets: np.ndarray, steps: np.ndarray, begin: int, end: int, start: int
 ) -> int:
-    """Return the row at which the search goes on after a match.
+    """Return the row at which the search continues after a match.
 
     Args:
-        targets: Of each instruction whether its row is one that is skipped to.
-        steps: The match is what stands from `begin` to `end`.
+        targets: For each instruction whether its row is a target of SKIP TO.
+        steps: The match lies from `begin` to `end`.
         start: Its first row.
 
     Returns:
-        The row; `NO_TARGET` or `NO_PROGRESS` where SKIP TO means none.
+        The row; `NO_TARGET` or `NO_PROGRESS` if SKIP TO has no valid row.
     """
     if begin == end or skip == TO_NEXT:
         return start + 1
@@ -142,12 +141,12 @@ def scan(  # noqa: PLR0913 - loops have no objects
 
     Args:
         bounds: The first row of each partition, and the end.
-        unmatched: Whether rows that no match covers are written, too.
-        state: The partition and the row at which to go on, the matches so far in the partition,
-            and the row behind all of them; changed.
+        unmatched: Whether to write also rows that no match covers.
+        state: The partition and the row to continue at, the number of matches so far in the
+            partition, and the row after all of them; changed in place.
 
     Returns:
-        How many matches were written, and what `next_start` said last.
+        The number of matches written, and the last result of `next_start`.
     """
     count = filled = 0
     while state[0] < len(bounds) - 1:

@@ -1,7 +1,7 @@
-"""The rows that a search has mapped so far, and conditions asked of them.
+"""The rows that a search has mapped so far, and conditions on them.
 
-Rows of a match follow each other, so a mapping is a list of variables, and going back is cutting it
-short. For each set of variables that some condition reads there is a list of their rows.
+Rows of a match are consecutive, so a mapping is a list of variables, and backtracking truncates it.
+For each set of variables in some condition there is a list of their rows.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Closure = Callable[[], Any]
 
 
 class Mapping:
-    """A mapping of rows to variables that grows by a row and is cut short."""
+    """A mapping of rows to variables that grows row by row and can be truncated."""
 
     def __init__(self, bound: BoundQuery, rows: Rows) -> None:
         self._bound = bound
@@ -61,7 +61,7 @@ class Mapping:
         self._start, self._number = start, number
 
     def take(self, variable: int) -> bool:
-        """Map the next row to a variable if its conditions hold; say whether they do."""
+        """Map the next row to a variable if its conditions hold; return whether they do."""
         row = self._start + len(self._labels)
         self._labels.append(variable)
         for rows_of in self._lists_of[variable]:
@@ -73,7 +73,7 @@ class Mapping:
         return True
 
     def keep(self, count: int) -> None:
-        """Forget the rows after the first few."""
+        """Keep only the first `count` rows."""
         if count == len(self._labels):
             return
         while len(self._labels) > count:
@@ -83,7 +83,7 @@ class Mapping:
             fold.keep(len(rows_of))
 
     def known(self) -> tuple[object, ...]:
-        """Return what conditions of later rows can read of the rows mapped so far."""
+        """Return the state of the mapping that conditions on later rows can read."""
         parts: list[object] = []
         for variables, (first, last) in self._ends.items():
             rows_of = self._lists[variables]
@@ -91,7 +91,7 @@ class Mapping:
             parts += rows_of[-last:] if last else ()
             parts.append(min(len(rows_of), first + last))
         for fold, rows_of in self._folds:
-            # DISTINCT, and a list of values, are as different as the rows.
+            # The states of DISTINCT and of lists depend on all rows.
             whole = fold.distinct or fold.keeps_nulls
             parts.append(tuple(rows_of) if whole else fold.over(rows_of) and fold.states[-1][0])
         if self._reads_labels:
@@ -107,7 +107,7 @@ class Mapping:
         return self._values[value]
 
     def _closure(self, expression: Expression) -> Closure:
-        """Return what an expression is for the rows mapped so far."""
+        """Return a function for an expression's value on the rows mapped so far."""
         match expression:
             case Constant(value):
                 return lambda: value

@@ -54,19 +54,19 @@ Place = Literal["DEFINE", "MEASURES", "SELECT"]
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The columns of a table, looked up as SQL does: by their case only where that decides.
+    """The columns of a table, looked up as in SQL: case matters only if it decides.
 
     Attributes:
-        columns: None where there is no table: every name is a column.
+        columns: None without a table: then every name is a column.
     """
 
     columns: tuple[str, ...] | None
 
     def of(self, name: str, span: Span | None) -> str:
-        """Return the column that a name means.
+        """Return the column of a name.
 
         Raises:
-            PatternError: None, or several.
+            PatternError: No column or several columns have the name.
         """
         if self.columns is None:
             return name
@@ -84,10 +84,10 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Binder:
-    """Binds the expressions of one place.
+    """Binds the expressions of one clause.
 
     Attributes:
-        variable: In DEFINE, whose condition it is.
+        variable: In DEFINE, the variable of the condition.
     """
 
     names: Names
@@ -96,7 +96,7 @@ class Binder:
     variable: str | None = None
 
     def of(self, expression: Expression) -> Expression:
-        """Return an expression whose leaves are bound."""
+        """Return an expression with bound leaves."""
         match expression:
             case Constant():
                 return expression
@@ -173,7 +173,7 @@ class Binder:
         return RowValue(variables, "last", 0, shift, here, span=call.span)
 
     def _counted(self, call: Call, count: int) -> tuple[Expression, int]:
-        """Return what a navigation reads, and its number."""
+        """Return the argument of a navigation, and its number."""
         title = call.name.upper()
         if not 1 <= len(call.arguments) <= 2:
             raise PatternError(
@@ -216,7 +216,7 @@ class Binder:
         return Fold(call.name, variables, here, call.distinct, scope, call.span)
 
     def _inside(self, value: Expression, call: Call) -> tuple[tuple[str, ...] | None, Expression]:
-        """Return whose rows an argument reads, and what it reads of each."""
+        """Return the variables of an argument, and the expression it reads from each row."""
         title = call.name.upper()
         label = _label(value)
         if label is not None:
@@ -251,7 +251,7 @@ class Binder:
         return self._rows(variable, value.span), self.here(value)
 
     def here(self, value: Expression) -> Expression:
-        """Return an expression of one row's columns alone."""
+        """Return an expression over the columns of one row."""
         match value:
             case Column(_, name, span):
                 return Here(self.names.of(name, span), span)
@@ -279,7 +279,7 @@ class Binder:
 
 
 def _label(value: Expression) -> tuple[str | None] | None:
-    """Return of CLASSIFIER() and CLASSIFIER(A) the variable."""
+    """Return the variable of CLASSIFIER() or CLASSIFIER(A)."""
     if not (isinstance(value, Call) and value.name == "classifier"):
         return None
     match value.arguments:

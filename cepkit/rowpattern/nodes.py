@@ -20,7 +20,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Concatenation:
-    """One part after the other; of no parts: no row."""
+    """One part after the other; without parts, no row."""
 
     parts: tuple[RowPattern, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
@@ -36,7 +36,7 @@ class Alternation:
 
 @dataclass(frozen=True, slots=True)
 class Permutation:
-    """The parts in any order; orders are preferred as they stand in a dictionary of the list."""
+    """The parts in any order; orders are preferred lexicographically."""
 
     parts: tuple[RowPattern, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
@@ -77,7 +77,7 @@ class Key:
     """A column of ORDER BY.
 
     Attributes:
-        nulls: Where they go, as it is written.
+        nulls: The position of nulls, if written.
     """
 
     column: str
@@ -88,7 +88,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """An expression with the name that it has in the result."""
+    """An expression with its name in the result."""
 
     name: str
     expression: Expression
@@ -97,10 +97,10 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Where the search goes on after a match.
+    """Where the search continues after a match.
 
     Attributes:
-        variable: Of `first` and `last`, whose row.
+        variable: For `first` and `last`, the variable of the row.
     """
 
     to: Literal["past last row", "next row", "first", "last"] = "past last row"
@@ -110,11 +110,11 @@ class Skip:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Which rows come out.
+    """The rows of the output.
 
     Attributes:
-        empty: Whether empty matches give a row.
-        unmatched: Whether rows that no match covers come out too.
+        empty: Whether empty matches have a row.
+        unmatched: Whether to include rows that no match covers.
     """
 
     all_rows: bool = False
@@ -125,13 +125,13 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class RowQuery:
-    """A query with MATCH_RECOGNIZE, as it was written.
+    """A query with MATCH_RECOGNIZE, as written.
 
     Attributes:
-        selected: What SELECT lists; None is all columns.
+        selected: The SELECT list; None for all columns.
         subsets: The variables of each SUBSET.
         defined: The condition of each variable that has one.
-        names: How each variable is written in CLASSIFIER.
+        names: The spelling of each variable in CLASSIFIER.
         span: The place of PATTERN.
     """
 
@@ -154,13 +154,13 @@ class RowQuery:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The variables of the pattern, in the order in which they first stand there."""
+        """The variables of the pattern, by first occurrence."""
         names = (part.name for part in walk(self.pattern) if isinstance(part, Variable))
         return tuple(dict.fromkeys(names))
 
 
 def children(pattern: RowPattern) -> tuple[RowPattern, ...]:
-    """Return the patterns directly below one."""
+    """Return the direct children of a pattern."""
     match pattern:
         case Variable() | Anchor():
             return ()

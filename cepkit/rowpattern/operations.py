@@ -1,8 +1,8 @@
-"""What operators and functions mean, over Arrow columns and over single values.
+"""The operators and functions, over Arrow columns and over single values.
 
-A table says both of each. A value computed from a missing one is missing, and so is a division by
-zero; AND and OR are those of SQL, with three values. The columns say first whether kinds fit:
-single values are only asked where these do. What is seldom asked of single values is left to Arrow.
+A table defines both versions. A result from a missing value is missing, and so is a division by
+zero; AND and OR follow SQL's three-valued logic. The column version checks kinds first: the value
+version runs only if they fit. Rare operations on single values are left to Arrow.
 """
 
 from __future__ import annotations
@@ -26,12 +26,11 @@ class Operation:
     """An operator or a function.
 
     Attributes:
-        columns: Of Arrow columns and scalars.
-        values: Of values, None where one is missing; None asks `columns`.
-        least: How few arguments it takes.
-        most: How many; None for any number.
-        strict: Whether a missing argument makes the result missing: `values` is then never
-            given one.
+        columns: The version for Arrow columns and scalars.
+        values: The version for Python values, None if one is missing; None uses `columns`.
+        least: The least number of arguments.
+        most: The greatest number; None for any.
+        strict: Whether a missing argument makes the result missing; `values` then never gets one.
     """
 
     columns: Callable[..., Any]
@@ -50,7 +49,7 @@ class Operation:
 
 
 def _numbers(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Return the operator for numbers of two types: a decimal beside a float becomes one."""
+    """Return the operator for numbers of two types: with a float, a decimal becomes a float."""
 
     def combined(a: Any, b: Any) -> Any:
         if isinstance(a, Decimal) and isinstance(b, float):
@@ -96,7 +95,7 @@ def _remainder(a: Any, b: Any) -> Any:
 
 
 def _texts(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function of texts, which refuses what is none."""
+    """Return the function of texts, which refuses other values."""
 
     def checked(*columns: Any) -> Any:
         for column in columns:
@@ -112,7 +111,7 @@ def _concatenated(*columns: Any) -> Any:
 
 
 def _like(column: Any, wanted: Any) -> Any:
-    # Arrow reads a backslash as an escape; SQL only where ESCAPE says so.
+    # Arrow treats a backslash as an escape; SQL only with ESCAPE.
     return pc.match_like(column, wanted.as_py().replace("\\", "\\\\"))
 
 
@@ -122,7 +121,7 @@ def _rounded(value: Any, digits: Any = None) -> Any:
 
 
 def _sign_kept(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return the function of floats, missing where it has no finite value."""
+    """Return the function of floats, missing if it has no finite value."""
 
     def column(value: Any) -> Any:
         result = function(_floats(value))
@@ -233,7 +232,7 @@ OPERATIONS: dict[str, Operation] = {
     "trim": Operation(_texts(pc.utf8_trim_whitespace), None, 1, 1),
     "length": Operation(_texts(lambda a: pc.cast(pc.utf8_length(a), pa.int64())), None, 1, 1),
 }
-"""By name; other dialects' names for them are `SYNONYMS`."""
+"""The operations by name; names in other dialects are in `SYNONYMS`."""
 
 SYNONYMS = {
     "ceiling": "ceil",
@@ -259,7 +258,7 @@ TYPES: dict[str, pa.DataType] = {
     "BOOL": pa.bool_(),
     "TIMESTAMP": pa.timestamp("us"),
 }
-"""What CAST casts to."""
+"""The target types of CAST."""
 
 
 def cast_column(value: Any, kind: pa.DataType) -> Any:
@@ -270,7 +269,7 @@ def cast_column(value: Any, kind: pa.DataType) -> Any:
 
 
 def comparable(column: pa.Array) -> pa.Array:
-    """Return a column as expressions read it: texts plain, times in microseconds of UTC."""
+    """Return a column in the form of expressions: plain texts, times in microseconds of UTC."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         return comparable(column.dictionary_decode())
@@ -290,7 +289,7 @@ def comparable(column: pa.Array) -> pa.Array:
 
 
 def as_scalar(value: object) -> pa.Scalar:
-    """Return a constant as Arrow reads it."""
+    """Return a constant as an Arrow scalar."""
     if isinstance(value, date | time) and not isinstance(value, datetime):
         raise TypeError(value)
     return pa.scalar(value)

@@ -1,8 +1,8 @@
-"""Rows of the result: measures of matches, computed for many of them at once.
+"""The rows of the result: measures of matches, computed for many matches at once.
 
-The rows of some matches lie in one array, match after match. A *point* is where a row of the result
-stands: a match, and how many of its rows are known there. For each set of variables the places of
-their rows are counted once; `FIRST`, `LAST` and their offsets are then look-ups.
+The rows of some matches lie in one array, match after match. A *point* is the position of a result
+row: a match, and how many of its rows are known there. For each set of variables the places of
+their rows are counted once; then `FIRST`, `LAST` and their offsets are look-ups.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Members = tuple[str, ...] | None
 
 
 def leaf_kind(leaf: Leaf, rows: Rows) -> pa.DataType:
-    """Return the type of what is read of a match; raises what Arrow does where there is none."""
+    """Return the type of a leaf; raises Arrow's error if there is none."""
     match leaf:
         case MatchNumber():
             return pa.int64()
@@ -40,7 +40,7 @@ def leaf_kind(leaf: Leaf, rows: Rows) -> pa.DataType:
 
 
 def result_table(bound: BoundQuery, program: Program, rows: Rows, found: Found) -> pa.Table:
-    """Return the rows that some matches give."""
+    """Return the result rows of some matches."""
     points = Points.of(bound, program, rows, found)
     sought = pa.array(points.rows)
     measures = {
@@ -57,7 +57,7 @@ def result_table(bound: BoundQuery, program: Program, rows: Rows, found: Found) 
             if name not in columns:
                 columns[name] = rows.table.column(name).take(sought)
     if not columns:
-        # A table without columns has no rows, and each match is one.
+        # A table without columns has no length, but each match is a row.
         columns["match_number"] = pa.array(points.numbers)
     return pa.table(columns)
 
@@ -70,7 +70,7 @@ def _unless_unmatched(points: Points, values: pa.Array) -> pa.Array:
 
 @dataclass(slots=True)
 class Points:
-    """Where the rows of the result stand in some matches.
+    """The points of the result rows in some matches.
 
     Attributes:
         at: The row of each step.
@@ -79,7 +79,7 @@ class Points:
         known: Where those known there end.
         ends: Where all end.
         numbers: The number of its match; 0 without one.
-        rows: The row of the table that is shown.
+        rows: The table row to show.
     """
 
     bound: BoundQuery
@@ -96,7 +96,7 @@ class Points:
 
     @classmethod
     def of(cls, bound: BoundQuery, program: Program, rows: Rows, found: Found) -> Points:
-        """Return the points of the rows that a query shows."""
+        """Return the points of a query's result rows."""
         lengths = found.ends - found.begins
         matches = np.repeat(np.arange(len(found)), lengths)
         at = np.arange(len(found.steps)) - found.begins[matches] + found.starts[matches]
@@ -118,7 +118,7 @@ class Points:
         )
 
     def places(self, variables: Members) -> tuple[np.ndarray, np.ndarray]:
-        """Return the steps of variables, and how many of them there are before each step."""
+        """Return the steps of variables, and their number before each step."""
         if variables not in self._places:
             names = self.bound.query.variables
             wanted = np.array([variables is None or name in variables for name in names], np.bool_)
@@ -128,7 +128,7 @@ class Points:
         return self._places[variables]
 
     def row_values(self, leaf: RowValue, column: pa.Array | None = None) -> pa.Array:
-        """Return at each point what a navigation comes to."""
+        """Return the value of a navigation at each point."""
         places, counts = self.places(leaf.variables)
         known = self.ends if leaf.scope == "final" else self.known
         first, behind = counts[self.begins], counts[known]
@@ -146,7 +146,7 @@ class Points:
         return column.take(self.table.indices(rows, leaf.shift))
 
     def fold_values(self, leaf: Fold) -> pa.Array:
-        """Return at each point an aggregate."""
+        """Return the value of an aggregate at each point."""
         places, counts = self.places(leaf.variables)
         known = self.ends if leaf.scope == "final" else self.known
         first, behind = counts[self.begins], counts[known]
@@ -167,7 +167,7 @@ class Points:
             ) from error
 
     def _states(self, leaf: Fold, places: np.ndarray, counts: np.ndarray) -> list[Any]:
-        """Return what an aggregate keeps after each of its rows."""
+        """Return the states of an aggregate after each of its rows."""
         assert leaf.value is not None
         column = self.table.column(leaf.value)
         used, where = np.unique(self.at[places], return_inverse=True)
@@ -183,7 +183,7 @@ class Points:
 
 
 def measured(expression: Expression, points: Points) -> pa.Array:
-    """Return an expression at each point; what is a column itself keeps the column's type."""
+    """Return an expression at each point; a plain column keeps its type."""
     rows, count = points.table, len(points.rows)
 
     def leaf(part: Leaf) -> Any:

@@ -1,4 +1,4 @@
-"""From SQL to a frozen query: a Lark grammar, read once, and errors that point at their place."""
+"""Parses SQL to a frozen query by a Lark grammar; errors point at their place."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_CHARACTERS = 100_000
 _MOST_EXPECTED = 12
 _WORD = re.compile(r"--[^\n]*|'(?:[^']|'')*'?|\"[^\"]*\"?|\d+|\w+|::|\|\||\{-|-\}|[^\s\w]")
 
-# What SQL has and is refused by name, by the word at which the grammar ends.
+# Unsupported parts of SQL, refused by name, by the word at which parsing stops.
 _REFUSED = {
     "WITH": ("WITH before SELECT", "make the table first and hand it in as the table"),
     "JOIN": ("a JOIN around MATCH_RECOGNIZE", "join first, or join the result"),
@@ -80,15 +80,15 @@ _SIGNS = frozenset(
 
 
 def parse_row_query(text: str) -> RowQuery:
-    """Return the query that `text` writes.
+    """Parse a query.
 
     Args:
         text: ``SELECT ... FROM table MATCH_RECOGNIZE (... PATTERN (...) DEFINE ...)``.
 
     Raises:
         PatternSyntaxError: The text does not follow the grammar; the error points at the place.
-        PatternError: It does, but means nothing: a clause twice, a range from more to less.
-        UnsupportedError: It is SQL that is not taken over.
+        PatternError: It does, but is invalid: a clause twice, a range from more to less.
+        UnsupportedError: It uses an unsupported part of SQL.
     """
     if len(text) > _MOST_CHARACTERS:
         raise PatternError(
@@ -120,7 +120,7 @@ def _lark() -> Lark:
 
 
 def _syntax_error(text: str, error: UnexpectedInput) -> PatternError | UnsupportedError:
-    """Return the error to be shown for what the parser stumbled over."""
+    """Return the error for the user from a parser error."""
     ends = isinstance(error, UnexpectedToken) and error.token.type == "$END"
     at: Any = error.pos_in_stream
     place = len(text.rstrip()) if ends else int(at)

@@ -1,4 +1,4 @@
-"""A row pattern as instructions: which rows may come next, the preferred first.
+"""Compiles a row pattern to instructions, with preferred choices first.
 
     row v     one row that fits v, then `first`
     choice    `first` before `second`
@@ -6,11 +6,11 @@
     end       only behind its last row
     accept, fail
 
-An iteration of `*`, and one of `+` and `{n,}` beyond those that must be, takes at least one row,
-and where the last that must be takes none, the loop ends; so no way through the instructions
-comes back to one without a row, and none goes on for ever. `?` and `{n,m}` are copies of a part.
-A part that can match nothing is compiled twice where that matters: for the way on which a row has
-been taken since the iteration began, and for that on which none has.
+Each optional iteration of `*`, `+` and `{n,}` takes at least one row, and if the last mandatory
+iteration takes none, the loop ends; so no path returns to an instruction without taking a row, and
+none runs forever. `?` and `{n,m}` are copies of a part. A part that can match no row is compiled
+twice if that matters: for paths that have taken a row since the iteration began, and for paths that
+have not.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ _MOST_PERMUTED = 6
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Instructions; a choice and an anchor only go on at instructions before them.
+    """Instructions; a choice and an anchor only continue at earlier instructions.
 
     Attributes:
         kinds: What each is.
         first: Where it goes on.
         second: Of a choice, where else.
         variables: Of a row, the number of its variable.
-        hidden: Of a row, whether it stands in {- -}.
+        hidden: For a row, whether it is inside {- -}.
         entry: The first instruction.
     """
 
@@ -66,7 +66,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class _Next:
-    """Where it goes on.
+    """The next instruction.
 
     Attributes:
         empty: If no row has been taken since the iteration began.
@@ -155,11 +155,11 @@ class _Compiler:
         return self._sequence((loop.part,) * (loop.least - 1), last)
 
     def _both(self, part: RowPattern, empty: _Next, taken: _Next) -> _Next:
-        """Emit a part for both ways to come to it.
+        """Emit a part for both kinds of paths to it.
 
         Args:
-            empty: Where it goes on if the part takes no row.
-            taken: Where it does if it takes one.
+            empty: The next instruction if the part takes no row.
+            taken: The next instruction if it takes one.
         """
         entry = self.add(part, _Next(empty.taken, taken.taken))
         if not may_be_empty(part) or empty.empty == empty.taken:
@@ -193,10 +193,10 @@ def compile_pattern(pattern: RowPattern, variables: tuple[str, ...]) -> Program:
     """Return the instructions of a pattern.
 
     Args:
-        variables: Their numbers are their places here.
+        variables: The number of a variable is its index here.
 
     Raises:
-        PatternError: They are too many.
+        PatternError: There are too many instructions.
     """
     compiler = _Compiler(variables)
     accept = compiler.emit(ACCEPT)
@@ -217,7 +217,7 @@ def compile_pattern(pattern: RowPattern, variables: tuple[str, ...]) -> Program:
 
 
 def _order(rows: list[list[int]], entry: int) -> list[int]:
-    """Return the instructions that can be reached, each behind those it goes to without a row."""
+    """Return the reachable instructions, each after those it reaches without a row."""
     reached, heads = {entry}, [entry]
     order: list[int] = []
     done: set[int] = set()

@@ -25,14 +25,14 @@ _SHOWN = 10
 
 
 class RowMatches(Translatable, Printed):
-    """The rows that a query with MATCH_RECOGNIZE gives; found when they are asked for.
+    """The rows of a query with MATCH_RECOGNIZE, computed on demand.
 
-    `batches` holds some at a time, `to_arrow` and `to_pandas` all of them. `len()` counts them.
+    `batches` yields some at a time, `to_arrow` and `to_pandas` return all. `len()` counts them.
 
     Attributes:
-        query: The query as it was read.
+        query: The parsed query.
         schema: The columns of the result.
-        progress: Whether what takes long shows a bar.
+        progress: Whether long work shows a bar.
     """
 
     def __init__(self, query: RowQuery, source: Any, progress: Progress = "auto") -> None:
@@ -49,9 +49,9 @@ class RowMatches(Translatable, Printed):
         return self._prepared.bound
 
     def batches(self) -> Iterator[pa.Table]:
-        """Yield the rows of the result as tables, each as it is found.
+        """Yield the rows of the result as tables, as soon as they are found.
 
-        With ORDER BY or LIMIT around MATCH_RECOGNIZE there is one.
+        With ORDER BY or LIMIT around MATCH_RECOGNIZE there is only one table.
         """
         if self._prepared.sorted_by or self.query.limit is not None:
             yield self.to_arrow()
@@ -89,7 +89,7 @@ class RowMatches(Translatable, Printed):
         return frame
 
     def __len__(self) -> int:
-        """Return how many rows the result has."""
+        """Return the number of rows."""
         if self._count is None:
             with showing("counting rows", self.progress):
                 self._count = sum(table.num_rows for table in self.batches())
@@ -100,7 +100,7 @@ class RowMatches(Translatable, Printed):
         return True
 
     def explain(self) -> str:
-        """Return how the query is run: its steps, the conditions on rows, the matches."""
+        """Explain how the query runs: its steps, the conditions on rows, the matches."""
         with showing("reading", self.progress):
             rows = self._local()
         head = f"{count_text(len(rows), 'row')}, {count_text(len(rows.bounds) - 1, 'partition')}"

@@ -1,4 +1,4 @@
-"""The rows of a table in partitions, each in its order; equal rows stay in their own."""
+"""The rows of a table, sorted stably by partition and order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cepkit.stream.reading.arrow import described
 
 @dataclass(slots=True)
 class Rows:
-    """A table whose partitions lie side by side.
+    """A table with contiguous partitions.
 
     Attributes:
         table: Sorted by partition and order.
@@ -36,7 +36,7 @@ class Rows:
         return len(self.partitions)
 
     def column(self, value: Expression) -> pa.Array:
-        """Return what an expression made of `Here` is at each row."""
+        """Return the value of a `Here` expression at each row."""
         if value not in self._columns:
             if isinstance(value, Here):
                 column = as_array(self.table.column(value.name), len(self))
@@ -46,15 +46,15 @@ class Rows:
         return self._columns[value]
 
     def shifted(self, value: Expression, shift: int) -> pa.Array:
-        """Return what an expression is so many rows after each row, in its partition."""
+        """Return the value of an expression `shift` rows after each row, in its partition."""
         column = self.column(value)
         return column.take(self.indices(np.arange(len(self)), shift)) if shift else column
 
     def indices(self, rows: np.ndarray, shift: int) -> pa.Array:
-        """Return the rows so many rows after others; null beyond the ends of a partition.
+        """Return the rows `shift` rows after others; null beyond the ends of a partition.
 
         Args:
-            rows: Less than 0 where there is none.
+            rows: Row numbers; negative for none.
         """
         to = rows + shift
         valid = (rows >= 0) & (to >= 0) & (to < len(self))
@@ -68,7 +68,7 @@ def rows_of(table: pa.Table, bound: BoundQuery) -> Rows:
     """Return the rows of a table in the partitions and the order of a query.
 
     Raises:
-        StreamError: A column that has no order; nulls in ORDER BY, where databases differ.
+        StreamError: A column has no order, or ORDER BY has nulls, for which databases differ.
     """
     if not table.num_rows:
         return Rows(table, np.zeros(1, np.int64), np.zeros(0, np.int64))
@@ -92,10 +92,10 @@ def rows_of(table: pa.Table, bound: BoundQuery) -> Rows:
 
 
 def ranks(table: pa.Table, key: Key) -> np.ndarray:
-    """Return a number for each row, in the order of a column.
+    """Return the rank of each row by a column.
 
     Raises:
-        StreamError: A column that has no order; nulls, where it is not said where they go.
+        StreamError: The column has no order, or has nulls without NULLS FIRST or LAST.
     """
     column = comparable(as_array(table.column(key.column), table.num_rows))
     if pa.types.is_floating(column.type):

@@ -1,4 +1,4 @@
-"""A bound query over a table: what is fixed before a row is read, and the result batch by batch."""
+"""Runs a bound query over a table: preparation without rows, then the result in batches."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Prepared:
     """A query ready to run over tables of one schema; it can be pickled.
 
     Attributes:
-        selected: What SELECT lists, bound to the columns of the result; None is all.
+        selected: The SELECT list, bound to the columns of the result; None for all.
         sorted_by: ORDER BY around it.
         schema: Of the result.
     """
@@ -38,7 +38,7 @@ class Prepared:
     schema: pa.Schema
 
     def batches(self, rows: Rows) -> Iterator[pa.Table]:
-        """Yield the result some rows at a time, as far as it needs no other order."""
+        """Yield the result in batches, without ORDER BY and LIMIT."""
         search = Search(self.bound, self.program, rows)
         for found in search.found():
             table = result_table(self.bound, self.program, rows, found)
@@ -46,11 +46,11 @@ class Prepared:
 
 
 def prepare(query: RowQuery, empty: pa.Table) -> Prepared:
-    """Return a query ready for tables like an empty one; all its kinds are checked.
+    """Return a query ready for tables with the schema of `empty`; checks all kinds.
 
     Raises:
-        PatternError: A name that is none, kinds that do not fit.
-        UnsupportedError: What is not taken over.
+        PatternError: An unknown name, or kinds that do not fit.
+        UnsupportedError: An unsupported part of SQL.
     """
     bound = bind(query, empty.column_names)
     program = compile_pattern(query.pattern, query.variables)
@@ -83,7 +83,7 @@ def prepare(query: RowQuery, empty: pa.Table) -> Prepared:
 def around(
     table: pa.Table, selected: tuple[Named, ...] | None, where: Expression | None
 ) -> pa.Table:
-    """Return what WHERE and SELECT around the matches leave of their rows."""
+    """Apply the outer WHERE and SELECT to the rows of matches."""
     if where is not None:
         true = _of_table(where, table)
         check_truth(where, true.type)

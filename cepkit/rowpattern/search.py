@@ -1,10 +1,10 @@
 """The matches of a bound query: which row is mapped to which variable.
 
-Where all conditions are filters, `kernels.scan` finds them. Otherwise the search goes from start to
-start in Python: it takes the preferred way that filters leave open, asks the conditions of each row
-that it maps, and goes back to the last choice where one does not hold. That is O(rows) where the
-first way is the right one. A search that goes back often remembers where it has been, and with what
-mapped as far as conditions can read it: it comes to none of these twice.
+If all conditions are filters, `kernels.scan` finds them. Otherwise a Python search goes from start
+to start: it follows the preferred path that the filters allow, evaluates the conditions of each row
+that it maps, and backtracks to the last choice if one fails. That is O(rows) if the first path
+succeeds. A search that backtracks often memoises its states (as far as conditions can read them)
+and visits none of them twice.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from cepkit.rowpattern.rows import Rows
 _CHUNK = 1 << 18
 _SMALL = 1 << 24
 _MOST_TRIED = 32
-"""Ways that a search goes before it remembers where it has been."""
+"""A search begins to memoise after this many paths."""
 _SKIPS = {
     "past last row": kernels.PAST_LAST,
     "next row": kernels.TO_NEXT,
@@ -45,10 +45,10 @@ class Found:
     """Some matches, in the order of their starts.
 
     Attributes:
-        starts: The first row of each; of an empty match the row at which it was sought.
+        starts: The first row of each; for an empty match the row at which the search began.
         begins: Where its steps begin.
         ends: Where they end.
-        numbers: Its number in its partition; 0 of a row that no match covers.
+        numbers: Its number in its partition; 0 for a row that no match covers.
         steps: The instruction of each row.
     """
 
@@ -77,11 +77,11 @@ class Search:
     rows: Rows
 
     def found(self) -> Iterator[Found]:
-        """Yield the matches, some at a time.
+        """Yield the matches in batches.
 
         Raises:
-            PatternError: SKIP TO a row that the match has not, or begins with.
-            LimitError: A partition too large for the memory.
+            PatternError: SKIP TO names a row that the match lacks, or its first row.
+            LimitError: A partition is too large for the memory.
         """
         query = self.bound.query
         lengths = np.diff(self.rows.bounds)
@@ -106,7 +106,7 @@ class Search:
         return self._scanned(fits, targets, longest)
 
     def _fits(self, variable: str) -> np.ndarray:
-        """Return which rows the filters of a variable let through."""
+        """Return which rows pass the filters of a variable."""
         fits = np.ones(len(self.rows), np.bool_)
         for part in self.bound.filters[variable]:
             fits &= holds(part, self.rows)
@@ -193,7 +193,7 @@ class Search:
 
 
 class _Ways:
-    """The ways of a pattern through one partition, the preferred first."""
+    """The paths of a pattern through one partition, preferred ones first."""
 
     def __init__(self, program: Program, can: np.ndarray) -> None:
         self._kinds, self._first, self._second, self._variables = (
@@ -224,7 +224,7 @@ class _Ways:
                     steps.append(at)
                 elif kind == CHOICE:
                     if tried > _MOST_TRIED:
-                        # What begins alike, from here on, ends alike: it was tried and failed.
+                        # An equal state was tried before and failed.
                         state = (at, len(steps), mapping.known())
                         if state in failed:
                             break
@@ -236,7 +236,7 @@ class _Ways:
 
 @dataclass(slots=True)
 class _Gathered:
-    """Matches that were found one by one."""
+    """Collects matches that are found one by one."""
 
     starts: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
@@ -284,7 +284,7 @@ def as_truth(value: Any) -> Any:
 
 
 def check_truth(condition: Expression, kind: pa.DataType) -> None:
-    """Check that a condition is one.
+    """Check that a condition is a truth value.
 
     Raises:
         PatternError: It is something else.

@@ -1,6 +1,6 @@
-# Methods are named by the rules of the grammar.
+# Methods have the names of grammar rules.
 # ruff: noqa: D102
-"""From syntax trees to frozen queries."""
+"""Builds frozen queries from syntax trees."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Clause = tuple[str, Any, Span]
 
 @v_args(meta=True)
 class QueryBuilder(ExpressionBuilder):
-    """Makes frozen values of the parts of a query, from the bottom up."""
+    """Builds the frozen parts of a query bottom-up."""
 
     # The query
 

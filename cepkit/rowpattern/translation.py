@@ -1,9 +1,9 @@
-"""The pattern of cepkit that finds the matches of a row pattern query, where one does.
+"""Translates a row pattern query to an equivalent cepkit pattern, if there is one.
 
-cepkit finds all matches, SQL one for each start. Of a fixed number of rows there is no more than
-one; so a sequence of variables is the same sequence under contiguity, with the same skip.
-Everything else is refused, with its name and place. SELECT and MEASURES are no part of the
-pattern: `detect` gives a column for each variable and attribute.
+cepkit finds all matches, SQL one for each start. A pattern with a fixed number of rows has at most
+one for each start; so a sequence of variables becomes the same sequence under contiguity, with the
+same skip. Everything else is refused by name and place. SELECT and MEASURES are not part of the
+pattern: `detect` returns a column for each variable and attribute.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _MOST_ROWS = 100
 
 
 class Translatable:
-    """Base of what has a bound query, and can say it in cepkit's own language."""
+    """Base of objects with a bound query that can be translated."""
 
     __slots__ = ()
 
@@ -86,26 +86,26 @@ class Translatable:
         raise NotImplementedError
 
     def pattern_text(self) -> str:
-        """Return the text of cepkit's pattern that finds the same matches.
+        """Return the text of the cepkit pattern that finds the same matches.
 
-        SELECT and MEASURES are no part of it: `ck.detect` gives a column for each attribute.
+        SELECT and MEASURES are not part of it: `ck.detect` returns a column for each attribute.
 
         Raises:
-            UnsupportedError: None does; the message names what, and where.
+            UnsupportedError: There is none; the message names the obstacle and its place.
         """
         return _pattern_text(self._bound())
 
     def as_pattern(self) -> Query:
-        """Return that pattern, parsed; raises as `pattern_text` does."""
+        """Return that pattern, parsed; raises what `pattern_text` raises."""
         return parse(self.pattern_text())
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RowPatternQuery(Translatable, Printed):
-    """A query with MATCH_RECOGNIZE that was read and not run.
+    """A parsed query with MATCH_RECOGNIZE, without a table.
 
     Attributes:
-        query: What was read.
+        query: The parsed query.
     """
 
     query: RowQuery
@@ -182,7 +182,7 @@ def _refused(what: str, span: Span | None) -> UnsupportedError:
 
 
 def _skip(bound: BoundQuery, rows: list[str], names: list[str]) -> str | None:
-    """Return what AFTER MATCH SKIP says here; None where matches may overlap as they are."""
+    """Return the translation of AFTER MATCH SKIP; None if matches may overlap."""
     skip, query = bound.query.skip, bound.query
     if query.output.unmatched:
         raise _refused("WITH UNMATCHED ROWS", query.output.span)
@@ -207,7 +207,7 @@ def _check_order(bound: BoundQuery) -> None:
 
 
 def _names(rows: list[str]) -> list[str]:
-    """Return a name for each row: numbered where a variable has several."""
+    """Return a name for each row; numbered if a variable has several rows."""
     names: list[str] = []
     for place, variable in enumerate(rows):
         name = variable.lower()
@@ -220,7 +220,7 @@ def _names(rows: list[str]) -> list[str]:
 
 
 class _Row:
-    """Writes the conditions of one row of the match, of which all rows are known by their place."""
+    """Writes the conditions of one row of a match with a fixed number of rows."""
 
     def __init__(self, bound: BoundQuery, rows: list[str], names: list[str], place: int) -> None:
         self._bound = bound
@@ -229,17 +229,17 @@ class _Row:
         self._place = place
 
     def text(self, expression: Expression, level: int) -> str:
-        """Return an expression as a pattern writes it.
+        """Return an expression in the pattern language.
 
         Args:
-            level: How tightly what stands around it binds.
+            level: The binding strength of the surrounding expression.
         """
         match expression:
             case Constant(value, span):
                 return _constant(value, span)
             case Call(name, (left, right)) if name in _SIGNS:
                 own = _LEVELS[name]
-                # A comparison beside a comparison would be read as a chain.
+                # Adjacent comparisons would parse as a chain.
                 texts = self.text(left, own + (own == 3)), self.text(right, own + 1)
                 inside = f" {_SIGNS[name]} ".join(texts)
                 return f"({inside})" if own < level else inside
@@ -295,7 +295,7 @@ class _Row:
 
 
 def _bound_here(value: Expression) -> Expression:
-    """Return what is computed at a row with its columns as values of the row itself."""
+    """Return an expression with the columns of a row as values of the row itself."""
     match value:
         case Here(span=span):
             return RowValue(None, "last", 0, 0, value, span=span)

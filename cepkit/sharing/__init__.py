@@ -2,9 +2,9 @@
 
 After *Real-Time Multi-Pattern Detection over Event Streams* (MULTI), a published patent
 application, US 2022/0091909 A1: multi-pattern graphs, prefix-shared orders (MPT), shared trees
-(MPM) and local search over them. Ours are the greedy merge, which is the default, best responses,
-integer prices, the price of handing rows over, windows that share apart, and weaker nodes. With
-`share="none"` nothing of it is used: every pattern has its own plan.
+(MPM) and local search over them. Ours are the greedy merge (the default), best responses, integer
+prices, the price of handing rows over, separate sharing by window, and weaker nodes. `share="none"`
+uses none of it: every pattern has its own plan.
 """
 
 from cepkit.sharing import printer as printer  # registers how shared plans print

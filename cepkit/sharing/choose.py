@@ -31,23 +31,23 @@ def share_plans(
     cost: CostModel = WORK,
     observe: SharingObserver | None = None,
 ) -> SharedPlan:
-    """Return a plan for each of several queries that shares their common parts.
+    """Return plans for several queries that share their common parts.
 
     Args:
-        queries: The queries, by name or with their numbers as names.
-        statistics: What is known of the stream, of all of them.
+        queries: The queries, by name; a list gets numbers as names.
+        statistics: The statistics of the stream, covering all queries.
         share: What plans may share. "prefix": orders that begin alike; "tree": subtrees;
-            "none": nothing, each has its best order; "auto": prefixes, and subtrees where these
+            "none": nothing, each has its best order; "auto": prefixes, and subtrees if these
             promise to halve the work.
         search: A name of the shelf, or a search with settings of its own.
         cost: The cost model: one of work or of partial matches.
-        observe: Called with where the search stands.
+        observe: Called with the state of the search.
 
     Raises:
         PatternError: There is no query.
         PlanError: There is no such search, or no such way of sharing.
         StatisticsError: The statistics lack an event or a condition of a query.
-        LimitError: The search is exact, and there are too many queries for it.
+        LimitError: The search is exact and there are too many queries.
     """
     check_share(share, SHARES)
     picked = SEARCHES.pick(search)
@@ -63,10 +63,10 @@ def share_plans(
 
 
 _SEARCH_NS = 2_000_000.0
-"""A search for shared plans takes at least this long per query; a unit of work takes about 1."""
+"""The least time of a search for each query; a unit of work takes about 1 ns."""
 
 _FEW, _SEARCH_OF_MANY_NS = 200, 10_000_000.0
-"""So long for each of more queries."""
+"""The time for each further query."""
 
 
 def plans_to_run(
@@ -77,13 +77,13 @@ def plans_to_run(
 ) -> SharedPlan:
     """Return a plan for each of several queries, as `detect` runs them.
 
-    It is not searched for where that takes longer than all the work: each has its best plan then.
+    If a search would take longer than all the work, each query gets its own best plan.
 
     Args:
-        statistics: What is known of the stream, of all of them.
+        statistics: The statistics of the stream, covering all queries.
         share: As for `share_plans`, whose errors are raised too.
-        closer: Returns statistics that were measured more closely, for the seconds that the
-            queries are expected to take one by one; None where that is not worth it.
+        closer: Takes the expected seconds of running the queries one by one and returns statistics
+            that are measured more closely; None if that is not worth it.
     """
     if share == "tree":
         return share_plans(queries, statistics, share)
@@ -104,7 +104,7 @@ def plans_to_run(
 
 
 def _told(search: SharingSearch, queries: Sequence[Query]) -> str:
-    """Return the name of a search, and how many patterns it takes at once if these are more."""
+    """Return the name of a search, with its block size if there are more patterns."""
     if isinstance(search, GreedyMerge) and len(queries) > search.at_once:
         return f"{search.name}, {search.at_once} at a time"
     return search.name
@@ -117,14 +117,14 @@ class _Searching:
     their own.
 
     Attributes:
-        whole: Whether nobody has interrupted.
+        whole: Whether the search finished without an interrupt.
     """
 
     def __init__(self, search: SharingSearch, observe: SharingObserver | None = None) -> None:
         self._search, self._observe, self.whole = search, observe, True
 
     def of(self, part: Part) -> Part:
-        """Give a part its plans."""
+        """Search the plans of a part."""
         if not self.whole:
             part.choices = own_plans(part.prepared)
             return part
@@ -163,7 +163,7 @@ def _parts(
         if (numbers := [i for i, pay in enumerate(pays) if pay is wanted])
     ]
     total = sum(PlanGraph(part.prepared, part.choices).cost for part in parts)
-    # A search takes some tenths off equal nodes once: what is too dear before is not searched.
+    # A search saves only some tenths on top of equal nodes: skip it if costs are too high before.
     begun = PlanGraph(trees.prepared, own_plans(trees.prepared)).cost
     if all(pays) or 3 * begun >= 2 * total:
         return parts

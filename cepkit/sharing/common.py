@@ -1,9 +1,10 @@
 """All maximal sub-patterns that two branches have in common: cliques of the agreement graph.
 
-Its vertices are pairs of a variable of each that are equal events; its edges join pairs that agree
-on what is said between them. What is said of three variables or more is checked on the cliques,
-which lose a variable where they disagree. Patterns are small: the enumeration is exponential at
-worst. Source: MULTI, which reduces sets of types instead, and so finds one of several.
+Its vertices are pairs of variables, one of each branch, with equal events; its edges join pairs
+whose conditions on each other agree. Conditions on three variables or more are checked on the
+cliques, which drop a variable if they disagree. The enumeration is exponential at worst, but
+patterns are small. Source: MULTI, which reduces sets of types instead, and so finds only one of
+several.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def _cliques(one: Sharer, other: Sharer) -> list[_Mapping]:
 
 
 def _maximal(mappings: list[_Mapping], one: Sharer, other: Sharer) -> set[_Mapping]:
-    """Return the largest parts of mappings in which what is wider agrees as well."""
+    """Return the largest parts of mappings that also agree on conditions of several variables."""
     agreed: set[_Mapping] = set()
     tried: set[_Mapping] = set()
     while mappings:

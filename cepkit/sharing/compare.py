@@ -2,8 +2,9 @@
 
     gain = cost of the text's plans / cost = reordering * sharing
 
-Reordering is what the same plans gain without sharing, each by itself; sharing is what equal nodes
-once add. It is bounded: what only one pattern has, its root most often, is paid in any case.
+Reordering is the gain of the same plans without sharing; sharing is the further gain of computing
+equal nodes once. It is bounded: nodes of only one pattern, most often its root, are always paid
+for.
 """
 
 from __future__ import annotations
@@ -53,13 +54,13 @@ class ComparedSharing:
     Attributes:
         search: Its name.
         share: "prefix" or "tree".
-        cost: Of all plans together.
-        apart: Of the same plans, each by itself.
-        text: Of the plans in the order of the text, each by itself.
+        cost: The cost of all plans together.
+        apart: The cost of the same plans without sharing.
+        text: The cost of the plans in the order of the text, without sharing.
         nodes: How many nodes there are.
-        shared: How many of them several plans use.
-        seconds: How long it searched.
-        observed: Where the search stood while it went on.
+        shared: How many nodes several plans use.
+        seconds: The time of the search.
+        observed: The states of the search over time.
     """
 
     search: str
@@ -74,17 +75,17 @@ class ComparedSharing:
 
     @property
     def gain(self) -> float:
-        """How many times cheaper than the plans of the text."""
+        """The cost of the text's plans / this cost."""
         return _times(self.text, self.cost)
 
     @property
     def reordering(self) -> float:
-        """The part of the gain that is due to the plans themselves."""
+        """The factor of the gain that comes from the plans themselves."""
         return _times(self.text, self.apart)
 
     @property
     def sharing(self) -> float:
-        """The part of the gain that is due to equal nodes being there once."""
+        """The factor of the gain that comes from computing equal nodes once."""
         return _times(self.apart, self.cost)
 
 
@@ -99,10 +100,10 @@ class SharingComparison(Printed):
     """Searches for plans of several patterns, side by side.
 
     Attributes:
-        names: Of the patterns.
+        names: The names of the patterns.
         rows: One for each search and kind of plan.
-        cost_model: The name of what was planned by.
-        refused: The searches that found nothing, and why.
+        cost_model: The name of the cost model.
+        refused: The searches that found no plans, and why.
     """
 
     names: tuple[str, ...]
@@ -172,13 +173,13 @@ def compare_shared_plans(
     *,
     progress: Progress = False,
 ) -> SharingComparison:
-    """Return what several searches find.
+    """Compare the plans of several searches.
 
-    The user may interrupt: then the comparison has the rows until then.
+    If the user interrupts, the comparison has the rows until then.
 
     Args:
-        queries: The queries, by name or with their numbers as names.
-        statistics: What is known of the stream, of all of them.
+        queries: The queries, by name; a list gets numbers as names.
+        statistics: The statistics of the stream, covering all queries.
         searches: Names of the shelf, or searches with settings of their own; None for all.
         share: "prefix" for orders, "tree" for trees, "auto" for both.
         progress: Whether to show a bar: see `cepkit.progress`.
@@ -187,7 +188,7 @@ def compare_shared_plans(
         PatternError: There is no query.
         PlanError: No search is given, or there is none of a given name.
         StatisticsError: The statistics lack an event or a condition of a query.
-        LimitError: Every one of the searches refused.
+        LimitError: Every search refused.
     """
     if share not in _MODES:
         raise PlanError.unknown(f"share='{share}'", share, _MODES)
@@ -225,8 +226,8 @@ def compare_shared_plans(
 def _compared(
     workload: Workload, cost: CostModel, mode: Mode, search: SharingSearch, bar: Bar
 ) -> tuple[ComparedSharing, bool]:
-    """Return what a search finds, and whether it was let finish."""
-    prepared = Prepared(workload, cost, mode)  # each its own, so that none plans for the next
+    """Return the plans of a search, and whether it finished."""
+    prepared = Prepared(workload, cost, mode)  # no search profits from another's cache
     observed: list[SharingObserved] = []
     begin = perf_counter()
 

@@ -1,10 +1,10 @@
 """The conditions of a branch on its events, pairs and larger sets, without variable names.
 
-Two sets of variables of two branches are the same sub-pattern where a mapping keeps the events
-(types, filters, bounds of KL), for each pair the order and the conditions, and what is said of
-three events or more. Equalities are closed: `a.k = b.k AND b.k = c.k` says `a.k = c.k` of the pair
-a, c. A NOT belongs to the variables that it depends on; where the window is its end on one side,
-the window belongs to it. O(n^2 c) for n variables and c conditions.
+Two sets of variables of two branches are the same sub-pattern if a mapping preserves the events
+(types, filters, bounds of KL), the order and the conditions of each pair, and the conditions on
+three events or more. Equalities are closed transitively: `a.k = b.k AND b.k = c.k` implies `a.k =
+c.k` for the pair a, c. A NOT belongs to the variables that it depends on; if the window ends it on
+one side, the window belongs to it. O(n^2 c) for n variables and c conditions.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from cepkit.plan.negation import depends_on
 EventKey: TypeAlias = tuple[tuple[str, ...], ...]
 PairKey: TypeAlias = tuple[int, tuple[str, ...]]
 Family: TypeAlias = tuple[str, tuple[str, ...], str]
-"""The clock of the window, the attributes of PARTITION BY, and of what cannot share its number."""
+"""The clock of the window, the PARTITION BY attributes, and a unique number if it cannot share."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A condition, or a NOT, by the positive variables that must be bound before it is checked."""
+    """A condition or a NOT, with the positive variables that must be bound before its check."""
 
     variables: frozenset[str]
     condition: Expression | None
     absent: str | None = None
 
     def text(self, branch: Branch, places: Mapping[str, int]) -> tuple[str, ...]:
-        """Return what it says, with `_0`, `_1`, ... in place of the variables."""
+        """Return its text with `_0`, `_1`, ... in place of the variables."""
         names = {variable: f"_{places[variable]}" for variable in self.variables}
         if self.condition is not None:
             return tuple(map(expression_text, canonical_conditions([self.condition], names)))
@@ -105,14 +105,14 @@ def _inclusive(branch: Branch) -> int:
 
 @dataclass(frozen=True)
 class Description:
-    """A branch without names; variables are places in `variables`.
+    """A branch without names; variables are numbers of places in `variables`.
 
     Attributes:
         branch: The branch, its positive events in the order of `variables`.
-        variables: The positive variables in an order that does not depend on names or on the text.
-        events: What each must be like.
-        pairs: For two places what is said of both, the first being `_0`.
-        wider: What is said of three variables or more, or depends on as many.
+        variables: The positive variables in an order independent of names and of the text.
+        events: The requirements on each event.
+        pairs: For two places the conditions on both; the first is `_0`.
+        wider: Conditions on three variables or more, or that depend on as many.
         text_order: The variables in the order of the text.
     """
 
@@ -130,7 +130,7 @@ class Description:
 
     @cached_property
     def conditions(self) -> tuple[Expression, ...]:
-        """The conditions about what must be there, implied equalities included."""
+        """The conditions on positive events, including implied equalities."""
         negated = {event.variable for event in self.branch.negated}
         closed = (*self.branch.conditions, *_implied(self.branch))
         return tuple(c for c in closed if not variables_of(c) & negated)
@@ -138,11 +138,11 @@ class Description:
     @cached_property
     def shares(self) -> bool:
         """Whether other branches can share its partial matches."""
-        return self.branch.strategy is Strategy.SKIP_TILL_ANY_MATCH
+        return self.branch.strategy is Strategy.SKIP_TILL_ANY_MATCH and not self.branch.together
 
     @cached_property
     def family(self) -> Family:
-        """What two branches must have in common to share anything."""
+        """The properties that two branches must have in common to share anything."""
         clock = {TimeWindow: "time", CountWindow: "events", type(None): ""}[
             type(self.branch.window)
         ]
@@ -183,7 +183,8 @@ def _items(branch: Branch) -> Iterator[Item]:
     for condition in branch.conditions:
         if not is_filter(condition) and not variables_of(condition) & negated:
             yield Item(variables_of(condition), condition)
-    for variable in sorted(negated):
+    # Where several events are absent together nothing is shared: nobody asks what that says.
+    for variable in sorted(negated.difference(*branch.together)):
         yield Item(depends_on(branch, variable), None, variable)
 
 

@@ -1,10 +1,9 @@
 """The multi-pattern graph: the maximal common sub-patterns of patterns, as a value.
 
-It is kept as two tables: from maximal sub-patterns to patterns, and from patterns to theirs;
-smaller sub-patterns follow from them. Two patterns are compared by their branches, if they have an
-event in common, and all that are alike but for names once. O(n^2) comparisons for n patterns at
-worst; one more or less needs n. Source: MULTI, section on the multi-pattern
-graph.
+It has two tables: from maximal sub-patterns to patterns, and from patterns to theirs; smaller
+sub-patterns follow from them. Patterns with a common event are compared by their branches; patterns
+that differ only in names are compared once. O(n^2) comparisons for n patterns at worst; adding one
+needs n. Source: MULTI, section on the multi-pattern graph.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 _HEAD = ("patterns", "variables", "common sub-pattern", "of")
 MOST_PAIRS = 1_000_000
-"""Pairs of patterns that are compared: some ten microseconds and 200 bytes each."""
+"""The most pairs of patterns to compare: some ten microseconds and 200 bytes each."""
 
 _WIDEST = 60
 
@@ -40,7 +39,7 @@ class CommonPattern:
     """A maximal common sub-pattern of at least two patterns.
 
     Attributes:
-        text: What it says, events called by their types.
+        text: The sub-pattern as a text, with types as names.
         size: The number of its variables.
     """
 
@@ -57,8 +56,8 @@ class PatternGraph(Printed):
 
     Attributes:
         names: Of the patterns.
-        edges: For two patterns that have something in common, by their names in order, all maximal
-            sub-patterns that they have.
+        edges: For two patterns with something in common, by their names in order, all their maximal
+            common sub-patterns.
     """
 
     names: tuple[str, ...]
@@ -67,7 +66,7 @@ class PatternGraph(Printed):
 
     @property
     def holders(self) -> dict[CommonPattern, tuple[str, ...]]:
-        """For each maximal sub-pattern the patterns that have it; what may save most first."""
+        """The holders of each maximal sub-pattern; the largest possible saving first."""
         holders: dict[CommonPattern, dict[str, None]] = {}
         for pair, commons in self.edges.items():
             for common in commons:
@@ -88,7 +87,7 @@ class PatternGraph(Printed):
 
     @property
     def components(self) -> tuple[tuple[str, ...], ...]:
-        """The patterns in groups that have nothing in common with each other, largest first."""
+        """Groups of patterns that have nothing in common with each other, largest first."""
         graph: nx.Graph[str] = nx.Graph()
         graph.add_nodes_from(self.names)
         graph.add_edges_from(self.edges)
@@ -97,11 +96,11 @@ class PatternGraph(Printed):
         return tuple(map(tuple, sorted(groups, key=lambda g: (-len(g), rank[g[0]]))))
 
     def add(self, pattern: str | Query | Any, name: str | None = None) -> PatternGraph:
-        """Return the graph with one more pattern; only this one is compared with the others.
+        """Return the graph with one more pattern, which is compared with all others.
 
         Args:
             pattern: The query, its text, or what the builder makes.
-            name: Of the pattern; None for a number that is free.
+            name: The name of the pattern; None for a free number.
 
         Raises:
             PatternError: It is no pattern, or there is one of that name.
@@ -113,7 +112,7 @@ class PatternGraph(Printed):
         return PatternGraph(names, queries, {**self.edges, **found})
 
     def remove(self, name: str) -> PatternGraph:
-        """Return the graph without one pattern; nothing is compared anew.
+        """Return the graph without one pattern; it compares nothing again.
 
         Raises:
             PatternError: There is none of that name.
@@ -192,7 +191,7 @@ def pattern_graph(queries: Sequence[Query] | Mapping[str, Query]) -> PatternGrap
 def _edges(
     names: Sequence[str], queries: Sequence[Query], first: int = 0
 ) -> dict[tuple[str, str], tuple[CommonPattern, ...]]:
-    """Return what queries have in common with those before them, from the number `first` on.
+    """Return the common sub-patterns of queries with earlier ones, from number `first` on.
 
     Raises:
         LimitError: More pairs than `MOST_PAIRS` have an event in common.
@@ -203,7 +202,7 @@ def _edges(
             branches.setdefault(sharer.query, []).append(sharer)
     forms = {q: tuple(each.form(each.full)[0] for each in own) for q, own in branches.items()}
     known: dict[Form, CommonPattern] = {}
-    # Patterns that differ in names alone are compared once.
+    # Patterns that differ only in names are compared once.
     alike: dict[object, tuple[CommonPattern, ...]] = {}
     edges = {}
     for i, j in list(_with_common_events(branches, first)):
@@ -260,7 +259,7 @@ def _commons(
 
 
 def _contains(larger: tuple[Sharer, Places], form: Form) -> bool:
-    """Return whether a sub-pattern contains another one, which another two branches may have."""
+    """Return whether a sub-pattern contains another one, perhaps of two other branches."""
     sharer, places = larger
     size = len(form[1])
     parts = combinations(places, size) if size < len(places) else ()

@@ -1,8 +1,8 @@
 """The known selectivities of conditions, across several branches.
 
-A weaker sub-pattern has some of the conditions of a branch. What was measured of all of them
-together does not tell what a few let through; another branch may have just these. Where none has,
-they are taken to let everything through, so that nothing is shared on a guess.
+A weaker sub-pattern has some of the conditions of a branch. The selectivity of all conditions
+together does not tell that of a few; another branch may have exactly these. If none has, we assume
+that they let everything through, so that nothing is shared on a guess.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _Shares: TypeAlias = tuple[Selectivity, Equality | None]
 
 @dataclass(frozen=True, slots=True)
 class KnownShares:
-    """Shares of conditions by what they say.
+    """Selectivities by the conditions themselves.
 
     Attributes:
-        filters: By events, of those of their types.
+        filters: By events: the share among the events of their types.
         sets: By sub-patterns without filters and windows.
     """
 
@@ -35,7 +35,7 @@ class KnownShares:
 
     @classmethod
     def of_all(cls, branches: Iterable[tuple[Branch, Statistics]]) -> KnownShares:
-        """Return what the statistics of some branches say; what stands first counts."""
+        """Return the shares in the statistics of some branches; the first one counts."""
         known = cls()
         for branch, statistics in branches:
             for variable, share in statistics.filters.items():
@@ -53,7 +53,7 @@ class KnownShares:
 
         Args:
             branch: The weaker branch.
-            statistics: Of the branch that it is a part of.
+            statistics: The statistics of the branch that it is a part of.
         """
         events = {v: canonical_event(branch, v) for v in branch.variables}
         bare = _without_filters(branch)
@@ -72,7 +72,7 @@ class KnownShares:
         )
 
     def _shares(self, form: SubPattern) -> _Shares | None:
-        """Return the shares of a form; of two events in any order the mean of both orders."""
+        """Return the shares of a form; for two events in any order, the mean of both orders."""
         known = self.sets.get(form)
         if known is not None or form.order or len(form.events) != 2:
             return known

@@ -1,11 +1,11 @@
-"""Weaker nodes: sub-patterns with fewer conditions, whose users check the rest on their rows.
+"""Weaker nodes: sub-patterns with fewer conditions, whose users check the rest on the rows.
 
-Patterns that have the same events, but other conditions about them or another order, share a node
-that demands what all of them do; of two bounds on one attribute, as `a.x > 10` and `a.x > 20`, the
-looser. Who demands more filters its rows. That a comes before b is such a demand, as if it were
-the condition that the one time is less than the other; a branch with NOT keeps its order, on which
-NOT depends. NOT and the bounds of KL must still be equal.
-Source: ours; the source demands equality.
+Patterns with the same events, but different conditions or orders, can share a node with the
+conditions that all of them have; of two bounds on one attribute, as `a.x > 10` and `a.x > 20`, it
+has the looser one. A user with more conditions filters the node's rows. "a before b" counts as such
+a condition, on the times of a and b; a branch with NOT keeps its order, because NOT depends on it.
+NOT and the bounds of KL must still be equal.
+Source: ours; MULTI requires equality.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from cepkit.pattern.printer import expression_text
 from cepkit.plan.negation import depends_on
 
 Demands: TypeAlias = frozenset[Expression]
-"""Conditions over `_0`, `_1`, ... in place of variables, each in one form."""
+"""Conditions over `_0`, `_1`, ... in place of variables, in canonical form."""
 
 TIME = "\0time"
-"""The attribute by which a demanded order reads the time of an event; no column is called so."""
+"""The attribute that stands for an event's time in conditions on order; no column has this name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """What a branch takes from a node with fewer conditions than the branch.
+    """The part of a branch that comes from a node with fewer conditions.
 
     Attributes:
-        variables: Those of the branch that the node binds: the first of its order.
-        demanded: The conditions about these that the node demands.
-        checked: Those that the branch checks on the node's rows.
+        variables: The variables that the node binds: the first ones of the branch's order.
+        demanded: The conditions on these that the node has.
+        checked: The conditions that the branch checks on the node's rows.
     """
 
     variables: tuple[str, ...]
@@ -43,13 +43,13 @@ class Late:
     checked: tuple[Expression, ...]
 
     def text(self, variables: Sequence[str]) -> tuple[str, ...]:
-        """Return what is checked, the variables numbered as they stand."""
+        """Return the checked conditions as a text, with numbers for the variables."""
         names = {variable: f"_{place}" for place, variable in enumerate(variables)}
         return tuple(map(expression_text, canonical_conditions(self.checked, names)))
 
 
 def check_text(condition: Expression) -> str:
-    """Return a condition of a node as users read it."""
+    """Return a condition of a node as a text for users."""
     pair = _ordered(condition)
     return expression_text(condition) if pair is None else f"{pair[0]} before {pair[1]}"
 
@@ -81,13 +81,13 @@ def weaker_branch(branch: Branch, late: Late) -> Branch:
 
 
 def order_demanded(branch: Branch) -> list[Expression]:
-    """Return the order of a branch as conditions; none where it stays as it is."""
+    """Return the order of a branch as conditions; none if it must keep its order."""
     pairs = () if branch.negated else sorted(branch.order)
     return [Comparison("<", Attribute(x, TIME), Attribute(y, TIME)) for x, y in pairs]
 
 
 def _ordered(condition: Expression) -> tuple[str, str] | None:
-    """Return the earlier and the later variable where a condition is about their order."""
+    """Return the earlier and the later variable of a condition on order, else None."""
     match condition:
         case Comparison("<", Attribute(x, name), Attribute(y)) if name == TIME:
             return x, y
@@ -98,10 +98,11 @@ def _ordered(condition: Expression) -> tuple[str, str] | None:
 
 
 def demands(conditions: Iterable[Expression], variables: Collection[str]) -> Demands:
-    """Return the conditions on some variables only, numbered in order.
+    """Return the conditions on these variables only, with the variables numbered.
 
     Args:
-        conditions: Those of a branch, implied equalities and its order (`order_demanded`) included.
+        conditions: Those of a branch, including implied equalities and its order
+            (`order_demanded`).
         variables: Its variables.
     """
     names = {variable: f"_{place}" for place, variable in enumerate(variables)}
@@ -110,7 +111,7 @@ def demands(conditions: Iterable[Expression], variables: Collection[str]) -> Dem
 
 
 def late_of(own: Demands, demanded: Demands, variables: tuple[str, ...]) -> Late:
-    """Return what a branch with more conditions takes from a node, over its own variables."""
+    """Return the `Late` of a branch with more conditions than a node, over its own variables."""
     names = {f"_{place}": variable for place, variable in enumerate(variables)}
     return Late(
         variables,
@@ -122,12 +123,12 @@ def late_of(own: Demands, demanded: Demands, variables: tuple[str, ...]) -> Late
 def meet(one: Demands, other: Demands) -> Demands:
     """Return the conditions that two imply: the looser of two bounds, and no order if they differ.
 
-    What two orders have in common need be none that SEQ and AND can say.
+    SEQ and AND may not be able to express the common part of two orders.
     """
     if {c for c in one if _ordered(c)} != {c for c in other if _ordered(c)}:
         one, other = (frozenset(c for c in each if not _ordered(c)) for each in (one, other))
     both = one & other
-    # In an order of their own, as sets have another one in each process.
+    # Sorted, because the order of sets differs between processes.
     others = sorted(other - both, key=expression_text)
     bounds = {_side(each): each for each in others if _side(each) is not None}
     looser = {
@@ -139,17 +140,17 @@ def meet(one: Demands, other: Demands) -> Demands:
 
 
 def meet_of_all(several: Iterable[Demands]) -> Demands:
-    """Return the conditions that all of them imply."""
+    """Return the conditions that each of several implies."""
     return reduce(meet, several)
 
 
 def implies(own: Demands, demanded: Demands) -> bool:
-    """Return whether `own` implies all conditions of the node."""
+    """Return whether `own` implies all conditions of a node."""
     return demanded <= own or meet(own, demanded) == demanded
 
 
 def _side(condition: Expression) -> tuple[Expression, str] | None:
-    """Return what a bound by a number is on, and its operator."""
+    """Return the expression bounded by a number, and the operator."""
     match condition:
         case Comparison("<" | "<=" | ">" | ">=" as operator, left, Literal(value)) if isinstance(
             value, int | float

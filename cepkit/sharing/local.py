@@ -1,9 +1,9 @@
-"""The local planner: the best plan of one branch that has given parts, by dynamic programming.
+"""The local planner: the best plan of one branch with prescribed parts, by dynamic programming.
 
-Ties are broken by the places of variables, which are sorted by what events are like and not by
-names: two branches plan what they have in common alike. Orders: O(n 2^n) once, for all prefixes
-and all sub-patterns. Trees: O(3^u) for u units, a unit being a variable or a subtree that is given;
-beyond `MOST_FOR_ORDERS` and `MOST_FOR_TREES` the cheapest next step is taken.
+Ties are broken by the places of variables, which are sorted by their events and not by names, so
+two branches plan their common part alike. Orders: O(n 2^n) once, for all prefixes and all
+sub-patterns. Trees: O(3^u) for u units; a unit is a variable or a prescribed subtree. Beyond
+`MOST_FOR_ORDERS` and `MOST_FOR_TREES` it takes the cheapest next step.
 Source: algorithm A of MULTI; one table for all prefixes is ours.
 """
 
@@ -66,7 +66,7 @@ class Local:
         return tuple(order)
 
     def cost_after(self, mask: int) -> int:
-        """Return what binding all others costs after a set is bound."""
+        """Return the cost of binding all other variables after a set."""
         if self.size <= MOST_FOR_ORDERS:
             return self._rest[0][mask]
         total = 0
@@ -92,7 +92,7 @@ class Local:
 
     @cached_property
     def _rest(self) -> tuple[list[int], list[int]]:
-        """The least cost of what comes after each set, and the variable that comes next."""
+        """The least cost of the steps after each set, and the next variable."""
         step = self.prices.step
         costs, nexts = [0] * (1 << self.size), [-1] * (1 << self.size)
         for mask in range(self.full - 1, -1, -1):
@@ -126,14 +126,14 @@ class Local:
         return self._best(tuple(1 << place for place in _places(mask)), {})
 
     def tree_around(self, kept: Sequence[Tree]) -> Tree:
-        """Return the best tree that has some disjoint trees as subtrees."""
+        """Return the best tree that contains some disjoint subtrees."""
         given = {mask_of(tree): tree for tree in kept}
         inside = sum(given)
         units = (*given, *(1 << place for place in _places(self.full ^ inside)))
         return self._best(tuple(sorted(units, key=lambda unit: unit & -unit)), given)
 
     def _best(self, units: tuple[int, ...], given: dict[int, Tree]) -> Tree:
-        """Return the best tree over units, which are disjoint sets."""
+        """Return the best tree over units, which are disjoint sets of variables."""
         known = self._trees.get(units)
         if known is None:
             planned = _exact_tree if len(units) <= MOST_FOR_TREES else _greedy_tree
@@ -145,7 +145,7 @@ _Joined: TypeAlias = Callable[[int, int], int]
 
 
 def _exact_tree(units: Sequence[int], step: _Joined) -> Tree:
-    """Return the best tree, its leaves being numbers of units."""
+    """Return the best tree, with numbers of units as leaves."""
     sets, costs, splits = [0], [0], [0]
     for subset in range(1, 1 << len(units)):
         lowest = subset & -subset
@@ -184,7 +184,7 @@ def _parts(mask: int) -> Iterable[int]:
 
 
 def _greedy_tree(units: Sequence[int], step: _Joined) -> Tree:
-    """Return a tree by joining the two cheapest again and again. O(u^3)."""
+    """Build a tree by joining the cheapest pair again and again. O(u^3)."""
     trees: list[tuple[int, Tree]] = [(unit, number) for number, unit in enumerate(units)]
     while len(trees) > 1:
         pairs = [(i, j) for j in range(len(trees)) for i in range(j)]
@@ -195,7 +195,7 @@ def _greedy_tree(units: Sequence[int], step: _Joined) -> Tree:
 
 
 def _filled(tree: Tree, units: Sequence[int], given: dict[int, Tree]) -> Tree:
-    """Return a tree over places for one over units."""
+    """Replace the units in a tree by their places."""
     if isinstance(tree, int):
         unit = units[tree]
         return given[unit] if unit in given else unit.bit_length() - 1
@@ -240,7 +240,7 @@ def mask_of(tree: Tree) -> int:
 
 
 def nodes_of(tree: Tree) -> Iterable[Tree]:
-    """Yield the subtrees of a tree, leaves included; parts come before the whole."""
+    """Yield the subtrees of a tree, including leaves, bottom-up."""
     if not isinstance(tree, int):
         yield from nodes_of(tree[0])
         yield from nodes_of(tree[1])

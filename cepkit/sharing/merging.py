@@ -24,7 +24,7 @@ def merges(graph: PlanGraph, form: Form, *, all_ways: bool = False) -> Iterator[
 
     Args:
         form: The sub-pattern.
-        all_ways: Whether to give it to them in all plans that it has, not just in its best one.
+        all_ways: Whether to try all its plans instead of just the best one.
     """
     prepared = graph.prepared
     for pool, group in pooled(prepared, prepared.workload.holders[form]):
@@ -46,7 +46,7 @@ def merges(graph: PlanGraph, form: Form, *, all_ways: bool = False) -> Iterator[
 def pooled(
     prepared: Prepared, holders: Sequence[tuple[Sharer, Places]]
 ) -> list[tuple[int, Sequence[tuple[Sharer, Places]]]]:
-    """Return the holders of a sub-pattern by the pool in which they may share it."""
+    """Group the holders of a sub-pattern by the pool in which they may share it."""
     if len(pools_of(prepared, holders[0][0])) == 1:
         return [(COMMON, holders)]
     windows = sorted({sharer.window for sharer, _ in holders})
@@ -74,13 +74,13 @@ def with_part(
     *,
     keep: bool,
 ) -> Planned:
-    """Return the best plan of a branch that has the plan of a sub-pattern as prefix or subtree.
+    """Return the best plan of a branch with a sub-pattern's plan as prefix or subtree.
 
     Args:
         sharer: The branch.
-        occurrences: Where it has the sub-pattern.
-        part: The plan of that, over places of its form.
-        keep: Whether other subtrees of its plan that are shared are kept.
+        occurrences: The places of the sub-pattern in the branch.
+        part: The plan of the sub-pattern, over places of its form.
+        keep: Whether to keep other shared subtrees of the branch's plan.
     """
     local = graph.prepared.local(sharer)
     if graph.prepared.mode == "order":
@@ -96,7 +96,7 @@ def with_part(
 
 
 def _other_shared(graph: PlanGraph, sharer: Sharer, taken: int) -> Iterator[Tree]:
-    """Yield the largest subtrees of a branch's plan that others use too, beside what is taken."""
+    """Yield the largest shared subtrees of a branch's plan apart from the `taken` variables."""
     choice = graph.choices[sharer.number]
     for tree in inner(choice.tree):
         mask = mask_of(tree)

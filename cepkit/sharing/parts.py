@@ -24,7 +24,7 @@ from cepkit.statistics.model import Statistics
 Share: TypeAlias = Literal["auto", "none", "prefix", "tree"]
 
 WORTH = 2
-"""A tree writes down what its subtrees find; it must promise to divide the work by so much."""
+"""The factor by which a tree must reduce the work, because it writes out its subtrees' rows."""
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class Part:
         queries: Their numbers.
         prepared: Them alone, with their prices.
         choices: The plans of their branches, by the numbers of the sharers of `prepared`.
-        alone: What the best plan of each costs by itself; empty until `alone_costs` is asked.
+        alone: The cost of each one's best plan without sharing; empty before `alone_costs`.
     """
 
     queries: tuple[int, ...]
@@ -54,7 +54,7 @@ class Part:
             yield sharer, self.queries[sharer.query], branch
 
     def upright(self) -> None:
-        """Give trees that are the same one form."""
+        """Bring equal trees into the same form."""
         if self.prepared.mode == "tree":
             self.choices = {
                 number: replace(choice, plan=upright(choice.tree))
@@ -62,7 +62,7 @@ class Part:
             }
 
     def respond(self, query: int, *, share: bool) -> None:
-        """Give the branches of a query that has no plan their cheapest ones beside all others."""
+        """Plan the branches of a query without a plan: the cheapest ones given all others."""
         graph = PlanGraph(self.prepared, self.choices)
         own = own_plans(self.prepared, shared=share)
         for sharer, number, _ in self.sharers:
@@ -74,7 +74,7 @@ class Part:
 
 
 def known_statistics(queries: Mapping[str, Query], statistics: Statistics) -> list[Statistics]:
-    """Return the statistics of each query; an error says which one they do not know."""
+    """Return the statistics of each query; an error names the query that they lack."""
     known = []
     for name, query in queries.items():
         with telling(called(name)):
@@ -119,7 +119,7 @@ def places_of(plan: BranchPlan, sharer: Sharer) -> Planned:
 
 
 def branch_plan(plan: Planned, sharer: Sharer, mode: Mode) -> BranchPlan:
-    """Return a plan over places by the names of a branch."""
+    """Replace places in a plan by the names of a branch."""
     names = sharer.said.variables
 
     def tree(node: Tree) -> NamedTree:

@@ -1,17 +1,17 @@
-"""The plans of several branches as one graph, in which equal nodes exist once.
+"""The plans of several branches as one graph, with each equal node once.
 
-In a graph of orders (MPT) a node is a whole path of steps, in one of trees (MPM) a tree without
-left and right. A node's window is the largest of those who use it; those with a smaller one filter
-its rows by their span. To add or to remove a plan of n variables changes n nodes and what is handed
-between them, and returns the difference of cost: exact, as prices are integers.
+In a graph of orders (MPT) a node is a whole path of steps, in a graph of trees (MPM) an unordered
+tree. A node's window is the largest of its users' windows; users with a smaller one filter its rows
+by their span. Adding or removing a plan of n variables changes n nodes and the rows handed between
+them, and returns the exact difference of cost (prices are integers).
 
     cost = sum over nodes of step(node at its window)
          + rows of a node, handed to each user but the first, and filtered for smaller windows
          + rows of a weaker node (late.py), checked by each user that demands more
 
-Branches share inside a pool only. `COMMON` is for all; that of a window for those who have just
-this window, since a row of a large window may cost those with a small one more than it saves; that
-of one branch is not shared.
+Branches share only inside a pool. `COMMON` is for all. The pool of a window is for branches with
+exactly this window, because rows of a large window may cost users with a small one more than they
+save. The pool of one branch is not shared.
 
 Source: MPT and MPM of MULTI; integers, pools and the price of handing over are ours.
 """
@@ -33,7 +33,7 @@ from cepkit.sharing.workload import Form, Places, Sharer, Weaker, Workload
 Mode: TypeAlias = Literal["order", "tree"]
 
 Planned: TypeAlias = "Places | Tree"
-"""The places of a branch in an order, or a tree over them: which of the two, a mode says."""
+"""An order of a branch's places or a tree over them, depending on the mode."""
 
 COMMON = 0
 """The pool in which all windows share."""
@@ -43,12 +43,12 @@ _HANDED, _FILTERED, _CHECKED = int(HAND_OVER), int(SPAN_FILTER), int(CHECK)
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How one branch is planned.
+    """The plan of one branch.
 
     Attributes:
         plan: Its variables in an order, or a tree over them.
-        pool: With whom it may share.
-        weaker: The number of the weaker sub-pattern that its order begins with, if there is one.
+        pool: The pool in which it may share.
+        weaker: The number of the weaker sub-pattern that its order begins with, if any.
     """
 
     plan: Planned
@@ -78,9 +78,10 @@ class Made:
         node: Its number.
         left: The variables of what it is made of; empty for a leaf.
         right: The others.
-        sources: The nodes that it is made of.
-        sharer: Whose variables these are: a branch, or the weaker sub-pattern that it begins with.
-        checked: Whether the rows of its sources are checked for what these do not demand.
+        sources: The nodes that it joins.
+        sharer: The owner of these variables: a branch, or the weaker sub-pattern that it begins
+            with.
+        checked: Whether the rows of its sources need checks of further conditions.
     """
 
     node: int
@@ -96,12 +97,12 @@ class Held:
     """A node in use: its users and its price.
 
     Attributes:
-        windows: The windows of its users, and how many have each.
+        windows: The windows of its users, with the number of users of each.
         window: The largest of them.
-        ends: The windows of those whose plan ends here; below 0 (`_mark`) where rows are checked.
-        takers: The same of the nodes that are made of it.
-        several: Whether it has several variables, so that there are rows to hand over.
-        cost: What it costs at present.
+        ends: The windows of users whose plan ends here; negative (`_mark`) if they check rows.
+        takers: The same for the nodes that join it.
+        several: Whether it has several variables, and so rows to hand over.
+        cost: Its current cost.
     """
 
     several: bool
@@ -118,15 +119,15 @@ class Held:
 
 
 class Prepared:
-    """A workload with its prices: what all graphs and searches over it share.
+    """A workload with its prices, shared by all graphs and searches over it.
 
     Args:
         workload: The branches.
         mode: Orders or trees.
 
     Attributes:
-        trees: The trees of each sub-pattern in each pool that have been looked at, by their nodes;
-            their leaves are places of the form.
+        trees: The trees of each sub-pattern in each pool that were examined, by their nodes; their
+            leaves are places of the form.
     """
 
     def __init__(self, workload: Workload, cost: CostModel, mode: Mode) -> None:
@@ -166,7 +167,7 @@ class Prepared:
         return local.order if self.mode == "order" else local.tree
 
     def step_price(self, made: Made, window: int) -> int:
-        """Return what a node costs at a window; it is the same for all its users."""
+        """Return the cost of a node at a window; it is the same for all its users."""
         key = made.node, window
         known = self._step_prices.get(key)
         if known is None:
@@ -175,7 +176,7 @@ class Prepared:
         return known
 
     def row_price(self, made: Made, window: int) -> int:
-        """Return what it costs to touch each row of a node once."""
+        """Return the cost of touching each row of a node once."""
         key = made.node, window
         known = self._row_prices.get(key)
         if known is None:
@@ -184,7 +185,7 @@ class Prepared:
         return known
 
     def path(self, sharer: Sharer, choice: Choice) -> tuple[Made, ...]:
-        """Return the nodes of a plan; what a node is made of comes before it."""
+        """Return the nodes of a plan, sources before the nodes that join them."""
         key = sharer.number, choice
         known = self._paths.get(key)
         if known is None:
@@ -239,7 +240,7 @@ class Prepared:
     def prefix_key(
         self, parent: int | None, sharer: Sharer, pool: int, prefix: Places
     ) -> tuple[object, ...]:
-        """Return what tells a node of an order from others: its parent and its last step."""
+        """Return the key of a node of an order: its parent and its last step."""
         said = self._said.get((sharer.number, prefix))
         if said is None:
             *bound, new = prefix
@@ -253,14 +254,14 @@ class Prepared:
         return ((sharer.family, pool) if parent is None else parent, said)
 
     def known(self, key: object) -> int | None:
-        """Return the number of a node, None where it never was in use."""
+        """Return the number of a node; None if it was never in use."""
         return self._nodes.get(key)
 
     def _number(self, key: object) -> int:
         return self._nodes.setdefault(key, len(self._nodes))
 
     def arrangements(self, sharer: Sharer, choice: Choice) -> list[Places]:
-        """Return for each node of a path its variables, in an order that is one for all users."""
+        """Return for each node of a path its variables, in an order common to all users."""
         if self.mode == "order":
             return [choice.order[: i + 1] for i in range(sharer.size)]
         return [self.tree_form(sharer, tree, choice.pool)[1][0] for tree in nodes_of(choice.tree)]
@@ -275,7 +276,7 @@ class Prepared:
                 yield Made(node, mask_of(each[0]), mask_of(each[1]), sources, sharer)
 
     def tree_form(self, sharer: Sharer, tree: Tree, pool: int) -> tuple[int, tuple[Places, ...]]:
-        """Return the number of the node of a tree, and its leaves in the orders that are alike."""
+        """Return the number of a tree's node, and its leaves in all equivalent orders."""
         key = sharer.number, pool, tree
         known = self._tree_forms.get(key)
         if known is None:
@@ -310,7 +311,7 @@ class Prepared:
 
 
 def _new_texts(sharer: Sharer, sides: tuple[int, int], arrangement: Places) -> tuple[object, ...]:
-    """Return what is said of three or more variables that becomes known where two sets meet."""
+    """Return the conditions on three or more variables that can be checked when two sets meet."""
     left, right = sides
     if not sharer.said.wider:
         return ()
@@ -383,7 +384,7 @@ class PlanGraph:
         return difference
 
     def _widen(self, made: Made, held: Held, window: int) -> None:
-        """Give a node another window, -1 for none, and tell those that it is made of."""
+        """Give a node another window, -1 for none, and update its sources."""
         for source in made.sources:
             takers = self.held[source].takers
             if held.window >= 0:
@@ -393,7 +394,7 @@ class PlanGraph:
         held.window = window
 
     def _end_of(self, sharer: Sharer, choice: Choice) -> int:
-        """Return the window of a branch as `Held.ends` has it."""
+        """Return the window of a branch in the form of `Held.ends`."""
         weaker = self.prepared.weaker(choice)
         whole = weaker is not None and weaker.sharer.size == sharer.size
         return _mark(sharer.window, checked=whole)
@@ -416,7 +417,7 @@ class PlanGraph:
         return total
 
     def swap(self, changes: Changes) -> dict[int, Choice]:
-        """Replace plans; return what was there before."""
+        """Replace plans; return the previous ones."""
         before = {number: self.choices[number] for number in changes}
         for number in changes:
             self.take(number)
@@ -426,12 +427,12 @@ class PlanGraph:
 
 
 def handed(times: int, filtered: int, checked: int = 0) -> int:
-    """Return how often a row is touched when it is handed on, filtered and checked."""
+    """Return how often a row is touched by handing over, filtering and checking."""
     return _HANDED * times + _FILTERED * filtered + _CHECKED * checked
 
 
 def _mark(window: int, *, checked: bool) -> int:
-    """Return a window, below 0 where its user checks what the node does not demand."""
+    """Return a window, negative if its user checks conditions that the node lacks."""
     return ~window if checked else window
 
 

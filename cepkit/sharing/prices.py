@@ -1,10 +1,11 @@
-"""What steps of plans cost, for one branch at one window, in whole numbers.
+"""The costs of plan steps for one branch at one window, as integers.
 
 Prices are integers, in units of 2^-64, so that sums do not depend on the order of the addends: a
-difference of costs is exact, and equal choices tie. By partial matches a step costs what is alive
-in a window. By work it costs what is looked at and written for each second of the stream, so that
-windows of different length compare; then rows that are handed to a second user, or filtered by
-their span for a smaller window, cost as well. O(2^n) numbers for n variables.
+difference of costs is exact, and equal choices tie. With the cost model partial-matches, a step
+costs the partial matches alive in a window. With work, it costs the candidates and partial matches
+for each second of the stream, so that windows of different length compare; then handing rows to a
+second user, and filtering them by span for a smaller window, cost as well. O(2^n) numbers for n
+variables.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ from cepkit.pattern.policies import CountWindow, TimeWindow, Window
 from cepkit.sharing.workload import Sharer
 
 SCALE = 1 << 64
-"""Units of one."""
+"""The units in 1."""
 
 HAND_OVER = 1.0
-"""What handing a row to one more user costs, in candidates."""
+"""The cost of handing a row to one more user, in candidates."""
 
 SPAN_FILTER = 1.0
-"""What it costs to look whether a row fits a smaller window, in candidates."""
+"""The cost of testing whether a row fits a smaller window, in candidates."""
 
 CHECK = 10.0
-"""What it costs to check a row of a weaker node for what it does not demand, in candidates."""
+"""The cost of checking the remaining conditions on a row of a weaker node, in candidates."""
 
 _MOST_TABLED = 14
-"""Variables of which the numbers of all sets are computed at once."""
+"""Up to this many variables, the numbers of all sets are computed at once."""
 
 
 class Prices:
@@ -43,7 +44,7 @@ class Prices:
     Args:
         sharer: The branch.
         window: The window in units of its clock.
-        cost: The cost model; its `waiting` must be nothing.
+        cost: The cost model; its `waiting` must be None.
     """
 
     def __init__(self, sharer: Sharer, window: int, cost: CostModel) -> None:
@@ -65,7 +66,7 @@ class Prices:
         self._written: dict[int, int] = {}
 
     def step(self, left: int, right: int) -> int:
-        """Return what joining two sets costs; of a single variable the left one is empty."""
+        """Return the cost of joining two sets; for a single variable the left one is empty."""
         key = min(left, right) << self._size | max(left, right)
         known = self._steps.get(key)
         if known is None:
@@ -80,7 +81,7 @@ class Prices:
         return known
 
     def rows(self, mask: int) -> int:
-        """Return what it costs to touch each partial match of a set once."""
+        """Return the cost of touching each partial match of a set once."""
         return fixed(self._kept(mask) - self._weight - self._shift) if self._works else 0
 
     def alive(self, mask: int) -> float:

@@ -1,7 +1,7 @@
-"""What several queries share, as text and HTML, for matches and for aggregates.
+"""The sharing of several queries as text and HTML, for matches and for aggregates.
 
-A head says what is shared and what that saves, a table what is there once and for how many, and
-another the plan of each query.
+The head summarises what is shared and what that saves; one table lists the shared parts with their
+users, another the plan of each query.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _WIDEST = 60
 
 @dataclass(frozen=True, slots=True)
 class PrintedSharing:
-    """What several queries share, ready to be printed.
+    """The sharing of several queries, ready for printing.
 
     Attributes:
-        what: How many queries, and how much of their plans is shared.
-        costs: What they cost together and apart; empty where nobody knows.
+        what: The number of queries, and how much of their plans is shared.
+        costs: Their cost with and without sharing; empty if unknown.
         columns: The columns of `shared`, the last `figures` of them numbers.
-        shared: What several have, a row each.
+        shared: The shared parts, a row each.
         plan_columns: The columns of `plans`.
         plans: The plan of each query.
         figures: How many columns of `shared` are numbers.
@@ -103,7 +103,7 @@ def _printed(shared: SharedPlan) -> PrintedSharing:
 
 
 def _checks(plans: Iterable[BranchPlan], late: Iterable[Late | None]) -> Iterable[str]:
-    """Yield what branches check of rows that they share with others who demand less."""
+    """Yield the conditions that branches check on shared rows of weaker nodes."""
     for plan, each in zip(plans, late, strict=True):
         if each is not None and isinstance(plan, OrderPlan):
             last = plan.order[len(each.variables) - 1]

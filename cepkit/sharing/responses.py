@@ -1,9 +1,9 @@
-"""The best response: the cheapest plan of one branch beside the plans of all others.
+"""The best response: the cheapest plan of one branch given the plans of all others.
 
-An order goes along nodes that are there, at no cost but that of a larger window, and leaves them
-once: from there on it is the best order of the rest. So every node that the branch can reach is
-looked at once. A tree is made by dynamic programming over sets in which trees that are there cost
-nothing. What is handed over is estimated; who takes a response compares the true costs.
+An order follows existing nodes, which cost nothing but a larger window, and leaves them once; from
+there it continues with the best order of the rest. So every node that the branch can reach is
+examined once. A tree comes from dynamic programming over sets in which existing trees cost nothing.
+The cost of handing over is estimated; the caller compares the true costs.
 Source: ours.
 """
 
@@ -19,7 +19,7 @@ from cepkit.sharing.start import pools_of
 from cepkit.sharing.workload import Places, Sharer
 
 Starts: TypeAlias = Mapping[int, Sequence[int]]
-"""By the numbers of branches the weaker sub-patterns (`Workload.weaker`) that each may begin with.
+"""For the number of each branch, the weaker sub-patterns (`Workload.weaker`) it may begin with.
 """
 
 _NONE: Starts = MappingProxyType({})
@@ -53,7 +53,7 @@ def _begun(graph: PlanGraph, sharer: Sharer, number: int, pool: int) -> Choice:
 def settle(
     graph: PlanGraph, number: int, old: Choice | None = None, weaker: Sequence[int] = ()
 ) -> None:
-    """Add a branch to the graph with its best response, or with its old choice."""
+    """Add a branch with its best response, or with its old choice if that is cheaper."""
     sharer = graph.prepared.workload.sharers[number]
     own = Choice(graph.prepared.best(sharer), pools_of(graph.prepared, sharer)[0])
     best, least = None, 0
@@ -86,7 +86,7 @@ def reinsert(graph: PlanGraph, numbers: Sequence[int], starts: Starts = _NONE) -
 
 
 def _marginal(graph: PlanGraph, sharer: Sharer, made: Made) -> int:
-    """Return what it costs that one more branch uses a node."""
+    """Return the marginal cost of one more branch using a node."""
     window = graph.held[made.node].window
     if sharer.window <= window:
         return 0
@@ -96,7 +96,7 @@ def _marginal(graph: PlanGraph, sharer: Sharer, made: Made) -> int:
 
 
 def _leaving(graph: PlanGraph, sharer: Sharer, made: Made) -> int:
-    """Return what it costs that one more takes the rows of a node."""
+    """Return the cost of one more user taking the rows of a node."""
     if not made.left:
         return 0
     window = max(graph.held[made.node].window, sharer.window)
@@ -106,7 +106,7 @@ def _leaving(graph: PlanGraph, sharer: Sharer, made: Made) -> int:
 
 def _best_order(graph: PlanGraph, sharer: Sharer, pool: int) -> Places:
     prepared, local = graph.prepared, graph.prepared.local(sharer)
-    # Where variables look alike a node is reached by many ways.
+    # If variables look alike, several paths lead to a node.
     seen: set[tuple[int | None, int]] = set()
 
     def reached(
@@ -161,7 +161,7 @@ def _best_tree(graph: PlanGraph, sharer: Sharer, pool: int) -> Tree:
 
 
 def _live(graph: PlanGraph, sharer: Sharer, pool: int, mask: int) -> Iterator[tuple[int, Tree]]:
-    """Yield trees of a sub-pattern that are there, with what it costs to use them."""
+    """Yield existing trees of a sub-pattern, with the cost of using them."""
     if not mask & (mask - 1):
         return
     form, places = sharer.form(mask)

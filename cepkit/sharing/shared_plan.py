@@ -1,4 +1,4 @@
-"""The plans of several patterns with what they share, as a value."""
+"""The plans of several patterns and their shared nodes, as a value."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class NodeUser:
     Attributes:
         name: Of the pattern.
         branch: The number of the branch in the pattern's normal form, from 0.
-        variables: Those of the branch, in the order of the node's events.
-        checked: What it checks on the node's rows, as the node does not demand it: conditions, and
-            "a before b".
+        variables: The branch's variables, in the order of the node's events.
+        checked: The conditions that it checks on the node's rows because the node lacks them,
+            including "a before b".
     """
 
     name: str
@@ -60,17 +60,17 @@ class NodeUser:
 
 @dataclass(frozen=True, slots=True)
 class SharedNode:
-    """A node of a shared plan: the partial matches of a sub-pattern, found once.
+    """A node of a shared plan: the partial matches of a sub-pattern, computed once.
 
     Attributes:
-        pattern: The sub-pattern, its events called by their types.
+        pattern: The sub-pattern, with types as names of events.
         window: The largest window of its users; those with a smaller one filter its rows.
-        users: All branches whose plans have it; one that has it twice stands there twice.
-        sources: The numbers of the nodes that it is made of: of an order the prefix before it, of a
-            tree the two sides; none for a single event.
-        alive: The partial matches that are expected to be alive in a window.
-        cost: Its part of the cost of the whole, handing over included.
-        ends: The patterns whose matches it finds.
+        users: All branches whose plans contain it; twice if they contain it twice.
+        sources: The numbers of the nodes that it joins: for an order the prefix before it, for a
+            tree both sides; none for a single event.
+        alive: The expected partial matches alive in a window.
+        cost: Its part of the total cost, including handing over.
+        ends: The patterns whose complete matches it finds.
     """
 
     pattern: str
@@ -98,18 +98,18 @@ class SharedPlan(WithPrinter):
 
     Attributes:
         names: Of the patterns.
-        plans: A plan for each, as `choose_plan` gives them: an engine can run each by itself.
-        pools: For each branch of each plan a number. Equal nodes are one where these are equal too:
-            a node whose users have different windows takes the largest, which may cost those with a
-            small one more than they save.
-        late: For each branch what it takes from a node that demands less than it does; None where
-            its nodes demand just what it does.
-        cost: Of all together; by `work` for each second of the stream, by `partial-matches` of
-            what is alive.
-        alone: The same with each pattern's best plan by itself.
-        share: What was asked to be shared: "auto", "none", "prefix" or "tree".
-        cost_model: The name of what it was planned by.
-        statistics: What is known of the stream, of all patterns.
+        plans: A plan for each, as from `choose_plan`: an engine can run each separately.
+        pools: A number for each branch of each plan. Equal nodes are shared only within a pool: a
+            shared node takes the largest window of its users, which may cost users with a small one
+            more than they save.
+        late: For each branch the part that it takes from a weaker node; None if its nodes have all
+            its conditions.
+        cost: The total cost: by `work` for each second of the stream, by `partial-matches` the
+            number alive.
+        alone: The total cost of each pattern's best plan without sharing.
+        share: The requested way of sharing: "auto", "none", "prefix" or "tree".
+        cost_model: The name of the cost model.
+        statistics: The statistics of the stream, covering all patterns.
     """
 
     names: tuple[str, ...]
@@ -129,19 +129,19 @@ class SharedPlan(WithPrinter):
 
     @property
     def nodes(self) -> tuple[SharedNode, ...]:
-        """The nodes of all plans; what a node is made of stands before it."""
+        """The nodes of all plans, sources before the nodes that join them."""
         if self._nodes is None:
             nodes: list[SharedNode] = []
             for part in _parts_of(self, tuple(map(_mode_of, self.plans))):
                 graph = PlanGraph(part.prepared, part.choices)
                 nodes += _nodes_of(part, graph, self.names, len(nodes))
-            object.__setattr__(self, "_nodes", tuple(nodes))  # follows from what is frozen
+            object.__setattr__(self, "_nodes", tuple(nodes))  # derived from frozen fields
         assert self._nodes is not None
         return self._nodes
 
     @property
     def shared(self) -> tuple[SharedNode, ...]:
-        """The nodes that several plans have."""
+        """The nodes that several plans contain."""
         return tuple(node for node in self.nodes if len(node.users) > 1)
 
     def plan(self, name: str) -> Plan:
@@ -158,18 +158,19 @@ class SharedPlan(WithPrinter):
         name: str | None = None,
         statistics: Statistics | None = None,
     ) -> SharedPlan:
-        """Return the plan with one more pattern; those of the others stay.
+        """Return the plan with one more pattern; the plans of the others stay.
 
-        The new one takes the cheapest plan beside them.
+        The new pattern gets the cheapest plan given the others.
 
         Args:
             pattern: The query, its text, or what the builder makes.
-            name: Of the pattern; None for a number that is free.
-            statistics: Of all patterns; None where those at hand know its events and conditions.
+            name: The name of the pattern; None for a free number.
+            statistics: The statistics of all patterns; None if the present ones cover the new
+                pattern.
 
         Raises:
-            PatternError: It is none, or there is one of that name.
-            StatisticsError: The statistics do not know it.
+            PatternError: It is not a pattern, or the name is in use.
+            StatisticsError: The statistics do not cover it.
         """
         query = as_query(pattern)
         taken = free_name(self.names, name)
@@ -189,10 +190,10 @@ class SharedPlan(WithPrinter):
         return assembled(grown, parts)
 
     def remove(self, name: str) -> SharedPlan:
-        """Return the plan without one pattern; those of the others stay.
+        """Return the plan without one pattern; the plans of the others stay.
 
         Raises:
-            PatternError: There is none of that name, or no other.
+            PatternError: There is no pattern of that name, or it is the only one.
         """
         number = pattern_number(name, self.names)
         if len(self.names) == 1:
@@ -208,10 +209,10 @@ class SharedPlan(WithPrinter):
         return assembled(rest, _parts_of(rest, tuple(map(_mode_of, rest.plans))))
 
     def to_networkx(self) -> nx.DiGraph[int]:
-        """Return the graph of the nodes by their numbers, edges from what a node is made of to it.
+        """Return the graph of the nodes by number, with edges from sources to their users.
 
         Attributes of a node: `label` (the sub-pattern), `variables` (how many it binds), `patterns`
-        and `ends` (names), `window`, `alive`, `cost`; of an edge `alive`: what is handed on.
+        and `ends` (names), `window`, `alive`, `cost`; of an edge `alive`: the rows handed over.
         """
         graph: nx.DiGraph[int] = nx.DiGraph()
         for number, node in enumerate(self.nodes):
@@ -266,7 +267,7 @@ class SharedPlan(WithPrinter):
 
 
 def _parts_of(whole: SharedPlan, modes: Sequence[Mode]) -> list[Part]:
-    """Return the plans at hand by their kinds, with room for queries that have none yet."""
+    """Return the present plans by kind, with room for queries that have none yet."""
     known = [whole.statistics.of(query) for query in whole.queries]
     parts = []
     for mode in sorted({*modes}):
@@ -288,7 +289,7 @@ def assembled(whole: SharedPlan, parts: Sequence[Part]) -> SharedPlan:
     """Return a shared plan with the plans of its parts and its costs.
 
     Args:
-        whole: What stays: the queries, their names and so on; of plans those that do not change.
+        whole: The parts that stay: the queries, their names and so on, and unchanged plans.
         parts: The plans of all queries.
     """
     branches: list[list[BranchPlan]] = [[] for _ in whole.queries]
@@ -385,8 +386,8 @@ class Sharing:
 
     Attributes:
         plans: The plan of each.
-        pools: With whom the branches of each share, as `SharedPlan` has it; None: with all.
-        late: What they take from nodes that demand less, as `SharedPlan` has it.
+        pools: The pools of the branches, as in `SharedPlan`; None: one pool for all.
+        late: The parts from weaker nodes, as in `SharedPlan`.
     """
 
     plans: tuple[Plan, ...]
@@ -395,7 +396,7 @@ class Sharing:
 
     @classmethod
     def of(cls, plans: SharedPlan | Sequence[Plan]) -> Sharing:
-        """Return what a shared plan, or a plan for each, says."""
+        """Return the sharing of a shared plan, or of separate plans."""
         if isinstance(plans, SharedPlan):
             return cls(plans.plans, plans.pools, plans.late)
         return cls(tuple(plans), None, tuple((None,) * len(plan.branches) for plan in plans))

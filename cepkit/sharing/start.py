@@ -1,4 +1,4 @@
-"""Plans to begin a search with: each branch's best plan, or that of its text."""
+"""Initial plans of searches: each branch's best plan, or that of its text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cepkit.sharing.workload import Places, Sharer
 def pools_of(prepared: Prepared, sharer: Sharer) -> tuple[int, ...]:
     """Return the pools in which a branch may share: that of its window first, then all.
 
-    Where all of its family have one window the two are the same.
+    If all of its family have one window, the two pools are the same.
     """
     several = len(prepared.workload.windows[sharer.family]) > 1
     return (sharer.window + 1, COMMON) if several else (COMMON,)
@@ -26,7 +26,7 @@ def alone(sharer: Sharer) -> int:
 
 
 def own_plans(prepared: Prepared, *, shared: bool = True) -> dict[int, Choice]:
-    """Return each branch's best plan; where `shared`, equal nodes among equal windows once."""
+    """Return each branch's best plan; if `shared`, equal nodes of equal windows are shared."""
     return {
         s.number: Choice(prepared.best(s), pools_of(prepared, s)[0] if shared else alone(s))
         for s in prepared.workload.ranked
@@ -40,11 +40,11 @@ def text_order(sharer: Sharer) -> Places:
 
 
 def in_order(mode: Mode, units: Sequence[Tree]) -> Planned:
-    """Return an order as a plan: where plans are trees, as one that leans left.
+    """Return an order as a plan; if plans are trees, as one that leans left.
 
     Args:
         mode: Orders or trees.
-        units: Places; where plans are trees, they may be subtrees.
+        units: Places; for trees they may be subtrees.
     """
     return cast("Planned", tuple(units) if mode == "order" else leaning_left(units))
 
@@ -61,7 +61,7 @@ def order_cost(prepared: Prepared, sharer: Sharer, order: Sequence[int], bound: 
         prepared: The workload with its prices.
         sharer: The branch.
         order: The variables.
-        bound: Those that are bound before.
+        bound: The variables bound before.
     """
     total = 0
     prices = prepared.prices(sharer)

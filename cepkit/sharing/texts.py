@@ -1,14 +1,15 @@
-"""Sub-patterns as texts in which events are called by their types."""
+"""Sub-patterns as texts, with types as names of events."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
 from cepkit.pattern.canonical import canonical_conditions
 from cepkit.pattern.conditions import variables_of
 from cepkit.pattern.names import name_text
+from cepkit.pattern.nodes import Event
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.printer import expression_text
 from cepkit.plan.negation import depends_on
@@ -16,12 +17,16 @@ from cepkit.sharing.workload import Places, Sharer
 
 
 def labels(sharer: Sharer, places: Sequence[int]) -> tuple[str, ...]:
-    """Return short names of some events: their types, numbered where one occurs again."""
+    """Return short names of some events: their types, numbered if a type occurs again."""
     branch = sharer.said.branch
+    return _names_of([branch.event(sharer.said.variables[place]) for place in places])
+
+
+def _names_of(events: Iterable[Event]) -> tuple[str, ...]:
     seen: Counter[str] = Counter()
     names = []
-    for place in places:
-        types = branch.event(sharer.said.variables[place]).types
+    for event in events:
+        types = event.types
         name = "ANY" if types is None else "|".join(map(name_text, sorted(types)))
         seen[name] += 1
         names.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
@@ -31,7 +36,7 @@ def labels(sharer: Sharer, places: Sequence[int]) -> tuple[str, ...]:
 def sub_pattern_text(sharer: Sharer, places: Places) -> str:
     """Return ``SEQ(A, B) where A.x < B.x``: some variables of a branch and their conditions.
 
-    Different sub-patterns have different texts, but for windows that are not said.
+    Different sub-patterns have different texts, except that windows are not mentioned.
     """
     branch = sharer.said.branch
     variables = [sharer.said.variables[place] for place in places]
@@ -43,9 +48,9 @@ def sub_pattern_text(sharer: Sharer, places: Places) -> str:
         for part in canonical_conditions([condition], names)
     }
     absent = sorted(
-        _absence_text(branch, event.variable, names)
-        for event in branch.negated
-        if depends_on(branch, event.variable) <= {*variables}
+        _absence_text(branch, events, names)
+        for events in branch.absences
+        if depends_on(branch, events[0].variable) <= {*variables}
     )
     said = [_structure_text(branch, names)]
     if conditions or absent:
@@ -71,16 +76,19 @@ def _structure_text(branch: Branch, names: Mapping[str, str]) -> str:
     return ", ".join((f"AND({shown})", *pairs))
 
 
-def _absence_text(branch: Branch, variable: str, names: Mapping[str, str]) -> str:
-    """Return ``NOT(N after A before B, N.x > A.x)``."""
-    types = branch.event(variable).types
-    name = "ANY" if types is None else "|".join(map(name_text, sorted(types)))
-    about = (c for c in branch.conditions if variable in variables_of(c))
-    parts = [expression_text(c) for c in canonical_conditions(about, {**names, variable: name})]
-    after = [f"after {names[x]}" for x in sorted(branch.before(variable)) if x in names]
-    before = [f"before {names[x]}" for x in sorted(branch.after(variable)) if x in names]
-    event = branch.event(variable)
+def _absence_text(branch: Branch, events: Sequence[Event], names: Mapping[str, str]) -> str:
+    """Return ``NOT(N after A before B, N.x > A.x)``; of several events each with its place."""
+    own = dict(zip((e.variable for e in events), _names_of(events), strict=True))
+    names = {**names, **own}
+    about = (c for c in branch.conditions if variables_of(c) & own.keys())
+    parts = [expression_text(c) for c in canonical_conditions(about, names)]
+    places = []
+    for variable, name in own.items():
+        after = [f"after {names[x]}" for x in sorted(branch.before(variable)) if x in names]
+        before = [f"before {names[x]}" for x in sorted(branch.after(variable)) if x in names]
+        places.append(" ".join((name, *after, *before)))
+    event = events[0]
     word = "NOT" if event.earlier_than is None else "FIRST"
     if event.beside is not None:
         word = event.beside.place.upper()
-    return f"{word}({', '.join((' '.join((name, *after, *before)), *parts))})"
+    return f"{word}({', '.join((*places, *parts))})"

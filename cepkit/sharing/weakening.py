@@ -1,9 +1,10 @@
-"""Plans that begin with a weaker node: the moves that let patterns with different conditions share.
+"""Plans that begin with a weaker node: they let patterns with different conditions share.
 
-Branches whose conditions on some events differ may take these from one node that demands what all
-of them do (late.py). Of each set of events the meets of what is demanded are looked at, those that
-may gain most: what the holders pay for these events by themselves, less the node and the checks.
-O(h m) for h holders and m meets, at most `_MOST_MEETS`, of each sub-pattern without conditions.
+Branches whose conditions on some events differ may take these events from one node with the
+conditions that all of them imply (late.py). For each set of events it considers the meets of the
+branches' conditions, the most promising first: the gain is the holders' cost for these events
+without sharing, minus the node and the checks. O(h m) for h holders and m meets, at most
+`_MOST_MEETS`, of each sub-pattern without conditions.
 Source: ours.
 """
 
@@ -23,10 +24,10 @@ from cepkit.sharing.start import order_cost
 from cepkit.sharing.workload import Places, Sharer, Weaker
 
 _FEW, _MOST_DISTINCT = 4, 12
-"""Sets of conditions, the most frequent ones, of which all pairs meet; of a few all subsets."""
+"""The number of most frequent sets of conditions whose pairs are tried; of a few, all subsets."""
 
 _MOST_MEETS = 6
-"""Nodes that are tried for one set of events."""
+"""The most nodes to try for one set of events."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -35,7 +36,7 @@ class WeakerNode:
 
     Attributes:
         demanded: Its conditions.
-        holders: Those who may take its rows: a branch, its places, and what it demands of them.
+        holders: The branches that may use its rows: each with its places and its own conditions.
     """
 
     demanded: Demands
@@ -43,7 +44,7 @@ class WeakerNode:
 
 
 def weaker_nodes(prepared: Prepared) -> list[WeakerNode]:
-    """Return the weaker nodes that may gain something, the most promising first."""
+    """Return the weaker nodes with a possible gain, the most promising first."""
     nodes: list[tuple[int, WeakerNode]] = []
     for alike in all_weaker_nodes(prepared):
         gains = [(_most_gain(prepared, node), node) for node in alike]
@@ -55,7 +56,7 @@ def weaker_nodes(prepared: Prepared) -> list[WeakerNode]:
 
 
 def all_weaker_nodes(prepared: Prepared) -> Iterator[list[WeakerNode]]:
-    """Yield for each set of events all weaker nodes to try; none for trees."""
+    """Yield all weaker nodes to try for each set of events; none for trees."""
     for holders in prepared.workload.skeletons.values() if prepared.mode == "order" else ():
         first = {each.number: (each, places) for each, places in reversed(holders)}
         asked = [(each, places, _demands(each, places)) for each, places in first.values()]
@@ -71,7 +72,7 @@ def _demands(sharer: Sharer, places: Places) -> Demands:
 
 
 def _meets(asked: Sequence[Demands]) -> list[Demands]:
-    """Return what some of several demand in common, in an order that does not depend on theirs."""
+    """Return the common conditions of some branches, in an order independent of theirs."""
     often = Counter(asked)
     distinct = sorted(often, key=lambda each: (-often[each], _texts(each)))
     few = distinct[:_MOST_DISTINCT]
@@ -85,8 +86,8 @@ def _texts(demanded: Demands) -> list[str]:
 
 
 def _most_gain(prepared: Prepared, node: WeakerNode) -> int:
-    """Return what a node gains at most: 0 or less where each holder by itself is no dearer."""
-    # Those who demand the same share these events without it.
+    """Return the most that a node can gain; 0 or less if it does not pay off."""
+    # Holders with the same conditions share these events without it.
     paid: dict[Demands, int] = {}
     for sharer, places, own in node.holders:
         local = prepared.local(sharer)
@@ -98,7 +99,7 @@ def _most_gain(prepared: Prepared, node: WeakerNode) -> int:
     prices = prepared.prices(owner.sharer)
     cost = order_cost(prepared, owner.sharer, order)
     rows = prices.rows(owner.sharer.full)
-    # Who would pay more for its rows than it saves stays away; one takes them as they come.
+    # Holders that would pay more for its rows than they save do not use it; one pays nothing extra.
     taken = (max(0, c - handed(1, 0, own != node.demanded) * rows) for own, c in paid.items())
     return sum(taken) + handed(1, 0) * rows - cost
 
@@ -106,7 +107,7 @@ def _most_gain(prepared: Prepared, node: WeakerNode) -> int:
 def _begun(
     prepared: Prepared, holders: Sequence[tuple[Sharer, Places, Demands]], demanded: Demands
 ) -> tuple[Weaker, Places]:
-    """Return a node as the holder with the largest window has it, and its best order."""
+    """Return a node as a part of the holder with the largest window, and its best order."""
     sharer, places, own = max(holders, key=lambda holder: holder[0].window)
     weaker = prepared.workload.weaker[_weakened(prepared, sharer, places, own, demanded)]
     return weaker, Local(weaker.sharer.size, prepared.prices(weaker.sharer)).order
@@ -120,7 +121,7 @@ def _weakened(
 
 
 def weakenings(graph: PlanGraph, node: WeakerNode) -> Iterator[Changes]:
-    """Yield changes that let holders begin with a weaker node: those of each window, and all."""
+    """Yield changes that let holders begin with a weaker node: by window, and all at once."""
     prepared = graph.prepared
     asked = {sharer.number: (places, own) for sharer, places, own in node.holders}
     for pool, group in pooled(prepared, [(sharer, places) for sharer, places, _ in node.holders]):
@@ -148,7 +149,7 @@ def beginning_with(prepared: Prepared, node: WeakerNode, pool: int) -> dict[int,
 
 
 def starts_of(prepared: Prepared, nodes: Iterable[WeakerNode]) -> dict[int, list[int]]:
-    """Return by the numbers of branches the weaker sub-patterns that each may begin with."""
+    """Return for the number of each branch the weaker sub-patterns that it may begin with."""
     starts: dict[int, list[int]] = {}
     for node in nodes:
         for sharer, places, own in node.holders:
@@ -159,7 +160,7 @@ def starts_of(prepared: Prepared, nodes: Iterable[WeakerNode]) -> dict[int, list
 
 
 def starts_beside(graph: PlanGraph, sharer: Sharer) -> list[int]:
-    """Return the weaker sub-patterns that a branch may begin with, as nodes of others have them."""
+    """Return the weaker sub-patterns of others' nodes that a branch may begin with."""
     prepared = graph.prepared
     starts: dict[int, None] = {}
     for holders in prepared.workload.skeletons.values() if prepared.mode == "order" else ():

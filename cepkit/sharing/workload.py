@@ -1,9 +1,9 @@
-"""The branches of several queries, made comparable: equal conditions have equal numbers.
+"""The branches of several queries in comparable form: equal conditions have equal numbers.
 
-A sub-pattern is a set of variables of one branch with all that is said of these alone. Its form is
-a tuple of numbers that is equal for equal sub-patterns: the variables are sorted by their events,
-then by what is said of their pairs, and permuted where they still look alike. Variables are places,
-bits of masks; a branch's places are sorted by event too.
+A sub-pattern is a set of variables of one branch with all conditions on these alone. Its form is a
+tuple of numbers that is equal for equal sub-patterns: the variables are sorted by their events,
+then by the conditions on their pairs, and permuted if they still look alike. Variables are places,
+which are bits of masks; a branch's places are sorted by event too.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from cepkit.sharing.late import Late, bare_branch, weaker_branch
 from cepkit.statistics.model import Statistics
 
 Form: TypeAlias = tuple[Family, tuple[int, ...], tuple[int, ...], tuple[tuple[str, ...], ...]]
-"""A sub-pattern: family, events, pairs, and texts of what is wider."""
+"""A sub-pattern: family, events, pairs, and texts of conditions on three or more variables."""
 
 Places: TypeAlias = tuple[int, ...]
-"""Variables of a branch, in the order of a form, of a plan or the like."""
+"""Variables of a branch, in the order of a form or a plan."""
 
 MOST_SUBSETS = 512
-"""Sub-patterns of one branch that are looked at: all of nine variables, of more the small ones."""
+"""The most sub-patterns of one branch to try: all of nine variables, of more the small ones."""
 
 
 _NOTHING = Statistics({})
@@ -43,12 +43,12 @@ class Sharer:
     """A branch of a query that may share with others.
 
     Attributes:
-        number: Among all sharers.
-        said: What the branch says.
-        statistics: By the names of its variables.
-        family: What two must have in common to share anything.
+        number: Its number among all sharers.
+        said: The description of the branch.
+        statistics: Its statistics, by the names of its variables.
+        family: The properties that two sharers must have in common to share anything.
         events: A number for each place; equal for equal events.
-        pairs: For two places a number; equal where the same is said of both.
+        pairs: A number for two places; equal if the conditions on both are equal.
     """
 
     number: int
@@ -76,7 +76,7 @@ class Sharer:
         return self.said.window
 
     def wider_texts(self, mask: int, arrangement: Places) -> tuple[tuple[str, ...], ...]:
-        """Return what is said of three or more variables of a set, in an arrangement of them."""
+        """Return the conditions on three or more variables of a set, in an arrangement of them."""
         if not self.said.wider:
             return ()
         at = {self.said.variables[place]: i for i, place in enumerate(arrangement)}
@@ -130,7 +130,7 @@ class Weaker:
     Attributes:
         sharer: The sub-pattern as a branch of its own.
         places: The place in the branch for each of its places.
-        late: What it demands, and what is checked after it.
+        late: Its conditions, and those that the branch checks after it.
     """
 
     sharer: Sharer
@@ -138,7 +138,7 @@ class Weaker:
     late: Late
 
     def own(self, places: Places) -> Places:
-        """Return places of the branch as its own."""
+        """Convert places of the branch to its own."""
         return tuple(map(self.places.index, places))
 
 
@@ -148,8 +148,8 @@ class Workload:
 
     Attributes:
         sharers: Their branches, query by query.
-        members: The numbers of those branches that are looked at; None: of all.
-        weaker: Sub-patterns that demand less than their branches, as far as they were looked at.
+        members: The numbers of the branches to consider; None for all.
+        weaker: The weaker sub-patterns examined so far.
     """
 
     queries: tuple[Query, ...]
@@ -166,7 +166,7 @@ class Workload:
         """Return queries as a workload.
 
         Args:
-            statistics: Of each by its names; None where nothing is to be planned.
+            statistics: The statistics of each, by its names; None if nothing is to be planned.
         """
         given = [_NOTHING] * len(queries) if statistics is None else statistics
         branches = [
@@ -174,7 +174,8 @@ class Workload:
             for number, (query, known) in enumerate(zip(queries, given, strict=True))
             for said in map(described, normal_form(query))
         ]
-        # Numbers follow the texts, so that they depend neither on names nor on the order of a list.
+        # Numbers follow the sorted texts, so they depend neither on names nor on the order of a
+        # list.
         numbers = _Numbers(
             _numbered({key for _, said, _ in branches for key in said.events}),
             _numbered({key for _, said, _ in branches for key in said.pairs.values()}),
@@ -200,15 +201,15 @@ class Workload:
 
     @cached_property
     def known_shares(self) -> KnownShares:
-        """What the statistics of all branches say of conditions, whoever has them."""
+        """The known selectivities of conditions in any branch."""
         return KnownShares.of_all((s.said.branch, s.statistics) for s in self.ranked)
 
     @cached_property
     def skeletons(self) -> dict[Form, list[tuple[Sharer, Places]]]:
-        """Sub-patterns without what may be checked later that several have, and who has them.
+        """Common sub-patterns without the conditions that can be checked later, and their holders.
 
-        All have conditions on each of the events. What may not be weakened is left out: repeated
-        events, and branches with FIRST.
+        All have conditions on each event. Repeated events and branches with FIRST cannot be
+        weakened and are left out.
         """
         holders: dict[Form, list[tuple[Sharer, Places]]] = {}
         for sharer in self.ranked:
@@ -227,7 +228,7 @@ class Workload:
                 for c in sharer.said.conditions
             ]
             for mask in subsets(bare.size):
-                # Only where conditions are about each of the events there is anything to weaken.
+                # There is something to weaken only if each event has conditions.
                 touched = reduce(or_, (each for each in about if each & ~mask == 0), 0)
                 if mask & ~single == 0 and mask & (mask - 1) and touched == mask:
                     form, among = bare.form(mask)
@@ -245,18 +246,18 @@ class Workload:
 
     @cached_property
     def ranked(self) -> tuple[Sharer, ...]:
-        """The sharers in an order that does not depend on that of the list."""
+        """The sharers in an order independent of the list's."""
         members = (s for s in self.sharers if self.members is None or s.number in self.members)
         return tuple(sorted(members, key=lambda s: (s.form(s.full)[0], s.window, s.number)))
 
     def blocks(self, most: int) -> list[Workload]:
-        """Return the branches in blocks of at most so many, those with much in common together.
+        """Return the branches in blocks of at most `most`, those with much in common together.
 
-        A branch stands with those who have the most frequent of its sub-patterns.
+        A branch joins those that have the most frequent of its sub-patterns.
         """
         if len(self.ranked) <= most:
             return [self]
-        often: dict[int, tuple[int, Form]] = {}  # how many have a sub-pattern, and that
+        often: dict[int, tuple[int, Form]] = {}  # holders of a sub-pattern, and the pattern
         for form, held in self.holders.items():
             if len(form[1]) > 1:
                 for sharer, _ in held:
@@ -270,7 +271,7 @@ class Workload:
 
     @cached_property
     def holders(self) -> dict[Form, list[tuple[Sharer, Places]]]:
-        """The sub-patterns that two branches have in common, or one has twice, and who has them."""
+        """The sub-patterns of two branches, or that one has twice, and their holders."""
         holders: dict[Form, list[tuple[Sharer, Places]]] = {}
         for sharer in self.ranked:
             if sharer.said.shares:
@@ -301,7 +302,7 @@ class _Numbers:
     pairs: dict[PairKey, int]
 
     def sharer(self, number: int, query: int, said: Description, known: Statistics) -> Sharer:
-        """Return a branch in numbers; what is new gets the next ones."""
+        """Return a branch in numbers; new conditions get the next ones."""
         size = range(len(said.events))
         clock, keys, strategy = said.family
         return Sharer(

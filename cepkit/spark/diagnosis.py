@@ -20,13 +20,13 @@ from cepkit.spark.session.failures import plain_errors
 from cepkit.stream.stream import Stream
 
 FIRST = 200_000
-"""Events that are fetched where none are named."""
+"""The number of events to fetch if none are named."""
 
 MOST = 1_000_000
-"""Events near named ones that are fetched; more are refused."""
+"""The most events near named ones to fetch; more are refused."""
 
 _WINDOWS = 2
-"""How many windows before and after the named events are looked at: as far as near misses go."""
+"""The number of windows before and after the named events to fetch: the reach of near misses."""
 
 
 def local_part(
@@ -39,11 +39,11 @@ def local_part(
 
     Args:
         stream: Events in a Spark DataFrame.
-        events: The events that are asked about, by variable; empty to ask about any.
+        events: The named events by variable; empty for any.
         id: The column that names them.
 
     Returns:
-        The events, and what the user should know of them.
+        The events, and notes for the user.
 
     Raises:
         StreamError: Events are named by row: rows of Spark have no numbers.

@@ -1,8 +1,8 @@
-"""A small Spark stream, fetched into this process: what is tried on it then needs no job.
+"""Fetches a small Spark stream into this process, where queries need no Spark jobs.
 
-One job counts what a pattern reads of a DataFrame. Where that is small, another fetches it through
-Arrow, and it is profiled, planned and searched as any local stream. A stream keeps what it has
-fetched until `forget()`.
+One job counts the part of a DataFrame that a pattern reads. If it is small, another job fetches it
+through Arrow, and it is profiled, planned and searched like any local stream. A stream caches the
+fetched part until `forget()`.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ if TYPE_CHECKING:
 Where: TypeAlias = Literal["auto", "driver", "workers"]
 
 LIMIT = "spark.cepkit.fetch.maxBytes"
-"""The setting of a session that says how much is fetched unasked; 0: nothing."""
+"""The session setting for the most bytes to fetch by default; 0 for none."""
 
 MOST_BYTES = 64 * 2**20
-"""What is fetched unasked where the session does not say, as Arrow holds it."""
+"""The most Arrow bytes to fetch by default, without that setting."""
 
 _SHARE_OF_FREE = 4
 
 Types: TypeAlias = frozenset[str] | None
-"""Those of the events, None for any."""
+"""Event types; None for any."""
 
 
 @dataclass(eq=False, slots=True)
 class Fetched:
-    """What a stream keeps of its DataFrame.
+    """The part of a DataFrame that a stream caches.
 
     Attributes:
         part: The events, as a stream in this process; None: nothing was small enough.
         types: Those of its events.
-        refused: What was too large: columns, types, and the limit.
-        counts: How many rows there are, and how many of them may have some types.
+        refused: The requests that were too large: columns, types, and the limit.
+        counts: The number of rows, and how many of them may have some types.
     """
 
     part: Stream | None = None
@@ -82,17 +82,17 @@ def fetched(
     where: Where = "auto",
     output: bool = True,
 ) -> Stream | None:
-    """Return what queries need of a Spark stream, as a stream in this process; None: it is large.
+    """Return the part of a Spark stream that queries need as a local stream; None if it is large.
 
     Args:
         stream: Events in a Spark DataFrame.
         queries: The patterns; none: all events are needed.
         attributes: The columns that are read beside time and type.
-        where: Whether the events are wanted in this process ("driver") or not ("workers").
+        where: Whether to fetch the events ("driver") or not ("workers").
         output: Whether the columns of the output are needed as well.
 
     Raises:
-        LimitError: They are wanted here, and are too many for the free memory.
+        LimitError: They must be fetched but do not fit the free memory.
         StreamError: There is no such column, or Spark cannot hand it to Python; the session's
             limit is no number.
         UnsupportedError: The DataFrame is a stream.
@@ -110,7 +110,7 @@ def fetched(
     most = free_memory() // _SHARE_OF_FREE if where == "driver" else _most(frame)
     if not most or (columns, types, most) in kept.refused:
         return None
-    if kept.part is not None:  # one that has both, rather than one after the other for ever
+    if kept.part is not None:  # fetch the union, instead of alternating between two parts
         known = kept.part.column_names
         columns = tuple(name for name in stream.column_names if name in {*known, *columns})
     try:
@@ -118,7 +118,7 @@ def fetched(
     except StreamError:
         if where == "driver" or not output:
             raise
-        return None  # whoever needs the output will say so
+        return None  # wait for a request that needs the output
     size, rows, of_types = _measured(stream, kept, fields, types, most)
     if rows is None:
         if where == "driver":
@@ -162,7 +162,7 @@ def _most(frame: DataFrame) -> int:
 def _measured(
     stream: Stream, kept: Fetched, fields: pa.Schema, types: Types, most: int
 ) -> tuple[float, DataFrame | None, Types]:
-    """Return how large the events are, and the rows to fetch with their types if they fit.
+    """Return the size of the events, and the rows to fetch with their types if they fit.
 
     Args:
         stream: The stream.
@@ -172,7 +172,7 @@ def _measured(
         most: The bytes that fit.
     """
     source = StreamRows(stream)
-    # Rows without a time or a type come along to be counted.
+    # Include rows without a time or a type, to count them.
     fits = source.may_have(types) | source.no_type | source.no_time
     columns = [source.column(name) for name in fields.names]
     if types not in kept.counts:
@@ -192,7 +192,7 @@ def _measured(
 
 
 def _extra(rows: DataFrame, columns: Sequence[Column], fields: pa.Schema) -> float:
-    """Return by how much values without a fixed width, such as texts, are wider than thought."""
+    """Return by how much variable-width values, such as texts, exceed the estimate."""
     wide = [c for c, one in zip(columns, fields, strict=True) if not _has_width(one.type)]
     if not wide:
         return 0.0

@@ -24,13 +24,13 @@ from cepkit.stream.sessions import check_session
 
 
 class SparkRowMatches(ResultFrame, Translatable):
-    """The rows that a query with MATCH_RECOGNIZE gives, as a Spark DataFrame.
+    """The rows of a query with MATCH_RECOGNIZE, as a Spark DataFrame.
 
-    Nothing is computed before an action asks for it. A partition goes to one task as a whole, so
-    the largest must fit a worker's memory. Rows that ORDER BY leaves equal come in any order.
+    Nothing is computed before an action. A partition goes to one task as a whole, so the largest
+    must fit a worker's memory. Rows that tie in ORDER BY come in any order.
 
     Attributes:
-        query: The query as it was read.
+        query: The parsed query.
 
     Raises:
         UnsupportedError: No PARTITION BY, or an order of the whole result.
@@ -63,7 +63,7 @@ class SparkRowMatches(ResultFrame, Translatable):
     def explain(  # type: ignore[override]
         self, extended: bool | str | None = None, mode: str | None = None
     ) -> str | None:
-        """Return how the query is run; with an argument Spark's own plan is printed instead."""
+        """Explain how the query runs; with an argument print Spark's own plan instead."""
         if extended is not None or mode is not None:
             super().explain(extended, mode)
             return None
@@ -86,11 +86,11 @@ def _check_partitioned(query: RowQuery) -> None:
 
 
 def _matching(prepared: Prepared) -> Callable[[pa.Table], pa.Table]:
-    """Return what a task makes of a partition."""
+    """Return the function that matches a partition."""
 
     def matched(rows: pa.Table) -> pa.Table:
         tables = prepared.batches(rows_of(plain(rows), prepared.bound))
-        # Workers name the zone of timestamps otherwise.
+        # Workers spell the zone of timestamps differently.
         same = [table.cast(prepared.schema) for table in tables]
         return pa.concat_tables([prepared.schema.empty_table(), *same])
 

@@ -1,9 +1,9 @@
 """Statistics of one pattern bound to the names of another.
 
-The rate of an event goes by its types, the share of a filter by the canonical event, and the
+A rate is looked up by the types of the event, the share of a filter by the canonical event, and the
 selectivity of a set of variables by its canonical sub-pattern: types, filters, order, window,
-partition and the conditions about exactly these variables. What was sampled of joins is about all
-conditions, and about keys that others imply: it goes by the whole canonical branch.
+partition and the conditions about exactly these variables. Join samples depend on all conditions
+and on implied keys: they are looked up by the whole canonical branch.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def measured_sets(branch: Branch) -> Iterator[frozenset[str]]:
 
 
 def measured_form(branch: Branch, names: frozenset[str]) -> SubPattern:
-    """Return on what a selectivity depends: NOT and KL do not matter, each event is one.
+    """Return the key of a selectivity: NOT and KL do not matter, each variable counts as one event.
 
-    It is made once for each branch, and kept with it.
+    It is computed once for each branch and cached with it.
     """
     kept: dict[frozenset[str], SubPattern] = branch.__dict__.setdefault("measured forms", {})
     if names not in kept:
@@ -68,7 +68,7 @@ def _measured_form(branch: Branch, names: frozenset[str]) -> SubPattern:
 
 
 def _joined_form(branch: Branch) -> tuple[SubPattern, tuple[str, ...]]:
-    """Return on what sampled joins depend, and the variables at its positions."""
+    """Return the key of sampled joins, and the variables at its positions."""
     conditions = tuple(c for c in branch.conditions if not has_set_functions(c))
     return canonical(replace(branch, conditions=conditions))
 
@@ -78,12 +78,12 @@ class CanonicalStatistics:
     """Statistics of canonical events and sub-patterns, without the names of variables.
 
     Attributes:
-        parts: The fields of the statistics, by name; what stands first counts.
+        parts: The fields of the statistics, by name; the first one with a value counts.
         rates: By types, before filters.
         counts: By types, in buckets of time.
         filters: By events, the shares that pass.
         sets: By sub-patterns of two or more events.
-        in_any_window: The same, the window left out: what stands first.
+        in_any_window: The same without the window: the first one counts.
         joins: By branches: for sets of positions.
         same_key: By partition.
         missing: By attributes.
@@ -106,7 +106,7 @@ class CanonicalStatistics:
             self._add(values, values["query"])
 
     def _add(self, values: Mapping[str, Any], query: Query) -> None:
-        """Add what the statistics of a query say; what is known stays."""
+        """Add the statistics of a query; known values stay."""
         over_time: OverTime | None = values["over_time"]
         for branch in written_branches(query):
             for event in branch.positive + branch.negated:
@@ -201,7 +201,7 @@ _To = TypeVar("_To", str, int)
 def _renamed(
     joins: Mapping[frozenset[_From], Joined], names: Mapping[_From, _To]
 ) -> dict[frozenset[_To], Joined]:
-    """Return what is known of those sets of which all variables have a new name."""
+    """Return the joins of the sets whose variables all have a new name."""
     return {
         frozenset(names[name] for name in of): joined
         for of, joined in joins.items()

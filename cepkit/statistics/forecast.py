@@ -11,7 +11,7 @@ MANY = 1e9
 """Matches or partial matches over a stream: minutes to hours of work."""
 
 MANY_ALIVE = 1e6
-"""Partial matches in one window: what runs event by event holds them all in memory."""
+"""Partial matches in one window: an engine that runs event by event holds them all in memory."""
 
 CAVEAT = "for events that come evenly and conditions that hold independently, before NOT"
 SAMPLED = "by a sample of joins, before NOT"
@@ -21,20 +21,20 @@ SAMPLED = "by a sample of joins, before NOT"
 class Forecast:
     """The expected numbers of a plan over the stream that its statistics are about.
 
-    Where joins were sampled, bursts and dependent conditions are in them. Where not, they hold for
-    events that arrive independently at constant rates and conditions that hold
-    independently of each other, from which real streams differ by factors. What stands under NOT
-    is not taken off. A number that no float holds is infinity.
+    If joins were sampled, the numbers include bursts and dependent conditions. If not, they assume
+    that events arrive independently at constant rates and that conditions hold independently of
+    each other; real streams differ from that by factors. Matches that a NOT removes are still
+    counted. A number that no float holds is infinity.
 
     Attributes:
-        matches: How many matches there are.
-        low: Where the 95 % interval of `matches` begins, as far as the sample is to blame; the
-            assumptions above are not in it.
+        matches: The expected number of matches.
+        low: Where the 95 % interval of `matches` begins; it covers the sampling error only, not the
+            assumptions above.
         high: Where it ends.
-        candidates: What all steps look at together.
-        partial_matches: What all steps keep together, the matches included.
+        candidates: The candidates of all steps together.
+        partial_matches: The partial matches of all steps together, including the matches.
         alive: The partial matches of the largest step in one window.
-        sampled: Whether `matches` is by a sample of joins.
+        sampled: Whether `matches` comes from sampled joins.
     """
 
     matches: float
@@ -47,7 +47,7 @@ class Forecast:
 
     @property
     def warning(self) -> str | None:
-        """Why running the plan may take too long or too much memory, and what to do; else None."""
+        """Why the plan may take too much time or memory, and what to do; None if all is well."""
         too_many = []
         if self.matches > MANY:
             too_many.append(f"{_text(self.matches)} matches")

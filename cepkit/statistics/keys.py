@@ -14,10 +14,10 @@ from cepkit.stream.columns import Column
 from cepkit.stream.durations import duration_text
 
 MOST_FREQUENT = 10
-"""How many of the keys are named."""
+"""How many keys are named."""
 
 MISSING = "(missing)"
-"""How a missing value is shown; only PARTITION BY takes it for a key."""
+"""How a missing value is shown; only PARTITION BY treats it as a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class KeyCounts:
     """How often the values of some attributes occur together, counted exactly.
 
     Attributes:
-        attributes: Of which one, or several together, a key is made.
-        events: The events that have such a key, of the types that the pattern compares by it.
+        attributes: The attributes that make up a key: one, or several together.
+        events: The events with such a key, of the types that the pattern compares by it.
         distinct: How many different keys there are.
         most_frequent: The most frequent keys as texts with their numbers of events, in falling
             order; ten at most.
@@ -65,8 +65,8 @@ class Frequent:
     """A frequent key of one part of a stream.
 
     Attributes:
-        number: Its events.
-        order: What puts keys of equal frequency in order, before their labels; missing first.
+        number: The number of its events.
+        order: Sorts keys of equal frequency, before their labels do; missing values first.
         labels: Its values as texts.
     """
 
@@ -78,11 +78,11 @@ class Frequent:
 def most_frequent(
     columns: Sequence[Column], numbers: npt.NDArray[np.int64]
 ) -> tuple[Frequent, ...]:
-    """Return the most frequent keys; of equally frequent ones those with the least values.
+    """Return the most frequent keys; among equally frequent ones the least values win.
 
     Args:
         columns: The values of each key, one column an attribute.
-        numbers: The events of each key; keys of none are left out.
+        numbers: The events of each key; keys without events are left out.
     """
     rows = np.flatnonzero(numbers)
     if len(rows) > MOST_FREQUENT:
@@ -101,7 +101,7 @@ def most_frequent(
 def key_counts(
     attributes: tuple[str, ...], events: int, distinct: int, parts: Iterable[Frequent]
 ) -> KeyCounts:
-    """Return what was counted in parts of a stream that have no key in common."""
+    """Merge the counts of parts of a stream that have no key in common."""
     best = sorted(parts, key=lambda key: (-key.number, key.order, key.labels))[:MOST_FREQUENT]
     return KeyCounts(
         attributes, events, distinct, tuple((", ".join(key.labels), key.number) for key in best)
@@ -109,14 +109,14 @@ def key_counts(
 
 
 def _in_order(column: Column) -> npt.NDArray[np.generic]:
-    """Return values that sort as those of the column do, the missing ones first."""
+    """Return values that sort like those of the column, missing ones first."""
     if column.kind in ("float", "null"):
         return np.where(np.isnan(column.values), -np.inf, column.values)
     return column.values
 
 
 def _shown(column: Column, row: int) -> tuple[float, str]:
-    """Return where a value stands among others, and its text."""
+    """Return the sort key of a value, and its text."""
     value = column.values[row]
     if column.missing()[row] if column.has_missing else False:
         return -math.inf, MISSING

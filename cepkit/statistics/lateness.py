@@ -1,7 +1,7 @@
 """Measured lateness: how far the events of a stream come out of order.
 
-An event is late where one that arrived before it has a later time; it is late by the difference to
-the latest time that had arrived. Lateness is counted in a histogram whose bins grow by 2^(1/64),
+An event is late if an event that arrived earlier has a later time; its lateness is the difference
+to the latest time seen before it. Lateness is counted in a histogram whose bins grow by 2^(1/64),
 so that parts of a stream can be counted apart and added up.
 """
 
@@ -24,10 +24,9 @@ class Lateness:
     """The events of a stream that arrived after later ones.
 
     Attributes:
-        late: How many there are.
-        events: How many were looked at.
-        longest_seconds: The greatest lateness: a watermark that waits so long misses none.
-        percentile_99_seconds: What 99 % of the late events do not exceed, at most 1.1 % too
+        late: How many there are. longest_seconds: The greatest lateness: a watermark that waits so
+        long misses none. percentile_99_seconds: What 99 % of the late events do not exceed, at most
+        1.1 % too
             large: a watermark that waits so long misses 1 % of the late ones.
     """
 
@@ -56,7 +55,7 @@ class LateCounts:
     """Counts of late events so far; two can be added up.
 
     Attributes:
-        events: How many were looked at.
+        events: How many events were examined.
         longest: The greatest lateness in microseconds.
         bins: How many late events there are in each bin of lateness.
     """

@@ -1,8 +1,8 @@
 """Equalities between attributes of two variables: the keys by which the engine finds partners.
 
-Two variables are linked where a condition equates an attribute of one with one of the other; all
-such conditions of a pair together are one link. Their values become whole numbers that are equal
-where the attributes are. O(n) for n events.
+Two variables are linked if a condition equates an attribute of one with an attribute of the other;
+all such conditions of a pair form one link. The values become integers that are equal exactly if
+the attributes are. O(n) for n events.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Link:
     Attributes:
         first: The variable whose name comes first.
         second: The other one.
-        attributes: The pairs of an attribute of the first and one of the second, in order.
-        conditions: The conditions that say so.
+        attributes: Pairs of an attribute of the first and an attribute of the second, in order.
+        conditions: The equalities themselves.
     """
 
     first: str
@@ -59,8 +59,8 @@ def links_of(branch: Branch, kinds: Mapping[str, Kind]) -> dict[frozenset[str], 
     """Return the links between the variables of a branch, those under NOT included.
 
     Args:
-        kinds: Of the attributes that its conditions read. Values that are compared only after a
-            conversion, as a time with a text, are no key.
+        kinds: The kinds of the attributes that the conditions read. Values that need a conversion
+            before a comparison, as a time with a text, make no key.
     """
     equated: dict[frozenset[str], list[tuple[str, str, Expression]]] = {}
     for condition in branch.conditions:
@@ -94,12 +94,12 @@ def links_in(query: Query, kinds: Mapping[str, Kind]) -> dict[frozenset[str], Li
 
 @dataclass(frozen=True, slots=True)
 class KeySource:
-    """Attributes of which keys are made, and the variables whose events have such keys.
+    """The attributes of a key, and the variables whose events have such keys.
 
     Attributes:
         attributes: One, or several that make a key together.
-        variables: By whose types' events the keys are counted.
-        missing_agree: Whether events without a value have a key in common, as in PARTITION BY.
+        variables: The variables whose events are counted, by their types.
+        missing_agree: Whether events without a value share a key, as in PARTITION BY.
     """
 
     attributes: tuple[str, ...]
@@ -108,7 +108,7 @@ class KeySource:
 
 
 def key_sources(query: Query, links: Iterable[Link]) -> tuple[KeySource, ...]:
-    """Return what keys a query compares: by PARTITION BY, then by the links."""
+    """Return the keys that a query compares: those of PARTITION BY, then those of the links."""
     sources: dict[tuple[str, ...], KeySource] = {}
     if query.partition_by:
         everyone = frozenset(event.variable for event in events_of(query.structure))
@@ -132,8 +132,8 @@ def _comparable(one: Kind, other: Kind) -> bool:
 def link_codes(columns: Mapping[str, Column], link: Link) -> tuple[Codes, Codes]:
     """Return for each event its key as the link's first variable and as its second.
 
-    Keys are whole numbers from 0, equal where all attributes agree; -1 where one is missing, as
-    that agrees with nothing.
+    Keys are integers from 0, equal if all attributes agree; -1 if one is missing, because a missing
+    value equals nothing.
     """
     first = second = np.zeros(0, np.int64)
     for number, (one, other) in enumerate(link.attributes):

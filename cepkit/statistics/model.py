@@ -48,35 +48,35 @@ class Statistics(WithPrinter):
     Attributes:
         rates: For each variable the events per second of its types, before its own conditions.
         filters: For each variable the share of those events that pass the conditions about it
-            alone; a variable that is not there has none (1).
+            alone; a missing variable has no such conditions (1).
         selectivities: For each set of two or more variables the selectivity of the conditions
             about exactly that set, among its combinations of events that lie inside the window,
-            in the pattern's order and in one partition; a set that is not there has none (1).
+            in the pattern's order and in one partition; a missing set has no such conditions (1).
         same_key: The share of pairs of events that are in one partition (PARTITION BY).
         events: The events of the stream, of all types.
-        dropped: The rows that are no events (without time or type); not among `events`.
+        dropped: The rows that are no events (no time or no type); not counted in `events`.
         first: The time of the first event in microseconds since 1970, None for an empty stream.
         last: The time of the last event.
         never_occurring: The types that the pattern names and the stream does not have.
-        equalities: For each pair of variables of which attributes must be equal, how many pairs
-            of events agree in them; the engine looks at no others. What `selectivities` holds of
-            such a pair is about all conditions between the two, these included.
+        equalities: For each pair of variables with attributes that must be equal, how many pairs of
+            events agree in them; the engine examines no other pairs. The selectivity of such a pair
+            in `selectivities` covers all conditions between the two, including these.
         missing: For each attribute that the pattern reads the share of the events, of the types
             of the variables that read it, that have no value (null or NaN).
-        over_time: When the events came; None where that was not measured.
+        over_time: When the events came; None if not measured.
         keys: How often the keys of PARTITION BY and of equalities occur.
-        lateness: How far events came out of order; None where that was not measured.
-        forecast: The matches and the work to expect of the pattern; None where nobody has
-            computed it. An edit takes it away.
-        joins: For sets of variables what a sample of their joins tells: how many partial matches
-            there are, bursts and dependent conditions included. Sets that are not there are taken
-            to come evenly, and their conditions to be independent.
-        query: The pattern whose variables are named here; of several that were measured together
-            one with a branch for each, a variable that two of them name being `a` and `a of
-            pattern 2`. None where only the names are known.
-        others: Those of the same stream for patterns of another window or partition.
-        measured_events: On how many events, in slices of the stream, conditions were measured;
-            None: on all that the stream has, or nowhere.
+        lateness: How far events came out of order; None if not measured.
+        forecast: The expected matches and work of the pattern; None if not computed. An edit
+            removes it.
+        joins: For sets of variables the number of partial matches in a sample of their joins, which
+            includes bursts and dependent conditions. For other sets, events are assumed to come
+            evenly and conditions to be independent.
+        query: The pattern whose variables are named here. Several patterns measured together are
+            one query with a branch for each; a name that two of them use becomes `a` and `a of
+            pattern 2`. None if only the names are known.
+        others: Statistics of the same stream for patterns with another window or partition.
+        measured_events: On how many events, in slices of the stream, conditions were measured; None
+            if on all events, or on none.
 
     Example:
         >>> import cepkit as ck
@@ -170,10 +170,11 @@ class Statistics(WithPrinter):
 
         Args:
             rates: For each variable its events per second.
-            selectivities: For sets of variables the share that satisfies their conditions.
-            filters: For variables the share that passes their own conditions.
+            selectivities: For sets of variables the share of combinations that satisfies their
+                conditions.
+            filters: For variables the share of events that passes their own conditions.
             same_key: The share of pairs of events in one partition.
-            span_seconds: How long a stream to imagine, for expected totals.
+            span_seconds: The length of the imagined stream, for expected totals.
         """
         seconds = not_negative(span_seconds, "the length of the stream")
         total = sum(not_negative(rate, f"the rate of '{v}'") for v, rate in rates.items())
@@ -205,7 +206,7 @@ class Statistics(WithPrinter):
         return self.rates[variable] * self.filters.get(variable, 1.0)
 
     def selectivity(self, *variables: str) -> float:
-        """Return the share of the conditions about exactly these variables; 1 without any."""
+        """Return the selectivity of the conditions about exactly these variables; 1 without any."""
         for variable in variables:
             _check_known(variable, self.rates)
         selectivity = self.selectivities.get(frozenset(variables))
@@ -214,21 +215,21 @@ class Statistics(WithPrinter):
     def of(self, pattern: str | Query | Any) -> Statistics:
         """Return the statistics of a pattern by the names of its variables.
 
-        Names do not matter where the patterns that were measured are known: an event is the same
-        where types and filters are, a pair where order, window, partition and conditions are as
-        well. A pair that was measured in another window only is taken from there. Statistics that
-        were assumed are by name alone.
+        Names do not matter if the measured patterns are known: two events are the same if types and
+        filters agree, two pairs if order, window, partition and conditions agree as well. If a pair
+        was measured only in another window, that selectivity is used. Assumed statistics go by name
+        alone.
 
         Args:
             pattern: The query, its text, or what the builder makes.
 
         Raises:
-            PatternError: It is none of these, or means nothing.
+            PatternError: It is none of these, or is not a valid pattern.
             StatisticsError: It has an event or a condition that was not measured.
         """
         from cepkit.pattern.builder import as_query
 
-        # Verbs hand over the query that they have checked: once is enough.
+        # Verbs pass a query that they have already checked.
         query = pattern if isinstance(pattern, Query) else as_query(pattern)
         if self.query is None or query == self.query:
             return self
@@ -239,12 +240,12 @@ class Statistics(WithPrinter):
         return Statistics(**self._canonical.of(query))
 
     def once(self, branch: Branch, make: Callable[[Branch, Statistics], _T]) -> _T:
-        """Return what is made of a branch and these statistics, of each branch once.
+        """Return a value derived from a branch and these statistics, cached for each branch.
 
         Planning asks for the same some ten times.
 
         Args:
-            make: What makes it; always the same.
+            make: Computes the value; always the same function.
         """
         key = id(branch), make
         known = self._computed.get(key)
@@ -274,8 +275,7 @@ class Statistics(WithPrinter):
     def with_selectivity(self, first: str, second: str, share: float) -> Statistics:
         """Return the same with another selectivity of the conditions between two variables.
 
-        What was measured of equal keys of the two goes, and of joins with both, as it would
-        contradict.
+        Measured equal keys of the two, and joins with both, are dropped: they would contradict it.
         """
         for variable in (first, second):
             _check_known(variable, self.rates)
@@ -294,18 +294,18 @@ class Statistics(WithPrinter):
         selectivities: Mapping[tuple[str, str], float] | None = None,
         window: float | None = None,
     ) -> Statistics:
-        """Return the same with some numbers moved, and all else as far as it goes along.
+        """Return the same with some numbers moved, and other numbers scaled to fit.
 
-        Unlike `with_selectivity` it keeps what was sampled of joins and equal keys, scaled by what
-        was moved: bursts and dependences stay as they are. So a small move changes little.
+        Unlike `with_selectivity` it keeps the sampled joins and equal keys and scales them: bursts
+        and dependences stay. So a small move changes little.
 
         Args:
-            rates: For variables other rates, as `with_rates` takes them.
-            selectivities: For pairs of variables other selectivities of the conditions between.
-            window: Another window for the pattern that was measured: seconds, or events.
+            rates: New rates of variables, as for `with_rates`.
+            selectivities: New selectivities of the conditions between pairs of variables.
+            window: A new window for the measured pattern: seconds, or events.
 
         Raises:
-            StatisticsError: A variable is unknown, a number cannot be, or there is no window.
+            StatisticsError: A variable is unknown, a number is invalid, or there is no window.
         """
         result = self.with_rates(rates or {})
         for (first, second), share in (selectivities or {}).items():
@@ -313,7 +313,7 @@ class Statistics(WithPrinter):
         return result if window is None else _with_window(result, window)
 
     def _edited(self, **changes: Any) -> Statistics:
-        """Return the same with other numbers; the forecast goes, as it was of the old ones."""
+        """Return the same with other numbers, without the forecast of the old ones."""
         changed = replace(self, **changes)
         return self if changed == self else replace(changed, forecast=None)
 
@@ -328,7 +328,7 @@ class Statistics(WithPrinter):
             overwrite: Whether to replace a file that exists; it stays until the new one is whole.
 
         Raises:
-            FileError: It cannot, or must not, be written.
+            FileError: The file exists already, or cannot be written.
         """
         from cepkit.statistics import saved  # which takes long to import
 
@@ -342,7 +342,7 @@ class Statistics(WithPrinter):
         """Return the statistics of a JSON text, or of a file.
 
         Args:
-            source: What `to_json` gave, or the path, which ends in .json, where it was written.
+            source: The result of `to_json`, or the path of its file, which ends in .json.
 
         Raises:
             StatisticsError: It is something else.
@@ -372,7 +372,7 @@ def _with_share(known: Statistics, first: str, second: str, share: float) -> Sta
         if before or not pair <= names
     }
     equal = known.equalities.get(pair)
-    # Equal keys are a part of the conditions: no more pairs can satisfy these.
+    # Equal keys are one of the conditions, so their share cannot be smaller.
     still_fits = equal is not None and share <= equal.in_window.share
     return replace(changed, joins=joins, equalities=(known if still_fits else changed).equalities)
 
@@ -392,7 +392,7 @@ def _with_window(known: Statistics, window: float) -> Statistics:
             raise StatisticsError("the pattern has no window to move")
     joins = {}
     for names, joined in known.joins.items():
-        # Of k events that come evenly so many more lie in one window.
+        # This many more of the combinations of k evenly spread events lie in one window.
         more = factor ** (len(names) - 1)
         joins[names] = replace(joined, in_scope=joined.in_scope * more, each=joined.each * more)
     query = replace(query, window=now, text=None)
@@ -404,7 +404,7 @@ def _values_of(statistics: Statistics) -> dict[str, Any]:
 
 
 def _rounded(number: float) -> int:
-    """Return the nearest integer; one out of all bounds for infinity, which has none."""
+    """Return the nearest integer; one out of bounds for infinity."""
     return round(min(number, 1e300))
 
 
@@ -437,7 +437,7 @@ _KINDS: Mapping[str, tuple[Any, ...]] = {
 
 
 def _check_kinds(statistics: Statistics) -> None:
-    """Check what else would fail somewhere behind, in words that say nothing of statistics."""
+    """Check kinds of values here: later they would fail with messages unrelated to statistics."""
     for name, kinds in _KINDS.items():
         value = getattr(statistics, name)
         if not isinstance(value, kinds):

@@ -15,7 +15,7 @@ from cepkit.pattern.query import Query
 from cepkit.stream.shapes import Time
 
 MOST_BUCKETS = 60
-"""As many as a narrow figure shows."""
+"""As many buckets as a narrow figure shows."""
 
 _EVENTS_PER_BUCKET = 10
 _SECOND = 1_000_000
@@ -141,7 +141,7 @@ class Buckets:
             last: The time of its last one.
         """
         if first == last:
-            return cls(first, _SECOND, 1)  # one moment has no rate: as if it were a second
+            return cls(first, _SECOND, 1)  # a single moment has no rate: count it as one second
         buckets = min(MOST_BUCKETS, max(1, events // _EVENTS_PER_BUCKET))
         length = -(-(last - first + 1) // buckets)
         return cls(first, length, -(-(last - first + 1) // length))
@@ -149,7 +149,7 @@ class Buckets:
     def counts(
         self, ts: npt.NDArray[np.int64], types: npt.NDArray[np.integer], size: int
     ) -> npt.NDArray[np.int64]:
-        """Return how many events of each type fall in each bucket: `size` rows, one a type.
+        """Return how many events of each type fall in each bucket: `size` rows, one for each type.
 
         Args:
             ts: Their times, inside the stream.
@@ -173,6 +173,6 @@ class Buckets:
         return self.of_variables(counts)
 
     def of_variables(self, counts: Mapping[str, npt.NDArray[np.int64]]) -> OverTime:
-        """Return the counts of each variable with the stretches of time that they are of."""
+        """Return the counts of each variable together with the buckets."""
         numbers = {variable: tuple(total.tolist()) for variable, total in counts.items()}
         return OverTime(self.begin, self.length / _SECOND, numbers)

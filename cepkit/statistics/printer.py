@@ -23,14 +23,14 @@ _OF_TIMES = (
 _KEYS = ("key", "different", "of events", "largest share", "times the mean", "most frequent")
 
 _NAMED = 3
-"""Frequent keys in the table; `Statistics.keys` has ten."""
+"""How many frequent keys the table shows; `Statistics.keys` has ten."""
 
 Rows = list[tuple[str, ...]]
 
 
 @text_of.register
 def to_text(statistics: Statistics) -> str:
-    """Return the stream in a few lines, then tables of what is known."""
+    """Return the stream in a few lines, then tables of its statistics."""
     parts = []
     for part in (statistics, *statistics.others):
         parts += ["\n".join([*_pattern(statistics, part), *_stream(part)])]
@@ -40,7 +40,7 @@ def to_text(statistics: Statistics) -> str:
 
 @html_of.register
 def to_html(statistics: Statistics) -> str:
-    """Return the same as HTML, everything that comes from outside escaped."""
+    """Return the same as HTML, with all names and values escaped."""
     parts = []
     for part in (statistics, *statistics.others):
         parts += [f"<p>{html_text(x)}</p>" for x in (*_pattern(statistics, part), *_stream(part))]
@@ -49,12 +49,12 @@ def to_html(statistics: Statistics) -> str:
 
 
 def _pattern(statistics: Statistics, part: Statistics) -> list[str]:
-    """Return what tells the parts of statistics apart: the pattern of each, where there are any."""
+    """Return the pattern of each part of the statistics, to tell the parts apart."""
     return [str(part.query)] if statistics.others and part.query is not None else []
 
 
 def _tables(statistics: Statistics) -> Iterable[tuple[tuple[str, ...], Rows]]:
-    """Yield the heads and rows of the tables; what has none is left out, but for the rates."""
+    """Yield the heads and rows of the tables; empty ones are left out, except the rates."""
     yield _RATES, _rates(statistics)
     for head, rows in (
         (_SHARES, _shares(statistics)),
@@ -119,7 +119,7 @@ def _rates(statistics: Statistics) -> Rows:
 
 
 def _labels(statistics: Statistics) -> dict[str, str]:
-    """Return the variables with their types, where the pattern is known."""
+    """Return the variables with their types, if the pattern is known."""
     return {} if statistics.query is None else labels_of(statistics.query.structure)
 
 

@@ -1,7 +1,6 @@
 """Statistics as JSON: numbers as they are, times in microseconds since 1970.
 
-Files of older formats lack some fields. Those without patterns are about the variables that they
-name.
+Files of older formats lack some fields. Those without patterns go by the names of variables.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def to_json(values: Mapping[str, Any], others: Iterable[Mapping[str, Any]] = ())
 
     Args:
         values: The value of each field, by its name.
-        others: Those of the statistics among them.
+        others: The fields of the `others` of these statistics.
     """
     data = {"format": FORMAT, **encode(_part(values))}
     data["others"] = [encode(_part(other)) for other in others]
@@ -64,7 +63,7 @@ class _Join:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Forecast:
-    """A forecast: None, as JSON has no infinity, for a number that no float holds."""
+    """A forecast: None stands for infinity, which JSON lacks."""
 
     matches: float | None
     low: float | None
@@ -139,14 +138,14 @@ def _values(part: _Part) -> dict[str, Any]:
 def from_json(source: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the value of each field that `to_json` wrote, now or in an older format.
 
-    Those of `others` are in a list of the same.
+    The fields of `others` are a list of the same form.
 
     Args:
-        source: The text, or the path of a file, which ends in .json where it is a text.
+        source: The text, or the path of a file; a path given as a text ends in .json.
 
     Raises:
-        StatisticsError: The file cannot be read, the text is no JSON, of another format, or has
-            values that cannot be; the error says where.
+        StatisticsError: The file cannot be read, or the text is not JSON, has another format or
+            holds invalid values; the error says where.
     """
     if not isinstance(source, str | os.PathLike):
         raise StatisticsError(

@@ -17,8 +17,8 @@ class Selectivity:
 
     Attributes:
         share: Between 0 and 1.
-        pairs: How many combinations were looked at; None where the share is exact or assumed.
-        standard_error: Of the share; 0 where it is exact or assumed.
+        pairs: How many combinations were examined; None if the share is exact or assumed.
+        standard_error: The standard error of the share; 0 if it is exact or assumed.
     """
 
     share: float
@@ -48,7 +48,7 @@ class Selectivity:
         z2 = _Z95 * _Z95
         center = (self.share + z2 / (2 * size)) / (1 + z2 / size)
         half = _Z95 / (1 + z2 / size) * math.sqrt(spread / size + z2 / (4 * size * size))
-        # At the ends the formula gives the share itself, but for the last digit.
+        # At 0 and 1 the formula gives the share itself up to rounding.
         low, high = max(0.0, center - half), min(1.0, center + half)
         return min(low, self.share), max(high, self.share)
 
@@ -58,12 +58,12 @@ class Equality:
     """The share of pairs of events of two variables that agree in all attributes that must agree.
 
     Attributes:
-        by_frequency: Of the pairs of events of the two variables' types in the whole stream,
-            whatever their times and the other conditions: exact, from how often each key occurs.
-            None where the keys were not counted.
-        in_window: Of the pairs that pass the variables' own conditions and lie inside the window,
-            in the pattern's order and in one partition. It exceeds `by_frequency` where equal
-            keys come in bursts.
+        by_frequency: The share among all pairs of events of the two types in the whole stream,
+            regardless of times and other conditions: exact, from the frequency of each key. None if
+            the keys were not counted.
+        in_window: The share among the pairs that pass the variables' own conditions and lie inside
+            the window, in the pattern's order and in one partition. It exceeds `by_frequency` if
+            equal keys come in bursts.
     """
 
     by_frequency: float | None
@@ -79,16 +79,16 @@ class Equality:
 class Joined:
     """The partial matches of a set of variables, counted in a sample of their join.
 
-    Shares are of all combinations of events that pass the variables' own conditions, whatever their
-    times: a product of counts and a share is a number of combinations in the stream.
+    Shares refer to all combinations of events that pass the variables' own conditions, regardless
+    of their times: counts times a share is a number of combinations in the stream.
 
     Attributes:
         in_scope: The share that lies in scope: in one window and partition, in the pattern's order,
-            with equal keys where keys must be equal.
-        hits: How many partial matches were found by drawing; fewer where draws depend on each
-            other, all of them where none was left out.
-        each: The share that each of them stands for.
-        exact: Whether none was left out.
+            and with equal keys if keys must be equal.
+        hits: How many partial matches the draws found: fewer if draws depend on each other, all of
+            them if the sample is complete.
+        each: The share that each hit stands for.
+        exact: Whether the sample is complete.
     """
 
     in_scope: float

@@ -23,15 +23,15 @@ Owned = tuple[int, int] | None
 Rows = npt.NDArray[np.int64]
 
 MOST_KEPT = 3
-"""How many numbers for each event of a slice a `ArrayCache` holds."""
+"""How many numbers an `ArrayCache` holds for each event of a slice."""
 _DIGIT = 16
 
 
 class ArrayCache:
-    """A cache of arrays made of a slice; the least recently used go.
+    """A cache of arrays derived from a slice; it evicts the least recently used.
 
     Args:
-        most: The most numbers that they hold together.
+        most: The most numbers that the cache holds.
     """
 
     def __init__(self, most: int) -> None:
@@ -41,10 +41,11 @@ class ArrayCache:
     def of(
         self, key: Hashable, make: Callable[[], tuple[Rows, ...]], named: object = None
     ) -> tuple[Rows, ...]:
-        """Return the arrays of a key, made where they are not at hand.
+        """Return the arrays of a key, computed if they are not in the cache.
 
         Args:
-            named: What the key names by its identity, which nothing else may get meanwhile.
+            named: The objects that the key identifies by `id`: the cache keeps them alive, so that
+                no other object gets the same id.
         """
         known = self._arrays.pop(key, None)
         if known is None:
@@ -63,7 +64,7 @@ class Sorted:
     def __init__(self, columns: EventColumns) -> None:
         self.ts = columns.ts
         size = len(columns)
-        # Times by their places in the stream: (partition, place) fits one whole number.
+        # Times are replaced by places in the stream: (partition, place) fits one integer.
         begins = np.flatnonzero(np.diff(columns.ts)) + 1
         self.places = np.zeros(size, dtype=np.int64)
         self.places[begins] = begins
@@ -92,9 +93,10 @@ class Sorted:
 
 
 def sorting_order(keys: Rows) -> Rows:
-    """Return the stable order of whole numbers of 0 or more, as `numpy.argsort` does.
+    """Return the stable sorting order of non-negative integers, as `numpy.argsort` does.
 
-    That sorts 16 bits in one pass, anything longer by comparing: ten times as long.
+    NumPy radix-sorts 16 bits, but sorts longer integers by comparing, which takes ten times as
+    long.
     """
     digits = int(keys.max(initial=0)).bit_length()
     if digits > 3 * _DIGIT or int(keys.min(initial=0)) < 0:
@@ -106,7 +108,7 @@ def sorting_order(keys: Rows) -> Rows:
 
 
 def reader(columns: EventColumns, rows: Mapping[str, Rows]) -> Read:
-    """Return what gives `evaluation` the columns of the events that variables are bound to."""
+    """Return a function that reads the columns of the bound events for `evaluation`."""
 
     def read(variable: str, attribute: str) -> Column:
         return columns.attributes[attribute].take(rows[variable])
@@ -115,7 +117,7 @@ def reader(columns: EventColumns, rows: Mapping[str, Rows]) -> Read:
 
 
 def partition_of(columns: EventColumns, attributes: tuple[str, ...]) -> npt.NDArray[np.int64]:
-    """Return the number of the partition of each event; missing agrees with missing."""
+    """Return the number of the partition of each event; missing values form one key."""
     if not attributes:
         return np.zeros(len(columns), dtype=np.int64)
     codes, _ = partition_keys([columns.attributes[name] for name in attributes])
@@ -136,7 +138,7 @@ class Events:
     Args:
         columns: The events of the slice and those that complete their combinations.
         partition_by: The attributes of the partitions.
-        owned: The first and the last microsecond of the slice, None for all.
+        owned: The first and the last microsecond of the slice; None if it owns all events.
     """
 
     def __init__(
@@ -162,14 +164,14 @@ class Events:
         return self._passing.of(event, pick)[0]
 
     def owned_rows(self, rows: Rows) -> Rows:
-        """Return those of some rows that the slice owns: all where it is the whole stream."""
+        """Return the rows that the slice owns: all if it is the whole stream."""
         if self._owned is None:
             return rows
         ts = self.columns.ts[rows]
         return rows[(ts >= self._owned[0]) & (ts <= self._owned[1])]
 
     def link(self, link: Link) -> tuple[Mapping[str, Rows], Mapping[str, Rows]]:
-        """Return the keys of a link's variables, -1 where missing, and joined with partitions."""
+        """Return the keys of a link's variables, -1 if missing, also combined with partitions."""
 
         def make() -> tuple[Rows, ...]:
             codes = link_codes(self.columns.attributes, link)
@@ -181,7 +183,7 @@ class Events:
 
 
 def _joined_keys(keys: Rows, codes: tuple[Rows, Rows]) -> tuple[Rows, Rows]:
-    """Return keys that are equal where partition and codes are, of two variables."""
+    """Return keys of two variables that are equal exactly if partition and codes are."""
     first, second = codes
     size = max(int(first.max(initial=0)), int(second.max(initial=0))) + 1
     alike = first is second

@@ -1,7 +1,7 @@
 """Stream counts from one pass: events by type, times, keys, missing values, lateness.
 
-Plans need no more than the counts of types; the rest is for people to look at. Everything here is
-exact. O(n log n) for n events.
+Plans need only the counts of types; the rest is for people. Everything here is exact. O(n log n)
+for n events.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cepkit.stream.columns import Dropped, EventColumns
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """Counts for people rather than for plans; as in `Statistics`.
+    """Counts for people rather than for plans, as in `Statistics`.
 
     Attributes:
         missing: The share of missing values of each attribute.
@@ -52,7 +52,7 @@ class StreamCounts:
         first: The time of the first event in microseconds, None without events.
         last: The time of the last one.
         same_key: The share of pairs of events that are in one partition.
-        details: What plans do not need, where it was counted.
+        details: Counts that plans do not need; None if not counted.
     """
 
     by_type: Mapping[str, int]
@@ -69,13 +69,13 @@ class StreamCounts:
 
 
 def attributes_read(query: Query) -> frozenset[str]:
-    """Return the columns that measuring `query` needs beside time and type."""
+    """Return the columns that measuring `query` needs besides time and type."""
     read = attributes_of(query.where) if query.where is not None else ()
     return frozenset(name for _, name in read) | frozenset(query.partition_by)
 
 
 def readers(query: Query) -> dict[str, frozenset[str]]:
-    """Return for each attribute that a query reads the variables that read it."""
+    """Return, for each attribute that a query reads, the variables that read it."""
     variables: dict[str, set[str]] = {}
     once = in_first(query.groups)
     for variable, name in attributes_of(query.where) if query.where is not None else ():
@@ -114,7 +114,7 @@ def count_stream(columns: EventColumns, query: Query, *, details: bool = True) -
 
 
 def count_types(columns: EventColumns) -> StreamCounts:
-    """Return the counts of a stream in memory that no pattern is needed for."""
+    """Return the counts of a stream in memory that need no pattern."""
     counts = np.bincount(columns.types, minlength=len(columns.type_names)).tolist()
     first, last = (int(columns.ts[0]), int(columns.ts[-1])) if len(columns) else (None, None)
     by_type = dict(zip(columns.type_names, counts, strict=True))
@@ -185,5 +185,5 @@ def _by_frequency(columns: EventColumns, query: Query, link: Link) -> float:
 
 
 def share_of_pairs(equal: int, pairs: int) -> float:
-    """Return the share of pairs that are equal; 1 where there is no pair."""
+    """Return the share of pairs that are equal; 1 if there are no pairs."""
     return equal / pairs if pairs else 1.0

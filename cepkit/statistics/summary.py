@@ -34,13 +34,14 @@ class TypeSummary:
     """The events of one type.
 
     Attributes:
-        type: Its name.
+        type: The name of the type.
         events: How many there are.
-        share: Of all events.
-        rate: Events per second from the first event of the stream to its last; NaN where they are
-            at one time.
-        median_gap: Between neighbours of this type, in seconds; None of a single event.
-        longest_gap: The same.
+        share: Its share of all events.
+        rate: Events per second from the first event of the stream to its last; NaN if all events
+            have one time.
+        median_gap: The median time between neighbours of this type, in seconds; None for a single
+            event.
+        longest_gap: The longest such time.
     """
 
     type: str
@@ -57,11 +58,11 @@ class ColumnSummary:
 
     Attributes:
         column: Its name.
-        holds: What its values are, as "texts".
+        holds: The kind of its values, as "texts".
         missing: The share of values that are null or NaN.
-        different: How many different values there are; None where they cannot be compared.
-        smallest: The smallest value; None where there is none, or no order.
-        largest: The same.
+        different: How many different values there are; None if they cannot be compared.
+        smallest: The smallest value; None if there is none, or values have no order.
+        largest: The largest value, likewise.
     """
 
     column: str
@@ -83,7 +84,7 @@ class StreamSummary(WithPrinter):
         dropped: The rows that are no events.
         out_of_order: How many events came after one of a later time.
         types: The event types, the most frequent first.
-        columns: The columns of the source, as they stand there.
+        columns: The columns of the source, in its order.
     """
 
     events: int
@@ -105,14 +106,14 @@ class StreamSummary(WithPrinter):
     ) -> str:
         """Return all of it as JSON, and write it to `path` if one is given.
 
-        Times are in ISO 8601, values that JSON lacks are texts.
+        Times are in ISO 8601; values that JSON lacks become texts.
 
         Args:
             path: The file, whose name ends in .json.
             overwrite: Whether to replace a file that exists; it stays until the new one is whole.
 
         Raises:
-            FileError: It cannot, or must not, be written.
+            FileError: The file exists already, or cannot be written.
         """
         data = asdict(self)
         for end in ("first", "last"):
@@ -124,10 +125,10 @@ class StreamSummary(WithPrinter):
 
 
 def summarize(events: EventColumns) -> StreamSummary:
-    """Return what a stream holds. O(n log n) for n events.
+    """Return the summary of a stream. O(n log n) for n events.
 
     Args:
-        events: With all columns in `source`.
+        events: The events, with all columns in `source`.
     """
     span = (int(events.ts[-1]) - int(events.ts[0])) / _SECOND if len(events) else 0.0
     return StreamSummary(
@@ -217,7 +218,7 @@ def to_text(summary: StreamSummary) -> str:
 
 @html_of.register
 def to_html(summary: StreamSummary) -> str:
-    """Return the same as HTML, everything that comes from outside escaped."""
+    """Return the same as HTML, with all names and values escaped."""
     types, columns = _tables(summary)
     parts = [f"<p>{html_text(line)}</p>" for line in _lines(summary)]
     return html_output(*parts, html_table(_TYPES, types), html_table(_COLUMNS, columns, left=2))

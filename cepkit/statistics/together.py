@@ -1,4 +1,4 @@
-"""Several patterns combined into one, so that they are measured in one pass."""
+"""Combines several patterns into one, so that they are measured in one pass."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def partition_attributes(query: Query) -> tuple[str, ...]:
 
 
 def alike(queries: Iterable[Query]) -> list[list[Query]]:
-    """Return queries, each once, in lists of one window and one partition: see `together`."""
+    """Group distinct queries by window and partition: see `together`."""
     lists: dict[object, list[Query]] = {}
     for query in dict.fromkeys(queries):
         lists.setdefault((query.window, partition_attributes(query)), []).append(query)
@@ -27,11 +27,11 @@ def alike(queries: Iterable[Query]) -> list[list[Query]]:
 
 
 def together(queries: Sequence[Query]) -> Query:
-    """Return a query of which each branch is one of some queries.
+    """Return one query with the branches of several.
 
     Args:
-        queries: Of one window and one partition. Variables of the later ones are renamed where an
-            earlier one has the name.
+        queries: Queries with the same window and partition. A variable is renamed if an earlier
+            query has the name.
     """
     if len(queries) == 1:
         return queries[0]

@@ -1,8 +1,8 @@
 """Clicks in a made-up online shop: customers view, buy, follow recommendations, and leave.
 
-A session is a walk over a few actions, each with its odds, which differ between the channels that
-customers come by. Some customers come often, most do not. What product analysts ask of such a
-stream is a funnel: how many got how far, in which order, within what time.
+A session is a random walk over a few actions, with odds that depend on the customer's channel. Some
+customers come often, most do not. Product analysts ask for the funnel of such a stream: how many
+got how far, in which order, within what time.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ ACTIONS = (
     "BuyLight",
     "ViewKindleFire",
 )
-"""What customers do; Recommend: they follow a recommendation."""
+"""The actions of customers; Recommend: they follow a recommendation."""
 
 CHANNELS = ("web", "app", "mail")
 
 _PRICES = {"BuyKindle": 99.0, "BuyCase": 29.0, "BuyLight": 19.0}
 _FIRST = (0.55, 0.0, 0.0, 0.2, 0.0, 0.1, 0.0, 0.15)
 _LEAVE = len(ACTIONS)
-# From each action the odds of each next one, the last being to leave.
+# The odds of each next action, by the previous one; the last is to leave.
 _NEXT = (
     (0.22, 0.24, 0.0, 0.12, 0.0, 0.04, 0.0, 0.13, 0.25),
     (0.04, 0.0, 0.32, 0.28, 0.0, 0.06, 0.0, 0.0, 0.30),
@@ -42,7 +42,7 @@ _NEXT = (
     (0.40, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.25, 0.35),
 )
 _BUYS = (1.0, 0.7, 1.6)
-"""How much likelier than on the web a channel's customers buy."""
+"""How much likelier a channel's customers buy than those on the web."""
 
 _MONDAY = np.datetime64("2024-03-04", "us").astype(np.int64)
 _SECOND = 1_000_000
@@ -69,7 +69,7 @@ def click_events(n: int = 100_000, *, seed: int = 7) -> pa.Table:
         ['ViewCase', 'ViewKindleFire', 'ViewKindle']
     """
     rng = np.random.default_rng(seed)
-    # The walks are those of whole days: a longer stream begins like a shorter one.
+    # Generate whole days, so that a longer stream begins like a shorter one.
     days = [_day(rng, 0)]
     while sum(len(day[0]) for day in days[:-1]) < n:  # some go on after midnight
         days.append(_day(rng, len(days)))
@@ -90,9 +90,9 @@ def click_events(n: int = 100_000, *, seed: int = 7) -> pa.Table:
 
 
 def _day(rng: np.random.Generator, day: int) -> tuple[Integers, ...]:
-    """Return the times, actions, customers and channels of a day's sessions, and what is paid.
+    """Return the times, actions, customers, channels and payments of a day's sessions.
 
-    That is in percent of the price: now and then something is reduced.
+    Payments are in percent of the price: now and then there is a discount.
     """
     size = _SESSIONS_PER_DAY
     hours = 1 + 0.8 * np.sin((np.arange(25) - 14) / 24 * 2 * np.pi)  # busiest at eight
@@ -118,7 +118,7 @@ def _day(rng: np.random.Generator, day: int) -> tuple[Integers, ...]:
 
 
 def _odds() -> npt.NDArray[np.float64]:
-    """Return for each channel and action the odds of the next one, summed up."""
+    """Return for each channel and action the cumulative odds of the next one."""
     table = np.array([_NEXT] * len(CHANNELS))
     for channel, factor in enumerate(_BUYS):
         for action, name in enumerate(ACTIONS):

@@ -8,8 +8,7 @@
 | a tuple, a mapping, a number ... | a list, an object, itself |
 
 In short lists truth values are 0 and 1, dataclasses are lists of their fields, and a last field
-that has a default is left out where it is None. Integers are of 0 or more unless their type says
-else.
+with a default is left out if it is None. Integers are 0 or more unless their type says otherwise.
 """
 
 from __future__ import annotations
@@ -26,32 +25,32 @@ from cepkit.stream.shapes import Number, ShapeError, check, check_even, shown
 T = TypeVar("T")
 
 INLINE: Mapping[str, Any] = {"inline": True}
-"""Metadata of a field whose own fields stand beside it in the object."""
+"""Metadata of a field whose own fields are merged into the object."""
 
 _Function: TypeAlias = Callable[[Any], Any]
 
 
 SPARSE: Mapping[str, Any] = {"sparse": True}
-"""Metadata of a field that an object leaves out where it is what the field has by default."""
+"""Metadata of a field that an object leaves out if it has the default value."""
 
 
 def keyed(name: str) -> Mapping[str, Any]:
-    """Return the metadata of a field that stands under another key."""
+    """Return the metadata of a field with another key."""
     return {"key": name}
 
 
 def encode(value: Any) -> dict[str, Any]:
-    """Return a dataclass as what JSON can hold."""
+    """Return a dataclass as JSON data."""
     kind: Any = type(value)
     encoded: dict[str, Any] = _form(kind).write(value)
     return encoded
 
 
 def decode(kind: type[T], data: Any) -> T:
-    """Return the value that `encode` made an object of.
+    """Return the value of an object made by `encode`.
 
     Raises:
-        ShapeError: It is none.
+        ShapeError: It is not such an object.
     """
     hint: Any = kind
     value: T = _form(hint).read(data)
@@ -60,7 +59,7 @@ def decode(kind: type[T], data: Any) -> T:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How values of a type are read, with the check, and written."""
+    """How to read (with checks) and write values of a type."""
 
     read: _Function
     write: _Function
@@ -68,9 +67,9 @@ class _Form:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A field: its name, its key, its form, and whether its parts stand beside it.
+    """A field: its name, its key, its form, and whether its parts are merged into the object.
 
-    Of a field that may be left out, `absent` is a tuple of the value that it has then.
+    If the field may be left out, `absent` is a tuple with its value then.
     """
 
     name: str
@@ -80,7 +79,7 @@ class _Part:
     absent: tuple[Any, ...] = ()
 
     def read(self, data: Any) -> Any:
-        """Return the value of the field, as `data` has it."""
+        """Return the value of the field from `data`."""
         try:
             return self.form.read(data)
         except ShapeError as error:
@@ -106,7 +105,7 @@ def _is_record(hint: Any) -> bool:
 
 
 def _is_plain(hint: Any) -> bool:
-    """Whether a type holds no record, so that JSON has it nearly as it is."""
+    """Whether a type contains no record, so that JSON holds it almost unchanged."""
     return not (_is_record(hint) or _is_columns(hint)) and all(map(_is_plain, get_args(hint)))
 
 
@@ -278,14 +277,14 @@ def _shape(hint: Any) -> Any:
 
 
 def _frozen(data: Any) -> Any:
-    """Return lists as tuples."""
+    """Convert lists to tuples."""
     if isinstance(data, list):
         return tuple(map(_frozen, data))
     return {key: _frozen(one) for key, one in data.items()} if isinstance(data, dict) else data
 
 
 def _thawed(value: Any) -> Any:
-    """Return tuples as lists, and what is infinite as a text."""
+    """Convert tuples to lists, and infinities to texts."""
     if isinstance(value, tuple):
         return list(map(_thawed, value))
     if isinstance(value, Mapping):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ MISSING_INTEGER = np.iinfo(np.int64).min
 """Stands for null in columns of integers, times and durations."""
 
 TIME = "\x01time"
-"""Stands for an attribute: the time of an event, whatever the column of the stream is called."""
+"""The attribute name of an event's time, independent of the stream's column name."""
 
 NO_TEXTS: npt.NDArray[np.object_] = np.empty(0, dtype=object)
 
@@ -37,13 +37,12 @@ class Column:
         values: float: float64; integer, timestamp (microseconds since 1970) and duration
             (microseconds): int64;
             boolean: int8 (1, 0); text: int32 codes into `dictionary`; array: float64 with
-            a row for each event, all of one length; null (no value at all, so that nothing is
-            known of its kind): NaN.
+            a row for each event, all of one length; null (no values, so the kind is unknown): NaN.
         dictionary: The distinct texts in ascending order (object array of str), so that codes
             compare as the texts do; empty for other kinds.
         has_missing: Whether any value is missing.
-        origin: Of an array column that `pick` made, the column that it was picked from and the
-            rows; so what is costly to derive of an array is derived once an event.
+        origin: For an array column made by `pick`, the source column and the rows; so costly
+            derivations are computed once for each event.
     """
 
     kind: Kind
@@ -64,6 +63,20 @@ class Column:
     def slice(self, begin: int, end: int) -> Column:
         """Return the column of the events from `begin` up to, not including, `end` (a view)."""
         return Column(self.kind, self.values[begin:end], self.dictionary, self.has_missing)
+
+    def where(self, there: npt.NDArray[np.bool_]) -> Column:
+        """Return the column with values only where they are said to be, the others missing."""
+        if there.all():
+            return self
+        values: npt.NDArray[Any] = self.values.copy()
+        match self.kind:
+            case "float" | "null" | "array":
+                values[~there] = np.nan
+            case "integer" | "timestamp" | "duration":
+                values[~there] = MISSING_INTEGER
+            case _:
+                values[~there] = -1
+        return Column(self.kind, values, self.dictionary, has_missing=True)
 
     def missing(self) -> npt.NDArray[np.bool_]:
         """Return, for each event, whether its value is missing."""
@@ -94,7 +107,7 @@ class Dropped:
 
 @dataclass(eq=False, slots=True)
 class LazyRows:
-    """Rows that are read when somebody asks for them."""
+    """Rows that are read on demand."""
 
     read: Callable[[], pa.Table]
     _table: pa.Table | None = None
@@ -107,7 +120,7 @@ class LazyRows:
 
 
 class _Attributes(dict[str, Column]):
-    """Columns by their names, and the time of the events by one that no stream has."""
+    """Columns by name, and the time of the events under a name that no stream has."""
 
     __slots__ = ("_ts",)
 
@@ -132,15 +145,15 @@ class EventColumns:
         ts: int64 microseconds, ascending.
         types: Integer codes into `type_names`.
         type_names: The distinct event types.
-        attributes: The columns that conditions may read. `TIME`, which is not counted among
-            them, can be read as well.
-        carried: The rows as they came, for output, now or `LazyRows`; row numbers are `rows`.
-        rows: For each event its row in `source`; None where they are the same.
+        attributes: The columns that conditions may read. `TIME` can be read as well, although it is
+            not listed.
+        carried: The original rows for output, or `LazyRows`; their numbers are in `rows`.
+        rows: The row of each event in `source`; None if they are the same.
         dropped: The rows of `source` that are no events.
-        arrivals: For each event its arrival number: how many events of the whole stream came
-            before it; None where these are all events, and they came in the order of the rows.
-        places: The same, counted inside the partition of the query that is evaluated; None where
-            nobody has counted.
+        arrivals: The arrival number of each event: how many events of the whole stream came before
+            it; None if these are all events and they came in row order.
+        places: The same, counted inside the partition of the current query; None if not counted.
+        by_arrival: Whether events of equal time are ordered by arrival; else they are unordered.
     """
 
     ts: npt.NDArray[np.int64]
@@ -152,6 +165,7 @@ class EventColumns:
     dropped: Dropped = Dropped()
     arrivals: npt.NDArray[np.int64] | None = None
     places: npt.NDArray[np.int64] | None = None
+    by_arrival: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", _Attributes(self.attributes, self.ts))
@@ -161,16 +175,16 @@ class EventColumns:
 
     @property
     def source(self) -> pa.Table:
-        """The rows as they came."""
+        """The original rows."""
         return self.carried.table() if isinstance(self.carried, LazyRows) else self.carried
 
     @property
     def kinds(self) -> dict[str, Kind]:
-        """What the attributes are."""
+        """The kinds of the attributes."""
         return {name: column.kind for name, column in self.attributes.items()}
 
     def lacks(self, name: str) -> bool:
-        """Return whether some event has no value in a column."""
+        """Return whether a column has missing values."""
         if name in self.source.column_names:
             return bool(self.source.column(name).null_count)
         return self.attributes[name].has_missing
@@ -186,10 +200,11 @@ class EventColumns:
             self.source_rows(np.arange(begin, end)),
             arrivals=None if self.arrivals is None else self.arrivals[begin:end],
             places=None if self.places is None else self.places[begin:end],
+            by_arrival=self.by_arrival,
         )
 
     def arrival(self) -> npt.NDArray[np.int64]:
-        """Return for each event its number in the order in which the events came."""
+        """Return the arrival number of each event."""
         if self.arrivals is not None:
             return self.arrivals
         numbers = np.arange(len(self))
@@ -199,11 +214,15 @@ class EventColumns:
         arrival[np.argsort(self.rows, kind="stable")] = numbers
         return arrival
 
+    def order(self) -> npt.NDArray[np.int64]:
+        """Return a number per event that increases from each event to those after it."""
+        return np.arange(len(self)) if self.by_arrival else self.ts
+
     def in_order(self) -> bool:
-        """Return whether the events came in the order of time."""
+        """Return whether the events came in time order."""
         came = self.rows if self.arrivals is None else self.arrivals
         return came is None or bool((came[1:] > came[:-1]).all())
 
     def source_rows(self, events: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
-        """Return the rows of `source` that the events are."""
+        """Return the rows of the events in `source`."""
         return events if self.rows is None else self.rows[events]

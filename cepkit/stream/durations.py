@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal, localcontext
 
-# Largest first: a window is printed in the first unit of which it is a whole number.
+# Largest first: a window is printed in the first unit that divides it.
 MICROSECONDS = {
     "week": 604_800_000_000,
     "day": 86_400_000_000,
@@ -29,7 +29,7 @@ UNITS = {
     for unit, size in MICROSECONDS.items()
     for word in (unit, f"{unit}s", *_ABBREVIATIONS[unit])
 }
-"""All spellings of the units, and what each is in microseconds."""
+"""All spellings of the units, each with its microseconds."""
 
 NOT_UNITS = {
     "m": "write min for minutes; a month has no fixed length, write 30 days",
@@ -41,9 +41,9 @@ NOT_UNITS = {
     "nanosecond": "events are timed in microseconds, write us",
     "nanoseconds": "events are timed in microseconds, write us",
 }
-"""What might be taken for a unit, and what to write."""
+"""Common mistakes for units, with the right spelling."""
 
-# Far above what an int64 of microseconds holds; keeps '1e999999999' from filling the memory.
+# Far more than an int64 of microseconds holds; prevents '1e999999999' from filling memory.
 _MOST_DIGITS = 40
 
 

@@ -1,7 +1,7 @@
 """Generators of sample events: benchmark streams and stock trades.
 
-All are functions of their arguments and a seed, and give the same table for the same NumPy.
-From a terminal: ``python -m cepkit.stream.generators stocks --events 2000 --out stocks.csv``.
+The results depend only on the arguments, the seed and the NumPy version. From a terminal: ``python
+-m cepkit.stream.generators stocks --events 2000 --out stocks.csv``.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ def drifting_events(
     """Return a stream whose types change their rates: a rare type may become frequent.
 
     Args:
-        weights: Of the types T1, T2, ..., dealt out anew in each segment.
-        others: Of the types O1, O2, ..., which keep theirs.
+        weights: The weights of the types T1, T2, ..., dealt out anew in each segment.
+        others: The fixed weights of the types O1, O2, ...
         segment: Events after which the weights are dealt out.
         drift: "sudden": at once; "slow": in a straight line from one deal to the next;
             "periodic": each type takes the weight of the next one, so that they come round.
@@ -144,7 +144,7 @@ class Ticker:
 
     Attributes:
         name: Its ticker.
-        share: Its share of the trades, all together 1 after scaling.
+        share: Its share of the trades; shares are scaled to 1.
         level: The price around which it walks.
         morning: How much busier it is at the opening than at the close (negative: less busy);
             between -1 and 1.
@@ -206,7 +206,7 @@ def stock_events(n: int = 200_000, *, seed: int = 7, events_per_day: int | None 
     for day, start in enumerate(range(0, n, per_day)):
         first = _MONDAY + (day + day // 5 * 2) * _DAY
         count = min(per_day, n - start)
-        # A day that is begun is as busy as a whole one, and ends early.
+        # An incomplete day is as busy as a whole one, and ends early.
         day_times, day_codes = _trades(rng, per_day)
         times.append(first + day_times[:count])
         codes.append(day_codes[:count])
@@ -229,7 +229,7 @@ def stock_events(n: int = 200_000, *, seed: int = 7, events_per_day: int | None 
 
 
 def _trades(rng: np.random.Generator, count: int) -> tuple[Integers, npt.NDArray[np.int32]]:
-    """Return the times of a day's trades after midnight, in order, and what was traded."""
+    """Return the times after midnight of a day's trades, in order, and their tickers."""
     hour = np.linspace(-1, 1, _MINUTES)
     market = 0.7 + 0.9 * hour**2
     rates = np.array([s.share * market * (1 - s.morning * hour) for s in TICKERS])
@@ -317,7 +317,7 @@ def _write(table: pa.Table, target: Path, *, overwrite: bool) -> None:
         if target.suffix.casefold() in PARQUET.endings:
             pa_parquet.write_table(table, file)
             return
-        # Arrow would put the names in quotes.
+        # Arrow would quote the names.
         file.write((",".join(table.column_names) + "\n").encode())
         no_quotes = pa_csv.WriteOptions(include_header=False, quoting_style="none")
         pa_csv.write_csv(table, file, no_quotes)

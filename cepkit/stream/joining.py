@@ -1,4 +1,4 @@
-"""Concatenates two parts of a stream: the events that a detector holds, and new ones."""
+"""Merges two parts of a stream: the events that a detector holds, and new ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def joined(one: EventColumns, other: EventColumns) -> EventColumns:
         other: Others of the same stream, with theirs.
 
     Raises:
-        StreamError: A column holds values of another kind than before.
+        StreamError: A column has values of another kind than before.
     """
     assert one.arrivals is not None
     assert other.arrivals is not None
@@ -46,11 +46,12 @@ def joined(one: EventColumns, other: EventColumns) -> EventColumns:
         rows=rows[order],
         dropped=one.dropped + other.dropped,
         arrivals=arrivals[order],
+        by_arrival=one.by_arrival,
     )
 
 
 def kept(columns: EventColumns, events: npt.NDArray[np.integer]) -> EventColumns:
-    """Return some events by themselves: nothing of the others stays in memory."""
+    """Return a copy of some events, so that the others can be freed."""
     return EventColumns(
         ts=columns.ts[events],
         types=columns.types[events],
@@ -59,6 +60,7 @@ def kept(columns: EventColumns, events: npt.NDArray[np.integer]) -> EventColumns
         carried=columns.source.take(pa.array(columns.source_rows(events))),
         arrivals=None if columns.arrivals is None else columns.arrivals[events],
         places=None if columns.places is None else columns.places[events],
+        by_arrival=columns.by_arrival,
     )
 
 
@@ -82,13 +84,13 @@ def _joined(one: Column, other: Column, name: str) -> Column:
 
 
 def _recoded(column: Column, texts: npt.NDArray[np.object_]) -> npt.NDArray[np.int32]:
-    # One more place at the end, which is where -1 looks.
+    # One more place at the end, because -1 indexes it.
     codes = np.append(np.searchsorted(texts, column.dictionary), -1).astype(np.int32)
     return np.asarray(codes[column.values])
 
 
 def _as(column: Column, other: Column, name: str) -> Column:
-    """Return a column as one of the other's kind, where one of them can be written as the other."""
+    """Convert a column to the other's kind, if one kind can represent the other."""
     if column.kind == "null":
         values = {
             "float": np.nan,

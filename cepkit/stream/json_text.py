@@ -23,7 +23,7 @@ def write_json(
     """Return an object as a JSON text, and write it to `path` if one is given.
 
     Raises:
-        FileError: It cannot, or must not, be written.
+        FileError: The file exists already, or cannot be written.
     """
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     if path is not None:
@@ -34,15 +34,15 @@ def write_json(
 def read_json(
     source: str | os.PathLike[str], decoders: Mapping[str, Callable[[dict[str, Any]], T]]
 ) -> T:
-    """Return what a JSON text, or a file of one, holds.
+    """Read a JSON text or file.
 
     Args:
         source: The text, which begins with a brace, or a path.
-        decoders: By each schema that its object may have what makes of it what is returned, and
-            raises a ShapeError where it cannot.
+        decoders: For each possible schema a function that decodes the object, or raises a
+            ShapeError.
 
     Raises:
-        TraceError: The file cannot be read, or holds no such object; the error says where.
+        TraceError: The file cannot be read, or does not hold such an object; the error says where.
     """
     if not isinstance(source, str | os.PathLike):
         raise TraceError(
@@ -59,14 +59,14 @@ def read_json(
 
 
 def parse_object(text: str, tag: str, *known: str) -> dict[str, Any]:
-    """Return the object that a JSON text holds.
+    """Return the object in a JSON text.
 
     Args:
-        tag: The key under which the object says what it is.
-        known: What it may be.
+        tag: The key that names the object's schema.
+        known: The possible schemas.
 
     Raises:
-        ShapeError: It is no JSON, no object, or something else.
+        ShapeError: It is not JSON, not an object, or has another schema.
     """
     data = _parsed(text)
     if not isinstance(data, dict):
@@ -85,7 +85,7 @@ def _parsed(text: str) -> Any:
         raise ShapeError(f"no JSON: {error}", "JSON") from None
     except ShapeError:
         raise
-    except ValueError:  # Python reads no integers of more than 4,300 digits
+    except ValueError:  # Python refuses integers of more than 4,300 digits
         raise ShapeError("a number of thousands of digits", "a number of fewer digits") from None
 
 

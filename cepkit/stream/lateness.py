@@ -21,8 +21,8 @@ class Lateness:
     """How late, and how far ahead, events may come, in microseconds.
 
     Attributes:
-        late: By how much an event may be earlier than the latest that came before it.
-        ahead: By how much an event's time may lie ahead of the clock on the wall; None: by any.
+        late: How much earlier an event may be than the latest event before it.
+        ahead: How far an event's time may be ahead of the system clock; None: without limit.
     """
 
     late: int
@@ -36,10 +36,11 @@ class Lateness:
 def check_lateness(
     streaming: bool, lateness: str | timedelta | None, max_ahead: str | timedelta | None
 ) -> Lateness | None:
-    """Return how late the events of a source may come; None where it is no streaming DataFrame.
+    """Return the allowed lateness of a source; None if it is not a streaming DataFrame.
 
     Raises:
-        StreamError: It is one and nothing is said, or it is none; or no duration.
+        StreamError: A streaming DataFrame without a lateness, another source with one, or not a
+            duration.
     """
     if not streaming:
         for name, value in (("lateness", lateness), ("max_ahead", max_ahead)):
@@ -65,7 +66,7 @@ def check_event_time(kind: pa.DataType, name: str) -> None:
     """Check that the time column of a streaming DataFrame can carry Spark's watermark.
 
     Raises:
-        StreamError: It holds no timestamps that know their zone.
+        StreamError: It does not hold timestamps with a zone.
     """
     if not (pa.types.is_timestamp(kind) and kind.tz is not None):
         raise StreamError(
@@ -78,7 +79,7 @@ def check_event_time(kind: pa.DataType, name: str) -> None:
 
 
 def as_microseconds(name: str, value: str | timedelta) -> int:
-    """Return a duration in microseconds, whole milliseconds as Spark counts them."""
+    """Return a duration in microseconds, rounded to milliseconds like Spark's."""
     if isinstance(value, timedelta):
         length = value // timedelta(microseconds=1)
     else:

@@ -15,10 +15,10 @@ _SHOWN = 200
 
 
 def path_of(path: str | os.PathLike[str], kind: type[CepkitError] = CepkitError) -> Path:
-    """Return the path that a user gave, ``~`` expanded; there need not be anything.
+    """Return a user's path with ``~`` expanded; it need not exist.
 
     Raises:
-        CepkitError: No file can have that path.
+        CepkitError: The path is invalid.
     """
     text = os.fspath(path)
     if not isinstance(text, str):
@@ -45,10 +45,10 @@ def path_of(path: str | os.PathLike[str], kind: type[CepkitError] = CepkitError)
 
 
 def status_of(path: Path, kind: type[CepkitError] = CepkitError) -> os.stat_result:
-    """Return what there is at a path.
+    """Return the status of a path.
 
     Raises:
-        CepkitError: There is nothing, or it cannot be looked at.
+        CepkitError: It does not exist, or cannot be accessed.
     """
     try:
         return path.stat()
@@ -59,10 +59,10 @@ def status_of(path: Path, kind: type[CepkitError] = CepkitError) -> os.stat_resu
 
 
 def check_file(path: Path, status: os.stat_result, kind: type[CepkitError] = CepkitError) -> None:
-    """Check that what there is at a path is a file: a pipe would be waited for, for ever.
+    """Check that a path is a regular file: reading a pipe could wait forever.
 
     Raises:
-        CepkitError: It is something else.
+        CepkitError: It is not a file.
     """
     what = _what(status.st_mode)
     if what is not None:
@@ -82,10 +82,10 @@ def read_text(
         path: The file.
         most: Its bytes at most.
         kind: The error to raise.
-        waits: Whether it may be a pipe or a device as well, as `<(...)` in a shell is.
+        waits: Whether it may also be a pipe or a device, as `<(...)` in a shell is.
 
     Raises:
-        CepkitError: There is none, it is larger, or no text.
+        CepkitError: It does not exist, is too large, or is not a text.
     """
     status = status_of(path, kind)
     if not waits or stat.S_ISDIR(status.st_mode):
@@ -103,11 +103,11 @@ def decoded(content: bytes, most: int, name: str, kind: type[CepkitError] = Cepk
 
     Args:
         content: The first `most` + 1 bytes, or all of fewer.
-        most: How many there may be.
+        most: The most bytes allowed.
         kind: The error to raise.
 
     Raises:
-        CepkitError: They are more, or no text.
+        CepkitError: There are more bytes, or they are not a text.
     """
     if len(content) > most:
         raise kind(f"{name} is larger than {most:,} bytes", hint="is it the right file?")
@@ -123,7 +123,7 @@ def cannot_read(path: Path, error: OSError, kind: type[Error]) -> Error:
 
 
 def shown(path: str | Path) -> str:
-    """Return a path in quotes, as a message can show it: a long one shortened in the middle."""
+    """Return a path in quotes for a message; a long one is shortened in the middle."""
     text = str(path)
     if len(text) > _SHOWN:
         text = f"{text[: _SHOWN // 2]}...{text[-_SHOWN // 2 :]}"
@@ -131,7 +131,7 @@ def shown(path: str | Path) -> str:
 
 
 def _what(mode: int) -> str | None:
-    """Return what is no file; None for a file."""
+    """Return the kind of a path that is not a file; None for a file."""
     if stat.S_ISREG(mode):
         return None
     kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
@@ -139,7 +139,7 @@ def _what(mode: int) -> str | None:
 
 
 def _missing(path: Path, kind: type[CepkitError]) -> CepkitError:
-    """Return the error for a path where nothing is."""
+    """Return the error for a path that does not exist."""
     if path.is_symlink():
         return kind(f"{shown(path)} is a link to '{path.readlink()}', which is not there")
     folder = path.parent

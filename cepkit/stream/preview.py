@@ -10,7 +10,7 @@ from cepkit.printing import cut, html_output, html_text
 from cepkit.stream.schema import Schema
 from cepkit.tables import html_table, text_table
 
-# With every character escaped to six, a page of these stays below 20 kB.
+# Even if escaping turned every character into six, a page stays below 20 kB.
 _ROWS = 5
 _COLUMNS = 10
 _WIDTH = 36
@@ -18,12 +18,12 @@ _WIDTH = 36
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The first rows of a stream, and how they are read, to be shown.
+    """The first rows of a stream and its schema, for display.
 
     Attributes:
-        title: What the source is and how many rows it has.
+        title: The kind of the source and its number of rows.
         names: All columns of the source.
-        rows: The first rows of some columns as they came, None where looking would cost a job.
+        rows: The original first rows of some columns; None if reading them would cost a Spark job.
     """
 
     title: str
@@ -54,6 +54,8 @@ class Preview:
         facts = [f"time: {cut(schema.time, _WIDTH)}", f"type: {cut(schema.type, _WIDTH)}"]
         if schema.arrival:
             facts.append(f"arrival: {cut(schema.arrival, _WIDTH)}")
+        if schema.by_arrival:
+            facts.append("ties: by arrival")
         if schema.unit:
             facts.append(f"unit: {schema.unit}")
         facts.append(f"time zone: {schema.timezone or 'UTC where none is given'}")
@@ -65,7 +67,7 @@ class Preview:
         return f"{listed}, and {more} more" if more > 0 else listed
 
     def _cells(self) -> tuple[list[str], list[list[str]]] | None:
-        """Return the head and the rows of the table; None where there are no rows to show."""
+        """Return the head and the rows of the table; None if there are no rows to show."""
         if self.rows is None or not len(self.rows):
             return None
         names = shown_columns(self.names, self.schema)

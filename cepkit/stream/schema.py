@@ -7,6 +7,7 @@ import zoneinfo
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
@@ -20,7 +21,12 @@ UNITS: Mapping[str, int] = {
     "h": 3_600_000_000,
     "d": 86_400_000_000,
 }
-"""Microseconds in a unit of a numeric time; nanoseconds ("ns") are divided instead."""
+"""Microseconds in each unit of numeric times; nanoseconds ("ns") are divided instead."""
+
+Ties: TypeAlias = Literal["none", "arrival"]
+"""How events of equal time are ordered."""
+
+TIES: tuple[Ties, ...] = ("none", "arrival")
 
 UNIT_NAMES = ("s", "ms", "us", "ns", "min", "h", "d")
 
@@ -34,19 +40,18 @@ class Schema:
 
     Attributes:
         time: The column of the event time.
-        type: The column of the event type. Whatever it holds is read as text: 1 as "1",
-            true as "true".
-        unit: What a numeric time counts since 1970-01-01 UTC: "s", "ms", "us", "ns", "min", "h"
-            or "d". None where the time is no number.
-        timezone: Where the clocks stood that wrote times without a zone: an IANA name
-            ("Europe/Copenhagen") or a fixed offset ("+02:00"). None means UTC. Times that know
-            their own zone, and numeric ones, do not ask.
-        columns: The columns that go to the output beside time and type; None for all.
-        arrival: The column that says in which order the events came; None: they came in the
-            order of the rows.
+        type: The column of the event type; its values are read as texts: 1 as "1", true as "true".
+        unit: The unit of numeric times since 1970-01-01 UTC: "s", "ms", "us", "ns", "min", "h" or
+            "d". None if times are not numbers.
+        timezone: The zone of times without one: an IANA name ("Europe/Copenhagen") or a fixed
+            offset ("+02:00"). None means UTC. It does not apply to times with a zone or to numeric
+            ones.
+        columns: The columns of the output besides time and type; None for all.
+        arrival: The column with the order of arrival; None: row order.
+        ties: The order of events of equal time: "none", or by arrival ("arrival").
 
     Raises:
-        StreamError: An unknown unit or time zone, or one column for both time and type.
+        StreamError: An unknown unit or time zone, one column for both time and type, or other ties.
     """
 
     time: str
@@ -55,6 +60,7 @@ class Schema:
     timezone: str | None = None
     columns: tuple[str, ...] | None = None
     arrival: str | None = None
+    ties: Ties = "none"
 
     def __post_init__(self) -> None:
         roles: list[tuple[str, object]] = [("time", self.time), ("type", self.type)]
@@ -78,18 +84,30 @@ class Schema:
             )
         if self.timezone is not None:
             _check_zone(self.timezone)
+        if self.ties not in TIES:
+            raise StreamError(
+                f"ties={self.ties!r}",
+                expected='"none": events of equal time have no order, or "arrival": that in which'
+                " they came",
+                hint=nearest(str(self.ties), TIES),
+            )
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """The columns that make rows events: time, type and, where there is one, arrival."""
+        """The columns that make rows events: time, type and, if there is one, arrival."""
         return (self.time, self.type, *(() if self.arrival is None else (self.arrival,)))
+
+    @property
+    def by_arrival(self) -> bool:
+        """Whether events of equal time are ordered by arrival."""
+        return self.ties == "arrival"
 
     def without_arrival(self) -> Schema:
         """Return the schema without the order of arrival."""
         return replace(self, arrival=None)
 
     def without_output(self) -> Schema:
-        """Return the schema of rows that are only counted and measured: they go nowhere."""
+        """Return the schema without output columns, for rows that are only counted and measured."""
         return replace(self, arrival=None, columns=())
 
     def carried(self, names: Iterable[str]) -> tuple[str, ...]:
@@ -107,10 +125,10 @@ class Schema:
         return tuple(name for name in known if name in required)
 
     def check(self, names: Iterable[str], attributes: Iterable[str] = ()) -> None:
-        """Check that a source has the columns that are asked of it, each once.
+        """Check that a source has the required columns, each once.
 
         Raises:
-            StreamError: One is missing or there twice.
+            StreamError: One is missing or occurs twice.
         """
         known = tuple(names)
         present = set(known)
@@ -131,7 +149,7 @@ class Schema:
 
 
 def time_zone(kind: pa.DataType, schema: Schema) -> str | None:
-    """Return the zone in which times of a source are shown: its own, none, or UTC."""
+    """Return the zone for displaying times of a source: its own, none, or UTC."""
     if pa.types.is_timestamp(kind) and (kind.tz is not None or schema.timezone is None):
         zone: str | None = kind.tz
         return zone
@@ -147,7 +165,7 @@ def _check_zone(name: str) -> None:
     try:
         if not _FIXED_OFFSET.fullmatch(name):
             zoneinfo.ZoneInfo(name)
-    # A name like "../x" is a ValueError, a folder of the database an OSError.
+    # A name like "../x" raises a ValueError, a folder of the database an OSError.
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError, TypeError):
         known = zoneinfo.available_timezones()
         raise StreamError(

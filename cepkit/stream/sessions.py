@@ -1,4 +1,4 @@
-"""Whether the Spark session of a DataFrame still runs, told without loading Spark."""
+"""Checks whether the Spark session of a DataFrame still runs, without loading Spark."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from cepkit.errors import SessionError
 
 
 def check_session(frame: Any) -> None:
-    """Check that what is asked of a Spark DataFrame can be answered.
+    """Check that the session of a Spark DataFrame is alive.
 
-    Spark itself would meet an assertion without a word, a missing attribute, or, where another
-    session runs by now, a null pointer in Java.
+    Spark itself would fail with an empty assertion, a missing attribute, or, if another session
+    runs by now, a null pointer in Java.
 
     Raises:
         SessionError: Its session has been stopped.

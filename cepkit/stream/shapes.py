@@ -1,11 +1,11 @@
-"""Checks that data from outside have the shape that types declare.
+"""Checks external data against the shapes declared by types.
 
     check({"time": [3, -4]}, dict[str, list[Annotated[int, Within(0)]]])
     # ShapeError: time[1] is -4, expected a whole number of 0 or more
 
 Known are list, dict, tuple (a list of so many), Literal, unions, Annotated with `Within`, None, and
-the values of JSON. A type is turned into functions once; a check then takes about 0.2 us for each
-value. Dataclasses are read and written by `codec`, which checks the values of their fields here.
+the values of JSON. Each type is compiled to functions once; a check then takes about 0.2 us for
+each value. `codec` reads and writes dataclasses and checks the values of their fields here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cepkit import errors
 
 
 class ShapeError(ValueError):
-    """Data of another shape than expected.
+    """The error of data with an unexpected shape.
 
     Attributes:
         place: Where, as ``steps[3].events``; empty for the whole.
@@ -36,7 +36,7 @@ class ShapeError(ValueError):
         self.place = place
 
     def within(self, place: str) -> ShapeError:
-        """Return the same error, seen from further outside."""
+        """Return the same error with `place` in front of its own."""
         dot = "." if place and self.place and self.place[0] != "[" else ""
         return ShapeError(self.found, self.expected, f"{place}{dot}{self.place}")
 
@@ -58,9 +58,9 @@ class Within:
 
 
 Number: TypeAlias = Annotated[int, Within(0, 2**63 - 1)]
-"""A number of something, or that of one of several, counted from 0."""
+"""A count, or an index from 0."""
 Time: TypeAlias = Annotated[int, Within(1 - 2**62, 2**62 - 1)]
-"""A time in microseconds since 1970, as times.py reads it."""
+"""A time in microseconds since 1970, as in times.py."""
 Value: TypeAlias = Annotated[int, Within(-(2**63), 2**64)] | bool | float | str | None
 Attributes: TypeAlias = dict[str, list[Value | list[Value]]]
 """Attributes of events, a column each."""
@@ -72,31 +72,31 @@ def check(data: object, shape: Any) -> None:
     """Check that data have a shape.
 
     Raises:
-        ShapeError: They have not.
+        ShapeError: They have another shape.
     """
     _checker(shape)(data)
 
 
 def check_below(number: int | None, size: int, what: str, place: str) -> None:
-    """Check that there is what a number names.
+    """Check that a number is a valid index.
 
     Args:
-        number: The number, None for nothing.
-        what: What they are: ``"events"``.
-        place: Where the number stands.
+        number: The number; None is always valid.
+        what: The name of the things: ``"events"``.
+        place: The place of the number.
 
     Raises:
-        ShapeError: There is not.
+        ShapeError: It is out of range.
     """
     if number is not None and number >= size:
         raise ShapeError(shown(number), f"one of {size:,} {what}, counted from 0", place)
 
 
 def check_even(columns: Mapping[str, Sequence[object]], size: int, place: str = "") -> None:
-    """Check that all columns have so many rows.
+    """Check that all columns have `size` rows.
 
     Raises:
-        ShapeError: One has not.
+        ShapeError: One has another number of rows.
     """
     for name, column in columns.items():
         if len(column) != size:
@@ -136,7 +136,7 @@ _PLAIN: Mapping[Any, str] = {
 
 
 def shown(data: object) -> str:
-    """Return data as a message can show them, in the words of JSON."""
+    """Return data as JSON text for a message."""
     match data:
         case True:
             return "true"

@@ -1,4 +1,4 @@
-"""A stream: rows from somewhere and how they are read as events."""
+"""A stream: the rows of a source, and how to read them as events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cepkit.stream.reading.ingest import is_readable
 from cepkit.stream.reading.sources import from_pandas, is_pandas, is_spark
 from cepkit.stream.reading.texts import check_type
 from cepkit.stream.reading.times import microseconds
-from cepkit.stream.schema import Schema
+from cepkit.stream.schema import Schema, Ties
 from cepkit.stream.sessions import check_session
 
 Place = Literal["local", "spark"]
@@ -33,16 +33,16 @@ _CHECKED_ROWS = 100
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Stream:
-    """Events in a source that is left as it is; made by `events`.
+    """Events in an unmodified source; made by `events`.
 
     Attributes:
-        source: A pandas DataFrame, an Arrow table, a path, or a Spark DataFrame. It is read
-            when the events are needed, so it should not be changed. What was read of files and
-            Arrow tables, and fetched of small Spark DataFrames, is kept (see `forget`); files that
-            change are read anew.
+        source: A pandas DataFrame, an Arrow table, a path, or a Spark DataFrame. It is read when
+            the events are needed, so it should not change. Columns read from files and Arrow
+            tables, and small Spark DataFrames once fetched, are cached (see `forget`); changed
+            files are read again.
         column_names: The columns of the source.
-        lateness: Of a streaming DataFrame, how late events may come; None: all are there.
-        kept: What has been read.
+        lateness: The allowed lateness of a streaming DataFrame; None for recorded events.
+        kept: The cache.
     """
 
     source: Any
@@ -60,14 +60,14 @@ class Stream:
         """Load the events as columns in stream order.
 
         Args:
-            attributes: The columns that conditions read; None for all that they can.
+            attributes: The columns that conditions read; None for all that they can read.
 
         Returns:
-            Events sorted by time, and by arrival where times are equal.
+            Events sorted by time, then by arrival.
 
         Raises:
-            StreamError: A missing column, a time that is no time, an attribute that conditions
-                cannot read.
+            StreamError: A missing column, an invalid time, or an attribute that conditions cannot
+                read.
             UnsupportedError: The events are in Spark.
         """
         names = self.column_names
@@ -80,20 +80,20 @@ class Stream:
         return load(self.source, self.schema, names, required, self.kept)
 
     def forget(self) -> None:
-        """Drop the columns that are kept in memory since they were read; they are read again.
+        """Drop the cached columns; they will be read again.
 
-        A stream of a file or an Arrow table keeps them, up to 1 GiB and a quarter of the free
-        memory; its repr says how much. A small Spark DataFrame is fetched once and kept, too: this
-        makes it read anew.
+        A stream of a file or an Arrow table caches up to 1 GiB and a quarter of the free memory;
+        its repr shows how much. A small Spark DataFrame is fetched once and cached, too: this makes
+        it read again.
         """
         self.kept.forget()
 
     @typed
     def head(self, n: int = 5) -> Stream:
-        """Return the first events in stream order as a local stream of their own.
+        """Return the first events in stream order as a local stream.
 
-        From Spark, `n` rows are sorted out and fetched (a Spark job); which of several rows with
-        the same time come first is then not determined, unless there is an arrival column.
+        From Spark, a job fetches the first `n` rows; the order of rows with the same time is then
+        undefined, unless there is an arrival column.
         """
         if n < 0:
             raise StreamError(f"the first {n} events", expected="a number that is not negative")
@@ -174,6 +174,7 @@ def events(
     timezone: str | None = None,
     columns: Iterable[str] | None = None,
     arrival: str | None = None,
+    ties: Ties = "none",
     lateness: str | timedelta | None = None,
     max_ahead: str | timedelta | None = None,
 ) -> Stream:
@@ -199,6 +200,10 @@ def events(
         arrival: The column with the order of arrival: numbers or times, a different value for each
             event. It also orders events of equal time. In a streaming DataFrame events are counted
             in time order, and this column orders only events of equal time.
+        ties: What order events of equal time have: "none", so that neither is before the other,
+            or that of their "arrival", as other engines have it: SEQ(A a, B b) then finds a b of
+            the same time that came later. Windows measure the times all the same. A streaming
+            DataFrame needs an arrival column for it.
         lateness: For a streaming DataFrame (`spark.readStream`): how much earlier an event may be
             than the latest event before it, as "10 seconds". Matches are emitted that much later;
             events that come later still are left out and counted.
@@ -212,6 +217,7 @@ def events(
     Raises:
         StreamError: A missing or doubled column, an unknown unit or zone, a file that cannot be
             read, a time that is no time.
+        UnsupportedError: Ties by arrival in a streaming DataFrame without an arrival column.
         SessionError: The session of the Spark DataFrame has been stopped.
 
     Example:
@@ -231,10 +237,16 @@ def events(
     if isinstance(columns, str):
         columns = (columns,)
     carried = None if columns is None else tuple(columns)
-    schema = Schema(time, type, unit, timezone, carried, arrival)
+    schema = Schema(time, type, unit, timezone, carried, arrival, ties)
     source = sources.accepted(source)
     streaming = is_spark(source) and bool(getattr(source, "isStreaming", False))
     known = check_lateness(streaming, lateness, max_ahead)
+    if streaming and schema.by_arrival and arrival is None:
+        raise UnsupportedError(
+            "ties='arrival' with a streaming DataFrame and no arrival column: Spark reads events of"
+            " one time in no certain order",
+            hint="events(..., arrival=column) says in which order they came",
+        )
     names = sources.column_names(source)
     _hint_at_index(source, schema, names)
     schema.check(names)
@@ -252,10 +264,10 @@ def events(
 
 
 def check_all_there(stream: Stream) -> None:
-    """Check that a stream is no streaming DataFrame: what is asked needs all its events.
+    """Refuse a streaming DataFrame: the request needs all events.
 
     Raises:
-        UnsupportedError: It is one.
+        UnsupportedError: The stream is a streaming DataFrame.
     """
     if stream.lateness is not None:
         raise UnsupportedError(

@@ -11,7 +11,7 @@ from cepkit.stream.columns import Column
 
 
 def plain_values(column: Column) -> list[Any]:
-    """Return the values of a column as Python's own, None where they are missing."""
+    """Return the values of a column as Python values, None for missing ones."""
     plain: list[Any]
     if column.kind == "text":
         texts: npt.NDArray[np.object_] = np.append(column.dictionary, [None])

@@ -23,7 +23,7 @@ def warn_of_dropped(dropped: Dropped, *patterns: object) -> None:
     """Warn of rows that are no events, if there are any.
 
     Args:
-        patterns: Those that the stream was read for; one alone is named.
+        patterns: The patterns that the stream was read for; a single one is named.
     """
     if dropped:
         parts = [
@@ -36,11 +36,11 @@ def warn_of_dropped(dropped: Dropped, *patterns: object) -> None:
 
 
 def warn_of_absent(absent: Sequence[str], known: Iterable[str], *patterns: object) -> None:
-    """Warn of types that patterns name and that never occur, if there are any.
+    """Warn of types in patterns that never occur, if there are any.
 
     Args:
         absent: These types.
-        known: Those that do occur, as far as they are known.
+        known: Types that do occur, as far as known.
         patterns: The patterns; the first is named.
     """
     names = tuple(known)
@@ -51,7 +51,7 @@ def warn_of_absent(absent: Sequence[str], known: Iterable[str], *patterns: objec
 
 
 def warn_of_no_events(*patterns: object) -> None:
-    """Warn of a stream without any event, in which no type can occur.
+    """Warn of a stream without any event.
 
     Args:
         patterns: The patterns; the first is named.
@@ -60,11 +60,11 @@ def warn_of_no_events(*patterns: object) -> None:
 
 
 def warn_of_number_texts(name: str, texts: Iterable[str], *patterns: object) -> None:
-    """Warn of texts that are numbers and are not in the order of these, if they are such.
+    """Warn of texts that are numbers but do not sort like numbers.
 
     Args:
-        name: The attribute that holds them.
-        texts: The distinct ones in ascending order; of many the first are looked at.
+        name: The attribute with the texts.
+        texts: The distinct texts in ascending order; only the first ones are checked.
         patterns: The patterns; the first is named.
     """
     try:
@@ -102,7 +102,7 @@ def _warn(message: str) -> None:
 
 
 def _levels_to_the_user() -> int:
-    """Return how many calls up the code stands that is not cepkit's, to point at it."""
+    """Return how many frames up the first one outside cepkit is, to point at it."""
     frame, levels = sys._getframe(), 1  # noqa: SLF001 - what the inspect module would call
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("cepkit"):
         frame, levels = frame.f_back, levels + 1

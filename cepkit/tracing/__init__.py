@@ -1,6 +1,6 @@
 """Traces of mechanisms and of prefix counters, event by event.
 
-A trace is a value: what it is a trace of records it. `docs/trace.md` has its JSON.
+A trace is a value, recorded by a mechanism or by counters. `docs/trace.md` describes its JSON.
 """
 
 from typing import TypeAlias

@@ -1,6 +1,6 @@
 """The clauses of a pattern, with their places in its printed text.
 
-The text is read again, and the nodes that come of it know their places.
+The text is parsed again, and its nodes know their places.
 """
 
 from __future__ import annotations
@@ -40,8 +40,7 @@ class Clauses:
         text: The query, printed.
         rows: The clauses, in the order of the text.
         events: For each variable, absent ones too, the number of its clause.
-        conditions: For each conjunct of WHERE, and what bounds of steps say, the number of its
-            clause.
+        conditions: The number of the clause for each conjunct of WHERE and each bound of a step.
         begin: Where the query begins, in a text of several.
         first: The number of the first row there.
     """
@@ -58,7 +57,7 @@ class Clauses:
         return self.rows[number - self.first].text
 
     def moved(self, begin: int, rows: int) -> Clauses:
-        """Return them as part of a longer text: where it begins there, after so many rows."""
+        """Return them as a part of a longer text, beginning at `begin`, after `rows` clauses."""
         return Clauses(
             self.text,
             tuple(replace(r, begin=r.begin + begin, end=r.end + begin) for r in self.rows),
@@ -86,13 +85,15 @@ class Clauses:
                 case nodes.Kleene() if nodes.group_of(node) is not None:
                     continue
                 case nodes.Not() | nodes.Kleene() | nodes.First() | nodes.Next():
-                    (event,) = nodes.events_of(node)
-                    if id(event) not in inside:
+                    own = nodes.events_of(node)
+                    if id(own[0]) not in inside:
                         kind: ClauseKind = "absence" if isinstance(node, nodes.Not) else "event"
-                        events[event.variable] = add(kind, *_ends(node.span))
-                        inside.add(id(event))
+                        number = add(kind, *_ends(node.span))
+                        events |= {event.variable: number for event in own}
+                        inside |= {id(event) for event in own}
                 case nodes.Event(variable, _, span) if id(node) not in inside:
-                    events[variable] = add("event", *_ends(span))
+                    ends = variable in nodes.absent_in(again.structure)
+                    events[variable] = add("absence" if ends else "event", *_ends(span))
         conditions = {c: add("condition", *_ends(c.span)) for c in conjuncts(again.where)}
         said = _of_repetitions(again)
         events |= {name: events[v] for v, names in said.variables.items() for name in names}

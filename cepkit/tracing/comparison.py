@@ -18,7 +18,8 @@ class Compared:
         counter: Its name.
         left: Its total in the first run.
         right: In the second.
-        parts: The first step after which they differ; None where they never do in what both show.
+        parts: The first step after which they differ; None if they never do within the common
+            steps.
     """
 
     counter: str
@@ -32,11 +33,10 @@ class TraceComparison(Printed):
     """Two runs over the same events, side by side.
 
     Attributes:
-        names: What the runs are called.
+        names: The names of the runs.
         rows: The counters of the whole runs.
-        same_matches: Whether they found the same in the steps that both show, up to the end of
-            what the shorter one shows.
-        first_difference: The first match that one of them has earlier than the other, or alone.
+        same_matches: Whether they found the same matches within the common steps.
+        first_difference: The first match that only one of them has, or has earlier.
         only_left: Matches that the second does not have.
         only_right: Matches that the first does not have.
     """

@@ -1,7 +1,7 @@
 """The counters of all live STARTs, and the changes that a step can make.
 
-A row belongs to a START and has a number; a change names it by that. Doing the changes of a trace
-again, one after the other, gives its counters after each step.
+A row belongs to a START and has a number, which changes refer to. Replaying the changes of a trace
+gives its counters after each step.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Annotated, TypeAlias, assert_never
 from cepkit.stream.shapes import ShapeError, Time, Within, check_below
 
 Count: TypeAlias = Annotated[int, Within(0, 10**1000)]
-"""Counts are exact; those of 2,000 events have some 600 digits at most."""
+"""Counts are exact; for 2,000 events they have at most some 600 digits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """A new row, its counts 0; no event where one row serves all STARTs."""
+    """A new row with counts 0; no event if one row serves all STARTs."""
 
     row: int
     key: int
@@ -29,7 +29,7 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Save:
-    """The snapshot of a row has so many matches that began with the row `whole`."""
+    """The snapshot of a row records the number of matches that began with the row `whole`."""
 
     row: int
     whole: int
@@ -48,7 +48,7 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class Clear:
-    """A count was set to 0, as an event came that must be absent."""
+    """A count was reset to 0 by an event that must be absent."""
 
     row: int
     place: int
@@ -57,7 +57,7 @@ class Clear:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """The snapshot of a row lost what began with the row `whole`, which expired."""
+    """The snapshot of a row lost the matches that began with the expired row `whole`."""
 
     row: int
     whole: int
@@ -65,7 +65,7 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """The START of a row is live no more."""
+    """The START of a row expired."""
 
     row: int
 
@@ -78,8 +78,8 @@ class Saved:
     """A row of a snapshot.
 
     Attributes:
-        start: The START of the whole; "" without a window, where all are one.
-        expires: When it is live no more, in microseconds; None for never.
+        start: The START of the whole; "" without a window, where one row serves all.
+        expires: When it expires, in microseconds; None for never.
         count: How many matches of the pieces before began there.
     """
 
@@ -96,9 +96,9 @@ class StartCounters:
         key: The number of the key whose events these are.
         piece: The number of the piece, from 0.
         start: The START; "" without a window, where one row serves all.
-        expires: When it is live no more, in microseconds; None for never.
-        counts: How many matches there are of each prefix of the piece.
-        snapshot: What came before, of a piece that is not the first.
+        expires: When it expires, in microseconds; None for never.
+        counts: The number of matches of each prefix of the piece.
+        snapshot: The counts of earlier pieces, if the piece is not the first.
     """
 
     key: int
@@ -110,11 +110,11 @@ class StartCounters:
 
     @property
     def name(self) -> tuple[int, int, str]:
-        """Key, piece and START: no other counters of a trace have the same."""
+        """Key, piece and START, unique in a trace."""
         return self.key, self.piece, self.start
 
     def whole(self) -> tuple[Saved, ...]:
-        """Return how many matches of this piece and those before it there are, by their START."""
+        """Return the number of matches up to this piece, by their START."""
         last = self.counts[-1]
         if self.piece == 0:
             return (Saved(self.start, self.expires, last),)
@@ -123,7 +123,7 @@ class StartCounters:
 
 @dataclass(slots=True)
 class Row:
-    """The counters of a START, as they change.
+    """The changing counters of a START.
 
     Attributes:
         number: Its number.
@@ -142,14 +142,14 @@ class Row:
 
     @property
     def matches(self) -> int:
-        """How many matches of this piece and those before it there are."""
+        """The number of matches up to this piece."""
         last = self.counts[-1]
         return last if self.piece == 0 else sum(one.count for one in self.snapshot.values()) * last
 
     def frozen(self) -> StartCounters:
-        """Return the counters as they are now: the same object until they change."""
+        """Return a snapshot of the counters: the same object until they change."""
         if self._kept is None:
-            if self._saved is None:  # one for all steps: it is as long as there are STARTs
+            if self._saved is None:  # shared by all steps: its length is the number of STARTs
                 self._saved = tuple(self.snapshot.values())
             self._kept = StartCounters(
                 self.key, self.piece, self.start, self.expires, tuple(self.counts), self._saved
@@ -174,7 +174,7 @@ class Row:
 
 
 class Rows:
-    """The rows of all live STARTs, in the order in which they came.
+    """The rows of all live STARTs, in order of arrival.
 
     Args:
         sizes: How many variables each piece has.
@@ -194,7 +194,7 @@ class Rows:
 
     @property
     def opened(self) -> int:
-        """How many rows there have been."""
+        """The number of rows opened so far."""
         return len(self._opened)
 
     def row(self, number: int) -> Row:
@@ -210,14 +210,14 @@ class Rows:
         return [row for row in self.live if row.key == key and row.piece == piece]
 
     def frozen(self) -> tuple[StartCounters, ...]:
-        """Return all counters as they are now."""
+        """Return a snapshot of all counters."""
         return tuple(row.frozen() for row in self.live)
 
     def apply(self, change: Change) -> None:
-        """Do a change.
+        """Apply a change.
 
         Raises:
-            ShapeError: It is about a row, or a count, that is not there.
+            ShapeError: It refers to a row or a count that does not exist.
         """
         match change:
             case Open(number, key, piece, event, expires):

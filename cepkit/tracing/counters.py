@@ -1,12 +1,12 @@
 """Traces of prefix counters: the changes of each event, as data and as tables.
 
 A *counter* belongs to a START event, the first of a piece of the sequence, and holds for each
-prefix of that piece how many matches of it begin there. A sequence in one piece is plain prefix
-counting; in several it is Chop-Connect, where the START of a later piece keeps a snapshot: how many
-matches of all pieces before end before it, by the START of the whole. Matches are counted, whatever
-the query aggregates.
+prefix of that piece the number of its matches that begin there. A sequence in one piece is plain
+prefix counting; in several it is Chop-Connect, where the START of a later piece keeps a snapshot:
+the number of matches of all earlier pieces that end before it, by the START of the whole. It counts
+matches, regardless of the query's aggregates.
 
-A trace has what each step changed; all counters after it follow by doing that again.
+A trace stores the changes of each step; replaying them gives all counters.
 Source: ASEQ, figures 4, 6, 7 and 10.
 """
 
@@ -28,8 +28,8 @@ from cepkit.tracing.records import Truncated
 from cepkit.tracing.trace import Place, Trace
 
 Action: TypeAlias = Literal["start", "extend", "end", "expire"]
-"""What is done: a new counter, a longer prefix, prefixes ended by an event that must be absent, or
-a START that is live no more."""
+"""The action: a new counter, a longer prefix, prefixes ended by an event that must be absent, or an
+expired START."""
 
 
 class Head(NamedTuple):
@@ -53,11 +53,11 @@ class Head(NamedTuple):
 
 
 class CounterCounts(NamedTuple):
-    """The numbers after a step.
+    """The totals after a step.
 
     Attributes:
         matches: Live matches.
-        new: Those of them that the step completed.
+        new: The live matches that the step completed.
         rows: Rows of counters, one for each live START of a piece.
         saved: Rows of snapshots.
         updates: Counters and rows of snapshots written so far.
@@ -82,11 +82,12 @@ class CounterTotals:
 
 @dataclass(frozen=True, slots=True)
 class CounterStep:
-    """One operation of an event on the counters; an event may do several, one after the other.
+    """One operation of an event on the counters; an event may have several.
 
     Attributes:
-        ts: When, in microseconds.
-        event: Its name, as "b2" for the second event of the type of `b`; of an expiry the STARTs'.
+        ts: The time in microseconds.
+        event: Its name, as "b2" for the second event of `b`'s type; for an expiry the STARTs'
+            names.
         row: Its row in the source; None for an expiry.
         number: Its place among the events of the trace; None for an expiry.
         key: The number of its key; None for an expiry.
@@ -121,9 +122,9 @@ class CounterTrace(Trace):
         pieces: The variables of each piece.
         absent: (position, variable): no such event between the positions p and p + 1, from 1.
         window: The greatest difference of times in microseconds, None for any.
-        keys: What each key stands for, as "customer 17", in the order in which they come; one
-            empty text where there is one key for all.
-        events: The events that were looked at; of very many only those that do something.
+        keys: The name of each key, as "customer 17", in order of arrival; one empty text if there
+            is a single key.
+        events: The events of the trace; of very many only those with an effect.
         heads: What each step is.
         looked_at: How many events the stream has.
     """
@@ -172,13 +173,13 @@ class CounterTrace(Trace):
         """The parts of the pattern.
 
         Raises:
-            PatternError: The pattern of a trace that was read is none.
+            PatternError: The pattern of a decoded trace is invalid.
         """
         return Clauses.of(parse(self.pattern)).rows
 
     @property
     def truncated(self) -> Truncated | None:
-        """Nothing: a trace of counters has all steps."""
+        """None: a trace of counters has all steps."""
         return None
 
     @property
@@ -204,13 +205,13 @@ class CounterTrace(Trace):
 
     @property
     def telling(self) -> Sequence[str]:
-        """The counters that are drawn where no others are asked for."""
+        """The counters drawn by default."""
         saved = ("saved",) if len(self.pieces) > 1 else ()
         return ("matches", "rows", *saved, "updates")
 
     @property
     def output(self) -> tuple[tuple[int, int], ...]:
-        """Each trigger's time, and the live matches after all that happened at that time."""
+        """The time of each trigger, and the live matches after all operations at that time."""
         steps = list(zip(self.heads, self.counters, strict=True))
         last = {head.time: counts.matches for head, counts in steps if head.action != "expire"}
         triggers = (head.time for head in self.heads if head.trigger)
@@ -222,7 +223,7 @@ class CounterTrace(Trace):
         return tuple(self._steps())
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a row for each counter after each step, and one for a step that leaves none."""
+        """Return a row for each counter after each step, and one for a step without counters."""
         rows = []
         for i, step in enumerate(self.steps):
             about = {
@@ -237,7 +238,7 @@ class CounterTrace(Trace):
         return pd.DataFrame(rows)
 
     def sizes(self) -> Mapping[str, tuple[str, int]]:
-        """Return for each field of operations that numbers something what, and how many."""
+        """Return for each index field of operations the kind of things and their number."""
         return {
             "event": ("events", len(self.events)),
             "key": ("keys", len(self.keys)),
@@ -245,7 +246,7 @@ class CounterTrace(Trace):
         }
 
     def check(self) -> None:
-        """Check that the parts of a trace that was read fit each other.
+        """Check that the parts of a decoded trace fit together.
 
         Raises:
             ShapeError: They do not.
@@ -264,7 +265,7 @@ class CounterTrace(Trace):
         assert len(self.steps) == len(self), "what rows steps speak of is known once they are done"
 
     def _steps(self) -> Iterator[CounterStep]:
-        """Yield the steps: what they changed is done again."""
+        """Yield the steps by replaying their changes."""
         names = self.events.name
         table = Rows([len(piece) for piece in self.pieces], names)
         updates = 0

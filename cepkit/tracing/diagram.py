@@ -1,4 +1,4 @@
-"""A mechanism as a picture: nodes with places in a unit grid, and edges between them."""
+"""The diagram of a mechanism: nodes with places in a unit grid, and edges between them."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Node:
         branch: The branch of the pattern that it belongs to, from 0.
         label: Its name.
         kind: What it is.
-        variables: What its instances bind; for a tree NFA in the order in which it was taken.
-        patterns: Of several patterns those that use it.
-        ends: Of several patterns those whose matches are there.
-        window: Of several patterns the largest window of those that use it.
+        variables: The variables that its instances bind; for a tree NFA in the order of binding.
+        patterns: With several patterns, those that use it.
+        ends: With several patterns, those whose matches are there.
+        window: With several patterns, the largest window of those that use it.
     """
 
     id: int
@@ -45,16 +45,16 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A way from node to node.
+    """An edge between two nodes.
 
     Attributes:
         id: Its number.
         begin: The node that it leaves.
         end: The node that it leads to.
-        kind: What is done with an event that takes it.
+        kind: The action on an event that takes it.
         label: The event, or the events.
-        conditions: What is checked, as in the pattern's text.
-        scope: Where in time the event lies, as "after a"; empty for anywhere.
+        conditions: The conditions it checks, as in the pattern's text.
+        scope: The place of the event in time, as "after a"; empty for anywhere.
     """
 
     id: int
@@ -125,12 +125,12 @@ class Diagram:
 
 
 def check_trees(diagram: Diagram) -> None:
-    """Check that nodes and the edges that join them are trees: leaves, and joins of two.
+    """Check that nodes and edges form binary trees.
 
-    In a multitree a node may be a part of several.
+    In a multitree a node may belong to several trees.
 
     Raises:
-        ShapeError: They are not.
+        ShapeError: They do not.
     """
     several = diagram.kind == "multitree"
     parents: dict[int, int] = {}

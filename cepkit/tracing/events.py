@@ -25,10 +25,10 @@ class EventTable:
     """The events of a trace, in stream order.
 
     Attributes:
-        id: For each its arrival number: how many events of the stream came before it.
+        id: The arrival number of each event: how many events of the stream came before it.
         time: Its time in microseconds since 1970 UTC.
-        attributes: What the pattern reads; None where a value is missing. Times are texts.
-        name: What it is called: ``B 7``, its type and arrival number.
+        attributes: The attributes that the pattern reads; None for missing values. Times are texts.
+        name: Its name: ``B 7``, the type and the arrival number.
     """
 
     id: tuple[Number, ...]
@@ -51,20 +51,20 @@ class CountedEvents(EventTable):
 
     Attributes:
         id: For each its row in the source.
-        name: What it is called: "b2" is the second event of the type of `b`.
+        name: Its name: "b2" is the second event of `b`'s type.
     """
 
     id: tuple[Number, ...] = field(metadata=keyed("row"))
     name: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        """Keep the names that it was given."""
+        """Keep the given names."""
 
 
 def shown_attributes(
     columns: EventColumns, names: Iterable[str], rows: npt.NDArray[np.integer]
 ) -> Attributes:
-    """Return attributes of some events as a trace shows them."""
+    """Return attributes of some events in the form of traces."""
     return {name: tuple(shown_values(columns.attributes[name], rows.tolist())) for name in names}
 
 

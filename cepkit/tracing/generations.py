@@ -1,4 +1,4 @@
-"""Traces of mechanisms that changed their plan: a trace for each plan, and who owns which match."""
+"""Traces of mechanisms that changed their plan: one per plan, and the owners of matches."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Generation:
     Attributes:
         begin: The first microsecond in which its matches begin; None: as early as may be.
         end: The first one after it; None: as late as may be.
-        plan: What it follows, as a text.
+        plan: Its plan as a text.
         why: Why it took over, in words; "" for the first.
-        trace: What it did, with a step for each event of the stream; nothing is done in those that
-            it was not fed.
-        own: Which of the trace's matches are its own, by number.
+        trace: Its trace, with a step for each event of the stream; steps of events that it was not
+            fed are empty.
+        own: The numbers of the trace's matches that it owns.
     """
 
     begin: Time | None
@@ -47,8 +47,8 @@ class AdaptedTrace(Printed, Saved):
 
     Attributes:
         generations: In the order in which they took over.
-        checks: How often the decision function was asked.
-        fires: How often it wanted the planner asked.
+        checks: How often the decision function ran.
+        fires: How often it requested a new plan.
     """
 
     schema: ClassVar[str] = "cepkit.adapted-trace/1"
@@ -59,18 +59,18 @@ class AdaptedTrace(Printed, Saved):
 
     @property
     def traces(self) -> tuple[MechanismTrace, ...]:
-        """The trace of each generation; they have the same events, and can be played together."""
+        """The traces of all generations; they have the same events and can be played together."""
         return tuple(generation.trace for generation in self.generations)
 
     @property
     def matches(self) -> tuple[TracedMatch, ...]:
-        """The matches, each from the generation that owns it, in the order in which they came."""
+        """The matches, each from the generation that owns it, in order of completion."""
         own = [g.trace.matches[number] for g in self.generations for number in g.own]
         return tuple(sorted(own, key=lambda match: match.step))
 
     @property
     def switches(self) -> int:
-        """How often another plan took over."""
+        """The number of plan changes."""
         return len(self.generations) - 1
 
     @property
@@ -113,14 +113,14 @@ class AdaptedTrace(Printed, Saved):
         return html_output(html_lines(self._title()), table)
 
     def encoded(self) -> dict[str, Any]:
-        """Return the trace as what JSON can hold: each generation has the whole of its trace."""
-        data = Saved.encoded(self)  # a class with slots is made twice: no super()
+        """Return the trace as JSON data; each generation has its complete trace."""
+        data = Saved.encoded(self)  # no super(): dataclasses create classes with slots twice
         for generation, trace in zip(data["generations"], self.traces, strict=True):
             generation["trace"] = trace.encoded()
         return data
 
     def check(self) -> None:
-        """Check that the generations of a trace that was read fit each other.
+        """Check that the generations of a decoded trace fit together.
 
         Raises:
             ShapeError: They do not.

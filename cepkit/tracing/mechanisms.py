@@ -1,7 +1,7 @@
 """Traces of mechanisms: operations, counters and matches, step by step.
 
-One step is one event that arrives, so mechanisms over the same stream go in step. Of long streams
-the first steps are kept, and the totals are those of the whole run.
+Each step is one arriving event, so traces of mechanisms over the same stream are aligned. Long
+streams keep only their first steps; totals cover the whole run.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from cepkit.tracing.trace import Place, Trace
 from cepkit.tracing.words import Words
 
 _MOST_NAMED = 4
-"""Patterns whose plans are a part of a trace's name."""
+"""The most patterns whose plans are a part of a trace's name."""
 
 
 @dataclass(frozen=True, repr=False)
 class Steps(WithPrinter):
-    """Some steps of a trace; prints what happened in sentences."""
+    """Some steps of a trace; they print as sentences."""
 
     trace: MechanismTrace
     steps: tuple[Step, ...]
@@ -49,15 +49,15 @@ class MechanismTrace(Trace):
     """A run of a mechanism over a stream.
 
     Attributes:
-        clauses: The parts of the pattern's text that operations speak of.
-        variables: What a match can bind, in pattern order.
-        plan: What it followed, printed; empty where it follows nothing.
+        clauses: The parts of the pattern's text that operations refer to.
+        variables: The variables of a match, in pattern order.
+        plan: Its plan as a text; empty if it follows none.
         diagram: Its nodes and edges.
         matches: The matches of the steps that are kept.
         totals: Counters of the whole run.
-        truncated: What is left out, if anything.
-        patterns: Where several patterns were run together, each of them; else empty.
-        alike: The clauses of several patterns that say the same of what they have in common.
+        truncated: What was left out, if anything.
+        patterns: The patterns, if several ran together; else empty.
+        alike: The equal clauses of several patterns about their common part.
     """
 
     schema: ClassVar[str] = "cepkit.trace/1"
@@ -128,12 +128,12 @@ class MechanismTrace(Trace):
 
     @property
     def telling(self) -> Sequence[str]:
-        """The counters that are drawn where no others are asked for."""
+        """The counters drawn by default."""
         return ("evaluations", "instances", "stored", "matches")
 
     @cached_property
     def births(self) -> search.Births:
-        """For each instance the step at which it came to be, and how."""
+        """For each instance the step of its creation, and the operation."""
         return {
             operation.instance: (number, operation)
             for number, step in enumerate(self.operations)
@@ -143,7 +143,7 @@ class MechanismTrace(Trace):
 
     @property
     def words(self) -> Words:
-        """The sentences that say its steps."""
+        """Writes its steps as sentences."""
         return Words(self.events, self.diagram, self.matches)
 
     def __getitem__(self, index: int | slice) -> Steps:
@@ -153,12 +153,12 @@ class MechanismTrace(Trace):
 
     @typed
     def next_match(self, after: int = -1) -> TracedMatch | None:
-        """Return the first match at a later step than `after`, None where there is none."""
+        """Return the first match at a later step than `after`; None if there is none."""
         return next((match for match in self.matches if match.step > after), None)
 
     @typed
     def fate(self, instance: int) -> search.Fate:
-        """Return what an instance went through: whence it came, what refused it, why it ended.
+        """Return the history of an instance: its origin, its refusals, its end.
 
         Raises:
             TraceError: The trace has no such instance.
@@ -179,15 +179,15 @@ class MechanismTrace(Trace):
         reason: Reason | None = None,
         after: int = -1,
     ) -> tuple[search.Found, ...]:
-        """Return the operations that are as asked for, with their steps and in sentences.
+        """Return the operations that satisfy the criteria, with their steps and sentences.
 
         Args:
-            name: What is done: "evaluate", "create", "discard", "match" ...
+            name: The operation: "evaluate", "create", "discard", "match" ...
             event: About this event, by its number in the trace.
             node: At this node of the diagram.
             clause: In which this clause was checked.
             held: With this outcome.
-            reason: Of instances that ended: why.
+            reason: Why an instance ended.
             after: At later steps than this.
 
         Raises:
@@ -197,7 +197,7 @@ class MechanismTrace(Trace):
         return search.find(self.steps, self.words, name, instance, clause, after, **parts)
 
     def compare(self, other: Trace) -> TraceComparison:
-        """Compare two runs over the same events: totals side by side, and where they part.
+        """Compare two runs over the same events: totals side by side, and their first difference.
 
         Raises:
             TraceError: The events or the pattern are others, or it is no trace.
@@ -218,13 +218,13 @@ class MechanismTrace(Trace):
     def matches_frame(self) -> pd.DataFrame:
         """Return the matches as a column of events for each variable.
 
-        `to_pandas(nested=True)` of what `detect` returns has the same form.
+        `to_pandas(nested=True)` of the result of `detect` has the same form.
 
-        Of several patterns the first column, `pattern`, says of which a match is.
+        With several patterns the first column, `pattern`, names the pattern of a match.
 
         Returns:
             For each variable dictionaries of id, time, type and attributes (lists of them for
-            Kleene variables, None where a branch of an OR does not bind it), `match_start`,
+            Kleene variables, None if a branch of an OR does not bind it), `match_start`,
             `match_end` and `step`.
         """
         events = self.events
@@ -253,7 +253,7 @@ class MechanismTrace(Trace):
         }
         if self.patterns:
             columns = {"pattern": [match.pattern for match in self.matches], **columns}
-        # Events are numbered in the order of time.
+        # Events are numbered in time order.
         columns["match_start"] = times[[min(match.members) for match in self.matches]]
         columns["match_end"] = times[[max(match.members) for match in self.matches]]
         columns["step"] = [match.step for match in self.matches]
@@ -266,11 +266,11 @@ class MechanismTrace(Trace):
         return frame
 
     def encoded(self) -> dict[str, Any]:
-        """Return the trace as what JSON can hold."""
+        """Return the trace as JSON data."""
         return {**super().encoded(), "final": self.final}
 
     def sizes(self) -> Mapping[str, tuple[str, int]]:
-        """Return for each field of operations that numbers something what, and how many."""
+        """Return for each index field of operations the kind of things and their number."""
         return {
             "event": ("events", len(self.events)),
             "edge": ("edges", len(self.diagram.edges)),
@@ -279,7 +279,7 @@ class MechanismTrace(Trace):
         }
 
     def check(self) -> None:
-        """Check that the parts of a trace that was read fit each other.
+        """Check that the parts of a decoded trace fit together.
 
         Raises:
             ShapeError: They do not.
@@ -330,7 +330,7 @@ class MechanismTrace(Trace):
             check_below(event, len(self.events), "events", f"{place}.events")
 
     def _check_operation(self, operation: Operation, born: set[int]) -> None:
-        """Check that clauses, variables and instances are there, of which `born` are so far."""
+        """Check that clauses, variables and instances exist; `born` instances exist so far."""
         for one in checked_in(operation):
             check_below(one.clause, len(self.clauses), "clauses", "checked")
         instances: tuple[int | None, ...]

@@ -24,7 +24,7 @@ REASONS: dict[Reason, str] = {
     "duplicate": "another branch of the OR found the same match",
     "ended": "the stream ended before it was complete",
 }
-"""Why an instance ends, in words that a reader understands."""
+"""The reasons why an instance ends, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Checked:
 
     Attributes:
         clause: Its number in the clauses of the trace.
-        text: The condition with the values in place of the attributes: ``3 < 7``.
+        text: The condition with values in place of attributes: ``3 < 7``.
         held: Whether it is true.
     """
 
@@ -46,8 +46,8 @@ class Checked:
 class Evaluate:
     """An edge was evaluated: on an instance and a candidate event, or on two instances.
 
-    Clauses are checked one after the other, none after the first that does not hold; an edge
-    without conditions is evaluated too, and holds.
+    Clauses are checked one after the other up to the first that fails; an edge without conditions
+    is evaluated too, and holds.
     """
 
     instance: int
@@ -60,7 +60,7 @@ class Evaluate:
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """An instance came to be, with one more event bound than its parent, or joined of two."""
+    """An instance was created: with one more event than its parent, or joined from two."""
 
     instance: int
     parents: tuple[int, ...]
@@ -80,7 +80,7 @@ class Discard:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """It was checked whether the set of an instance may end with the members that it has."""
+    """A check whether the set of an instance may end with its present members."""
 
     instance: int
     checked: tuple[Checked, ...]
@@ -90,7 +90,7 @@ class Close:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """An event is none for a variable: a condition on that variable alone does not hold."""
+    """An event was refused for a variable: a condition on that variable alone fails."""
 
     event: int
     variable: str
@@ -99,7 +99,7 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """An event went into the input buffer, for a variable."""
+    """An event was stored in the input buffer of a variable."""
 
     event: int
     variable: str
@@ -115,7 +115,7 @@ class Forget:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """An instance became a match: the one of that number in the matches of the trace."""
+    """An instance became a match, with its number in the trace."""
 
     instance: int
     match: int
@@ -123,14 +123,14 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A state was instantiated: the first instance came to it."""
+    """A state was instantiated by its first instance."""
 
     node: int
 
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """A state was removed: the last instance left it."""
+    """A state was removed after its last instance left."""
 
     node: int
 
@@ -146,7 +146,7 @@ OperationName: TypeAlias = Literal[
 OPERATIONS: Mapping[str, type[Operation]] = MappingProxyType(
     {kind.__name__.lower(): kind for kind in get_args(Operation)}
 )
-"""Every operation by the name that traces and questions to them give it."""
+"""Every operation by its name in traces and searches."""
 
 
 def name_of(operation: Operation) -> str:
@@ -155,5 +155,5 @@ def name_of(operation: Operation) -> str:
 
 
 def checked_in(operation: Operation) -> tuple[Checked, ...]:
-    """Return the clauses that were checked in an operation."""
+    """Return the clauses checked in an operation."""
     return operation.checked if isinstance(operation, Evaluate | Close | Refuse) else ()

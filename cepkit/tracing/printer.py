@@ -14,7 +14,7 @@ from cepkit.tracing.mechanisms import MechanismTrace, Steps
 _MATCHES = 10
 _LINES = 400
 _STEPS = 60
-"""Of what is printed at most."""
+"""The most steps to print."""
 _HEAD = ("counter", "total", "peak")
 
 
@@ -42,7 +42,7 @@ def _(trace: MechanismTrace) -> str:
 
 @text_of.register
 def _(steps: Steps) -> str:
-    """Return what happened at some steps, in sentences."""
+    """Return some steps as sentences."""
     lines = list(_sentences(steps))
     more = len(lines) - _LINES
     return "\n".join([*lines[:_LINES], *([f"... and {more:,} lines more"] if more > 0 else [])])

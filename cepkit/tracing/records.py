@@ -14,10 +14,10 @@ class Counts(NamedTuple):
     """The counters at one moment; all but `instances` and `stored` only grow.
 
     Attributes:
-        evaluations: How often a take edge (or a join) was evaluated on an instance and a
-            candidate that is in scope.
+        evaluations: How often a take edge (or a join) was evaluated on an instance and a candidate
+            in scope.
         instances: Instances alive.
-        stored: Events in the input buffers; one that is kept for two variables counts twice.
+        stored: Events in the input buffers; an event stored for two variables counts twice.
         created: Instances created.
         expired: Instances dropped because their window closed.
         forgotten: Events dropped from the buffers because the window had passed them.
@@ -39,7 +39,7 @@ class Step:
     Attributes:
         number: Its place in the trace, from 0.
         event: The event, None for the end of the stream.
-        operations: What happened, in order.
+        operations: The operations, in order.
     """
 
     number: int
@@ -49,14 +49,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class TracedPattern:
-    """One of several patterns that were run together.
+    """One of several patterns that ran together.
 
     Attributes:
         name: What it is called.
         begin: Where it begins in the text of the trace.
         end: Where it ends there.
-        variables: For each of its variables what the steps call it: what several patterns have
-            in common has one name. Branches of an OR may call it differently.
+        variables: For each of its variables the names in the steps: a part common to several
+            patterns has one name. Branches of an OR may have different names.
     """
 
     name: str
@@ -73,7 +73,7 @@ class TracedMatch:
         step: The step at which it was certain.
         instance: The instance that became it.
         events: For each variable its event, or the members of its set in stream order.
-        pattern: Of several patterns the name of the one that it is a match of.
+        pattern: With several patterns, the name of its pattern.
     """
 
     step: int
@@ -109,7 +109,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Truncated:
-    """A trace that does not show all: so many of so many steps."""
+    """Describes a truncated trace: how many of how many steps it has."""
 
     shown: int
     of: int

@@ -14,12 +14,12 @@ from cepkit.tracing.records import Step
 from cepkit.tracing.words import Words
 
 Births: TypeAlias = Mapping[int, tuple[int, ops.Create]]
-"""For each instance the step at which it came to be, and how."""
+"""For each instance the step of its creation, and the operation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An operation and the step at which it happened, with the sentence that says it."""
+    """An operation with its step and its sentence."""
 
     step: int
     operation: ops.Operation
@@ -32,14 +32,14 @@ class Fate(Printed):
 
     Attributes:
         instance: Its number.
-        created: Where it came to be.
-        lineage: The instances that it descends from, eldest first; of a join those of one side.
-        binding: For each variable that it took itself, or by its ancestors, the event.
-        taken: The evaluations that held, and so made a child.
-        refused: Those that did not, with what failed.
+        created: The operation that created it.
+        lineage: Its ancestors, eldest first; for a join those of one side.
+        binding: The event of each variable that it or its ancestors bound.
+        taken: The evaluations that held and so created a child.
+        refused: The evaluations that failed, with the failed clause.
         children: The instances that it is a parent of.
         matches: The matches that it became.
-        ended: Where it ended; None where it was still alive at the end of the trace.
+        ended: The operation that ended it; None if it was alive at the end of the trace.
     """
 
     instance: int
@@ -75,7 +75,7 @@ class Fate(Printed):
 def fate(
     steps: Sequence[Step], words: Words, births: Births, variables: Sequence[str], instance: int
 ) -> Fate:
-    """Return what an instance went through.
+    """Return the history of an instance.
 
     Args:
         steps: Those of the trace.
@@ -129,15 +129,15 @@ def find(
     after: int = -1,
     **parts: object,
 ) -> tuple[Found, ...]:
-    """Return the operations of a trace that are as asked for.
+    """Return the operations of a trace that satisfy the criteria.
 
     Args:
         steps: Those of the trace.
         words: What makes sentences of them.
-        name: As all below but `after`: None where it does not matter.
-        clause: One that was checked in them.
+        name: The operation; None, as for all below except `after`, if it does not matter.
+        clause: A clause that they checked.
         after: The step after which to begin.
-        **parts: Fields of operations that are to have these values.
+        **parts: Required values of fields of operations.
 
     Raises:
         TraceError: No operation has that name.

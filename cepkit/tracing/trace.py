@@ -20,17 +20,17 @@ from cepkit.tracing.records import Truncated
 
 
 class Place(NamedTuple):
-    """When a step is, in microseconds, and the event that causes it, if one does."""
+    """The time of a step in microseconds, and its event, if any."""
 
     time: int
     event: int | None
 
 
 class Saved(ABC):
-    """For traces of any kind: written as JSON and read again, by the types of their fields."""
+    """Base of all traces: writes JSON and reads it again, by the types of fields."""
 
     schema: ClassVar[str]
-    """What its JSON says that it is."""
+    """The name of its JSON schema."""
 
     def encoded(self) -> dict[str, Any]:
         """Return the trace as what JSON can hold."""
@@ -47,7 +47,7 @@ class Saved(ABC):
             overwrite: Whether to replace a file that exists; it stays until the new one is whole.
 
         Raises:
-            FileError: It cannot, or must not, be written.
+            FileError: The file exists already, or cannot be written.
         """
         return write_json(self.encoded(), path, overwrite=overwrite)
 
@@ -56,10 +56,10 @@ class Saved(ABC):
         """Return the trace of a JSON text, or of a file.
 
         Args:
-            source: What `to_json` gave, or a path where it was written.
+            source: The result of `to_json`, or the path of its file.
 
         Raises:
-            TraceError: It is no such trace, or of a version that is not known.
+            TraceError: It is not such a trace, or has an unknown version.
         """
         kinds = cls.__subclasses__() or [cls]
         trace: Self = read_json(source, {kind.schema: partial(_decoded, kind) for kind in kinds})
@@ -80,7 +80,7 @@ class Trace(Saved, WithPrinter):
 
     Attributes:
         pattern: The query, printed.
-        operations: For each step what happened, in order.
+        operations: The operations of each step, in order.
         counters: The counters after each step.
 
     Example:
@@ -97,13 +97,13 @@ class Trace(Saved, WithPrinter):
     """
 
     of: ClassVar[str]
-    """What it is a trace of, in the plural."""
+    """The plural of what it traces."""
     counter_titles: ClassVar[Mapping[str, str]]
-    """The counters that can be drawn, with what they count."""
+    """The counters that can be drawn, with descriptions."""
     total_titles: ClassVar[Mapping[str, str]]
-    """The name and the totals that stand beside those of other traces."""
+    """The columns for comparison with other traces: the name and the totals."""
     unit: ClassVar[str]
-    """What its steps are, in the plural."""
+    """The plural of its steps."""
 
     pattern: str
     events: EventTable
@@ -114,11 +114,11 @@ class Trace(Saved, WithPrinter):
 
         @property
         def clauses(self) -> tuple[Clause, ...]:
-            """The parts of the pattern that steps speak of."""
+            """The parts of the pattern that steps refer to."""
 
         @property
         def truncated(self) -> Truncated | None:
-            """What is left out, if anything."""
+            """What was left out, if anything."""
 
         @property
         def totals(self) -> Any:
@@ -127,7 +127,7 @@ class Trace(Saved, WithPrinter):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What it is called beside other traces of the stream."""
+        """Its name among other traces of the stream."""
 
     @property
     @abstractmethod
@@ -142,18 +142,18 @@ class Trace(Saved, WithPrinter):
     @property
     @abstractmethod
     def telling(self) -> Sequence[str]:
-        """The counters that are drawn where no others are asked for."""
+        """The counters drawn by default."""
 
     def __len__(self) -> int:
         """Return the number of steps."""
         return len(self.operations)
 
     def difference(self, other: Trace) -> Literal["patterns", "streams"] | None:
-        """Return what two traces do not share, None where they are of one pattern and stream."""
+        """Return how two traces differ in pattern or stream; None if they agree."""
         if self.pattern != other.pattern:
             return "patterns"
         both = min(len(self.events), len(other.events))
-        # What is left out is not known to be the same.
+        # Parts that were left out may differ.
         size = both if self.truncated or other.truncated else len(self.events)
         same = self.streamed == other.streamed and all(
             getattr(self.events, name)[:size] == getattr(other.events, name)[:both]
@@ -190,7 +190,7 @@ class Trace(Saved, WithPrinter):
 
     @abstractmethod
     def sizes(self) -> Mapping[str, tuple[str, int]]:
-        """Return for each field of operations that numbers something what, and how many."""
+        """Return for each index field of operations the kind of things and their number."""
 
 
 def _decoded(kind: type[Any], data: dict[str, Any]) -> Any:

@@ -26,7 +26,7 @@ class Words:
     matches: Sequence[TracedMatch]
 
     def sentence(self, operation: Operation) -> str:
-        """Return what an operation does, as a sentence without a full stop."""
+        """Return an operation as a sentence without a full stop."""
         name = self.events.name
         match operation:
             case ops.Evaluate(instance, edge, event, checked, held, other):
@@ -74,7 +74,7 @@ class Words:
         return ", ".join(parts)
 
     def heading(self, step: Step) -> str:
-        """Return what a step is: ``step 3: B 3 arrives``."""
+        """Return the heading of a step: ``step 3: B 3 arrives``."""
         what = (
             "the stream ends" if step.event is None else f"{self.events.name[step.event]} arrives"
         )

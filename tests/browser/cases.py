@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cepkit.api import aggregate_trace, simulate
+from cepkit import aggregate_trace, simulate
 from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.stream.stream import events
 from cepkit.tracing import CounterTrace, MechanismTrace

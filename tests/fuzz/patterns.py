@@ -187,7 +187,8 @@ class _Sentence:
                 self.variables.append("abcdefghijklmnop"[len(self.variables) % 16])
                 return [pick("ABC"), self.variables[-1]]
             case "reference" if self.variables:
-                return [pick(self.variables), ".", *self.of("ATTRIBUTE", 0)]
+                member = pick(_MEMBERS) if self.random.random() < 0.05 else ()
+                return [pick(self.variables), *member, ".", *self.of("ATTRIBUTE", 0)]
             case "moment":
                 return [pick(self.variables or ["a"]), ".", pick(("ts", "ts", "t"))]
             case "call":
@@ -220,6 +221,8 @@ _CLAUSES = (
     (0.3, ("PARTITION", "BY"), "columns"),
     (0.1, ("AGG",), "aggregates"),
 )
+_MEMBERS = (("[", "2", "]"), ("[", "last", "]"), ("[", "last", "-", "1", "]"), ("[", "i", "]"),
+            ("[", "i", "-", "2", "]"))  # fmt: skip
 _CALLS = (("abs", 1), ("sqrt", 1), ("log", 1), ("least", 2), ("greatest", 3), ("corr", 2),
           ("sum", 1), ("avg", 1), ("min", 1), ("max", 1), ("first", 1))  # fmt: skip
 

@@ -88,7 +88,9 @@ def structures(draw: st.DrawFn, depth: int = 3) -> object:
         if kind == "event":
             return event()
         if kind == "not":
-            return Not(event())
+            together = draw(st.sampled_from((1, 1, 1, 2, 3)))
+            absent = tuple(event() for _ in range(together))
+            return Not(absent[0] if together == 1 else draw(st.sampled_from((Seq, And)))(absent))
         if kind == "opt":
             return Opt(node(depth - 1, may_be_absent=False) if depth > 0 else event())
         if kind == "kleene":

@@ -125,6 +125,16 @@ COUNTED = cases(
 )
 
 
+TIES = cases(
+    max_variables=4,
+    max_events=16,
+    budget=10_000,
+    varying=AGGREGATED,
+    change=with_aggregates,
+    ties="arrival",
+)
+
+
 @contextmanager
 def without_lanes() -> Iterator[None]:
     """Aggregate as if no aggregate had lanes, as with functions of a user's."""
@@ -137,7 +147,7 @@ def without_lanes() -> Iterator[None]:
 
 def found(case: Case, method: str, emit: Any) -> Counter[Row]:
     """Return the rows of an aggregation, as the judge would write them."""
-    stream = events(as_table(case.events), time="ts", type="kind")
+    stream = events(as_table(case.events), time="ts", type="kind", ties=case.ties)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of types that never occur
         result = aggregate(stream, case.query, functions_of(case.query, {}), method, emit)
@@ -155,7 +165,7 @@ def expected(case: Case, emit: str) -> Counter[Row]:
     at = [case.query.aggregates.index(a) for a in kept]
     return Counter(
         tuple(map(plain, (*row[: 2 + groups], *(row[2 + groups + i] for i in at), row[-1])))
-        for row in rows_of(case.query, case.events, emit)
+        for row in rows_of(case.query, case.events, emit, case.ties)
     )
 
 
@@ -166,6 +176,14 @@ def test_every_method_gives_the_aggregates_of_the_judges_matches(
 ) -> None:
     emit = data.draw(st.sampled_from(EMITS))
     assert found(case, method, emit) == expected(case, emit)
+
+
+@given(case=TIES, data=st.data())
+def test_events_of_equal_time_may_have_the_order_of_their_arrival(
+    case: Case, data: st.DataObject
+) -> None:
+    emit = data.draw(st.sampled_from(EMITS))
+    assert found(case, "detect", emit) == expected(case, emit)
 
 
 @pytest.mark.parametrize("method", ["a-seq", "detect"])

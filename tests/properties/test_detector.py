@@ -16,9 +16,11 @@ from cepkit.columnar.detector import Detector
 from cepkit.columnar.results.output import MatchColumns, Writer
 from cepkit.errors import StreamError
 from cepkit.pattern.parsing.parser import parse
+from cepkit.pattern.policies import Strategy
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.stream.schema import Schema
 from cepkit.stream.stream import events
+from tests.properties.test_after_match import with_skip
 from tests.properties.test_engine import plans
 from tests.strategies import UNIT, Case, as_table, cases, result_of
 
@@ -66,6 +68,17 @@ def test_parts_with_a_plan_each_have_the_matches_of_the_whole(
     unsorted: bool, data: st.DataObject
 ) -> None:
     case = data.draw(cases(unsorted=unsorted))
+    cut = parts(data, case)
+    chosen = data.draw(st.lists(plans(case), min_size=1, max_size=3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of types that never occur
+        assert found(case, cut, chosen) == case.matches
+
+
+@given(data=st.data())
+def test_parts_leave_after_a_match_what_the_whole_leaves(data: st.DataObject) -> None:
+    strategies = tuple(s for s in Strategy if s is not Strategy.SKIP_TILL_NEXT_MATCH)
+    case = data.draw(cases(max_variables=4, strategies=strategies, max_events=24, change=with_skip))
     cut = parts(data, case)
     chosen = data.draw(st.lists(plans(case), min_size=1, max_size=3))
     with warnings.catch_warnings():

@@ -117,13 +117,13 @@ def only(structure, variables):
             return type(structure)(left) if left else None
 
 
-@given(cases(operators=("SEQ", "AND", "NOT", "KL"), strategies=ANY))
+@given(cases(operators=("SEQ", "AND", "NOT", "KL", "TOGETHER"), strategies=ANY))
 def test_absence_takes_away_what_its_presence_would_extend(case):
     (branch,) = normal_form(case.query)
     positive = set(branch.variables)
 
     def matches(absent):
-        """Without the absent events, or with one of them made positive."""
+        """Without the absent events, or with those of one NOT made positive."""
         variables = positive | absent
         structure = only(positive_only(case.query.structure), variables)
         parts = [
@@ -137,8 +137,8 @@ def test_absence_takes_away_what_its_presence_would_extend(case):
         return {frozenset(pair for pair in match if pair[0] in positive) for match in found}
 
     expected = matches(set())
-    for event in branch.negated:
-        expected -= matches({event.variable})
+    for events in branch.absences:
+        expected -= matches({event.variable for event in events})
     assert case.matches == expected
 
 

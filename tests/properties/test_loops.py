@@ -6,6 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from cepkit.pattern.nodes import Kleene, walk
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import CountWindow, Strategy
 from tests.loops import Way
@@ -26,19 +27,27 @@ BETWEEN = {"condition_kinds": ("neighbours", "neighbours", "filter", "set"), **S
 NEIGHBOURS = cases(
     ("SEQ", "AND", "OR", "NOT", "KL"), **BETWEEN, strategies=ONE_BY_ONE["strategies"]
 )
+BOTH = cases(
+    ("SEQ", "AND", "KL", "FIRST", "NEXT", "RUN", "UNTIL", "GREEDY"),
+    **{**ONE_BY_ONE, "condition_kinds": ("neighbours", "neighbours", "filter", "comparison")},
+)
 NEXT_MATCH = {"strategies": (Strategy.SKIP_TILL_NEXT_MATCH,)}
 IN_TURN = {
     "until": cases(("SEQ", "KL", "UNTIL"), **SMALL, **NEXT_MATCH),
     "neighbours": cases(("SEQ", "KL"), **BETWEEN, **NEXT_MATCH),
 }
 each_kind = pytest.mark.parametrize(
-    "drawn", [ENDED, GREEDY, NEIGHBOURS], ids=["until", "greedy", "neighbours"]
+    "drawn",
+    [ENDED, GREEDY, BOTH, NEIGHBOURS],
+    ids=["until", "greedy", "greedy-until", "neighbours"],
 )
 
 
 def refused(case: Case) -> bool:
     """Return whether a run is in a window of events, which may not have come in any order."""
+    sets = [node for node in walk(case.query.structure) if isinstance(node, Kleene)]
     runs = any(branch.runs for branch in normal_form(case.query))
+    runs |= any(node.greedy and node.until is not None for node in sets)
     times = [event.ts for event in sorted(case.events, key=lambda event: event.arrival)]
     counted = isinstance(case.query.window, CountWindow) or "contig" in case.query.strategy
     return runs and counted and times != sorted(times)

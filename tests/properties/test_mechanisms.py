@@ -27,7 +27,7 @@ from cepkit.stream.stream import events
 from cepkit.tracing import MechanismTrace
 from cepkit.tracing.operations import Create, Discard, Evaluate, Forget, Match, Store
 from tests.properties.test_engine import plans, tree_plans
-from tests.strategies import Case, as_table, cases
+from tests.strategies import OPERATORS, Case, Operator, as_table, cases
 
 CASES = cases(
     max_variables=4,
@@ -35,7 +35,21 @@ CASES = cases(
     max_events=24,
     unsorted=True,
     budget=3_000,
+    ties=None,
 )
+
+
+OF_SETS: dict[str, Any] = {
+    "max_variables": 3,
+    "strategies": (Strategy.SKIP_TILL_ANY_MATCH,),
+    "max_events": 14,
+    "unsorted": True,
+    "budget": 3_000,
+    "condition_kinds": ("neighbours", "neighbours", "filter", "set", "comparison", "bound"),
+}
+EVERYTHING: tuple[Operator, ...] = (*OPERATORS, "RUN")
+WORDS = cases((*EVERYTHING, "UNTIL"), **OF_SETS) | cases((*EVERYTHING, "GREEDY"), **OF_SETS)
+"""Runs, what GREEDY and UNTIL say, conditions between members."""
 
 
 EVERY = st.sampled_from([1, 1, 2, 5])
@@ -48,7 +62,7 @@ NEVER = 10**18
 def traced(
     case: Case, name: str, plan: Plan, max_steps: int = 20_000, *, weighed: bool = False
 ) -> MechanismTrace:
-    stream = events(as_table(case.events), time="ts", type="kind")
+    stream = events(as_table(case.events), time="ts", type="kind", ties=case.ties)
     columns = stream.columns(attributes_read(case.query))
     mechanism = MECHANISMS[name]
     if weighed:
@@ -81,21 +95,30 @@ def followed(name: str, case: Case) -> st.SearchStrategy[Plan]:
             return plans(case) | tree_plans(case)
 
 
+each_kind = pytest.mark.parametrize("drawn", [CASES, WORDS], ids=["sets", "words"])
+
+
+@each_kind
 @pytest.mark.parametrize("name", MECHANISMS)
 @given(data=st.data())
-def test_finds_what_the_judge_finds_each_match_once(name: str, data: st.DataObject) -> None:
-    case = data.draw(CASES)
+def test_finds_what_the_judge_finds_each_match_once(
+    name: str, drawn: st.SearchStrategy[Case], data: st.DataObject
+) -> None:
+    case = data.draw(drawn)
     weighed = name == "tree-nfa" and data.draw(st.booleans())
     trace = traced(case, name, data.draw(followed(name, case)), weighed=weighed)
     assert sorted(matches_of(trace), key=repr) == sorted(case.matches, key=repr)
     assert MechanismTrace.from_json(trace.to_json()) == trace
 
 
+@each_kind
 @pytest.mark.parametrize("name", MECHANISMS)
 @given(data=st.data())
-def test_the_operations_account_for_the_counters(name: str, data: st.DataObject) -> None:
+def test_the_operations_account_for_the_counters(
+    name: str, drawn: st.SearchStrategy[Case], data: st.DataObject
+) -> None:
     """Played from the beginning, the operations give what the counters say after each step."""
-    case = data.draw(CASES)
+    case = data.draw(drawn)
     trace = traced(case, name, data.draw(followed(name, case)))
     alive: dict[int, int] = {}
     stored: Counter[tuple[int, str]] = Counter()
@@ -180,15 +203,16 @@ class InTurn:
         return answer
 
 
+@each_kind
 @pytest.mark.parametrize("name", ["chain-nfa", "evaluation-tree"])
 @given(data=st.data())
 def test_switches_at_any_moment_lose_nothing_and_find_nothing_twice(
-    name: str, data: st.DataObject
+    name: str, drawn: st.SearchStrategy[Case], data: st.DataObject
 ) -> None:
-    case = data.draw(CASES)
+    case = data.draw(drawn)
     chosen = data.draw(st.lists(followed(name, case), min_size=1, max_size=4))
     fires = data.draw(st.lists(st.booleans(), max_size=12))
-    stream = events(as_table(case.events), time="ts", type="kind")
+    stream = events(as_table(case.events), time="ts", type="kind", ties=case.ties)
     columns = stream.columns(attributes_read(case.query))
     adaptation = Adaptation(Whenever([*fires]), InTurn(chosen, len(chosen[0].branches)))
     known = estimate(stream.columns(measured_by(case.query)), case.query)

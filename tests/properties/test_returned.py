@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _SET_FUNCTIONS = {"sum": "xyzd", "avg": "xyz", "min": "xsdt", "max": "xsdt", "count": "xs"}
-_SET_FUNCTIONS |= {"first": "xsfh", "last": "xsfh"}
+_SET_FUNCTIONS |= {"first": "xsfh", "last": "xsfh", "member 2": "xsfhtdyz", "member -2": "xsfhtdyz"}
 
 
 @st.composite

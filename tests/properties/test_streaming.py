@@ -40,12 +40,15 @@ from cepkit.spark.streaming.pieces import Packing, read_pieces
 from cepkit.spark.streaming.prepare import Prepared, dealt_out, prepare, reach_of
 from cepkit.spark.streaming.several import prepare_several
 from cepkit.spark.streaming.state import from_bytes, to_bytes
+from cepkit.spark.streaming.timeouts import timeout_queries
 from cepkit.statistics.measuring.estimate import estimate
 from cepkit.statistics.stream_counts import attributes_read
+from cepkit.stream.lateness import Lateness
 from cepkit.stream.schema import Schema
 from tests.aggregates import rows_in
 from tests.cells import stream_of
 from tests.judge import Event, judge
+from tests.properties.test_after_match import with_skip
 from tests.properties.test_aggregation import AGGREGATED, SEQUENCES, expected, with_aggregates
 from tests.properties.test_aggregation_in_cells import workloads
 from tests.properties.test_engine import plans
@@ -260,6 +263,56 @@ def test_the_matches_are_those_of_all_events_that_were_not_late(data: st.DataObj
 
 
 @given(data=st.data())
+def test_ties_go_by_the_arrival_column(data: st.DataObject) -> None:
+    case = data.draw(cases(**CASES, ties="arrival"))
+    batches, lateness = arrivals(data, case.events)
+    schema = Schema("ts", "kind", arrival="id", ties="arrival")
+    stream = stream_of(as_table(case.events), schema)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        prepared = prepare(stream, case.query, data.draw(plans(case)))
+    run = Run([prepared.bucket], lateness=lateness)
+    _, late = fed(run, batches)
+    timely = [event for event in case.events if event.arrival not in late]
+    assume(not late or not has_next(case.query.structure))  # which counts events
+    matches = judge(timely, case.query, ties="arrival")
+    assert result_of(run.rows("match"), case.variables) == matches
+
+
+SKIPPING = cases(
+    ("SEQ", "AND", "OR", "NOT", "KL", "FIRST", "NEXT", "OPT"),
+    max_variables=4,
+    max_events=24,
+    strategies=tuple(s for s in Strategy if s is not Strategy.SKIP_TILL_NEXT_MATCH),
+    windows=CASES["windows"],
+    change=with_skip,
+)
+
+
+@given(data=st.data())
+def test_what_is_left_after_a_match_is_what_a_batch_leaves(data: st.DataObject) -> None:
+    case = data.draw(SKIPPING)
+    batches, lateness = arrivals(data, case.events)
+    stream = stream_of(as_table(case.events), SCHEMA)
+    chosen: list[Plan] = data.draw(st.lists(plans(case), min_size=1, max_size=3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        prepared, parts = [prepare(stream, case.query, plan) for plan in chosen], _undivided
+        if data.draw(st.booleans()):
+            queries, columns = {"one": case.query}, stream.source.schema
+            made = [prepare_several(stream, columns, queries, [plan]) for plan in chosen]
+            prepared, parts = [one for one, *_ in made], made[0][1].parted
+    run = Run([one.bucket for one in prepared], lateness=lateness)
+    timely, late = fed(run, batches)
+    assert sorted(row["id"] for row in run.rows("late")) == late
+    counted = prepared[0].bucket.searches[0].reach.counted is not None
+    matches = judged(run, timely, case.query, counted=counted)
+    assert result_of(run.rows("match", parts), case.variables) == matches
+    if prepared[0].key is not None:
+        assert set(prepared[0].key.columns) <= {*case.query.partition_by}
+
+
+@given(data=st.data())
 def test_plans_that_follow_the_stream_find_the_same(data: st.DataObject) -> None:
     adapt = data.draw(st.sampled_from(["slices", *DECISIONS, Invariants(K=None, d="median")]))
     case = data.draw(cases(windows=CASES["windows"], strategies=CASES["strategies"][:1]))
@@ -365,13 +418,13 @@ def test_the_matches_of_several_queries_are_those_of_each(data: st.DataObject) -
             rows[number] += own.to_pylist()
     for number, query in enumerate(queries.values()):
         variables = tuple(event.variable for event in bound_events_of(query.structure))
-        counted = reach_of(compile_query(query, as_plan(None, query)).programs).counted is not None
+        counted = reach_of(compile_query(query, as_plan(None, query))).counted is not None
         assert result_of(rows[number], variables) == judged(run, timely, query, counted=counted)
 
 
 def _can_be_live(query: Query) -> bool:
     try:
-        reach_of(compile_query(query, as_plan(None, query)).programs)
+        reach_of(compile_query(query, as_plan(None, query)))
     except UnsupportedError:
         return False
     return True
@@ -379,17 +432,24 @@ def _can_be_live(query: Query) -> bool:
 
 @given(data=st.data())
 def test_what_times_out_is_what_nothing_extends(data: st.DataObject) -> None:
-    operator = data.draw(st.sampled_from((("SEQ",), ("AND",))))
+    operators, change = data.draw(
+        st.sampled_from(((("SEQ",), _flat), (("AND",), _flat), (("SEQ", "AND", "FIRST"), None)))
+    )
     case = data.draw(
         cases(
-            operator,
+            operators,
             max_variables=4,
             windows=CASES["windows"],
             strategies=CASES["strategies"][:1],
             max_events=16,
-            change=_flat,
+            change=change,
         )
     )
+    try:
+        timeout_queries(case.query)
+    except UnsupportedError as refused:
+        assert "which is not before it" in str(refused)
+        return
     stream = stream_of(as_table(case.events), SCHEMA)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -407,7 +467,7 @@ def test_what_times_out_is_what_nothing_extends(data: st.DataObject) -> None:
     window = prepared.bucket.searches[0].reach.window
     run.step(as_table([e for e in events if e.ts >= half]), half)
     run.step(as_table([]), last + window + UNIT)
-    names = case.variables
+    names = [event.variable for event in events_of(case.query.structure)]
     expected: set[Any] = set()
     for k in range(1, len(names)):
         shorter, longer = (judge(events, _first(case.query, n)) for n in (k, k + 1))
@@ -433,12 +493,21 @@ _RARELY = st.sampled_from((False, False, True))
 
 def _first(query: Query, n: int) -> Query:
     """Return what a query says about its first variables alone."""
-    assert isinstance(query.structure, nodes.Seq | nodes.And)
-    items = query.structure.items[:n]
-    known = {event.variable for item in items for event in events_of(item)}
+    known = {event.variable for event in events_of(query.structure)[:n]}
     parts = tuple(p for p in c.conjuncts(query.where) if c.variables_of(p) <= known)
-    structure = type(query.structure)(items)
-    return replace(query, structure=structure, where=c.AllOf(parts) if parts else None)
+    bounds = tuple(b for b in query.bounds if {b.first, b.last} <= known)
+    where = c.AllOf(parts) if parts else None
+    structure = _of_those(query.structure, known)
+    return replace(query, structure=structure, where=where, bounds=bounds)
+
+
+def _of_those(structure: nodes.Structure, known: set[str]) -> nodes.Structure:
+    """Return what a structure says of some variables; an AND of one item is the item."""
+    if not isinstance(structure, nodes.Seq | nodes.And):
+        return structure
+    about = [s for s in structure.items if known & {event.variable for event in events_of(s)}]
+    items = tuple(_of_those(item, known) for item in about)
+    return type(structure)(items) if len(items) > 1 else items[0]
 
 
 @given(case=SEQUENCES, data=st.data())
@@ -446,15 +515,16 @@ def test_aggregates_of_sequences_are_those_of_the_batch(case: Case, data: st.Dat
     check_aggregates(case, data, data.draw(st.sampled_from(["a-seq", "detect"])))
 
 
-TIMED = cases(
-    max_variables=4,
-    max_events=20,
-    windows=CASES["windows"],
-    strategies=CASES["strategies"][:1],
-    budget=10_000,
-    varying=AGGREGATED,
-    change=with_aggregates,
-)
+TIMED_OPTIONS: dict[str, Any] = {
+    "max_variables": 4,
+    "max_events": 20,
+    "windows": CASES["windows"],
+    "strategies": CASES["strategies"][:1],
+    "budget": 10_000,
+    "varying": AGGREGATED,
+    "change": with_aggregates,
+}
+TIMED = cases(**TIMED_OPTIONS)
 
 
 @given(case=TIMED, data=st.data())
@@ -462,6 +532,17 @@ def test_aggregates_of_what_is_detected_are_those_of_the_batch(
     case: Case, data: st.DataObject
 ) -> None:
     check_aggregates(case, data, "auto")
+
+
+@given(case=cases(**TIMED_OPTIONS, ties="arrival"), data=st.data())
+def test_aggregates_with_ties_by_arrival_are_those_of_the_batch(
+    case: Case, data: st.DataObject
+) -> None:
+    schema = Schema("ts", "kind", arrival="id", ties="arrival")
+    emit: Any = data.draw(st.sampled_from(["trigger", "changes", "new"]))
+    alone = SharingPlan(("",), (), {})
+    (rows,) = aggregated(case.events, [case.query], emit, alone, data, "detect", schema)
+    assert rows == expected(case, emit)
 
 
 def check_aggregates(case: Case, data: st.DataObject, method: str) -> None:
@@ -478,9 +559,10 @@ def aggregated(
     plan: SharingPlan,
     data: st.DataObject,
     method: str = "auto",
+    schema: Schema = SCHEMA,
 ) -> list[Any]:
     """Return the rows of each query over a stream whose watermark moves on."""
-    stream = stream_of(as_table(events), SCHEMA)
+    stream = replace(stream_of(as_table(events), schema), lateness=Lateness(0))
     by_name = dict(zip(plan.names, queries, strict=True))
     functions = [functions_of(query, {}) for query in queries]
     with warnings.catch_warnings():
@@ -489,8 +571,9 @@ def aggregated(
             live = prepare_aggregation(stream, by_name, functions, method, emit, plan)
         except UnsupportedError:
             reject()  # without a window in time
-    run, until, ahead = Run([live.prepared.bucket]), 0, list(events)
-    for rows, mark in arrivals(data, events, in_order=True)[0]:
+    batches, _ = arrivals(data, events, in_order=schema.arrival is None)
+    run, until, ahead = Run([live.prepared.bucket]), 0, [e for some, _ in batches for e in some]
+    for rows, mark in batches:
         until = max(until, min([mark, *(event.ts for event in ahead)]))
         ahead = ahead[len(rows) :]
         run.step(as_table(rows), until)

@@ -18,7 +18,7 @@ from benchmarks.attacks import (
 )
 from benchmarks.datasets import absent
 from benchmarks.intrusion import crossed, found, stream
-from cepkit.api import detect
+from cepkit import detect
 from cepkit.columnar.results.matches import Matches
 
 REASON = absent("windows-intrusion")

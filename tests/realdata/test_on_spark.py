@@ -9,7 +9,7 @@ import pytest
 from benchmarks.attacks import PSEXEC, WMIC, Attack, pattern
 from benchmarks.datasets import absent, intrusion, trades
 from benchmarks.stock_patterns import ASEQ_2, TRADES
-from cepkit.api import detect, events
+from cepkit import detect, events
 from cepkit.columnar.results.matches import Matches
 from cepkit.spark.matches.result import SparkMatches
 

@@ -29,7 +29,7 @@ from benchmarks.stock_patterns import (
     TRADES_KL,
     Case,
 )
-from cepkit.api import detect, parse
+from cepkit import detect, parse
 from cepkit.columnar.results.matches import Matches
 from cepkit.pattern.normal_form import normal_form
 from cepkit.stream.stream import Stream, events

@@ -47,6 +47,7 @@ KINDS = {
     "executors": PATTERNS["SEQ"],
     "counted": COUNTED["partition-contiguity"],
     "slices": PATTERNS["SEQ without a key"],
+    "AFTER MATCH SKIP": f"{SEQUENCE} PARTITION BY key AFTER MATCH SKIP PAST LAST EVENT",
     "several": {name: PATTERNS[name] for name in ("SEQ", "NOT in the middle", "NOT at the end")},
 }
 """What is run; of "workers" the Python workers alone are killed, of "executors" one executor."""
@@ -105,6 +106,10 @@ def expected(kind: str, table: pa.Table) -> Counter[str]:
             matches = ck.detect(stream, text).to_arrow()
             total += contents(_until(matches, sealed(table, LATENESS, ahead)), pattern=name)
         return total
+    if kind == "AFTER MATCH SKIP":
+        matches = ck.detect(stream, KINDS[kind]).to_arrow()
+        started = times(matches, "match_start") <= sealed(table, LATENESS, 1)
+        return contents(matches.filter(pa.array(started)))
     ahead = 2 if kind == "NOT at the end" else 0
     found = _until(ck.detect(stream, KINDS[kind]).to_arrow(), sealed(table, LATENESS, ahead))
     if kind != "timeouts":

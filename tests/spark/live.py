@@ -25,6 +25,10 @@ PATTERNS = {
     "OR": "PATTERN SEQ(A a, OR(B b, C c)) WITHIN 1 second PARTITION BY key",
     "NOT in the middle": "PATTERN SEQ(A a, NOT(B b), C c) WITHIN 1 second PARTITION BY key",
     "NOT at the end": f"PATTERN SEQ(A a, B b, NOT(C c)) WHERE {KEYED} WITHIN 2 seconds",
+    "NOT of two in the middle": "PATTERN SEQ(A a, NOT(AND(B b, C c)), D d)"
+    " WHERE a.price < b.price AND b.price < c.price WITHIN 1 second PARTITION BY key",
+    "NOT of two at the end": f"PATTERN SEQ(D d, A a, NOT(SEQ(B b, C c))) WHERE d.key = a.key"
+    f" AND {KEYED} AND b.price < c.price WITHIN 1 second",
     "FIRST and OPT": "PATTERN SEQ(A a, FIRST B b, OPT(C c)) WHERE b.price > a.price"
     " WITHIN 1 second PARTITION BY key",
     "KL": f"PATTERN SEQ(A a, KL(B b){{1,2}}, C c) WHERE {KEYED} WITHIN 600 milliseconds",
@@ -36,6 +40,10 @@ PATTERNS = {
     "UNTIL": f"PATTERN SEQ(A a, KL(B b) UNTIL D d, C c) WHERE {KEYED} AND d.key = a.key"
     " AND d.price > a.price WITHIN 1 second",
     "GREEDY": "PATTERN SEQ(A a, KL(B b) GREEDY, C c) WHERE b.price > a.price WITHIN 1 second"
+    " PARTITION BY key",
+    "members": f"PATTERN SEQ(A a, KL(B b), C c) WHERE {KEYED} AND b.price > prev(b.price, 2)"
+    " AND b[2].price > a.price WITHIN 1 second",
+    "GREEDY and UNTIL": "PATTERN SEQ(A a, KL(B b) GREEDY UNTIL D d, C c) WITHIN 1 second"
     " PARTITION BY key",
     "skip-till-next-match": f"PATTERN SEQ(A a, B b, C c) WHERE {KEYED} WITHIN 2 seconds"
     " STRATEGY skip-till-next-match",

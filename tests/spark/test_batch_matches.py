@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepkit.columnar.results.matches import Matches
+from cepkit.errors import UnsupportedError
 from cepkit.pattern.conditions import attributes_of
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parsing.parser import parse
@@ -70,6 +71,38 @@ def test_any_slices_partitions_and_row_order_find_what_the_judge_finds(spark, da
     rows = matches.collect()
     assert result_of(rows, case.variables) == case.matches
     assert survivors(matches) == len(rows) == matches.count()
+
+
+TIED = cases(
+    ("SEQ", "AND", "OR", "NOT", "KL", "FIRST", "OPT"),
+    max_variables=4,
+    max_events=24,
+    windows=("none", "time", "time-exclusive"),
+    ties="arrival",
+)
+
+
+@FEW
+@given(data=st.data())
+def test_events_of_equal_time_have_the_order_of_their_arrival(spark, data):
+    case = data.draw(TIED)
+    table = as_table(case.events)
+    table = table.take(pa.array(data.draw(st.permutations(range(len(table)))), pa.int64()))
+    frame = spark.createDataFrame(table).repartition(data.draw(st.sampled_from([1, 2, 3])))
+    seconds = data.draw(st.sampled_from([None, 0.7, 4, 13]))
+    stream = events(frame, time="ts", type="kind", arrival="id", ties="arrival")
+    matches = found(stream, case.query, slice_seconds=seconds)
+    assert result_of(matches.collect(), case.variables) == case.matches
+
+
+def test_ties_by_the_order_of_rows_need_rows_that_have_one(spark):
+    table = pa.table({"ts": [1, 1, 1, 1], "kind": ["A", "B", "A", "B"]})
+    query = parse("PATTERN SEQ(A a, B b)")
+    frame = spark.createDataFrame(table)
+    options = {"time": "ts", "type": "kind", "unit": "s", "ties": "arrival"}
+    assert found(events(frame, **options), query).count() == 3
+    with pytest.raises(UnsupportedError, match="come out of a shuffle"):
+        found(events(frame.repartition(2), **options), query)
 
 
 NUMBERED = cases(
@@ -138,6 +171,29 @@ def test_events_counted_in_the_order_of_rows_are_what_the_judge_counts(
     rows = matches.collect()
     assert result_of(rows, case.variables) == case.matches, matches.route
     assert survivors(matches) == len(rows)
+
+
+TOGETHER = cases(
+    ("SEQ", "AND", "OR", "NOT", "KL", "TOGETHER"),
+    max_variables=3,
+    strategies=(Strategy.SKIP_TILL_ANY_MATCH,),
+    windows=("none", "time", "time"),
+    unsorted=True,
+)
+
+
+@FEW
+@given(data=st.data())
+def test_what_is_absent_together_is_what_the_judge_says(spark, data):
+    case = data.draw(TOGETHER)
+    table = as_table(case.events)
+    frame = spark.createDataFrame(table).repartition(data.draw(st.sampled_from([1, 3])))
+    seconds = data.draw(st.sampled_from([None, 0.7, 4, 13]))
+    stream = events(frame, time="ts", type="kind")
+    matches = found(stream, case.query, slice_seconds=seconds)
+    rows = matches.collect()
+    assert result_of(rows, case.variables) == case.matches, matches.route
+    assert survivors(matches) == len(rows) == matches.count()
 
 
 TAKEN = cases(

@@ -24,6 +24,9 @@ PATTERNS = {
     " WITHIN 12 seconds FROM a TO b",
     "until": "PATTERN SEQ(A a, KL(B b) UNTIL D d) WHERE d.x > a.x WITHIN 15 seconds",
     "greedy": "PATTERN SEQ(A a, KL(B b){1,3} GREEDY) WITHIN 15 seconds",
+    "distances": "PATTERN SEQ(A a, KL(B b)) WHERE b.x > prev(b.x, 2) AND b[2].x > a.x"
+    " WITHIN 15 seconds",
+    "greedy until": "PATTERN SEQ(A a, KL(B b){1,3} GREEDY UNTIL D d) WITHIN 15 seconds",
     "running": "PATTERN SEQ(A a, KL(B b)) WHERE avg(b[..i].x) > a.x WITHIN 12 seconds",
     "next": "PATTERN SEQ(A a, B b) WITHIN 9 seconds STRATEGY skip-till-next-match",
     "strict": "PATTERN SEQ(A a, D b) WITHIN 9 seconds STRATEGY strict-contiguity",

@@ -14,7 +14,8 @@ TEXT = """
 PATTERN SEQ(A a, KL(B b){1,2}, OPT(C c))
 WITHIN 30 milliseconds
 PARTITION BY key
-RETURN a.id, count(b) AS n, max(b.price) AS top, c.ts - a.ts AS took, b.id AS ids, c.type,
+RETURN a.id, b[2].price, b[last-1].type AS before,
+  count(b) AS n, max(b.price) AS top, c.ts - a.ts AS took, b.id AS ids, c.type,
   min(b.ts) AS began, concat(c.type, '!') AS word
 """
 PLAIN = """
@@ -94,9 +95,32 @@ def test_spark_leaves_out_the_same_matches(spark, partition):
     assert total.iloc[0, 0] == len(expected)
 
 
-def test_a_stream_refuses_to_leave_out_matches(spark, tmp_path):
-    text = f"{SKIPPING} AFTER MATCH SKIP TO NEXT"
-    stream = Live(spark, tmp_path)
-    stream.put(make_events(100))
-    with pytest.raises(UnsupportedError, match="AFTER MATCH SKIP over a streaming DataFrame"):
-        ck.detect(stream.events(lateness="3 seconds"), text)
+@pytest.mark.parametrize("partition", ["PARTITION BY key", ""])
+@pytest.mark.parametrize("skip", ["PAST LAST EVENT", "TO LAST b"])
+def test_a_stream_leaves_out_the_same_matches(spark, tmp_path, partition, skip):
+    table = make_events(3_000, keys=5)
+    text = f"{SKIPPING} {partition} AFTER MATCH SKIP {skip} RETURN a.id, b.id AS ids, c.id AS last"
+    live = Live(spark, tmp_path)
+    live.put(table, 1_000)
+    live.run(ck.detect(live.events(lateness="3 seconds"), text))
+    whole = ck.detect(ck.events(table, time="ts", type="type"), text).to_arrow()
+    # The window of their first event has ended.
+    whole = whole.filter(pa.array(times(whole, "match_start") <= sealed(table, 3, 0.3)))
+    assert len(whole) > 20
+    assert in_any_order(live.result()) == in_any_order(whole)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "options", "found"),
+    [
+        ("SEQ(A a, B b) WITHIN 9 EVENTS", {}, "counts events and has no window in time"),
+        ("SEQ(A a, B b) WITHIN 1 s", {"timeouts": True}, "timeouts with AFTER MATCH SKIP"),
+        ("SEQ(A a, B b) WITHIN 1 s", {"slice_seconds": 1}, "slices of time .* AFTER MATCH SKIP"),
+    ],
+)
+def test_what_a_stream_cannot_leave_out(spark, tmp_path, pattern, options, found):
+    live = Live(spark, tmp_path)
+    live.put(make_events(100))
+    text = f"PATTERN {pattern} AFTER MATCH SKIP TO NEXT"
+    with pytest.raises(UnsupportedError, match=found):
+        ck.detect(live.events(lateness="3 seconds"), text, **options)

@@ -17,7 +17,7 @@ from benchmarks.join_tables import (
     ratios,
 )
 from benchmarks.planning import RATES, SELECTIVITIES, drawn, problems, sequence
-from cepkit.api import parse
+from cepkit import parse
 from cepkit.pattern.nodes import And, Kleene, Not, Or, Seq, events_of
 from cepkit.pattern.normal_form import normal_form
 

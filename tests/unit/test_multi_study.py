@@ -9,7 +9,7 @@ from benchmarks import multi_study
 from benchmarks.multi_runs import BASE, SEARCHED, WAYS, gains, mean, measured
 from benchmarks.multi_study import Extent, Market, best_at, over, searched
 from benchmarks.several_patterns import drawn, generated
-from cepkit.api import profile
+from cepkit import profile
 from cepkit.costs.work import WORK
 from cepkit.pattern.nodes import Kleene, Not, events_of
 from cepkit.sharing.plan_graph import Prepared

@@ -1,7 +1,7 @@
 """Notebook apps over cepkit: the package with buttons.
 
-An app that has much to know is a pair of modules: ``state`` (pure: what the app knows and how an
-event changes it) and ``view`` (what shows the state).
+A larger app has two modules: ``state`` (pure: the data of the app and how an event changes it) and
+``view`` (it shows the state).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _HOMES = {
     "StrategyComparison": "cepkit_widgets.strategy_comparison.view",
     "WatchWidget": "cepkit_widgets.watching",
 }
-"""An app is loaded on first use, with what it shows."""
+"""An app is loaded on first use."""
 
 __all__ = [*_HOMES]  # noqa: PLE0604 - the names of the table
 

@@ -11,17 +11,17 @@ from cepkit.spark.streaming.watching import Watched, watch
 
 
 class WatchWidget(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
-    """What the micro-batches of a query do, live, with a button that stops it.
+    """A live table of a query's micro-batches, with a button that stops the query.
 
-    Without a kernel, as in a saved notebook, it is the table as it was when it was shown.
+    Without a kernel, as in a saved notebook, it shows the table from when it was first shown.
 
     Args:
-        query: What `.writeStream.start()` returns.
-        seconds: How often it looks.
+        query: The result of `.writeStream.start()`.
+        seconds: The time between two updates.
         last: How many of the last rows of its sink to show: see `cepkit.watch`.
 
     Attributes:
-        watched: The query and what it did.
+        watched: The query and its progress.
 
     Example:
         >>> import tempfile
@@ -61,7 +61,7 @@ class WatchWidget(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         self._thread.start()
 
     def refresh(self) -> None:
-        """Show what is known now."""
+        """Update the table."""
         active = bool(self.watched.query.isActive)
         self._table.value = self.watched._repr_html_()
         self._stop.disabled = not active
@@ -69,7 +69,7 @@ class WatchWidget(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
             self._ended.set()
 
     def close(self) -> None:
-        """Look no more; the query goes on."""
+        """Stop updating; the query goes on."""
         self._ended.set()
         super().close()
 

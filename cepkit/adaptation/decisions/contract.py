@@ -13,22 +13,22 @@ from cepkit.statistics.model import Statistics
 
 
 class Decision(Protocol):
-    """A decision function: of the planner's last answer and the statistics of now."""
+    """A decision function of the planner's last answer and the current statistics."""
 
     @property
     def name(self) -> str:
-        """How users and tables call it."""
+        """The name for users and tables."""
         ...
 
     def fires(self, plan: Plan, statistics: Statistics) -> str | None:
-        """Return why to ask the planner again, in words; None where there is no reason.
+        """Return the reason to run the planner again, in words; None if there is none.
 
         Args:
-            plan: The planner's last answer, deployed or not, with the statistics that it was
-                planned by and what decided it.
-            statistics: Those of now, of the same variables.
+            plan: The planner's last answer, deployed or not, with its statistics and deciding
+                conditions.
+            statistics: The current statistics, of the same variables.
 
         Raises:
-            PlanError: It needs to know what decided the plan, and the planner cannot say.
+            PlanError: It needs the deciding conditions, and the planner has none.
         """
         ...

@@ -1,13 +1,13 @@
-"""Plans again when a comparison behind the plan no longer holds. O(blocks of the plan).
+"""Replans when a comparison behind the plan no longer holds. O(blocks of the plan).
 
-Of each block the K comparisons are watched that were tightest when the plan was made, in the order
-of the plan. With exact statistics it never fires where the planner would answer the same; of greedy
-orders, with all comparisons watched, it fires whenever the answer is another one. Trees may become
-better through parts that no node was compared with: that goes unnoticed.
+For each block it watches the K comparisons that were tightest when the plan was made, in plan
+order. With exact statistics it never fires if the planner would answer the same; for greedy orders
+with all comparisons watched it fires whenever the answer changes. It misses trees that become
+better through parts that no node was compared with.
 Source: *Efficient Adaptive Detection of Complex Event Patterns* (US 11,693,862 B2). The source
-prints `(1 + d) f1 < f2` for the distance, which would fire although the plan is right; meant, and
-done here, is that `f1 > (1 + d) f2` fires. "median" is ours: the source's mean over all comparisons
-is so large with skewed rates that nothing ever fires.
+prints `(1 + d) f1 < f2` for the distance, which would fire although the plan is right; here, as it
+must mean, `f1 > (1 + d) f2` fires. "median" is ours: with skewed rates the source's mean over all
+comparisons is so large that nothing ever fires.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from cepkit.planners.deciding import Decisions
 from cepkit.statistics.model import Statistics
 
 _MOST = 1.0
-"""Distance that is taken of the median at most: the costs of a block have doubled."""
+"""The largest distance from the median: the costs of a block have doubled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Invariants:
-    """Plans again when a deciding condition is violated by more than a distance.
+    """Replans when a deciding condition is violated by more than a distance.
 
     Attributes:
-        K: How many conditions to watch of each block of the plan; None: all.
-        d: How far the costs of what was chosen may exceed those of what was rejected,
-            relatively; "median" takes the median distance at planning time, at most 1, and
-            "mean" the mean, as in the source.
+        K: How many conditions of each block of the plan to watch; None for all.
+        d: How far the cost of the chosen block may exceed that of the rejected one, relatively;
+            "median" takes the median distance at planning time, at most 1, and "mean" the mean, as
+            in the source.
     """
 
     K: int | None = 1
@@ -69,7 +69,7 @@ class Invariants:
         return None
 
     def watched(self, decided: Decisions) -> Iterator[tuple[int, int]]:
-        """Yield branch and place of the conditions that are watched, in the order of the plan."""
+        """Yield branch and place of the watched conditions, in plan order."""
         for branch, conditions in enumerate(decided.conditions):
             gaps = decided.gaps[branch]
             places = range(len(conditions))

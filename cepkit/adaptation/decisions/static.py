@@ -1,4 +1,4 @@
-"""Never plans again: keeps the plan of the first statistics. O(1).
+"""Never replans: keeps the plan of the first statistics. O(1).
 
 It is the baseline: an engine without adaptation.
 """

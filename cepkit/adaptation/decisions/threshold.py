@@ -1,8 +1,8 @@
-"""Plans again when a rate or a selectivity has moved by more than a threshold. O(statistics).
+"""Replans when a rate or a selectivity has moved by more than a threshold. O(statistics).
 
-It knows nothing of what decided the plan: it fires at changes that do not matter, and misses small
-ones that do. Rates 100, 15 and 10 with an absolute threshold of 6 miss that the third overtakes the
-second; with one below 6 the noise of the first makes it fire.
+It ignores the deciding conditions: it fires at changes that do not matter, and misses small ones
+that do. For rates 100, 15 and 10, an absolute threshold of 6 misses that the third overtakes the
+second; below 6, the noise of the first makes it fire.
 Source: *Efficient Adaptive Detection of Complex Event Patterns* (US 11,693,862 B2), which compares
 with it.
 """
@@ -20,10 +20,10 @@ from cepkit.tables import number
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """Plans again when a statistic has moved away from its value at planning time.
+    """Replans when a statistic has moved away from its value at planning time.
 
     Attributes:
-        t: By more than how much.
+        t: The largest move that does not fire.
         relative: Whether `t` is a multiple of the value at planning time.
     """
 

@@ -1,6 +1,6 @@
-"""Plans again at every check. O(1), and the planner's time.
+"""Replans at every check. O(1), and the planner's time.
 
-It misses nothing, and plans where nothing has changed.
+It misses nothing, but also replans if nothing has changed.
 Source: *Efficient Adaptive Detection of Complex Event Patterns* (US 11,693,862 B2), which compares
 with it.
 """
@@ -15,10 +15,10 @@ from cepkit.statistics.model import Statistics
 
 @dataclass(frozen=True, slots=True)
 class Unconditional:
-    """Always plans again."""
+    """Always replans."""
 
     name: str = "unconditional"
 
     def fires(self, _plan: Plan, _statistics: Statistics) -> str | None:
-        """Return that it always does (see `contract.Decision`)."""
+        """Return a reason, always (see `contract.Decision`)."""
         return "every check"

@@ -1,12 +1,12 @@
-"""The methods for the number of matches alone: what most queries ask, without lanes.
+"""The methods for COUNT alone, the most common aggregate, without lanes.
 
-The same as `shared.run` of one sequence and as `stacks.run`, in a third to a half of their time.
-Prefix counters: for each live START how many matches of each prefix begin with it. An event at
-position m adds the counter of m - 1 to that of m, for every live START (SEM); expiry drops a
-START's row. Without a window one row serves all (DPC). An event that must be absent after position
-m sets the counters of m to nothing. Cost: O(live STARTs) for an event, O(1) without a window.
+They do the same as `shared.run` of one sequence and `stacks.run`, in a third to a half of the time.
+Prefix counters: for each live START, the number of matches of each prefix that begin with it. An
+event at position m adds the counter of m - 1 to that of m, for every live START (SEM); expiry drops
+a START's row. Without a window one row serves all STARTs (DPC). An event that must be absent after
+position m resets the counters of m to 0. Cost: O(live STARTs) for an event, O(1) without a window.
 Source: ASEQ, sections 3.1 to 3.3; its figure 5 tests expiry the wrong way round: a row is live
-while its expiry lies ahead.
+until its expiry.
 
 Loops count in unsigned integers: signed indices cost a wrap-around test on each access.
 """
@@ -26,12 +26,12 @@ Wide = npt.NDArray[np.int64]
 
 @compiled
 def by_prefix_counters(steps: Steps, most: int, to: Output) -> int:
-    """Count by prefix counters for each live START; return how many moments of expiry there are."""
+    """Count by prefix counters for each live START; return the number of expiry moments."""
     ts, codes, _, starts, n, window = steps
     only_new, expiries, new, e_op = to.only_new, to.expiries, to.new, to.op
     count, e_count = to.tracks.counts, to.left.counts
     one = uintp(1)
-    # Room to move to the front again only now and then.
+    # Twice the room, so that live counters move to the front only now and then.
     capacity = uintp(2 * most + 64)
     born = np.empty(capacity, dtype=np.int64)
     # c[p] has the counters of the prefixes of length p, one for each live START.
@@ -118,17 +118,17 @@ def _total(c: Wide, row: np.uintp, lo: np.uintp, hi: np.uintp) -> int:
 
 @compiled
 def by_stacks(steps: Steps, most: int, to: Output) -> int:
-    """Count by two stacks of products of matrices; return how many moments of expiry there are."""
+    """Count by two stacks of matrix products; return the number of expiry moments."""
     ts, codes, _, starts, n, window = steps
     only_new, expiries, new, e_op = to.only_new, to.expiries, to.new, to.op
     count, e_count = to.tracks.counts, to.left.counts
     one, width = uintp(1), uintp(n + 1)
     last, before = uintp(n) * width, uintp(n - 1) * width
     start_code = 2 * (n - 1)
-    # b[m, j] of the newer part: ways on from prefixes of length j to length m.
+    # b[m, j] of the newer part: the number of ways from prefixes of length j to length m.
     b, t = np.zeros(width * width, dtype=np.int64), np.zeros(width * width, dtype=np.int64)
     # First rows of suffix products, one for each live START of the older part, newest first; the
-    # one that counts is copied.
+    # current one is copied.
     f = np.zeros(uintp(most) * width, dtype=np.int64)
     f_op = np.zeros(uintp(most), dtype=np.int64)
     h = np.zeros(width, dtype=np.int64)
@@ -140,11 +140,11 @@ def by_stacks(steps: Steps, most: int, to: Output) -> int:
         h[:] = 0
         h[0] = 1
         front, lives = uintp(0), uintp(0)  # live STARTs of the older and of the newer part
-        oldest = begin  # the oldest START of the newer part, or something before it
+        oldest = begin  # the oldest START of the newer part, or an earlier operation
         run_begin = next_step
         for i in range(begin, end + 1 if expiries else end):
             code = codes[i] if i < end else 0
-            # Without rows of expiry it is soon enough when a trigger asks.
+            # Without rows for expiries, expire only at triggers.
             while window >= 0 and (code == 0 or expiries) and front + lives > 0:
                 if front > 0:
                     start = f_op[front - one]
@@ -218,7 +218,7 @@ def _reset(x: Wide, width: np.uintp) -> None:
 
 @compiled
 def _ways(h: Wide, b: Wide, row: np.uintp) -> int:
-    """Return how many live prefixes there are of the length that a row of `b` is about."""
+    """Return the number of live prefixes of the length of a row of `b`."""
     total = 0
     for j in range(uintp(h.size)):
         total += h[j] * b[row + j]
@@ -234,7 +234,7 @@ def _turn(codes: Ints, begin: int, end: int, n: int, t: Wide, f: Wide, f_op: Wid
         begin: The first that counts.
         end: The one after the last.
         n: The positions of the sequence.
-        t: Here t[j, m]: ways on from prefixes of length j to length m, by what comes later.
+        t: Here t[j, m]: the number of ways from prefixes of length j to length m, by later events.
         f: The rows, one for each START, newest first.
         f_op: The STARTs.
     """

@@ -17,7 +17,7 @@ Bits = npt.NDArray[np.bool_]
 NOBODY = int(np.iinfo(np.int64).max)
 """In a least lane: no match."""
 NOTHING = NOBODY - 1
-"""In a least lane: matches, of which none has a value."""
+"""In a least lane: matches without any value."""
 
 
 class Steps(NamedTuple):
@@ -25,7 +25,7 @@ class Steps(NamedTuple):
 
     Attributes:
         ts: int64[operations], the time of each.
-        codes: int32[operations], what each does.
+        codes: int32[operations], the code of each.
         rows: int32[operations], the event of each.
         starts: int64[keys + 1], where each key begins, and the end.
         length: How many positions the sequence has.
@@ -41,15 +41,15 @@ class Steps(NamedTuple):
 
 
 class LaneArrays(NamedTuple):
-    """The lanes beside the number of matches, as arrays: integers, floats, and least values.
+    """The lanes besides the number of matches, as arrays: integers, floats, and least values.
 
     Attributes:
         int_at: int32[ki], the position of each integer lane.
-        ints: int64[ki, events], its value at each event, 0 where there is none.
+        ints: int64[ki, events], its value at each event, 0 if missing.
         float_at: int32[kf], the position of each float lane.
         floats: float64[kf, events], as `ints`.
         least_at: int32[km], the position of each least lane.
-        leasts: int64[km, events], as `ints`, `NOTHING` where there is none.
+        leasts: int64[km, events], as `ints`, `NOTHING` if missing.
     """
 
     int_at: Ints
@@ -64,7 +64,7 @@ class Tracks(NamedTuple):
     """The numbers of all lanes at some moments.
 
     Attributes:
-        counts: int64[moments], the number of matches; Python's integers where they are long.
+        counts: int64[moments], the number of matches; Python integers if they are long.
         ints: int64[ki, moments], of each integer lane, likewise.
         floats: float64[kf, moments], of each float lane.
         leasts: int64[km, moments], of each least lane.
@@ -76,7 +76,7 @@ class Tracks(NamedTuple):
     leasts: Wide
 
     def take(self, at: npt.NDArray[Any]) -> Tracks:
-        """Return what they hold at some of the moments."""
+        """Return the tracks at some of the moments."""
         return Tracks(self.counts[at], self.ints[:, at], self.floats[:, at], self.leasts[:, at])
 
 
@@ -84,13 +84,14 @@ class Output(NamedTuple):
     """The arrays that loops write their rows to.
 
     Attributes:
-        only_new: Whether it is about the matches that a trigger completes instead of the live ones.
-        expiries: Whether the moments at which matches expire are written too; with 2 every moment
-            at which a START expires, whether a match goes or not.
+        only_new: Whether to aggregate the matches that a trigger completes instead of the live
+            ones.
+        expiries: Whether to write also the moments at which matches expire; 2 writes every moment
+            at which a START expires, even without a match.
         new: int64[triggers], how many matches each trigger completes, in the order of operations.
-        tracks: What the lanes hold at each trigger.
+        tracks: The lanes at each trigger.
         op: int64[STARTs], the last START of each moment of expiry.
-        left: What the lanes hold after each.
+        left: The lanes after each expiry.
     """
 
     only_new: bool
@@ -103,7 +104,7 @@ class Output(NamedTuple):
 
 @lent
 def put(to: Tracks, i: int, source: Tracks, j: int) -> None:
-    """Write what `source` holds at `j` to the place `i`."""
+    """Copy `source[j]` to place `i`."""
     to.counts[i] = source.counts[j]
     for lane in range(to.ints.shape[0]):
         to.ints[lane, i] = source.ints[lane, j]
@@ -115,7 +116,7 @@ def put(to: Tracks, i: int, source: Tracks, j: int) -> None:
 
 @lent
 def add(to: Tracks, i: int, source: Tracks, j: int) -> None:
-    """Add what `source` holds at `j` to the place `i`."""
+    """Add `source[j]` to place `i`."""
     to.counts[i] += source.counts[j]
     for lane in range(to.ints.shape[0]):
         to.ints[lane, i] += source.ints[lane, j]

@@ -1,19 +1,19 @@
-"""Lanes of a window as a product of matrices: an event costs the same however many STARTs live.
+"""Lanes of a window as a product of matrices: the cost of an event is independent of live STARTs.
 
-An event at position p is the matrix I + E(p-1, p) over prefix lengths, one that must be absent
-after p the matrix I - E(p, p), and what all events of a window make of the empty match is the
-first row of their product. A new event is a column operation, O(length). Expiry is done in one of
-two ways. *Two stacks*: the older part of the window is kept as products of its suffixes, of which
-only first rows are needed, the newer part as one product; when the older part is used up the newer
-one becomes the older, so that each event is turned over once - for any aggregate. *Subtraction*
-(`subtraction.py`): I + E can be inverted, and an expiring event is a row operation - for whole
-numbers only, and without absences. Floats must not be subtracted: the operations amplify rounding
-without bound.
+An event at position p is the matrix I + E(p-1, p) over prefix lengths; an event that must be absent
+after p is the matrix I - E(p, p). The first row of the product of all events of a window counts the
+prefixes that grow from the empty match. A new event is a column operation, O(length). Expiry works
+in one of two ways. *Two stacks*: the older part of the window is stored as products of its suffixes
+(only their first rows are needed), the newer part as one product; when the older part is used up,
+the newer one becomes the older, so that each event is turned over once. This works for any
+aggregate. *Subtraction* (`subtraction.py`): I + E is invertible, so an expiring event is a row
+operation - only for integers, and without absences. Floats must not be subtracted: the operations
+amplify rounding errors without bound.
 
-Lanes lie one behind the other in three arrays: whole numbers (the number of matches, then the
-integer lanes), floats (the number again, since whole numbers may wrap around in between, then the
-float lanes), and least lanes. Whole numbers are counted modulo a prime if one is given: those of
-any size are known when their remainders modulo enough primes are (`remainders`).
+Lanes are concatenated in three arrays: integers (the number of matches, then the integer lanes),
+floats (the number again, because integers may wrap around in between, then the float lanes), and
+least lanes. Given a prime, integers are counted modulo it: remainders modulo enough primes
+determine integers of any size (`remainders`).
 
 Source: the matrices are ours; two stacks are a folklore queue, described for sliding windows by
 K. Tangwongsan, M. Hirzel, S. Schneider: Low-Latency Sliding-Window Aggregation, DEBS 2017.
@@ -41,11 +41,11 @@ from cepkit.compiling import called, compiled, lent
 
 
 class Lanes(NamedTuple):
-    """Numbers of all lanes, those of a lane one behind the other.
+    """The numbers of all lanes, lane after lane.
 
     Attributes:
         ints: int64[(1 + ki) * size], the numbers of matches, then the integer lanes.
-        floats: float64[(1 + kf) * size], likewise; nothing where there is no float lane.
+        floats: float64[(1 + kf) * size], likewise; empty without float lanes.
         leasts: int64[km * size], the least lanes.
     """
 
@@ -58,7 +58,7 @@ class Front(NamedTuple):
     """The older part: first rows of suffix products, one for each live START, the newest first.
 
     Attributes:
-        rows: As many numbers as a row has, for each START.
+        rows: A row of numbers for each START.
         op: int64[STARTs], the operation of each.
     """
 
@@ -72,26 +72,26 @@ def run(steps: Steps, most: int, carried: LaneArrays, prime: int, to: Output) ->
 
     Args:
         steps: The operations, by key.
-        most: The most STARTs of a key that live at once.
-        prime: Modulo which whole numbers are counted, of at most 31 bits; 0 for none.
+        most: The most STARTs of a key that are live at once.
+        prime: The modulus of integers, at most 31 bits; 0 for none.
 
     Returns:
-        How many moments of expiry were written.
+        The number of expiry moments written.
     """
     ts, codes, rows, starts, n, window = steps
     only_new, expiries, new, tracks, e_op, left = to
     one, width = uintp(1), uintp(n + 1)
     ki, km = uintp(carried.int_at.size + 1), uintp(carried.least_at.size)
     kf = uintp(carried.float_at.size + (1 if carried.float_at.size else 0))
-    # b of the newer part, (m, j) in row m: what goes on from length j to length m.
+    # b of the newer part, (m, j) in row m: from prefixes of length j to length m.
     b, t = _lanes(ki, kf, km, width * width), _lanes(ki, kf, km, width * width)
     older = Front(_lanes(ki, kf, km, uintp(most) * width), np.zeros(uintp(most), dtype=np.int64))
     op = older.op
-    h = _lanes(ki, kf, km, width)  # the row that counts
+    h = _lanes(ki, kf, km, width)  # the current row
     v = _lanes(ki, kf, km, one)
     start_code = 2 * (n - 1)
     last = uintp(n) * width
-    # As 64 bits from the first: functions are compiled once more for the type of a plain 0.
+    # 64 bits from the start: a plain 0 has another type, for which functions would compile again.
     done: Any = np.int64(0)
     written: Any = np.int64(0)
     for key in range(starts.size - 1):
@@ -99,11 +99,11 @@ def run(steps: Steps, most: int, carried: LaneArrays, prime: int, to: Output) ->
         _reset(b, width)
         _take(older.rows, uintp(0), h, width)
         front, lives = uintp(0), uintp(0)  # live STARTs of the older and of the newer part
-        oldest = begin  # the oldest START of the newer part, or something before it
+        oldest = begin  # the oldest START of the newer part, or an earlier operation
         run_begin = done
         for i in range(begin, end + 1 if expiries else end):
             code = codes[i] if i < end else 0
-            # Without rows of expiry it is soon enough when a trigger asks.
+            # Without rows for expiries, expire only at triggers.
             while window >= 0 and (code == 0 or expiries) and front + lives > 0:
                 if front > 0:
                     start = op[front - one]
@@ -174,7 +174,7 @@ def _turn(
     codes: Ints, rows: Ints, begin: int, end: int, n: int, carried: LaneArrays, prime: int,
     t: Lanes, older: Front,
 ) -> np.uintp:  # fmt: skip
-    """Make the newer part the older one; return how many STARTs there are.
+    """Make the newer part the older one; return the number of its STARTs.
 
     Args:
         codes: Those of all operations.
@@ -183,7 +183,7 @@ def _turn(
         end: The one after the last.
         n: The positions of the sequence.
         prime: As of `run`.
-        t: A matrix to work in, here (j, m) in row j.
+        t: A scratch matrix, here (j, m) in row j.
         older: The older part.
     """
     width, front = uintp(n + 1), uintp(0)
@@ -216,7 +216,7 @@ def _first(t: Any, rows: Any, front: np.uintp, width: np.uintp, square: np.uintp
 
 @lent
 def _write(to: Tracks, at: int, v: Lanes) -> None:
-    """Write what the lanes hold."""
+    """Write the lanes."""
     to.counts[at] = v.ints[0]
     for lane in range(to.ints.shape[0]):
         to.ints[lane, at] = v.ints[lane + 1]
@@ -230,7 +230,7 @@ def _write(to: Tracks, at: int, v: Lanes) -> None:
 def _complete(
     to: Tracks, at: int, v: Lanes, n: int, event: int, carried: LaneArrays, prime: int
 ) -> None:
-    """Write what the matches hold that an event completes, given what comes before it."""
+    """Write the lanes of the matches that an event completes, given those of their prefixes."""
     to.counts[at] = v.ints[0]
     for lane in range(to.ints.shape[0]):
         wi = carried.ints[lane, event] if carried.int_at[lane] == n else 0
@@ -251,7 +251,7 @@ def _extend(
     x: Lanes, to: np.uintp, come: np.uintp, p: np.uintp, event: int, width: np.uintp,
     carried: LaneArrays, prime: int,
 ) -> None:  # fmt: skip
-    """Add one row of the matrices to another, with what an event at position `p` has."""
+    """Add one row of the matrices to another, with the values of an event at position `p`."""
     x_i, x_f, x_m = x
     int_at, ints, float_at, floats, least_at, leasts = carried
     square = width * width
@@ -327,7 +327,7 @@ def _clear(x: Lanes, p: np.uintp, width: np.uintp) -> None:
 
 @lent
 def _take(rows: Lanes, front: np.uintp, h: Lanes, width: np.uintp) -> None:
-    """Copy the row of the oldest live START of the older part; of the empty match without one."""
+    """Copy the row of the oldest live START of the older part; without one, of the empty match."""
     x_i, x_f, x_m = uintp(h.ints.size), uintp(h.floats.size), uintp(h.leasts.size)
     if front > 0:
         for m in range(x_i):
@@ -350,7 +350,7 @@ def _ways(h: Wide, at: np.uintp, b: Wide, row: np.uintp, width: np.uintp, prime:
     """Return the product of a lane of `h`, which begins at `at`, and a row of `b`."""
     total = 0
     if prime:
-        # Not a mere sum, of which LLVM would make vectors: that takes seconds.
+        # Not a plain sum: LLVM would vectorise it, which takes seconds to compile.
         for j in range(width):
             total += h[at + j] * b[row + j] % prime
             if total >= prime:
@@ -363,13 +363,13 @@ def _ways(h: Wide, at: np.uintp, b: Wide, row: np.uintp, width: np.uintp, prime:
 
 @lent
 def _number(h: Wide, b: Wide, row: np.uintp, width: np.uintp, prime: int) -> int:
-    """Return how many live prefixes there are of the length that a row of `b` is about."""
+    """Return the number of live prefixes of the length of a row of `b`."""
     return _ways(h, uintp(0), b, row, width, prime)
 
 
 @lent
 def _values(h: Lanes, b: Lanes, row: np.uintp, width: np.uintp, prime: int, v: Lanes) -> None:
-    """Write what the lanes hold of all live prefixes of a length."""
+    """Write the lanes of all live prefixes of a length."""
     (h_i, h_f, h_m), (b_i, b_f, b_m), (v_i, v_f, v_m) = h, b, v
     square = width * width
     for lane in range(uintp(v_i.size)):
@@ -399,5 +399,5 @@ def _values(h: Lanes, b: Lanes, row: np.uintp, width: np.uintp, prime: int, v: L
 
 @called
 def _values_apart(h: Lanes, b: Lanes, row: np.uintp, width: np.uintp, prime: int, v: Lanes) -> None:
-    """Write the same where it is seldom needed: it is long, and compiled into loops but once."""
+    """Write the same, not inlined: for rare calls, because the code is long."""
     _values(h, b, row, width, prime, v)

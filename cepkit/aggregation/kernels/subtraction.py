@@ -1,8 +1,8 @@
-"""Whole numbers of a window as a product of matrices from which expiring events are divided.
+"""Integers of a window as a product of matrices; expiring events are divided out.
 
-Numbers of matches and integer lanes, without absences; `stacks.py` tells the idea. Keys need
-not be apart: each has its matrices, and what its group holds changes by what theirs do. Numbers are
-right modulo 2 to the 64, whatever happens in between.
+It handles numbers of matches and integer lanes, without absences; see `stacks.py` for the idea.
+Operations need not be sorted by key: each key has its own matrices, and each group adds up the
+changes of its keys. Numbers are correct modulo 2^64, even if intermediate results wrap around.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class Stream(NamedTuple):
 
     Attributes:
         ts: int64[operations], the time of each.
-        codes: int32[operations], what each does.
+        codes: int32[operations], the code of each.
         rows: int32[operations], the event of each.
-        keys: int32[operations], the key of each; nothing where all have the same.
+        keys: int32[operations], the key of each; empty if all have the same.
         groups: int32[keys], the group of each key.
         length: How many positions the sequence has.
         window: The greatest difference of times; -1: none.
@@ -42,16 +42,16 @@ class Output(NamedTuple):
     """The arrays that the loop writes its rows to.
 
     Attributes:
-        only_new: Whether it is about the matches that a trigger completes instead of the live ones
+        only_new: Whether to aggregate the matches that a trigger completes instead of the live ones
             of its group.
-        expiries: Whether the moments are written at which live matches of a group expire and that
-            are no triggers of it.
+        expiries: Whether to write the moments at which live matches of a group expire and that have
+            no trigger of it.
         of: int32[triggers], the group of each trigger.
-        new: int64[triggers], how many matches each completes.
-        tracks: What is asked for at each.
+        new: int64[triggers], the number of matches that each completes.
+        tracks: The aggregates at each.
         ts: int64[STARTs], the moments of expiry.
         left_of: int32[STARTs], the group of each.
-        left: What its group holds then.
+        left: The aggregates of its group then.
     """
 
     only_new: bool
@@ -67,14 +67,14 @@ class Output(NamedTuple):
 class _Sums(NamedTuple):
     """The sums of all keys and groups.
 
-    c[m, j] is how many prefixes go on from length j to length m. Row 0, the empty prefix, comes
-    first and once for all keys, then rows 1 to n of each key.
+    c[m, j] is the number of ways from prefixes of length j to length m. Row 0, the empty prefix,
+    comes first and once for all keys, then rows 1 to n of each key.
 
     Attributes:
         c: int64[(keys * n + 1) * width], of numbers of matches.
         s: int64[(keys * ki * n + 1) * width], of integer lanes.
-        live: int64[groups], how many live matches each group has.
-        sums: int64[ki, groups], what the lanes hold of them.
+        live: int64[groups], the number of live matches of each group.
+        sums: int64[ki, groups], the lanes of these matches.
     """
 
     c: Wide
@@ -84,12 +84,12 @@ class _Sums(NamedTuple):
 
 
 class _Expiring(NamedTuple):
-    """Groups of which live matches expire at the moment.
+    """The groups whose live matches expire at the current moment.
 
     Attributes:
-        triggered: int64[groups], the operation since whose time each has triggers.
+        triggered: int64[groups], the first operation of the time at which each last had a trigger.
         shrunk: bool[groups], whether matches expire.
-        latest: int64[groups], the last START that does.
+        latest: int64[groups], the last expiring START.
     """
 
     triggered: Wide
@@ -103,10 +103,10 @@ def run(stream: Stream, carried: LaneArrays, to: Output) -> int:
 
     Args:
         stream: The operations.
-        carried: The lanes; of integers alone.
+        carried: The lanes; only integer lanes.
 
     Returns:
-        How many moments of expiry were written.
+        The number of expiry moments written.
     """
     ts, codes, rows, keys, groups, n, window = stream
     only_new, expiries, of, new, tracks = to.only_new, to.expiries, to.of, to.new, to.tracks
@@ -121,7 +121,7 @@ def run(stream: Stream, carried: LaneArrays, to: Output) -> int:
         np.full(number, -1, dtype=np.int64), np.zeros(number, dtype=np.bool_),
         np.zeros(number, dtype=np.int64),
     )  # fmt: skip
-    # As 64 bits from the first: functions are compiled once more for the type of a plain 0.
+    # 64 bits from the start: a plain 0 has another type, for which functions would compile again.
     done: Any = np.int64(0)
     run_begin, tail, written, shrinking = done, done, done, False
     key, group = uintp(0), uintp(0)
@@ -174,7 +174,7 @@ def run(stream: Stream, carried: LaneArrays, to: Output) -> int:
 
 @compiled
 def _nothing(groups: Ints, n: int, ki: int) -> _Sums:
-    """Return what is known before the first operation: identity matrices."""
+    """Return the initial sums: identity matrices."""
     one, width = uintp(1), uintp(n + 1)
     each = uintp(n) * width
     c = np.zeros((groups.size * uintp(n) + one) * width, dtype=np.int64)
@@ -192,7 +192,7 @@ def _nothing(groups: Ints, n: int, ki: int) -> _Sums:
 
 @called
 def _trigger(stream: Stream, i: int, expiring: _Expiring) -> None:
-    """Note which groups have triggers at the time of an operation; these come first."""
+    """Mark the groups with triggers at the time of an operation; triggers come first."""
     at = i
     while at < stream.ts.size and stream.codes[at] == 0 and stream.ts[at] == stream.ts[i]:
         expiring.triggered[stream.groups[stream.keys[at] if stream.keys.size else 0]] = i
@@ -211,8 +211,8 @@ def _divide(
 ) -> None:
     """Take the oldest operation out of the product.
 
-    Loops go over whole rows and columns, zeros too, and what only some positions do is multiplied
-    by whether they are it: a processor loses more by guessing wrong than by adding zeros.
+    Loops cover whole rows and columns, including zeros, and multiply by a condition instead of
+    branching: a mispredicted branch costs more than adding zeros.
     """
     c, s, _, sums = known
     one, width, ki = uintp(1), uintp(n + 1), uintp(carried.int_at.size)
@@ -239,7 +239,7 @@ def _multiply(
     known: _Sums, key: np.uintp, group: np.uintp, p: np.uintp, n: int, event: int,
     carried: LaneArrays, trigger: bool, only_new: bool, tracks: Tracks, done: int,
 ) -> None:  # fmt: skip
-    """Put a new operation into the product; of a trigger, write what it completes if asked."""
+    """Multiply in a new operation; for a trigger, write what it completes if asked."""
     c, s, _, sums = known
     one, width, ki = uintp(1), uintp(n + 1), uintp(carried.int_at.size)
     each = uintp(n) * width
@@ -271,13 +271,13 @@ def _announce(
     Args:
         stream: The operations.
         tail: The first operation that has not expired.
-        now: Whether there are triggers at this moment: their groups need no row.
-        sums: What the groups hold.
+        now: Whether this moment has triggers: their groups need no row.
+        sums: The sums of the groups.
         expiring: Which groups shrink.
-        written: How many rows were written before.
+        written: The number of rows written before.
 
     Returns:
-        How many rows have been written.
+        The number of rows written so far.
     """
     ts, codes, _, keys, groups, n, window = stream
     moment = ts[tail - 1] + window + 1
@@ -301,7 +301,7 @@ def _announce(
 
 @lent
 def _held(to: Tracks, at: int, known: _Sums, group: int) -> None:
-    """Write what a group holds."""
+    """Write the aggregates of a group."""
     to.counts[at] = known.live[group]
     for lane in range(to.ints.shape[0]):
         to.ints[lane, at] = known.sums[lane, group]

@@ -1,8 +1,8 @@
 """The baseline `two-step`: constructs all matches, then aggregates them. O(matches).
 
 Each position has a stack of its events; an event points at the top of the stack before it. A
-trigger searches depth first along the pointers for the matches that it completes. Each match is
-added to what its START has.
+trigger searches along the pointers, depth first, for the matches that it completes. Each match is
+added to the sums of its START.
 
 Source: ASEQ, section 2.2 (stack-based evaluation as in SASE).
 """
@@ -35,8 +35,9 @@ class Stacks(NamedTuple):
         ends: int64[n + 2], one past its top.
         alive: int64[n + 2], its first event without an absence after it.
         op: int64[operations of the key], the operation of each event.
-        pointer: int64[operations of the key], the top of the stack before, as it was then.
-        absent: int64[operations of the key], when what must be absent after each occurred.
+        pointer: int64[operations of the key], the top of the previous stack at that time.
+        absent: int64[operations of the key], the time of the first event that must be absent after
+            each.
         forbids: Whether anything of the key must be absent.
     """
 
@@ -65,7 +66,7 @@ def run(steps: Steps, carried: LaneArrays, to: Output) -> int:
         begin, end = starts[key], starts[key + 1]
         stacks = _stacks(steps, begin, end)
         first, ends, _, op, pointer, _, _ = stacks
-        sums = _sums(carried, first[2])  # what the matches of each START add up to
+        sums = _sums(carried, first[2])  # the sums of each START's matches
         lo = 0
         run_begin = done
         for i in range(begin, end + 1):
@@ -141,7 +142,7 @@ def _add_all(to: Tracks, i: int, sums: Tracks, lo: int, hi: int) -> None:
 
 @lent
 def _forbid(stacks: Stacks, p: int, ts: int) -> None:
-    """Note when what must be absent after a position occurred."""
+    """Record the time of an event that must be absent after a position."""
     for place in range(stacks.alive[p], stacks.ends[p]):
         stacks.absent[place] = ts
     stacks.alive[p] = stacks.ends[p]
@@ -157,9 +158,9 @@ def _search(
     Args:
         steps: The operations.
         place: The place of the event.
-        at: int64[n + 2], to work in: the event of each position.
-        sums: What the matches of each START add up to.
-        only_new: Whether they are added to what is written of the trigger, too.
+        at: int64[n + 2], scratch space: the event of each position.
+        sums: The sums of each START's matches.
+        only_new: Whether to add them to the trigger's row, too.
         tracks: What is written of triggers.
         done: Which trigger it is.
     """
@@ -197,7 +198,7 @@ def _search(
 
 @lent
 def _holds(stacks: Stacks, ts: Wide, n: int, at: Wide) -> bool:
-    """Return whether nothing that must be absent occurred between the events of a match."""
+    """Return whether no event that must be absent lies between the events of a match."""
     good = True
     for p in range(1, n):
         good = good and stacks.absent[at[p]] >= ts[stacks.op[at[p + 1]]]

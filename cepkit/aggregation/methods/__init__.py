@@ -1,1 +1,1 @@
-"""The methods that aggregate one sequence, and how one is chosen and run."""
+"""The methods that aggregate one sequence, and the choice between them."""

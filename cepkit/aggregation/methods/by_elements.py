@@ -1,4 +1,4 @@
-"""Aggregation in plain Python, for aggregates that have no lanes and numbers that have no loop.
+"""Aggregation in plain Python, for aggregates without lanes and numbers too large for loops.
 
 The window as a product of matrices, as in `kernels/stacks.py`, over the elements of any aggregate.
 """
@@ -20,7 +20,7 @@ def run(
     """Run over all operations.
 
     Args:
-        events: Gives the element of an event (its row) at a position.
+        events: Returns the element of an event (its row) at a position.
         function: The aggregate, the number of matches first (`Together`).
     """
     records = Records([], [], [])
@@ -52,7 +52,7 @@ def run(
 
 
 def _expire(state: _Product, now: int | None, last_start: dict[int, int], records: Records) -> None:
-    """Let expire what does up to a time, one moment after the other; None: all that ever will."""
+    """Expire matches up to a time, one moment after the other; None: until the end."""
     while (moment := state.next_expiry()) is not None and (now is None or moment <= now):
         before = state.live()
         oldest = next(iter(last_start))
@@ -77,7 +77,7 @@ class _Product:
         self._product = self._identity()
 
     def next_expiry(self) -> int | None:
-        """Return when the oldest live START expires, None where none will."""
+        """Return when the oldest live START expires; None if none will."""
         if self._window is None:
             return None
         if self._front:
@@ -85,7 +85,7 @@ class _Product:
         return next((ts + self._window + 1 for ts, p, _ in self._back if p == 1), None)
 
     def expire(self, now: int) -> None:
-        """Drop the STARTs that are live no more at a time."""
+        """Drop the STARTs that have expired by a time."""
         assert self._window is not None
         oldest = now - self._window
         while self._front and self._front[-1][0] < oldest:
@@ -109,7 +109,7 @@ class _Product:
         self._product = self._identity()
 
     def extend(self, position: int, ts: int, element: Element) -> None:
-        """Take an event at a position."""
+        """Apply an event at a position."""
         if self._window is not None:
             self._back.append((ts, position, element))
         for row in self._product:
@@ -117,13 +117,13 @@ class _Product:
             row[position] = self._f.plus(row[position], longer)
 
     def complete(self, ts: int, element: Element) -> Element:
-        """Take an event at the last position; return the element of the matches it completes."""
+        """Apply an event at the last position; return the element of the matches it completes."""
         before = self._prefixes(self._n - 1)
         self.extend(self._n, ts, element)
         return self._f.times(before, element)
 
     def end(self, position: int, ts: int) -> None:
-        """Take an event that must be absent after a position."""
+        """Apply an event that must be absent after a position."""
         if self._window is not None:
             self._back.append((ts, -position, self._f.zero))
         for row in self._product:

@@ -1,7 +1,7 @@
 """Runs the compiled loops over operations sorted by key, and makes rows of their results.
 
-Prefix counters of lanes are those of a forest with one sequence in it. Whole numbers beyond 64 bits
-are counted modulo primes and put together at the end.
+Prefix counters with lanes use a forest with a single sequence. Integers beyond 64 bits are counted
+modulo primes and combined at the end.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ Floats = npt.NDArray[np.float64]
 
 
 def run(operations: Operations, lanes: Lanes, method: Method, emit: Emit) -> Moments:
-    """Return the rows that a method gives.
+    """Return the rows of a method.
 
     Args:
-        lanes: What is carried; 64 bits hold all numbers in the result.
+        lanes: The lanes; 64 bits must hold all numbers in the result.
     """
     by_stacks = method == "window-product"
     if method == "prefix-counters" and not lanes.empty:
@@ -49,13 +49,13 @@ def run(operations: Operations, lanes: Lanes, method: Method, emit: Emit) -> Mom
 
 
 def run_remainders(operations: Operations, lanes: Lanes, most: float, emit: Emit) -> Moments:
-    """Return the rows with whole numbers of any size; floats and extremes come with the first run.
+    """Return the rows with integers of any size; floats and extremes come from the first run.
 
-    Whether numbers changed at an expiry is not seen in remainders: all expiries are written, and
-    those that change nothing are left out at the end.
+    Remainders do not show whether numbers changed at an expiry: all expiries are written, and those
+    without a change are dropped at the end.
 
     Args:
-        most: An upper bound on whole numbers in the result.
+        most: An upper bound on integers in the result.
     """
     primes = primes_for(most)
     only_whole = replace(
@@ -79,7 +79,7 @@ def run_remainders(operations: Operations, lanes: Lanes, most: float, emit: Emit
 
 
 def _by_stacks(operations: Operations, lanes: Lanes, emit: Emit, prime: int = 0) -> Moments:
-    """Return the rows by two stacks; with a prime remainders, and what says nothing stays in."""
+    """Return the rows by two stacks; with a prime, remainders with rows that change nothing."""
     if prime:
         lanes = replace(lanes, ints=lanes.ints % prime)
     out = _Output(operations, lanes, emit, every=bool(prime))
@@ -92,7 +92,7 @@ class _Output:
 
     Attributes:
         steps: The operations.
-        to: Where they write; `every` moment at which a START expires, if asked.
+        to: Where they write; with `every` also each moment at which a START expires.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class _Output:
         )  # fmt: skip
 
     def moments(self, written: int, *, whole: bool = False) -> Moments:
-        """Return the rows, after so many moments of expiry; `whole` as in `finished`."""
+        """Return the rows, given the number of expiry moments; `whole` as in `finished`."""
         to = self.to
         return finished(
             self._operations, self._lanes, self._triggers, to.new, to.tracks,
@@ -122,7 +122,7 @@ class _Output:
 
 
 def _telling(moments: Moments, count: npt.NDArray[Any], emit: Emit, *, grouped: bool) -> Wide:
-    """Return the rows that say something: no expiry of nothing, no total of nothing."""
+    """Drop rows without information: expiries that change nothing, totals of no match."""
     if emit == "total":
         return np.flatnonzero(count > 0) if grouped else np.arange(len(count))
     telling = []
@@ -135,7 +135,7 @@ def _telling(moments: Moments, count: npt.NDArray[Any], emit: Emit, *, grouped: 
 
 
 def most_live(operations: Operations) -> int:
-    """Return how many STARTs of a key live at once at most; of a sequence without window 1."""
+    """Return the most STARTs of a key that are live at once; 1 without a window."""
     if operations.window is None:
         return 1
     at = operations.start_code

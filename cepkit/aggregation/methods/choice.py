@@ -1,8 +1,8 @@
-"""Which method is the fastest for some operations.
+"""Chooses the fastest method for some operations.
 
-Prefix counters touch every live START at each event, a window product a matrix as wide as the
-sequence. Where the product can be divided by what expires, it is always faster; else what decides
-is how many STARTs live at once. Without a window prefix counters need a single row.
+At each event, prefix counters touch every live START, a window product a matrix as wide as the
+sequence. If expiring events can be divided out of the product, it is always faster; otherwise the
+number of live STARTs decides. Without a window prefix counters need a single row.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FEW = 20
 
 
 def live_starts(operations: Interleaved) -> float:
-    """Return how many STARTs of a key live at once, on average over the STARTs."""
+    """Return the number of STARTs of a key that are live at once, averaged over the STARTs."""
     assert operations.window is not None
     at = operations.codes == operations.start_code
     ts = operations.ts[at]
@@ -58,7 +58,7 @@ def choose_method(
 
 
 def _whole(function: Function, columns: EventColumns) -> bool:
-    """Return whether a function adds up whole numbers alone."""
+    """Return whether a function adds only integers."""
     if not isinstance(function, OfValues):
         return isinstance(function, Count)
     definition, attribute = function.definition, function.attribute

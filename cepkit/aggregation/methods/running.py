@@ -1,7 +1,7 @@
-"""Runs a method over operations: compiled where that is exact, over elements otherwise.
+"""Runs a method over operations: compiled if that is exact, otherwise over elements.
 
-What comes back are *moments*, one for each row of the output: when, of which group, for what
-reason, and what the aggregates are.
+The result are *moments*, one for each row of the output: the time, the group, the cause and the
+aggregates.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ def aggregate(
     method: Method,
     emit: Emit,
 ) -> Moments:
-    """Return the rows that a method gives; those of elements do not depend on it.
+    """Return the rows of a method; rows of elements do not depend on it.
 
     Args:
         variables: The variable of each position.
         columns: The stream, with the attributes that the functions read.
-        emit: Which rows; see `cepkit.aggregate`.
+        emit: Which rows to return; see `cepkit.aggregate`.
 
     Raises:
-        PatternError: A column holds what its function cannot take.
+        PatternError: A column has values that its function cannot take.
     """
-    # Where there can be no match a position is put before the only one.
+    # If no match is possible, the only position gets another one before it.
     variables = [variables[0]] * (operations.length - len(variables)) + list(variables)
     positions = {variable: p for p, variable in enumerate(variables, 1)}
     lanes = lanes_of(functions, positions, columns)
-    if lanes is not None and len(operations.ts):  # of no events nothing need be compiled
+    if lanes is not None and len(operations.ts):  # without events there is no need to compile
         moments = _by_loops(operations, lanes, method, emit)
         if moments is not None:
             return moments
@@ -59,7 +59,7 @@ def aggregate(
 
 
 def _by_loops(operations: Interleaved, lanes: Lanes, method: Method, emit: Emit) -> Moments | None:
-    """Return the rows; None where they may have numbers for which there is no loop."""
+    """Return the rows; None if their numbers may be too large for loops."""
     most = _greatest(operations, lanes, emit)
     # Without a window the product's first column is a row of prefix counters.
     products = method == "window-product" or operations.window is None
@@ -81,7 +81,7 @@ def _by_loops(operations: Interleaved, lanes: Lanes, method: Method, emit: Emit)
 
 
 def _greatest(operations: Operations | Interleaved, lanes: Lanes, emit: Emit) -> float:
-    """Return an upper bound on whole numbers in the result."""
+    """Return an upper bound on integers in the result."""
     live, total = bounds(operations)
     return max(live, total if emit == "total" else 0.0) * lanes.greatest
 

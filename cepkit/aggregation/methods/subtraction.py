@@ -1,7 +1,7 @@
-"""Rows of whole numbers that can be subtracted again: all keys at once, in stream order.
+"""Rows of integers, which can be subtracted: all keys at once, in stream order.
 
-What most queries ask - numbers of matches, sums of integers, without absences - needs no sorting by
-key, no tree over the keys of a group, and no putting back into the order of the stream.
+The most common aggregates - numbers of matches, sums of integers, without absences - need no
+sorting by key, no tree over the keys of a group, and no sorting back into stream order.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from cepkit.aggregation.sequence.elements import Emit
 from cepkit.aggregation.sequence.operations import Interleaved
 
 MOST_NUMBERS = 1 << 25
-"""Numbers in the matrices of all keys, up to which they are kept at the same time."""
+"""The most numbers in the matrices of all keys, which are in memory at once."""
 
 
 def can_subtract(operations: Interleaved, lanes: Lanes) -> bool:
-    """Return whether expiring events can be divided from products that are there for each key."""
+    """Return whether expiring events can be divided out, and all keys' matrices fit."""
     if not lanes.only_integers or operations.absences:
         return False
     n = operations.length
@@ -32,8 +32,8 @@ def subtract(operations: Interleaved, lanes: Lanes, emit: Emit) -> Moments:
     """Return the rows of the output.
 
     Args:
-        operations: What the events do; without absences.
-        lanes: What is carried; whole numbers alone.
+        operations: The operations, without absences.
+        lanes: The lanes; integers only.
     """
     triggers = np.flatnonzero(operations.codes == 0)
     size = len(triggers)
@@ -55,7 +55,7 @@ def subtract(operations: Interleaved, lanes: Lanes, emit: Emit) -> Moments:
     result = Moments(operations.ts[triggers], groups, np.ones(size, np.bool_), new, tracks, lanes)
     if not written:
         return result
-    # Of one time the rows of triggers come first.
+    # At equal times the rows of triggers come first.
     ts = np.concatenate((result.ts, expired[:written]))
     order = merge(ts, size)
     return Moments(

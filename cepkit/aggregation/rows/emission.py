@@ -1,6 +1,6 @@
 """Output rows made from the results for each key.
 
-Groups of several keys are joined by a tree over their keys, in O(log keys) for a moment.
+Groups of several keys are merged by a tree over their keys, in O(log keys) for a moment.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _several_keys(operations: Operations) -> bool:
 
 
 def wants_expiries(operations: Operations, emit: Emit) -> bool:
-    """Return whether it must be known when matches expire, beside what is live at triggers."""
+    """Return whether expiries are needed in addition to the live matches at triggers."""
     joined = emit == "trigger" and _several_keys(operations)
     return operations.window is not None and (emit == "changes" or joined)
 
@@ -44,15 +44,15 @@ def finished(
     *,
     whole: bool = False,
 ) -> Moments:
-    """Return the rows of the output from what was found for each key.
+    """Return the rows of the output from the results for each key.
 
     Args:
         triggers: The operations that are triggers.
-        new: How many matches each completes.
-        tracks: What its key holds then; for "new" and "total", what it completes.
+        new: The number of matches that each completes.
+        tracks: The aggregates of its key then; for "new" and "total", of the matches it completes.
         expired: The START operations of moments of expiry.
-        left: What their keys hold then.
-        whole: Whether totals of nothing stay in.
+        left: The aggregates of their keys then.
+        whole: Whether to keep totals of no match.
     """
     groups = groups_at(operations, triggers)
     several = _several_keys(operations)

@@ -1,8 +1,8 @@
 """Aggregates of groups that consist of several keys, at every moment.
 
-A key says what it holds after each trigger and after each expiry. A binary tree over the keys of a
-group adds that up: nothing is ever subtracted, so that any aggregate will do, in O(log keys) for
-each of these moments.
+Each key reports its aggregates after each trigger and each expiry. A binary tree over the keys of a
+group adds them up without any subtraction, so it works for every aggregate, in O(log keys) for each
+of these moments.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Bits = npt.NDArray[np.bool_]
 
 
 class _Changes(NamedTuple):
-    """The rows of all keys in the order of time.
+    """The rows of all keys in time order.
 
     Attributes:
         ts: int64[changes], when.
@@ -66,7 +66,7 @@ def _keys(operations: Operations, at: Wide) -> Wide:
 def merge(ts: Wide, cut: int) -> Wide:
     """Return the order that merges two sorted parts of times, the second from `cut` on.
 
-    Of equal times those of the first part come first.
+    At equal times the first part comes first.
     """
     order = np.empty(len(ts), dtype=np.int64)
     _merge(ts, cut, order)
@@ -86,7 +86,7 @@ def _merge(ts: Wide, cut: int, order: Wide) -> None:
 
 
 class _Trees(NamedTuple):
-    """A tree over the keys of each group: of k keys k nodes in a heap, the root at 1, and k leaves.
+    """A tree over the keys of each group: for k keys, k nodes in a heap (root at 1) and k leaves.
 
     Attributes:
         groups: int32[keys], the group of each key.
@@ -127,7 +127,7 @@ def join_tracks(
         new: How many matches each completes.
         live: What its key holds then.
         expired: The START operations of the expiries.
-        left: What their keys hold then.
+        left: The aggregates of their keys then.
         changes: Whether expiries make rows.
     """
     updates = _changes(operations, triggers, expired)
@@ -148,7 +148,7 @@ def join_tracks(
 
 @lent
 def _both(nodes: Tracks, to: int, x: int, y: int) -> None:
-    """Write what two nodes hold together."""
+    """Write the sum of two nodes."""
     nodes.counts[to] = nodes.counts[x] + nodes.counts[y]
     for lane in range(nodes.ints.shape[0]):
         nodes.ints[lane, to] = nodes.ints[lane, x] + nodes.ints[lane, y]
@@ -169,12 +169,12 @@ def _join(
     out: Tracks,
     at: Wide,
 ) -> int:
-    """Write what groups hold at each row, and which change each row is; return their number.
+    """Write the aggregates of groups at each row, and the change of each row; return their number.
 
     Args:
         changes: Whether expiries make rows.
-        live: What its key holds at each trigger.
-        left: What it holds after each expiry.
+        live: The key's aggregates at each trigger.
+        left: The key's aggregates after each expiry.
         nodes: A place for each node.
         out: A place for each row.
         at: int64[rows], the change of each row.
@@ -199,7 +199,7 @@ def _join(
                 _both(nodes, base + place, base + 2 * place, base + 2 * place + 1)
                 place //= 2
             end += 1
-        # First the rows of triggers, then those of groups in which something expires only.
+        # First the rows of triggers, then those of groups with expiries only.
         for turn in range(2 if changes else 1):
             for r in range(i, end):
                 group = groups[keys[r]]

@@ -1,8 +1,8 @@
 """Aggregates of constructed matches: of those live at each moment, or of all.
 
-Where matches had to be detected after all, each is given by when it is complete and when it ends.
-Live matches of a moment are those complete by then whose end lies ahead: a tree over ends
-(Fenwick's) gives their aggregate in O(log matches) and never subtracts.
+If matches must be detected after all, each comes with the times at which it is complete and at
+which it ends. The live matches of a moment are complete by then and end later: a Fenwick tree over
+ends gives their aggregate in O(log matches) without subtraction.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ Floats = npt.NDArray[np.float64]
 NEVER = int(np.iinfo(np.int64).max)
 """The expiry of matches that never expire."""
 _ELEMENT = 200
-"""Bytes of an element with what it is made of."""
+"""Bytes of an element with its parts."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class MatchRows:
-    """Some matches; those with the same last event and the same end may stand in one row.
+    """Matches; those with the same last event and the same end may share a row.
 
     Attributes:
-        ends: The first moment at which each is live no more, `NEVER` if it always is.
+        ends: The first moment at which each is no longer live; `NEVER` if there is none.
         last: The row of the last event of each.
-        values: What the lanes hold of each row alone; or its element (of `Together`).
+        values: The lanes of each row alone, or its element (of `Together`).
     """
 
     ends: Wide
@@ -51,14 +51,14 @@ class MatchRows:
 
     @property
     def numbers(self) -> npt.NDArray[Any]:
-        """How many matches each row stands for."""
+        """The number of matches of each row."""
         if isinstance(self.values, Tracks):
             return self.values.counts
         return np.array([element[0] for element in self.values], dtype=np.int64)
 
     @property
     def size(self) -> int:
-        """About how many bytes they take."""
+        """About how many bytes the matches take."""
         values = self.values
         if isinstance(values, Tracks):
             value_bytes = sum(array.nbytes for array in values)
@@ -82,7 +82,7 @@ class Triggers:
 
 
 def fits(matches: int, lanes: Lanes) -> bool:
-    """Return whether no sum over so many matches can be beyond 64 bits."""
+    """Return whether 64 bits hold every sum over these matches."""
     return matches * lanes.greatest < SAFE
 
 
@@ -100,7 +100,7 @@ def aggregate(
     Args:
         matched: The matches.
         ts: The time of each event.
-        function: What elements are of (`Together`), where values are elements.
+        function: The functions (`Together`), if values are elements.
         lanes: Where values are tracks.
         changes: Whether there are rows for expiries too.
     """
@@ -109,7 +109,7 @@ def aggregate(
     q_ts, q_groups = triggers.ts, triggers.groups
     is_trigger = np.ones(len(q_ts), dtype=np.bool_)
     if changes:
-        # What ends before it is complete, or never, leaves nothing behind.
+        # Matches that end before they are complete, or never, need no expiry row.
         leaves = (ts[last] < ends) & (ends < NEVER)
         expiries = np.unique(np.stack((groups[leaves].astype(np.int64), ends[leaves])), axis=1)
         known = set(zip(q_groups.tolist(), q_ts.tolist(), strict=True))
@@ -119,7 +119,7 @@ def aggregate(
         q_groups = np.concatenate((q_groups, expiries[0].astype(np.int32)))
         is_trigger = np.arange(len(q_ts)) < len(triggers.ts)
     by_time = np.argsort(q_ts, kind="stable")
-    # Distinct ends, the latest of each group first, and the place of each match there.
+    # The distinct ends, the latest of each group first, and the place of each match among them.
     by_end = np.lexsort((-ends, groups))
     first = np.ones(len(order), dtype=np.bool_)
     first[1:] = np.diff(groups[by_end]) != 0
@@ -149,11 +149,11 @@ def aggregate(
 def parts(
     matched: MatchRows, slots: Wide, ts: Wide, groups: Ints, function: Semiring, lanes: Lanes | None
 ) -> Moments:
-    """Return a row for each of some parts of the matches.
+    """Return a row for each part of the matches.
 
     Args:
         matched: The matches.
-        slots: The part that each belongs to.
+        slots: The part of each match.
         ts: The time of each row.
         groups: The group of each row.
         function: As in `aggregate`.
@@ -196,9 +196,9 @@ def joined(several: Sequence[MatchRows]) -> MatchRows:
 
 
 def merged(several: Sequence[MatchRows], function: Semiring) -> MatchRows:
-    """Return the matches of several batches, those with the same last event and end as one row.
+    """Merge the matches of several batches: one row for the same last event and end.
 
-    No row of the output can tell them apart.
+    The output cannot tell them apart.
     """
     result = joined(several)
     order = np.lexsort((result.ends, result.last))
@@ -227,11 +227,11 @@ def merged(several: Sequence[MatchRows], function: Semiring) -> MatchRows:
 
 
 def add_to(sums: Tracks, slots: npt.NDArray[np.integer], values: Tracks) -> None:
-    """Add what some tracks hold to the slots of others."""
+    """Add tracks to the slots of other tracks."""
     np.add.at(sums.counts, slots, values.counts)
     for lane in range(len(sums.ints)):
         np.add.at(sums.ints[lane], slots, values.ints[lane])
-    with np.errstate(invalid="ignore"):  # infinities of both signs, which are NaN together
+    with np.errstate(invalid="ignore"):  # infinities of both signs add up to NaN
         for lane in range(len(sums.floats)):
             np.add.at(sums.floats[lane], slots, values.floats[lane])
     for lane in range(len(sums.leasts)):
@@ -239,15 +239,15 @@ def add_to(sums: Tracks, slots: npt.NDArray[np.integer], values: Tracks) -> None
 
 
 class _Sweep(NamedTuple):
-    """Matches and questions in the order of time.
+    """Matches and queries for live aggregates in time order.
 
     Attributes:
         completed: int64[matches], when each is complete.
-        bases: int64[groups + 1], where the ends of each group begin.
+        bases: int64[groups + 1], the beginning of each group's ends.
         places: int64[matches], the place of each match's end among all.
         groups: int32[matches], the group of each.
-        ts: int64[questions], when it is asked what is live.
-        of: int32[questions], of which group.
+        ts: int64[questions], the time of each query.
+        of: int32[questions], its group.
         ends: int64[ends], the distinct ends of each group, the latest first.
     """
 
@@ -262,7 +262,7 @@ class _Sweep(NamedTuple):
 
 @compiled
 def _sweep(sweep: _Sweep, values: Tracks, tree: Tracks, out: Tracks) -> None:
-    """Write what is live at each question: matches go into the tree as they are complete."""
+    """Write the live aggregate at each query: matches enter the tree when they are complete."""
     completed, bases, places, groups, ts, of, ends = sweep
     at = 0
     for q in range(ts.size):
@@ -276,7 +276,7 @@ def _sweep(sweep: _Sweep, values: Tracks, tree: Tracks, out: Tracks) -> None:
             at += 1
         base = bases[of[q]]
         low, high = base, bases[of[q] + 1]
-        while low < high:  # ends fall: how many are live
+        while low < high:  # ends descend: bisect for the number of live ones
             middle = (low + high) // 2
             if ends[middle] > ts[q]:
                 low = middle + 1
@@ -303,7 +303,7 @@ def _sweep_elements(sweep: _Sweep, values: Sequence[Element], function: Semiring
                 i += i & -i
             at += 1
         base, end = bases[q_groups[q]], bases[q_groups[q] + 1]
-        # Ends fall: how many are live.
+        # Ends descend: bisect for the number of live ones.
         i = sum(late > moment for late in ends[base:end])
         total = function.zero
         while i > 0:

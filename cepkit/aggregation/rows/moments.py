@@ -18,15 +18,15 @@ Wide = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Moments:
-    """Rows in the order of time; rows of one time in the order of the stream.
+    """Rows in time order; at equal times in stream order.
 
     Attributes:
         ts: When, in microseconds.
         groups: Of which group.
-        triggers: Whether the row is there because of a trigger; otherwise of an expiry.
-        new: How many matches the trigger completes; Python's integers where they are long.
-        values: What the lanes hold, or an element of `Together` for each row.
-        lanes: The lanes, where `values` is about them.
+        triggers: Whether the cause of the row is a trigger; otherwise an expiry.
+        new: The number of matches that the trigger completes; Python integers if they are long.
+        values: The lanes, or an element of `Together`, for each row.
+        lanes: The lanes, if `values` holds them.
     """
 
     ts: Wide
@@ -49,6 +49,6 @@ class Moments:
 
 
 def integers(values: Sequence[int]) -> npt.NDArray[Any]:
-    """Return integers as 64-bit ones, or as Python's own where one is longer."""
+    """Return integers as 64-bit ones, or as Python integers if one is longer."""
     fit = all(-(2**63) <= value < 2**63 for value in values)
     return np.array(values, dtype=np.int64 if fit else object)

@@ -1,7 +1,7 @@
-"""Partial aggregates: those of parts of a stream, to be combined later.
+"""Partial aggregates of parts of a stream, to be merged later.
 
-Compiled loops say what they found as lanes of numbers. An element says the same in a form that
-two parts can be joined in by `Together.plus`, whatever their dictionaries of texts.
+Compiled loops return lanes of numbers. Elements hold the same values in a form that `Together.plus`
+can merge across parts, even if their dictionaries of texts differ.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def summed(moments: Moments, together: Together) -> dict[int, Element]:
     """Return for each group the element of all its rows together.
 
     Args:
-        moments: Rows about matches of which none is in two.
+        moments: Rows about disjoint sets of matches.
         together: The functions.
     """
     values = moments.values
@@ -55,7 +55,7 @@ def summed(moments: Moments, together: Together) -> dict[int, Element]:
 
 
 def _fit(values: Tracks) -> bool:
-    """Return whether no sum of whole numbers can be beyond 64 bits."""
+    """Return whether 64 bits hold every sum of these integers."""
     lanes = (values.counts, *values.ints)
     return all(float(np.abs(lane.astype(np.float64)).sum()) < SAFE for lane in lanes)
 
@@ -77,7 +77,7 @@ def _of_lanes(outcome: Outcome, tracks: Tracks) -> list[Element]:
 
 
 def _values(outcome: Outcome, accumulator: Accumulator, coded: Wide) -> list[Any]:
-    """Return the values of a least lane, None where there is none."""
+    """Return the values of a least lane, None for missing ones."""
     none = coded >= NOTHING
     values = decoded(outcome.column, accumulator, np.where(none, 0, coded))
     if outcome.column is not None and outcome.column.kind == "boolean":

@@ -24,10 +24,10 @@ class Aggregates:
     """The aggregates of a query's matches.
 
     Attributes:
-        query: What was asked.
-        emit: Which rows there are: see `cepkit.aggregate`.
-        method: How it was computed: "prefix-counters", "window-product", "two-step" or "detect".
-        reason: Why in this way.
+        query: The query.
+        emit: Which rows it has: see `cepkit.aggregate`.
+        method: The method: "prefix-counters", "window-product", "two-step" or "detect".
+        reason: Why this method was chosen.
         columns: The columns of the result by name; one with integers beyond 64 bits is a list.
     """
 

@@ -1,6 +1,6 @@
 """Output rows as a table with named and typed columns.
 
-Integers that 64 bits cannot hold stay integers: such a column is a list of Python's.
+Integers beyond 64 bits stay exact: such a column is a list of Python integers.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ Values: TypeAlias = "pa.Array | list[int | None]"
 
 
 def check_names(group_by: Sequence[str], names: Sequence[str]) -> None:
-    """Check that no column of the output has the name of another.
+    """Check that the columns of the output have distinct names.
 
     Raises:
-        PatternError: One has.
+        PatternError: Two columns have the same name.
     """
     for name in group_by:
         if name in (TIME, CAUSE, NEW, *names):

@@ -26,8 +26,8 @@ def totals(
         groups: The group of each trigger.
         new: What each completes.
         size: How many groups there are.
-        grouped: Whether there is GROUP BY; else there is one row in any case.
-        whole: Whether groups without a match stay in.
+        grouped: Whether there is GROUP BY; without it there is always one row.
+        whole: Whether to keep groups without a match.
     """
     sums = tracks_for(lanes, size)
     add_to(sums, groups, new)

@@ -1,11 +1,11 @@
-"""Aggregates as semirings: what is added up over matches and multiplied along one.
+"""Aggregates as semirings: sums over matches of products along each match.
 
 An aggregate of a set of matches is an *element*. `plus` joins the elements of two disjoint sets
 of matches; `times` gives the element of all matches that are a match of one set followed by one
-of another; `lift` is the element of a single event. With that every method aggregates without
-knowing what: prefix counting is prefix counting over a semiring. The aggregates of the language
-stand on a shelf, `cepkit.pattern.aggregates`, and are carried by `OfValues`; one of a user's own is
-one more class of this kind.
+of another; `lift` is the element of a single event. With these, every method works for every
+aggregate: prefix counting becomes prefix counting over a semiring. The aggregates of the language
+are on a shelf, `cepkit.pattern.aggregates`, and run as `OfValues`; a user-defined aggregate is one
+more class of this kind.
 
 Source: ASEQ, section 5, with its two rules corrected: SUM cannot be scaled by a ratio of counts,
 and MIN and MAX must not see events that belong to no match.
@@ -23,10 +23,10 @@ from cepkit.pattern.aggregates.contract import EXTREMES, AggregateFunction, join
 from cepkit.pattern.conditions import Aggregate
 
 Element: TypeAlias = Any
-"""What a function knows of a set of matches; never changed in place."""
+"""The aggregate state of a set of matches; never changed in place."""
 
 Reads: TypeAlias = tuple[tuple[str, str | None], ...]
-"""(variable, attribute): what a function looks at; None: that there is an event."""
+"""(variable, attribute) pairs that a function reads; attribute None: only that an event exists."""
 
 
 class Semiring(Protocol):
@@ -60,27 +60,27 @@ class Function(Semiring, Protocol):
 
     @property
     def reads(self) -> Reads:
-        """The attributes it looks at; no variable twice."""
+        """The attributes that it reads; no variable twice."""
         ...
 
     def lift(self, variable: str, value: Any, /) -> Element:
         """Return the element of one event.
 
         Args:
-            variable: The one of `reads` that the event is bound to.
+            variable: The variable of `reads` that the event is bound to.
             value: Its attribute: a number, a text, a truth value, a time in microseconds, or
                 None where it is missing.
         """
         ...
 
     def result(self, x: Element) -> Any:
-        """Return the value that is shown, None where it is missing."""
+        """Return the final value; None if it is missing."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """COUNT: how many matches there are."""
+    """COUNT: the number of matches."""
 
     reads: ClassVar[Reads] = ()
     zero: ClassVar[int] = 0
@@ -145,7 +145,7 @@ class OfValues:
         """Return the element of every match of one followed by every one of the other."""
         (m, i, *_), (n, j, *_) = x, y
         if not m or not n:
-            return self.zero  # infinity times no matches is nothing, not NaN
+            return self.zero  # infinity times 0 matches must be 0, not NaN
         # The best of all pairs is the better of the best two.
         return m * n, i * n + m * j, *self._joined(x, y, n, m)
 
@@ -177,7 +177,7 @@ LanguageFunction: TypeAlias = Count | OfValues
 
 
 def function_of(aggregate: Aggregate) -> LanguageFunction:
-    """Return the function that an aggregate of a query asks for."""
+    """Return the function of an aggregate in a query."""
     if aggregate.variable is None:
         return Count()
     return OfValues(aggregate.function, aggregate.variable, aggregate.attribute)
@@ -192,5 +192,5 @@ def product(function: Semiring, elements: Sequence[Element]) -> Element:
 
 
 def known(value: Any) -> Any:
-    """Return a value, None where it is missing."""
+    """Return a value; None if it is missing."""
     return None if isinstance(value, float) and math.isnan(value) else value

@@ -1,10 +1,10 @@
 """Aggregates as lanes of 64-bit numbers, which compiled loops carry along the prefixes.
 
-Beside the number of matches there are three kinds of lanes. An integer lane adds whole numbers,
-exactly: sums, and how many values there are. A float lane adds floats. A least lane keeps the
-smallest of integers in which the order of any values is coded: floats by their bits, texts by their
-dictionary, and for MAX the complement. So all functions of the language are three inner loops.
-Integers wrap around at 64 bits; `sequence/bounds.py` says beforehand whether any result could.
+Besides the number of matches there are three kinds of lanes. An integer lane adds integers exactly:
+sums, and numbers of values. A float lane adds floats. A least lane keeps the minimum of integers
+that encode the order of any values: floats by their bits, texts by their dictionary, and for MAX
+the complement. So three inner loops serve all functions of the language. Integers wrap around at 64
+bits; `sequence/bounds.py` tells beforehand whether a result could.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ Wide = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 SAFE = 2.0**62
-"""Numbers up to here fit, whatever the rounding of their bound."""
+"""Numbers up to here fit, even with rounding errors in their bound."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Lanes:
-    """The accumulators that loops carry beside the number of matches.
+    """The accumulators that loops carry besides the number of matches.
 
     Attributes:
         int_at: The position of each integer lane.
-        ints: Its value at each event, 0 where there is none.
+        ints: Its value at each event, 0 if missing.
         float_at: The position of each float lane.
         floats: As `ints`.
         least_at: The position of each least lane.
-        leasts: As `ints`, `NOTHING` where there is none.
-        outcomes: For each function how its result is read off.
+        leasts: As `ints`, `NOTHING` if missing.
+        outcomes: For each function how to compute its result.
     """
 
     int_at: Ints
@@ -56,19 +56,19 @@ class Lanes:
 
     @property
     def arrays(self) -> LaneArrays:
-        """All of it, as loops take it."""
+        """All lanes, in the form of the loops."""
         return LaneArrays(
             self.int_at, self.ints, self.float_at, self.floats, self.least_at, self.leasts
         )
 
     @property
     def empty(self) -> bool:
-        """Whether the number of matches is all."""
+        """Whether there is only the number of matches."""
         return self.only_integers and not len(self.int_at)
 
     @property
     def only_integers(self) -> bool:
-        """Whether everything can be subtracted again, exactly."""
+        """Whether all lanes can be subtracted exactly."""
         return not len(self.float_at) and not len(self.least_at)
 
     @property
@@ -80,13 +80,13 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the result of an aggregate is computed from lanes.
+    """How to compute the result of an aggregate from lanes.
 
     Attributes:
         lanes: ("int" | "float" | "least", which) of each of its accumulators.
         present: The integer lane that counts values; None: each match has one.
-        column: The attribute, None where it does not matter.
-        origin: What deviations are from.
+        column: The attribute; None if it does not matter.
+        origin: The origin of deviations.
     """
 
     function: LanguageFunction
@@ -96,7 +96,7 @@ class Outcome:
     origin: float = 0
 
     def held(self, tracks: Tracks) -> tuple[npt.NDArray[Any], list[npt.NDArray[Any]]]:
-        """Return how many values there are at each moment, and the accumulators.
+        """Return the number of values at each moment, and the accumulators.
 
         A least value is coded (`decoded`).
         """
@@ -106,7 +106,7 @@ class Outcome:
 
 
 def joined(several: Sequence[Tracks]) -> Tracks:
-    """Return the moments of all, one behind the other."""
+    """Concatenate the moments of several."""
     return Tracks(
         np.concatenate([each.counts for each in several]),
         np.concatenate([each.ints for each in several], axis=1),
@@ -116,7 +116,7 @@ def joined(several: Sequence[Tracks]) -> Tracks:
 
 
 def tracks_for(lanes: Lanes, moments: int) -> Tracks:
-    """Return tracks to be filled."""
+    """Return empty tracks."""
     return Tracks(
         np.zeros(moments, dtype=np.int64),
         np.zeros((len(lanes.int_at), moments), dtype=np.int64),
@@ -126,10 +126,10 @@ def tracks_for(lanes: Lanes, moments: int) -> Tracks:
 
 
 def attribute_of(function: Function, columns: EventColumns) -> Column | None:
-    """Return the column that a function of the language reads, None for none.
+    """Return the column that a function of the language reads; None if it reads none.
 
     Raises:
-        PatternError: It holds what the function cannot take, as SUM of a text.
+        PatternError: The function cannot take its values, as SUM of a text.
     """
     if not isinstance(function, OfValues) or function.attribute is None:
         return None
@@ -149,15 +149,15 @@ def lanes_of(
     columns: EventColumns,
     partial: Collection[str] = (),
 ) -> Lanes | None:
-    """Return the lanes that some functions need; None where loops cannot carry one of them.
+    """Return the lanes that some functions need; None if loops cannot carry one of them.
 
     Args:
         positions: The position of each variable, counted from 1.
         columns: The stream, with the attributes that are read.
-        partial: Variables of which a match may have no event, or several.
+        partial: Variables that may have no event, or several, in a match.
 
     Raises:
-        PatternError: A column holds what its function cannot take.
+        PatternError: A column has values that its function cannot take.
     """
     builder = _Builder(columns)
     outcomes = []
@@ -185,7 +185,7 @@ def lanes_of(
 
 
 class _Builder:
-    """Gathers lanes, each once."""
+    """Collects distinct lanes."""
 
     def __init__(self, columns: EventColumns) -> None:
         self._size = len(columns)
@@ -211,7 +211,7 @@ class _Builder:
             coded = _ordered(column, greatest=accumulator == "greatest")
             some = coded if missing is None else coded[~missing]
             if len(some) and int(some.max()) >= NOTHING:
-                return None  # an integer beyond what leaves room for the two marks
+                return None  # an integer too large to leave room for the two marks
             if missing is not None:
                 coded = np.where(missing, NOTHING, coded)
             return "least", self._add("least", at, (accumulator, id(column)), coded)
@@ -248,7 +248,7 @@ class _Builder:
 
 
 def _ordered(column: Column, *, greatest: bool) -> Wide:
-    """Return values as integers in the same order, in the opposite one for MAX."""
+    """Return values as integers in the same order, or in the opposite order for MAX."""
     values: npt.NDArray[Any] = column.values
     coded: Wide
     if column.kind in ("float", "null"):
@@ -262,7 +262,7 @@ def _ordered(column: Column, *, greatest: bool) -> Wide:
 def moved(
     state: Sequence[Accumulator], number: int, values: Sequence[Any], origin: float
 ) -> tuple[Any, ...]:
-    """Return accumulators with deviations from 0 in place of `origin`, exactly."""
+    """Convert accumulators of deviations from `origin` to deviations from 0, exactly."""
     if "deviations" not in state:
         return tuple(values)
     known = {each: exact(value) for each, value in zip(state, values, strict=True)}
@@ -274,7 +274,7 @@ def moved(
 
 
 def decoded(column: Column | None, accumulator: Accumulator, coded: Wide) -> npt.NDArray[Any]:
-    """Return the values that a least lane stands for; of what has none, anything."""
+    """Decode the values of a least lane; arbitrary where there is no value."""
     assert column is not None
     if accumulator == "greatest":
         coded = ~coded

@@ -1,7 +1,7 @@
-"""Whole numbers from their remainders modulo primes (the Chinese remainder theorem).
+"""Integers from their remainders modulo primes (the Chinese remainder theorem).
 
-Where numbers outgrow 64 bits, loops run once for each of several primes of 31 bits, and what is
-read off at the end is put together in Python's integers.
+If numbers outgrow 64 bits, loops run once for each of several 31-bit primes, and the results are
+combined to Python integers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Big = npt.NDArray[np.object_]
 
 
 def primes_for(bound: float) -> list[int]:
-    """Return primes whose product tells integers up to a bound apart, negative ones too."""
+    """Return primes whose product distinguishes integers up to a bound, negative ones included."""
     bits = math.log2(max(bound, 1.0)) + 2
     return list(islice(_primes(), math.ceil(bits / 30.9)))
 
@@ -46,10 +46,10 @@ def _is_prime(n: int) -> bool:
 
 
 def joined(remainders: Sequence[npt.NDArray[Any]], primes: Sequence[int]) -> Big:
-    """Return the integers of some remainders, those nearest to zero.
+    """Return the integers nearest to zero with these remainders.
 
     Args:
-        remainders: For each prime an array, all of one shape.
+        remainders: An array for each prime, all of one shape.
     """
     product = math.prod(primes)
     result = np.zeros(remainders[0].shape, dtype=object)

@@ -1,7 +1,7 @@
-"""Upper bounds of counts and sums, to know beforehand whether 64 bits hold them.
+"""Upper bounds of counts and sums: they tell beforehand whether 64 bits hold them.
 
-Prefixes are counted as floats, over windows somewhat longer than that of the query: so a bound is
-never too low. Cost: O(1) for an operation.
+Prefixes are counted as floats over windows somewhat longer than the query's, so a bound is never
+too low. Cost: O(1) for an operation.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _PANES = 2
 
 
 def bounds(operations: Operations | Interleaved) -> tuple[float, float]:
-    """Return an upper bound on live prefixes of any length, and one on matches of the stream.
+    """Return upper bounds on the live prefixes of any length, and on the matches of the stream.
 
-    Operations that are not sorted by key are taken as those of one: all the more prefixes.
+    Operations not sorted by key count as one key, which only raises the bound.
     """
     starts = np.array([0, len(operations)], dtype=np.int64)
     if isinstance(operations, Operations):
@@ -34,16 +34,16 @@ def bounds(operations: Operations | Interleaved) -> tuple[float, float]:
 
 @compiled
 def _bounds(ts: Wide, codes: Ints, starts: Wide, n: int, window: int) -> tuple[float, float]:
-    """Return how great a prefix counter may get, summed over keys, and all matches together.
+    """Return bounds on a prefix counter, summed over keys, and on the number of matches.
 
-    A window lies within three panes of half of it each: what is live is no more than what
-    counts without expiry since the beginning of the first of them. These counters only grow.
+    A window lies within three panes of half its length: live prefixes are at most those counted
+    without expiry since the beginning of the first pane. These counters only grow.
     """
     largest = 0.0
     total = 0.0
     rows = _PANES + 1
     width = window // _PANES + 1
-    # What counts since the beginning of each pane, panes in a circle: those of a length together.
+    # Counters since the beginning of each pane, in a ring of panes, grouped by length.
     c = np.zeros((n + 1, rows))
     for key in range(starts.size - 1):
         begin, end = starts[key], starts[key + 1]
@@ -80,14 +80,14 @@ def prefix_bounds(
     parents: Wide,
     window: int,
 ) -> Floats:
-    """Return how great the counters of each node of a forest may get, summed over keys.
+    """Return bounds on the counters of each node of a forest, summed over keys.
 
     Args:
         ts: int64[operations], the time of each operation.
         codes: int32[operations], the number of an event of the forest.
         starts: int64[keys + 1], where the operations of each key begin, and their end.
         node_of: The node of each code.
-        absent: Whether a code is of what must be absent.
+        absent: Whether a code stands for an event that must be absent.
         parents: The node before each node, -1 for none.
         window: The longest window, -1 for none.
     """

@@ -1,8 +1,8 @@
-"""Queries that A-Seq can aggregate, and the reason where one is not.
+"""Queries that A-Seq can aggregate, and the reason if it cannot.
 
-A sequence has positions, each with its filter, perhaps events that must not come between two of
-them, keys on which all its events agree, and a window in time. Anything more needs the matches
-themselves; the reason says what it is.
+A sequence has positions with filters, perhaps events that must not come between two positions, keys
+on which all its events agree, and a window in time. Anything more needs the matches themselves; the
+reason names it.
 
 Source: ASEQ, sections 3.3 and 3.4.
 """
@@ -24,7 +24,7 @@ from cepkit.pattern.conditions import (
     conjuncts,
     variables_of,
 )
-from cepkit.pattern.nodes import And, Event, First, Next, Not, Opt, Or, Seq, Structure
+from cepkit.pattern.nodes import And, Event, First, Next, Not, Opt, Or, Seq, Structure, events_of
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.printer import expression_text
@@ -43,13 +43,13 @@ class EventSequence:
     Attributes:
         positive: The events, each strictly later than the one before it.
         negated: (p, event): no such event between the positions p and p + 1, counted from 1.
-        filters: For each variable what its events must fulfil, without NOT (`rewrite`).
-        constants: Conditions about no event at all.
+        filters: For each variable the conditions on its events, without NOT (`rewrite`).
+        constants: Conditions without any event.
         keys: For each key the attribute of each variable; equal, and not missing, in a match.
-        partition_by: Attributes on which events agree, where missing agrees with missing.
-        group_by: Those of them by which the aggregates are grouped.
-        window: The greatest difference of times in microseconds, None for any; negative where
-            there can be no match.
+        partition_by: Attributes on which events agree; missing agrees with missing.
+        group_by: The attributes among them that group the aggregates.
+        window: The greatest difference of times in microseconds, None for any; negative if no match
+            is possible.
     """
 
     positive: tuple[Event, ...]
@@ -63,7 +63,7 @@ class EventSequence:
 
     @property
     def attributes(self) -> frozenset[str]:
-        """The columns that it reads, those of aggregates aside."""
+        """The columns that it reads, without those of aggregates."""
         parts = [c for _, conditions in self.filters for c in conditions]
         names = {name for part in parts for _, name in attributes_of(part)}
         names |= {name for key in self.keys for _, name in key}
@@ -74,7 +74,7 @@ def sequence_of(query: Query) -> EventSequence:
     """Return the query as a sequence.
 
     Raises:
-        UnsupportedError: It is none; the error says what in it, and points at it.
+        UnsupportedError: It is not a sequence; the error names the part and points at it.
     """
     if query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
         _refuse(f"the strategy {query.strategy.value} chooses among matches")
@@ -96,7 +96,7 @@ def sequence_of(query: Query) -> EventSequence:
     links: list[_Link] = []
     absent = frozenset(event.variable for _, event in negated)
     for condition in branch.conditions:
-        # What an absent event must fulfil is one thing; all else falls into its parts.
+        # The condition of an absent event stays whole; other conditions are split at AND.
         expression = without_not(condition)
         parts = (expression,) if variables_of(condition) & absent else conjuncts(expression)
         for part in parts:
@@ -111,7 +111,7 @@ def sequence_of(query: Query) -> EventSequence:
     for members in _classes(links, absent):
         keys.append(_key(members, branch, links))
         for one, other in combinations(sorted(members), 2):
-            if one[0] == other[0]:  # a.k = b.k AND a.j = b.k is about a alone as well
+            if one[0] == other[0]:  # a.k = b.k AND a.j = b.k implies a condition on a alone
                 same = Comparison("=", Attribute(*one), Attribute(*other))
                 filters.setdefault(one[0], []).append(same)
     window = query.window
@@ -130,13 +130,16 @@ def sequence_of(query: Query) -> EventSequence:
 
 def _check_sequence(structure: Structure) -> None:
     began = False
-    last: Event | None = None  # what must be absent after all so far
+    last: Event | None = None  # must be absent after all events so far
     for item in _items(structure):
         match item:
             case Event() | First(Event()):
                 began, last = True, None
             case Next(Event(variable)) | Not(Next(Event(variable))):
                 _refuse(f"whether '{variable}' came next depends on all events", item.span)
+            case Not(Seq() | And()):
+                names = " and ".join(f"'{event.variable}'" for event in events_of(item))
+                _refuse(f"{names} must be absent together", item.span)
             case Not(Event() as event) if not began:
                 _refuse(f"'{event.variable}' must be absent before the first event", item.span)
             case Not(Event() as event):
@@ -156,6 +159,9 @@ def _items(structure: Structure) -> Iterable[Structure]:
     if isinstance(structure, Seq):
         for item in structure.items:
             yield from _items(item)
+    elif isinstance(structure, Not) and len(events_of(structure)) == 1:
+        (event,) = events_of(structure.item)  # SEQ(B b) is B b
+        yield structure if isinstance(structure.item, Next) else Not(event, structure.span)
     else:
         yield structure
 
@@ -178,9 +184,9 @@ def _span(condition: Expression) -> Span | None:
 
 
 def _classes(links: Iterable[_Link], absent: frozenset[str]) -> list[set[Member]]:
-    """Return the attributes that are equal to each other: a.k = b.k and b.k = c.k are one class.
+    """Return the classes of equal attributes: a.k = b.k and b.k = c.k make one class.
 
-    An absent event links nothing: it joins the class of what it is compared with.
+    An absent event does not merge classes: it joins the class that it is compared with.
     """
     classes: list[set[Member]] = []
     about_absent = []

@@ -1,4 +1,4 @@
-"""Elements: what aggregates without lanes keep of events and matches, in plain Python."""
+"""Elements: the states of aggregates without lanes, in plain Python."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Emit: TypeAlias = Literal["trigger", "changes", "new", "total"]
 """See `cepkit.aggregate`."""
 
 Method: TypeAlias = Literal["prefix-counters", "window-product", "two-step"]
-"""How A-Seq's queries can be aggregated; two-step is the baseline."""
+"""The methods for A-Seq's queries; two-step is the baseline."""
 
 
 class Together:
-    """Several functions as one, the number of matches first.
+    """Several functions combined into one, the number of matches first.
 
     Args:
         functions: The others.
@@ -56,10 +56,10 @@ class Records:
     """The aggregates at triggers and expiries, in the order of keys.
 
     Attributes:
-        new: For each trigger the element of the matches that it completes.
-        live: For each trigger that of the live matches, after all events of its time.
-        expired: For each moment at which live matches of a key expire: the START's operation and
-            the element of what is left.
+        new: The element of the matches that each trigger completes.
+        live: The element of the live matches at each trigger, after all events of its time.
+        expired: For each moment at which live matches of a key expire, the START's operation and
+            the element of the remaining matches.
     """
 
     new: list[Element]
@@ -70,7 +70,7 @@ class Records:
 def reader(
     together: Together, variables: Sequence[str], columns: EventColumns
 ) -> Callable[[int, int], Element]:
-    """Return what gives the element of an event at a position.
+    """Return a function for the element of an event at a position.
 
     Args:
         together: The functions.

@@ -1,7 +1,7 @@
 """Operations of a sequence gathered from a stream in one pass.
 
-An event may be several operations, and events of one time are operations in the order that they
-are asked for in, whatever the order of the events. Cost: O(events).
+An event may be several operations. Events of equal time become operations in the requested order,
+regardless of the order of the events. Cost: O(events).
 
 Source: ASEQ, sections 3.3 and 3.4.
 """
@@ -41,7 +41,8 @@ def in_order(
         columns: The stream, with the attributes that filters read.
         sequence: Says the filters.
         events: (code, event): those of one time are applied in this order.
-        slots: Whether it is wanted which of `events` each stands for; that comes last.
+        slots: Whether to return also which of `events` each operation stands for, as the last
+            array.
     """
     filters = dict(sequence.filters)
     masks: list[Bits] = []
@@ -78,7 +79,7 @@ def in_order(
 
 
 def passing(columns: EventColumns, event: Event, conditions: Sequence[Expression]) -> Bits:
-    """Return which events have a type of `event` and fulfil the conditions."""
+    """Return which events have a type of `event` and satisfy the conditions."""
     names = columns.type_names
     fits_type = np.array(list(map(event.may_have, names)), np.bool_)
     rows = np.flatnonzero(fits_type[columns.types]) if len(names) else np.empty(0, np.int64)
@@ -90,7 +91,7 @@ def passing(columns: EventColumns, event: Event, conditions: Sequence[Expression
 
 
 def _read(columns: EventColumns, rows: npt.NDArray[np.int64], _: str, name: str) -> Column:
-    """Return the attribute of some events, whatever variable they stand for."""
+    """Return an attribute of some events, for any variable."""
     return columns.attributes[name].take(rows)
 
 
@@ -166,8 +167,8 @@ def keys_of(
 ) -> tuple[Ints, Ints, Ints]:
     """Return the key of each operation, the group of each key, and a row of each group.
 
-    An event without a key completes nothing; its key is the complement (~) of one that no other
-    event has, so that a trigger can stay what it is. No keys at all: None, and one group.
+    An event without a key completes nothing; it gets the complement (~) of a unique key, so that a
+    trigger stays a trigger. Without any keys: None, and one group.
     """
     one = np.zeros(1, dtype=np.int32)
     parts: list[tuple[Ints, int]] = []

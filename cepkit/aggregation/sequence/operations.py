@@ -1,10 +1,10 @@
-"""Events as operations on prefixes, in the order in which they must be applied.
+"""Events as operations on prefixes, in their order of application.
 
-An event that may stand at position p extends prefixes by one; one that must be absent between p
-and p + 1 ends all prefixes of length p. Events of one time are applied from the last position to
-the first, an absence after p + 1 and before p: so no event follows one of its own time. Operations
-are sorted by time, then by that rule; most methods aggregate each key by itself and have them
-sorted by key first. Cost: one pass over the events, and one over the operations to sort them.
+An event at position p extends prefixes of length p - 1; an event that must be absent between p and
+p + 1 ends all prefixes of length p. Events of equal time are applied from the last position to the
+first, an absence after p + 1 and before p, so no event follows one of its own time. Operations are
+sorted by time, then by that rule; most methods aggregate each key separately and need them sorted
+by key first. Cost: one pass over the events, and one over the operations to sort them.
 
 Source: ASEQ, sections 3.3 and 3.4 (recounting rule, hashed prefix counters).
 """
@@ -37,8 +37,8 @@ class _Ordered:
         length: How many positions the sequence has.
         window: As in `EventSequence`.
         ts: The time of each operation.
-        codes: What each does: 2 (length - p) extends to position p, and one less than that,
-            an odd number, ends the prefixes of length p.
+        codes: The code of each: 2 (length - p) extends to position p; one less, an odd number, ends
+            the prefixes of length p.
         rows: The event of each.
         groups: The group of each key.
         group_rows: An event of each group.
@@ -65,10 +65,10 @@ class _Ordered:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Interleaved(_Ordered):
-    """Operations in the order of the stream.
+    """Operations in stream order.
 
     Attributes:
-        keys: The key of each; empty where all have the same.
+        keys: The key of each; empty if all have the same.
     """
 
     keys: Ints
@@ -79,7 +79,7 @@ class Interleaved(_Ordered):
         return bool((self.codes & 1).any())
 
     def by_key(self) -> Operations:
-        """Return the operations sorted by key; those of a key stay in their order."""
+        """Return the operations sorted stably by key."""
         ts, codes, rows = self.ts, self.codes, self.rows
         starts = np.array([0, len(ts)], dtype=np.int64)
         if len(self.keys) or len(self.groups) != 1:
@@ -104,13 +104,13 @@ class Operations(_Ordered):
 
 
 def operations_of(sequence: EventSequence, columns: EventColumns) -> Interleaved:
-    """Return what the events do.
+    """Return the operations of the events.
 
     Args:
         sequence: The query.
         columns: The stream, with the attributes that the sequence reads.
     """
-    # Where there can be no match there are triggers still: of a sequence that never starts.
+    # If no match is possible there are still triggers: of a sequence that never starts.
     possible = can_match(sequence)
     n = len(sequence.positive) if possible else max(2, len(sequence.positive))
     events = [(2 * (n - p), e) for p, e in enumerate(sequence.positive, 1)]
@@ -123,7 +123,7 @@ def operations_of(sequence: EventSequence, columns: EventColumns) -> Interleaved
 
 
 def can_match(sequence: EventSequence) -> bool:
-    """Return whether any events could be a match, by the window and the constants."""
+    """Return whether window and constants allow any match."""
     fits = sequence.window is None or sequence.window >= 0
     return fits and all(bool(truth(part, _unread, 1)[0]) for part in sequence.constants)
 
@@ -135,14 +135,14 @@ def operations_in(
     events: Sequence[tuple[int, Event]],
     triggers: Collection[int],
 ) -> tuple[Operations, Bits]:
-    """Return what some events do, by key.
+    """Return the operations of some events, by key.
 
     Args:
         sequence: Says filters and keys.
         columns: The stream, with the attributes that they read.
         length: Of the operations.
         events: (code, event): those of one time are applied in this order.
-        triggers: The codes of which events stay that have no key.
+        triggers: Events with these codes stay even if they have no key.
 
     Returns:
         The operations, and for each key whether its events have none.
@@ -180,7 +180,7 @@ def _unread(variable: str, attribute: str) -> Column:
 
 
 def in_stream_order(rows: npt.NDArray[np.integer]) -> Times:
-    """Return the order that sorts distinct rows, in one pass."""
+    """Return the sorting order of distinct rows, in one pass."""
     at = np.full(int(rows.max(initial=-1)) + 1, -1, dtype=np.int64)
     at[rows] = np.arange(len(rows))
     return at[at >= 0]
@@ -197,7 +197,7 @@ def _sort(
     codes_out: Ints,
     rows_out: Ints,
 ) -> None:
-    """Sort operations by key, stably, and write where each key begins."""
+    """Sort operations stably by key, and write where each key begins."""
     for key in keys:
         starts[key + 1] += 1
     for k in range(1, starts.size):

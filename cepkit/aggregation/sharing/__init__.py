@@ -1,1 +1,1 @@
-"""Aggregation of several sequences that share counters: planned, laid out and run."""
+"""Aggregation of several sequences that share counters: planning, layout and execution."""

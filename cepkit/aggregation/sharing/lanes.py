@@ -1,8 +1,8 @@
-"""The lanes that the nodes of a forest carry, each once whatever the sequences call it.
+"""The lanes of the nodes of a forest, each once for all sequences that use it.
 
-A *leg* is a lane at one of the nodes that carry it, from the one whose events have its values to
-the end of the piece. Where a piece follows others, a *slot* of the snapshots of its STARTs holds a
-lane of what came before.
+A *leg* is a lane at one of the nodes that carry it: from the node whose events have its values to
+the end of the piece. If a piece follows others, a *slot* in the snapshots of its STARTs holds a
+lane of the earlier pieces.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ class CarriedLanes:
     """The lanes of a forest.
 
     Attributes:
-        needed: What each sequence needs: sums, floats, least values, in the order of its lanes.
-        slots: What the snapshots of each link hold.
+        needed: The lanes of each sequence: sums, floats, least values, in the order of its lanes.
+        slots: The lanes in the snapshots of each link.
         legs: (node, lane): by node.
-        values: Of each lane the value at each event.
+        values: The value of each lane at each event.
     """
 
     needed: tuple[tuple[PieceLane, ...], ...]
@@ -70,7 +70,7 @@ class CarriedLanes:
     values: Values
 
     def stacked(self, floats: bool) -> npt.NDArray[Any]:
-        """Return the values of the float lanes, or of all others, as rows."""
+        """Return the values of the float lanes, or of all other lanes, as rows."""
         rows = [row for lane, row in self.values.items() if (lane.kind == FLOAT) == floats]
         if len(rows) == 1:  # as it is, without a copy
             return rows[0][None]
@@ -80,7 +80,7 @@ class CarriedLanes:
 
 
 def carried(forest: Forest, lanes: Sequence[Lanes]) -> CarriedLanes:
-    """Return which lanes are carried where.
+    """Return the lanes of each node and link.
 
     Args:
         forest: What is shared.
@@ -88,7 +88,7 @@ def carried(forest: Forest, lanes: Sequence[Lanes]) -> CarriedLanes:
     """
     values: Values = {}
     lanes_of_queries = []
-    # What is asked of a chain is asked of every chain that it goes on from.
+    # A lane of a chain is needed in every chain that it continues.
     lanes_of_chains: list[dict[PieceLane, None]] = [{} for _ in forest.chains]
     for chain, each in zip(forest.of, lanes, strict=True):
         own: list[PieceLane] = []
@@ -121,7 +121,7 @@ def carried(forest: Forest, lanes: Sequence[Lanes]) -> CarriedLanes:
 
 
 def _lanes_needed(forest: Forest, chain: int, lanes: Lanes, kind: int) -> list[PieceLane]:
-    """Return what the lanes of a sequence are in the forest, in their order."""
+    """Return the lanes of a sequence as lanes of the forest, in order."""
     path = path_of(forest, chain)
     places = {SUM: lanes.int_at, FLOAT: lanes.float_at, LEAST: lanes.least_at}[kind]
     lanes_needed: dict[int, PieceLane] = {}

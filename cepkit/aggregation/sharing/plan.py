@@ -1,9 +1,9 @@
-"""The sharing of several sequences: they are cut into pieces, and pieces form trees.
+"""The sharing of several sequences: sequences are cut into pieces, and pieces form trees.
 
-A sequence is cut into pieces, most often one. Pieces that begin alike share their nodes (prefix
-tree); a piece that is not the first is connected to those before by snapshots (chop-connect). An
-event of a sequence is the same as one of another where types, filters, keys and what must be
-absent after it are the same; names do not matter.
+A sequence is cut into pieces, most often just one. Pieces with a common beginning share nodes
+(prefix tree); a piece that is not the first is connected to the earlier ones by snapshots
+(chop-connect). Events of two sequences are the same if their types, filters, keys and the events
+that must be absent after them are the same; names do not matter.
 
 Source: ASEQ, section 4.
 """
@@ -49,10 +49,10 @@ class Node:
     """A counter in the tree of pieces.
 
     Attributes:
-        position: What it counts.
-        parent: The node before it in its piece, None where the piece begins.
+        position: The position that it counts.
+        parent: The node before it in its piece; None at the beginning of a piece.
         tree: The first node of its tree.
-        depth: How many nodes there are from there to it.
+        depth: The number of nodes from there to it.
     """
 
     position: Position
@@ -67,7 +67,7 @@ class Chain:
 
     Attributes:
         end: The last node.
-        before: The chain that its last piece follows, None where it is the only one.
+        before: The chain that its last piece follows; None if there is only one piece.
         tree: The tree in which its first piece begins.
     """
 
@@ -78,11 +78,11 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """The trees of pieces that several sequences are counted by.
+    """The trees of pieces that count several sequences.
 
     Attributes:
         nodes: Parents before children.
-        chains: What is before a chain stands before it.
+        chains: The chain before another one comes first.
         of: The chain of each sequence.
     """
 
@@ -92,12 +92,12 @@ class Forest:
 
     @property
     def links(self) -> tuple[tuple[int, int], ...]:
-        """(chain before, tree of the piece after), each once: where snapshots are kept."""
+        """(chain before, tree of the piece after), each once: the places of snapshots."""
         pairs = ((c.before, self.nodes[c.end].tree) for c in self.chains if c.before is not None)
         return tuple(dict.fromkeys(pairs))
 
     def link_of(self, number: int) -> int | None:
-        """Return the link that connects the last piece of a chain, None for none."""
+        """Return the link that connects the last piece of a chain; None if there is none."""
         chain = self.chains[number]
         if chain.before is None:
             return None
@@ -124,12 +124,12 @@ def positions_of(sequence: EventSequence) -> tuple[Position, ...]:
 
 
 def sorted_keys(sequence: EventSequence) -> list[tuple[Member, ...]]:
-    """Return the keys of a sequence in an order that does not depend on names."""
+    """Return the keys of a sequence in an order independent of names."""
     return sorted(sequence.keys, key=lambda key: sorted({attribute for _, attribute in key}))
 
 
 def forest_of(positions: Sequence[Sequence[Position]], cuts: Sequence[Cuts]) -> Forest:
-    """Return what sequences share when they are cut in some way."""
+    """Return the forest of sequences that are cut into these pieces."""
     nodes: dict[tuple[Position, int | None], int] = {}
     tree_nodes: list[Node] = []
     chains: dict[Chain, int] = {}

@@ -1,12 +1,13 @@
-"""Chooses what several sequences share, from rates, lengths and windows.
+"""Chooses what several sequences share, by rates, lengths and windows.
 
-The cost is nanoseconds of work for a second of the stream: an event updates the counters of each
-live START at its node, a START of a piece takes a snapshot of every live START of the whole, and
-a trigger looks at each START of its last piece. Candidates are the substrings that two sequences
-have in common; from the prefix tree on the one that saves most is cut out, as long as one saves
-anything. O(candidates^2) forests. Where STARTs are many, sequences by themselves may be the best:
-a window product does not depend on them. A trigger looks through snapshots one by one, which costs
-so much more than a counter that connected pieces pay only for many queries and few STARTs.
+The cost is in nanoseconds of work for each second of the stream: an event updates the counters of
+each live START at its node, a START of a piece takes a snapshot of every live START of the whole,
+and a trigger visits each START of its last piece. Candidates for cuts are the common substrings of
+two sequences; starting with the prefix tree, the planner cuts out the one that saves most, as long
+as one saves anything. O(candidates^2) forests. With many live STARTs separate sequences may be
+best, because a window product does not depend on them. A trigger visits snapshots one by one, which
+costs so much more than a counter that connected pieces pay off only for many queries and few
+STARTs.
 
 Source: ASEQ, section 4 (prefix sharing, chop-connect, their costs); the planner is ours.
 """
@@ -24,22 +25,22 @@ from cepkit.aggregation.sharing.plan import Cuts, Forest, Position, Spec, forest
 Share: TypeAlias = Literal["auto", "none", "prefix", "chop-connect"]
 
 GATHER = 9.0
-"""Nanoseconds to make operations of an event; these and the following are what
-benchmarks/aggregation.py measures, on one machine: their ratios matter."""
+"""Nanoseconds to turn an event into operations. This and the following are measured by
+benchmarks/aggregation.py on one machine: only their ratios matter."""
 ALONE, ALONE_COUNTER = 40.0, 0.19
-"""For an event of a sequence by itself, by prefix counters, and for each live START."""
+"""For an event of a separate sequence by prefix counters, and for each live START."""
 ALONE_LANE, ALONE_LANE_COUNTER = 30.0, 0.2
-"""The same for each lane, that is for each aggregate but the number of matches."""
+"""The same for each lane, that is for each aggregate except the number of matches."""
 PRODUCT, PRODUCT_ABSENCE, PRODUCT_LANE = 36.0, 10.0, 33.0
-"""By a window product, where something must be absent, and for each lane."""
+"""By a window product, with absences, and for each lane."""
 SHARED, SHARED_COUNTER = 46.0, 0.34
-"""For an event at a node that sequences share, and for each live START."""
+"""For an event at a shared node, and for each live START."""
 SHARED_LANE, SHARED_LANE_COUNTER = 28.0, 0.28
 """The same for each lane."""
 CONNECTED = 75.0
-"""For an event more where any piece is connected to another."""
+"""Extra for an event if any pieces are connected."""
 SNAPSHOT, ENTRY, ROW = 20.0, 0.6, 2.6
-"""For a snapshot, each of its entries, and each START that a trigger looks at through them."""
+"""For a snapshot, each of its entries, and each START that a trigger visits through them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,8 @@ class Rates:
     Attributes:
         events: Events per second of each kind.
         window: The longest window in seconds, None for none.
-        keys: How many keys there are, were they equally frequent: an event meets the STARTs of
-            its own key.
+        keys: The equivalent number of equally frequent keys: an event meets the STARTs of its own
+            key.
     """
 
     events: Mapping[Spec, float]
@@ -63,7 +64,7 @@ class Rates:
 
 
 def cost_alone(positions: Sequence[Position], rates: Rates, lanes: int = 0) -> float:
-    """Return the cost of a sequence with some lanes by itself, by the faster of the two methods."""
+    """Return the cost of a separate sequence with some lanes, by the faster of the two methods."""
     live = rates.live(positions[0].event)
     counters = ALONE + ALONE_COUNTER * live + lanes * (ALONE_LANE + ALONE_LANE_COUNTER * live)
     product = PRODUCT + lanes * PRODUCT_LANE
@@ -74,13 +75,13 @@ def cost_alone(positions: Sequence[Position], rates: Rates, lanes: int = 0) -> f
 
 
 def cost_of(forest: Forest, rates: Rates, lanes: Sequence[int] | None = None) -> float:
-    """Return the cost of what sequences share.
+    """Return the cost of a forest.
 
     Args:
         forest: What they share.
         rates: What the cost depends on.
-        lanes: How many lanes each sequence has; None: none. Of several through a node the most
-            counts, as those that are alike are carried once.
+        lanes: The number of lanes of each sequence; None for none. If several sequences use a node,
+            the largest number counts, because equal lanes are carried once.
     """
     lanes = lanes or [0] * len(forest.of)
     most = [0] * len(forest.nodes)
@@ -115,12 +116,12 @@ def _rate(position: Position, rates: Rates) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How some sequences are cut, and what that costs.
+    """The cuts of some sequences, and their cost.
 
     Attributes:
-        cuts: The lengths of the pieces of each; None: each sequence by itself.
+        cuts: The lengths of the pieces of each; None: separate sequences.
         cost: In nanoseconds of work for a second of the stream.
-        alone: The cost of each by itself.
+        alone: The cost of each separate sequence.
     """
 
     cuts: tuple[Cuts, ...] | None
@@ -134,12 +135,12 @@ def choose(
     share: Share,
     lanes: Sequence[int] | None = None,
 ) -> Choice:
-    """Return how sequences are cut.
+    """Choose the cuts of sequences.
 
     Args:
         positions: The positions of each sequence, all of one cluster (`routes.several`).
         rates: What the cost depends on.
-        share: What may be done. "chop-connect" cuts something, where anything can be shared so.
+        share: The allowed way of sharing. "chop-connect" makes a cut if any sharing is possible.
         lanes: How many lanes each sequence has; None: none.
     """
     lanes = lanes or [0] * len(positions)
@@ -153,7 +154,7 @@ def choose(
 
     prefix = Choice(uncut, cost(uncut), alone)
     if share == "prefix" or rates.window is None:
-        # Without a window nothing may be forgotten, and snapshots would grow without end.
+        # Without a window nothing expires, and snapshots would grow forever.
         if share == "auto" and prefix.cost >= alone:
             return Choice(None, alone, alone)
         return prefix
@@ -171,7 +172,7 @@ def _chopped(
     *,
     forced: bool,
 ) -> tuple[Cuts, ...]:
-    """Return the cuts that greedy search finds."""
+    """Return the cuts by greedy search."""
     candidates = common_substrings(positions)
     least = cost(cuts)
     if forced:
@@ -191,7 +192,7 @@ def _chopped(
 
 
 def common_substrings(positions: Sequence[Sequence[Position]]) -> tuple[tuple[Position, ...], ...]:
-    """Return the substrings of two positions or more that sequences share, or one has twice."""
+    """Return the substrings of two or more positions that occur at least twice."""
     counts: dict[tuple[Position, ...], int] = {}
     for each in positions:
         for begin in range(len(each)):
@@ -202,9 +203,9 @@ def common_substrings(positions: Sequence[Sequence[Position]]) -> tuple[tuple[Po
 
 
 def _cut(positions: Sequence[Position], cuts: Cuts, substring: tuple[Position, ...]) -> Cuts:
-    """Return the cuts with more of them before each occurrence of a substring in one piece.
+    """Add a cut before each occurrence of a substring inside a piece.
 
-    Not behind it: pieces share what they begin with.
+    Not after it: pieces share their beginnings.
     """
     ends = [0]
     for length in cuts:

@@ -52,7 +52,7 @@ def run(
         forest: What is shared.
         lanes: What each carries.
         operations: What the events do; their codes say which of `events` they are.
-        lost: For each key whether its events have none.
+        lost: For each key whether it is the pseudo-key of events without a key.
         events: The node of each event of the forest, and whether it must be absent after it.
     """
     nodes = np.array([-1 if absent else node for node, absent in events], dtype=np.int64)
@@ -93,10 +93,9 @@ def run(
 
 
 def run_alone(operations: Operations, lanes: Lanes, emit: Emit) -> Moments:
-    """Return the rows of one sequence by itself."""
+    """Return the rows of a single sequence."""
     n = operations.length
-    # The forest is a path. Its nodes are told apart by their places: what they are of, the
-    # operations know already.
+    # The forest is a path. Places identify its nodes: the operations already know the events.
     path = forest_of([[Position(Spec(frozenset({f"{p}"}))) for p in range(n)]], [(n,)])
     events = [(n - 1 - code // 2 - code % 2, code % 2 == 1) for code in range(2 * n - 1)]
     lost = np.zeros(len(operations.groups), dtype=np.bool_)
@@ -105,13 +104,13 @@ def run_alone(operations: Operations, lanes: Lanes, emit: Emit) -> Moments:
 
 
 class _RowsAtMoments:
-    """The rows of some moments of each sequence, as the loop writes them.
+    """The rows of each sequence's moments, in the form of the loop.
 
     Args:
-        moments: How many there may be of each.
+        moments: The most moments of each.
 
     Attributes:
-        rows: What the loop writes.
+        rows: The arrays that the loop fills.
     """
 
     def __init__(self, moments: Sequence[int], lanes: Sequence[Lanes]) -> None:
@@ -132,7 +131,7 @@ class _RowsAtMoments:
             self.of_query(q)[1].leasts[:] = NOBODY
 
     def of_query(self, q: int) -> tuple[Wide, Tracks]:
-        """Return what is written of a sequence: parts of the arrays."""
+        """Return the rows of a sequence: parts of the arrays."""
         at = slice(self._begins[q], self._begins[q + 1])
         size = at.stop - at.start
         sums, floats = len(self._lanes[q].int_at), len(self._lanes[q].float_at)
@@ -143,7 +142,7 @@ class _RowsAtMoments:
 
 
 def _grown(state: State, links: Table, reason: int) -> State:
-    """Return the state with room for what the loop stopped for."""
+    """Return the state with more room, depending on why the loop stopped."""
     if reason == MORE_STARTS:
         rows = (state.x, state.f, state.born, state.kept)
         x, f, born, kept = (_wider(each, state.room) for each in rows)
@@ -165,7 +164,7 @@ def _wider(rows: npt.NDArray[Any], room: int) -> Any:
 
 
 def _state_of(wiring: Wiring) -> State:
-    """Return a state in which nothing is known."""
+    """Return an empty state."""
     links, trees = len(wiring.links) - 1, int(wiring.nodes.tree.max()) + 1
     wide, f_wide = wiring.slots
     size = _SNAPSHOTS if links else 0

@@ -1,6 +1,6 @@
-"""Aggregates several sequences at once, as a forest of their pieces says.
+"""Aggregates several sequences at once by a forest of their pieces.
 
-What comes back are the rows of each sequence, the same as if it had been aggregated by itself.
+It returns the rows of each sequence, the same as if it were aggregated separately.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def longest_window(sequences: Sequence[EventSequence]) -> float | None:
 
 
 def _keys(sequence: EventSequence, columns: EventColumns) -> float:
-    """Return how many equally frequent keys would bring as many STARTs together as these do."""
+    """Return the number of equally frequent keys with the same share of agreeing pairs."""
     first = sequence.positive[0]
     names = [*sequence.partition_by, *(dict(key)[first.variable] for key in sequence.keys)]
     if not names:
@@ -78,7 +78,7 @@ def _keys(sequence: EventSequence, columns: EventColumns) -> float:
     codes, _ = partition_keys([columns.attributes[name] for name in names])
     counts = np.bincount(codes[passing(columns, first, ())]).astype(np.float64)
     starts = float(counts.sum())
-    alike = float((counts * (counts - 1)).sum())  # pairs that agree, as a sample tells as well
+    alike = float((counts * (counts - 1)).sum())  # agreeing pairs, which a sample estimates too
     return starts * (starts - 1) / alike if alike else max(1.0, starts)
 
 
@@ -89,19 +89,19 @@ def aggregate(
     columns: EventColumns,
     emit: Emit,
 ) -> tuple[list[Moments], Operations] | None:
-    """Return the rows of each sequence, and the operations that groups are told of.
+    """Return the rows of each sequence, and the operations with the groups.
 
     Args:
         forest: What is shared.
         sequences: Sequences of one cluster.
-        functions: Of each what it asks for; `can_share` says of what kind.
+        functions: The aggregates of each; `can_share` must accept them.
         columns: The stream, with the attributes that they read.
 
     Returns:
-        None where a whole number might be beyond 64 bits.
+        None if an integer might exceed 64 bits.
 
     Raises:
-        PatternError: A column holds what its function cannot take.
+        PatternError: A column has values that its function cannot take.
     """
     lanes = []
     for sequence, function in zip(sequences, functions, strict=True):
@@ -122,7 +122,7 @@ def aggregate(
 def _slots(forest: Forest) -> list[tuple[int, bool, Spec]]:
     """Return (node, whether absent after it, kind) of all events of a forest, in their order.
 
-    Those of deeper nodes come first, and what must be absent after a node before the node.
+    Deeper nodes come first, and the events that must be absent after a node before the node.
     """
     events: list[tuple[int, int, bool, Spec]] = []
     for number, node in enumerate(forest.nodes):
@@ -138,7 +138,7 @@ def _operations(
     columns: EventColumns,
     slots: Sequence[tuple[int, bool, Spec]],
 ) -> tuple[Operations, Bits]:
-    """Return what the events do, and for each key whether its events have none."""
+    """Return the operations, and for each key whether it is the pseudo-key."""
     specs = [spec for _, _, spec in slots]
     names = [f"{slot}" for slot in range(len(slots))]
     positive = replace(
@@ -166,7 +166,7 @@ def _fits(
     slots: Sequence[tuple[int, bool, Spec]],
     emit: Emit,
 ) -> bool:
-    """Return whether no number can be beyond 64 bits: the pieces of a chain multiply."""
+    """Return whether 64 bits hold every number: the pieces of a chain multiply."""
     windows = [s.window for s in sequences]
     most = prefix_bounds(
         operations.ts,

@@ -1,7 +1,7 @@
-"""Tables of the nodes and lanes of a forest, as the loop reads them.
+"""Tables of the nodes and lanes of a forest, in the form of the loop.
 
-A leg is a row of numbers, one for each live START of its tree. What a sequence asks for has its
-*source* in a leg where its variable is in the last piece, in a slot of snapshots elsewhere.
+A leg is a row of numbers, one for each live START of its tree. The *source* of a sequence's
+aggregate is a leg if its variable is in the last piece, otherwise a slot of snapshots.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def wiring_of(
     triggers: Sequence[int],
     expiries: Sequence[int],
 ) -> Wiring:
-    """Return how a forest is laid out.
+    """Return the tables of a forest.
 
     Args:
         forest: What is shared.
-        lanes: Of each sequence what it carries, by its own positions.
-        events: Of each event of the forest its node, and whether it must be absent after it.
-        expiries: For how many moments of expiry it needs room.
+        lanes: The lanes of each sequence, by its own positions.
+        events: For each event of the forest its node, and whether it must be absent after it.
+        expiries: The number of expiry moments to make room for.
     """
     tables = _Tables(forest, carried(forest, lanes))
     sources = tables.sources(triggers, expiries)
@@ -59,7 +59,7 @@ def wiring_of(
 
 
 class _Tables:
-    """Makes the tables: gives rows, values and slots their numbers, floats by themselves."""
+    """Builds the tables: numbers rows, values and slots, those of floats separately."""
 
     def __init__(self, forest: Forest, lanes: CarriedLanes) -> None:
         self.forest, self.lanes = forest, lanes
@@ -100,7 +100,7 @@ class _Tables:
         return _table(("end", "link", "tree", "last"), rows)
 
     def links(self, begins: Sequence[int]) -> Table:
-        """Return the table of links, whose slots begin somewhere among the sources."""
+        """Return the table of links, given where their slots begin among the sources."""
         links = [(before, self._trees.index(tree)) for before, tree in self.forest.links]
         rows = zip([*links, (-1, -1)], begins, strict=True)
         return _table(("chain", "tree", "sources"), ((*link, begin) for link, begin in rows))
@@ -122,7 +122,7 @@ class _Tables:
         triggers: Sequence[int],
         expiries: Sequence[int],
     ) -> Table:
-        """Return the table of sequences, whose sources begin somewhere among all."""
+        """Return the table of sequences, given where their sources begin."""
         columns = (
             [*self.forest.of, -1],
             [*(-1 if window is None else window for window in windows), -1],
@@ -138,7 +138,7 @@ class _Tables:
     def sources(
         self, triggers: Sequence[int], expiries: Sequence[int]
     ) -> list[Sequence[tuple[int, ...]]]:
-        """Return the sources of each sequence, and then those of the slots of each link."""
+        """Return the sources of each sequence, then those of the slots of each link."""
         out, left = _Numbers(), _Numbers()
         rows_of_sources: list[Sequence[tuple[int, ...]]] = []
         for q, needed in enumerate(self.lanes.needed):
@@ -155,7 +155,7 @@ class _Tables:
         return rows_of_sources
 
     def _source(self, piece: PieceLane, chain: int) -> tuple[int, int, int, int, int]:
-        """Return where a lane of a chain comes from: kind, row, before, values and slot."""
+        """Return the source of a lane of a chain: kind, row, before, values and slot."""
         lane = piece.lane
         if piece.chain == chain:
             end = self.forest.chains[chain].end
@@ -165,7 +165,7 @@ class _Tables:
         return (lane.kind, -1, -1, self._values[lane], self._slot[link][piece])
 
     def _known(self, node: int, lane: ForestLane) -> tuple[int, int]:
-        """Return the row of a lane at the node before, -1 where its values begin, and these."""
+        """Return the row of a lane at the node before, or -1 and its values at its first node."""
         parent = self.forest.nodes[node].parent
         if node == lane.node or parent is None:
             return -1, self._values[lane]
@@ -176,13 +176,13 @@ class _Tables:
 
 
 class _Numbers:
-    """Numbers things one after the other, those of float lanes by themselves."""
+    """Counters for numbering, separate for float lanes."""
 
     def __init__(self, whole: int = 0) -> None:
         self.whole, self.floats = whole, 0
 
     def take(self, kind: int, size: int = 1) -> int:
-        """Return the number of the next thing of a kind, which takes so many."""
+        """Reserve `size` numbers of a kind; return the first."""
         if kind == FLOAT:
             self.floats += size
             return self.floats - size
@@ -202,5 +202,5 @@ def _table(names: Sequence[str], rows: Iterable[Sequence[int]]) -> Table:
 
 
 def _begins(parts: Iterable[Sequence[Any]]) -> list[int]:
-    """Return where each part begins where they lie one behind the other, and the end."""
+    """Return the beginnings of concatenated parts, and the end."""
     return list(accumulate(map(len, parts), initial=0))

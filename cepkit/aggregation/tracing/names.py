@@ -22,10 +22,10 @@ def pieces_of(
 
     Args:
         sequence: The query.
-        pieces: What the user said; None for one piece.
+        pieces: The user's pieces; None for one piece.
 
     Raises:
-        PatternError: They are not the sequence, cut.
+        PatternError: The pieces do not make up the sequence.
     """
     variables = tuple(event.variable for event in sequence.positive)
     if pieces is None:
@@ -70,7 +70,7 @@ def key_names(
     operations: Operations,
     keys: npt.NDArray[np.integer],
 ) -> tuple[str, ...]:
-    """Return what keys of the operations stand for: "customer 17"."""
+    """Return names of the operations' keys: "customer 17"."""
     rows = range(len(columns))
     values = {name: shown_values(columns.attributes[name], rows) for name in sequence.attributes}
     names = []
@@ -84,7 +84,7 @@ def key_names(
 
 
 def _equal(sequence: EventSequence, length: int, code: int, kind: str) -> list[str]:
-    """Return the attributes that make the key of an event, by what it does."""
+    """Return the attributes that make up the key of an event, by its operation."""
     position = length - (code + 1) // 2
     if code % 2:
         absent = (event for place, event in sequence.negated if place == position)
@@ -99,7 +99,7 @@ def _text(value: Any) -> str:
 
 
 def _event_names(sequence: EventSequence, columns: EventColumns) -> list[str]:
-    """Return a name for each event, as b2 for the second of the type of variable b."""
+    """Return a name for each event, as b2 for the second event of variable b's type."""
     variable_of: dict[str, str] = {}
     for event in (*sequence.positive, *(event for _, event in sequence.negated)):
         for name in columns.type_names if event.types is None else sorted(event.types):
@@ -110,6 +110,6 @@ def _event_names(sequence: EventSequence, columns: EventColumns) -> list[str]:
         kind = columns.type_names[code]
         word = variable_of.get(kind, kind)
         counts[word] = counts.get(word, 0) + 1
-        # The second of the type of `a1` is not the twelfth of that of `a`.
+        # The second event of `a1` must not be called like the twelfth of `a`.
         names.append(f"{word}{'.' if word[-1:].isdigit() else ''}{counts[word]}")
     return names

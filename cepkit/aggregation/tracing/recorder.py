@@ -1,6 +1,6 @@
-"""Prefix counting and Chop-Connect, step by step: for seeing how, not for speed.
+"""Prefix counting and Chop-Connect step by step: for study, not for speed.
 
-Operations come in the order of time over all keys. Cost: O(live counters) for each.
+Operations come in time order over all keys. Cost: O(live counters) for each.
 
 Source: ASEQ, sections 3.1 to 3.3 and 4.2.
 """
@@ -35,11 +35,11 @@ Numbers: TypeAlias = npt.NDArray[np.integer]
 def trace(
     columns: EventColumns, query: Query, pieces: Sequence[Sequence[str]] | None = None
 ) -> CounterTrace:
-    """Return what prefix counters do with each event of a stream.
+    """Return a trace of prefix counters over a stream.
 
     Args:
         columns: The events, with the attributes that the query reads.
-        query: A sequence; what it aggregates does not matter, matches are counted.
+        query: A sequence; its aggregates are ignored, matches are counted.
         pieces: The variables of each piece; None for one.
 
     Raises:
@@ -57,7 +57,7 @@ def trace(
             expected=f"at most {MOST_STEPS:,}",
             hint="limit=100 takes the first hundred events",
         )
-    # Of a stream with very many events those that do nothing are not worth keeping.
+    # In a stream with very many events, those without an effect are not worth keeping.
     few = len(columns) <= MOST_STEPS
     rows = np.arange(len(columns)) if few else np.unique(operations.rows)
     events = traced_events(sequence, columns, rows)
@@ -81,7 +81,7 @@ def trace(
 
 
 class _Tracing:
-    """The counters of all keys, and what was done with them."""
+    """The counters of all keys, and the steps so far."""
 
     def __init__(
         self, operations: Operations, pieces: tuple[tuple[str, ...], ...], events: CountedEvents
@@ -99,7 +99,7 @@ class _Tracing:
         """Do all operations, a step each.
 
         Args:
-            order: The operations in the order of time.
+            order: The operations in time order.
             keys: The key of each of them, in that order.
             numbers: For each operation its event's place among those of the trace.
         """
@@ -110,8 +110,7 @@ class _Tracing:
             position = operations.length - (code + 1) // 2
             action: Action = "end"
             if position > self._begins[-1]:
-                # Where there can be no match a position that nothing reaches stands before the
-                # only one.
+                # If no match is possible, an unreachable position precedes the only one.
                 action, position, updates = "extend", self._begins[-1], 0
             elif code % 2:
                 updates = self._end(key, position)
@@ -129,12 +128,12 @@ class _Tracing:
             self._do(Add(row.number, place, row.counts[place], added))
 
     def _place(self, position: int) -> tuple[int, int]:
-        """Return in which piece a position is, and where in it."""
+        """Return the piece of a position, and its place there."""
         piece = next(n for n, end in enumerate(self._begins[1:]) if position <= end)
         return piece, position - 1 - self._begins[piece]
 
     def _take(self, key: int, position: int, ts: int, event: int) -> tuple[Action, int]:
-        """Take an event at a position; say what it did, and how much it wrote."""
+        """Apply an event at a position; return a description, and the number of writes."""
         piece, place = self._place(position)
         rows = self._rows.of(key, piece)
         if place:
@@ -163,7 +162,7 @@ class _Tracing:
         return "start", 1 + len(before)
 
     def _end(self, key: int, position: int) -> int:
-        """Take an event that must be absent after a position; return how much it wrote."""
+        """Apply an event that must be absent after a position; return the number of writes."""
         piece, place = self._place(position)
         rows = self._rows.of(key, piece)
         for row in rows:
@@ -172,7 +171,7 @@ class _Tracing:
         return len(rows)
 
     def _expire(self, now: int | None) -> None:
-        """Let expire what does up to a time; None: all."""
+        """Expire matches up to a time; None: all."""
         while True:
             ends = [row.expires for row in self._rows.live if row.expires is not None]
             moment = min(ends, default=None)

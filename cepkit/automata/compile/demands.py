@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from cepkit.automata.compile.shown import Shown
 from cepkit.automata.scalars import Truth
+from cepkit.pattern.nodes import Beside
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -18,6 +19,9 @@ class Test:
         shown: The text with values in place of attributes, for a binding.
         mask: The positive variables that it is about.
         sets: Those of them of which it reads a whole set.
+        growing: The set of which it is about each member and those before it; 0: it is not.
+        of_last: Of such one the same of the last member alone.
+        reach: How many members must be before one of which it is asked.
     """
 
     text: str
@@ -26,6 +30,9 @@ class Test:
     shown: Shown
     mask: int
     sets: int
+    growing: int = 0
+    of_last: Test | None = None
+    reach: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +47,8 @@ class Absence:
         needs: The variables that must be bound before it can be decided.
         tests: Conditions about it, on a binding with the event behind all other places.
         windowed: Whether the window limits where it can be; else its neighbours do.
+        beside: Where it would be beside a set; None: its neighbours say where.
+        slot: The place of that set; -1: there is none.
     """
 
     variable: str
@@ -50,11 +59,18 @@ class Absence:
     needs: int
     tests: tuple[Test, ...]
     windowed: bool
+    beside: Beside | None = None
+    slot: int = -1
 
     @property
     def awaited(self) -> bool:
         """Whether such an event may come after everything else of a match."""
-        return not self.before
+        return not self.before and (self.beside is None or self.beside.place == "behind")
+
+    @property
+    def lasting(self) -> bool:
+        """Whether a set that has such an event beside it has one however it grows."""
+        return self.beside is not None and self.beside.place in ("between", "until")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +83,9 @@ class Stage:
         before: The places of bound variables that it must come before, the nearest ones.
         rivals: The places of bound variables that could be the same event.
         tests: The conditions that become due, on the new event (of a set: on its new member).
+        growing: Of a set: conditions on its newest member and those before it.
         closing: Of a set: what is due when it ends.
+        lasting: Of a set: what must not be there, and is decided by each member.
         absences: What must not be there and is decided by taking it (of a set: by its end).
         scope: Where in time it lies, in words; empty for anywhere.
     """
@@ -77,6 +95,8 @@ class Stage:
     before: tuple[int, ...]
     rivals: tuple[int, ...]
     tests: tuple[Test, ...]
+    growing: tuple[Test, ...]
     closing: tuple[Test, ...]
+    lasting: tuple[Absence, ...]
     absences: tuple[Absence, ...]
     scope: str

@@ -14,12 +14,15 @@ from types import MappingProxyType
 
 from cepkit.automata.compile.demands import Absence, Stage, Test
 from cepkit.automata.compile.shown import shown
-from cepkit.automata.scalars import Layout, truth
+from cepkit.automata.events import Binding
+from cepkit.automata.scalars import Layout, truth, truth_of_last
 from cepkit.pattern.conditions import (
     Aggregate,
     Attribute,
     Expression,
     is_filter,
+    reach_back,
+    set_of_members,
     variables_of,
     walk,
 )
@@ -79,7 +82,10 @@ class Rules:
                 self.limit = width - exclusive
             case CountWindow(width, exclusive):
                 self.limit = width - 1 - exclusive
-        self._written = {e.variable: e.earlier_than for e in branch.negated if e.earlier_than}
+        self._written = {e.variable: v for e in branch.negated if (v := _written_as(e)) is not None}
+        self._missed = {
+            e.variable for e in branch.negated if e.beside and e.variable in self._written
+        }
         self._names, self._kinds = {name: i for i, name in enumerate(names)}, kinds
         self._sets = frozenset(variable for variable, _, _ in branch.repeated)
         self._stages: dict[tuple[int, int], Stage] = {}
@@ -100,7 +106,9 @@ class Rules:
         self.decided = tuple(all(a.needs & ~mask for mask in masks) for a in self.absences)
 
     def name_of(self, variable: str) -> str:
-        """Return what traces call a variable, which may be an absent one."""
+        """Return the name of a variable in traces; it may be an absent one."""
+        if variable in self._missed:
+            return f"missed {self.name_of(self._written[variable])}"
         return self._called.get(variable, variable)
 
     @property
@@ -153,14 +161,22 @@ class Rules:
         ordered = self.earlier(slot) | self.later(slot)
         rivals = tuple(other for other in places(bound & ~ordered) if self.overlap(slot, other))
         due = [t for t in self.tests if t.mask & bit and not t.mask & ~both]
+        absences = [a for a in self.absences if a.needs & bit and not a.needs & ~both]
+        is_set = slot in self.bounds
+        tests = tuple(t for t in due if not t.sets & bit)
+        growing = tuple(t.of_last for t in due if t.growing & bit and t.of_last is not None)
+        if growing:  # they are asked of the set with its newest member, the others of that alone
+            tests = tuple(_of_newest(t, slot) for t in tests)
         return Stage(
             slot,
             after,
             before,
             rivals,
-            tuple(t for t in due if not t.sets & bit),
-            tuple(t for t in due if t.sets & bit),
-            tuple(a for a in self.absences if a.needs & bit and not a.needs & ~both),
+            tests,
+            growing,
+            tuple(t for t in due if t.sets & bit and not t.growing & bit),
+            tuple(a for a in absences if is_set and a.lasting),
+            tuple(a for a in absences if not (is_set and a.lasting)),
             self.scope(after, before),
         )
 
@@ -193,13 +209,20 @@ class Rules:
         return self.clauses.text_of(self.clauses.events[variable])
 
     def conditions(self, stage: Stage) -> tuple[str, ...]:
-        """Return what taking a variable checks: conditions, and what must not be there."""
+        """Return the checks of taking a variable: conditions and absences."""
         filters = self.filters[stage.slot]
-        absent = (self.clauses.text_of(absence.clause) for absence in stage.absences)
-        return (*(t.text for t in (*filters, *stage.tests, *stage.closing)), *absent)
+        tests = (*filters, *stage.tests, *stage.growing, *stage.closing)
+        absences = (*stage.lasting, *stage.absences)
+        absent = map(self.absence_text, absences)
+        return tuple(dict.fromkeys((*(t.text for t in tests), *absent)))
+
+    def absence_text(self, absence: Absence) -> str:
+        """Return what must not be there as it stands in the pattern."""
+        until = absence.beside is not None and absence.beside.place == "until"
+        return f"{'UNTIL ' if until else ''}{self.clauses.text_of(absence.clause)}"
 
     def named(self, mask: int) -> tuple[str, ...]:
-        """Return what traces call the variables in a mask, in pattern order."""
+        """Return the names in traces of the variables in a mask, in pattern order."""
         return tuple(self.called[slot] for slot in places(mask))
 
     def test_of(self, condition: Expression) -> Test:
@@ -226,7 +249,7 @@ class Rules:
             for node in walk(condition)
             if isinstance(node, Aggregate) and node.variable is not None
         }
-        return Test(
+        test = Test(
             expression_text(replaced(condition, self._renamed)),
             self._clause(condition),
             truth(condition, layout),
@@ -234,16 +257,49 @@ class Rules:
             self.mask(variables_of(condition)),
             self.mask(set_slots),
         )
+        variable = set_of_members(condition)
+        if variable is None:
+            return test
+        last = replace(test, holds=truth_of_last(condition, layout), reach=reach_back(condition))
+        return replace(test, growing=self.mask((variable,)), of_last=last)
+
+    def _test_of_next(self, condition: Expression, event: EventNode) -> Test:
+        """Return a test of an absent event as the next member of the set that it is beside."""
+        assert event.beside is not None
+        slot = self.slot[event.beside.variable]
+        whole = self._test(renamed(condition, {event.variable: event.beside.variable}))
+        last = whole.of_last
+        assert last is not None
+
+        def longer(binding: Binding) -> Binding:
+            members, new = binding[slot], binding[-1]
+            assert isinstance(members, tuple)
+            assert new is not None
+            assert not isinstance(new, tuple)
+            return (*binding[:slot], (*members, new), *binding[slot + 1 : -1])
+
+        def holds(binding: Binding) -> bool:
+            grown = longer(binding)
+            members = grown[slot]
+            assert isinstance(members, tuple)
+            return len(members) <= last.reach or last.holds(grown)
+
+        return replace(whole, holds=holds, shown=lambda b: last.shown(longer(b)), of_last=None)
 
     def _clause(self, condition: Expression) -> int:
         """Return the number of the clause that says a condition: its own, or an event's."""
         following = next_in(condition)
         if following is not None:
-            return self.clauses.events[following]
-        return self.clauses.conditions[renamed(condition, self._written)]
+            return self.clauses.events[self._written.get(following, following)]
+        number = self.clauses.conditions.get(renamed(condition, self._written))
+        if number is not None:
+            return number
+        # What GREEDY says of an event behind a set, in other words.
+        implied = next(v for v in variables_of(condition) if v in self._written)
+        return self.clauses.events[self._written[implied]]
 
     def _renamed(self, node: Attribute | Aggregate) -> Expression:
-        """Return what a condition reads by the name that traces give its variable."""
+        """Return an operand of a condition under the name of its variable in traces."""
         variable = self._written.get(node.variable or "", node.variable)
         return node if variable is None else replace(node, variable=self.name_of(variable))
 
@@ -257,11 +313,18 @@ class Rules:
             for c in self.branch.conditions
             if name in variables_of(c) and not (variables_of(c) == {name} and is_filter(c))
         ]
-        tests = tuple(self._test(c, layout) for c in about)
+        tests = tuple(
+            self._test_of_next(c, event) if set_of_members(c) == name else self._test(c, layout)
+            for c in about
+        )
         earlier = self.mask(self.branch.before(name))
         later = self.mask(self.branch.after(name))
         after, before = self.nearest_before(earlier), self.nearest_after(later)
-        windowed = not (after and before and (self.timed or self.ascending))
+        place = None if event.beside is None else event.beside.place
+        low = bool(after) or place in ("behind", "between", "until")
+        high = bool(before) or place in ("before", "between", "until")
+        windowed = not (low and high and (self.timed or self.ascending))
+        slot = -1 if event.beside is None else self.slot[event.beside.variable]
         needs = self.everything
         if not windowed:
             # What lies between two events of a match lies in its window, whatever else it binds;
@@ -269,9 +332,10 @@ class Rules:
             own = (
                 1 << slot
                 for slot in places(self.everything & ~(earlier | later))
-                if event.overlaps(self.branch.positive[slot])
+                if place != "until" and event.overlaps(self.branch.positive[slot])
             )
             needs = sum(own) | sum(1 << slot for slot in {*after, *before})
+            needs |= 0 if slot < 0 else 1 << slot
             for test in tests:
                 needs |= test.mask
         return Absence(
@@ -283,7 +347,27 @@ class Rules:
             needs,
             tests,
             windowed,
+            event.beside,
+            slot,
         )
+
+
+def _of_newest(test: Test, slot: int) -> Test:
+    """Return a test of the newest member of a set, on bindings of all of its members."""
+
+    def alone(binding: Binding) -> Binding:
+        place = binding[slot]
+        assert isinstance(place, tuple)
+        return (*binding[:slot], place[-1:], *binding[slot + 1 :])
+
+    return replace(test, holds=lambda b: test.holds(alone(b)), shown=lambda b: test.shown(alone(b)))
+
+
+def _written_as(event: EventNode) -> str | None:
+    """Return the variable in whose place FIRST, GREEDY or a run implies an absent one."""
+    if event.beside is not None and event.beside.place != "until":
+        return event.beside.variable
+    return event.earlier_than
 
 
 def places(mask: int) -> Iterable[int]:

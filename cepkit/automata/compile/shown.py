@@ -6,9 +6,17 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeAlias
 
-from cepkit.automata.events import Binding
+from cepkit.automata.events import Binding, Event
 from cepkit.automata.scalars import Layout, value
-from cepkit.pattern.conditions import Aggregate, Attribute, Call, Expression, Literal
+from cepkit.pattern.conditions import (
+    Aggregate,
+    Attribute,
+    Call,
+    Expression,
+    Literal,
+    distance_of,
+    set_of_members,
+)
 from cepkit.pattern.evaluation.closures import History
 from cepkit.pattern.printer import expression_text
 from cepkit.printing import time_text
@@ -22,45 +30,59 @@ _MOST_MEMBERS = 3
 def shown(condition: Expression, layout: Layout) -> Shown:
     """Return a function that writes `condition` with the values of a binding.
 
-    Of a set whose members a condition is about one by one, the last ones are shown.
+    Of a set whose members a condition is about one by one, the last ones are shown; where it is
+    about members and those before them, the last one.
     """
+    single = set_of_members(condition)
     without_sets = replace(layout, sets=frozenset())
 
     def text(binding: Binding) -> str:
-        return expression_text(_filled(condition, layout, without_sets, binding))
+        return expression_text(_filled(condition, layout, without_sets, binding, single))
 
     return text
 
 
-def _filled(part: Any, layout: Layout, whole: Layout, binding: Binding) -> Any:
+def _filled(part: Any, layout: Layout, whole: Layout, binding: Binding, single: str | None) -> Any:
     match part:
         case Attribute(variable, name):
             place: Any = binding[layout.slots[variable]]
             index = layout.attributes[name]
+            if variable == single:
+                place = place[-1]
             if not isinstance(place, tuple):
                 return _raw(_plain(place.values[index], layout.kinds[name]))
             texts = [_plain(e.values[index], layout.kinds[name]) for e in place[-_MOST_MEMBERS:]]
             more = "…, " if len(place) > _MOST_MEMBERS else ""
             listed = more + ", ".join(texts)
             return _raw(texts[0] if len(place) == 1 else f"[{listed}]")
+        case Aggregate(function, str(variable)) if distance_of(function) >= len(
+            _members(binding, layout, variable)
+        ):
+            return Literal(None)
         case Aggregate(_, _, attribute):
             kind = "integer" if attribute is None else layout.kinds[attribute]
             return _raw(_plain(value(part, whole)(binding), kind))
         case Call("corr", (Attribute(left), Attribute(right))) if not {left, right} & layout.sets:
             return _raw(_plain(value(part, whole)(binding), "float"))
         case tuple():
-            return tuple(_filled(item, layout, whole, binding) for item in part)
+            return tuple(_filled(item, layout, whole, binding, single) for item in part)
         case Literal():
             return part
         case _ if is_dataclass(part) and not isinstance(part, type):
             inner = {
-                field.name: _filled(getattr(part, field.name), layout, whole, binding)
+                field.name: _filled(getattr(part, field.name), layout, whole, binding, single)
                 for field in fields(part)
                 if field.name != "span"
             }
             return replace(part, **inner)
         case _:
             return part
+
+
+def _members(binding: Binding, layout: Layout, variable: str) -> tuple[Event, ...]:
+    place = binding[layout.slots[variable]]
+    assert isinstance(place, tuple)
+    return place
 
 
 class _Raw(float):

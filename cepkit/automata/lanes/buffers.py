@@ -25,6 +25,7 @@ class Buffer:
     variable: str
     events: list[Event] = field(default_factory=list)
     times: list[int] = field(default_factory=list)
+    orders: list[int] = field(default_factory=list)
     begin: int = 0
 
     def __len__(self) -> int:
@@ -34,13 +35,14 @@ class Buffer:
         """Add an event that comes after all others."""
         self.events.append(event)
         self.times.append(event.ts)
+        self.orders.append(event.order)
 
     def drop_first(self) -> Event:
         """Take the first event out and return it."""
         event = self.events[self.begin]
         self.begin += 1
         if self.begin >= _COMPACT and self.begin * 2 >= len(self.events):
-            del self.events[: self.begin], self.times[: self.begin]
+            del self.events[: self.begin], self.times[: self.begin], self.orders[: self.begin]
             self.begin = 0
         return event
 

@@ -16,7 +16,7 @@ from cepkit.automata.compile.rules import Rules
 from cepkit.automata.events import Binding, Event, Place
 from cepkit.automata.lanes.buffers import Buffer, Clock
 from cepkit.automata.lanes.journal import Instance, Journal
-from cepkit.automata.lanes.scopes import Scopes, end_of, own
+from cepkit.automata.lanes.scopes import Scopes, end_of, is_beside, own
 from cepkit.errors import LimitError
 from cepkit.tracing.operations import Reason
 
@@ -57,8 +57,13 @@ class Lane(ABC):
         self._seen = setting.seen
         self.alive: dict[int, Instance] = {}
         self.pending: dict[int, Instance] = {}
-        names = (self.rules.name_of(e.variable) for e in self.rules.branch.negated)
-        self._absent = tuple(map(Buffer, names))
+        # Beside a set there is one buffer for all that must not be in several places.
+        buffers: dict[tuple[str, bool], Buffer] = {}
+        self._absent = tuple(
+            buffers.setdefault((name, event.beside is None), Buffer(name))
+            for event in self.rules.branch.negated
+            for name in (self.rules.name_of(event.variable),)
+        )
         self._awaited = tuple(a for a in self.rules.absences if a.awaited)
         self.scopes = Scopes(self.rules.limit, timed=self.rules.timed)
 
@@ -69,10 +74,15 @@ class Lane(ABC):
     def feed(self, event: Event) -> None:
         """Take in an event of this partition."""
         positive, negative = self.rules.roles(event.type)
+        passed: dict[int, bool] = {}
         for index in negative:
-            if self._passes(event, self._absent[index].variable, self.rules.absent_filters[index]):
-                if self.rules.decided[index]:
-                    self.clock.keep(event, self._absent[index])
+            buffer, filters = self._absent[index], self.rules.absent_filters[index]
+            kept = id(buffer)
+            if kept not in passed:
+                passed[kept] = self._passes(event, buffer.variable, filters)
+                if passed[kept] and self.rules.decided[index]:
+                    self.clock.keep(event, buffer)
+            if passed[kept]:
                 self._break(self.rules.absences[index], event)
         slots = [
             slot
@@ -169,6 +179,13 @@ class Lane(ABC):
         else:
             self._report(instance)
 
+    def loses(self, instance: Instance, lasting: tuple[Absence, ...]) -> bool:
+        """End an instance whose set, however it grows, has an event beside it that must not be."""
+        by = self.breaker(lasting, instance) if lasting else None
+        if by is not None:
+            self.discard(instance, "absence", by)
+        return by is not None
+
     def may_end(
         self,
         instance: Instance,
@@ -242,7 +259,8 @@ class Lane(ABC):
     def _breaks(self, absence: Absence, instance: Instance, event: Event) -> bool:
         if absence.windowed and not self.scopes.in_window(instance, event):
             return False
-        if own(event, instance, range(len(self.rules.variables))):
+        until = absence.beside is not None and absence.beside.place == "until"
+        if not until and own(event, instance, range(len(self.rules.variables))):
             return False
         binding = (*instance.binding, event)
         return all(test.holds(binding) for test in absence.tests)
@@ -252,7 +270,9 @@ class Lane(ABC):
         if not absence.awaited:
             return
         for instance in list(self.pending.values()):
-            late = all(end_of(instance.binding[slot]) < event.ts for slot in absence.after)
+            late = all(end_of(instance.binding[slot]) < event.order for slot in absence.after)
+            if absence.beside is not None:
+                late = late and is_beside(absence, instance, event)
             if late and self._breaks(absence, instance, event):
                 # A set that may grow still has other matches before it.
                 if len(instance.homes) > 2 or instance.views:

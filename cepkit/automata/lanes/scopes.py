@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from typing import Any, assert_never
 
 from cepkit.automata.compile.demands import Absence, Stage
 from cepkit.automata.events import Event
@@ -38,9 +39,9 @@ class Scopes:
 
     def in_scope(self, stage: Stage, instance: Instance, event: Event) -> bool:
         """Return whether an event that has just come is in scope for an instance."""
-        binding, ts = instance.binding, event.ts
+        binding, order = instance.binding, event.order
         for slot in stage.after:
-            if end_of(binding[slot]) >= ts:
+            if end_of(binding[slot]) >= order:
                 return False
         if stage.rivals and own(event, instance, stage.rivals):
             return False
@@ -56,7 +57,10 @@ class Scopes:
         first, last = self._range(
             buffer, absence.after, absence.before, instance, windowed=absence.windowed
         )
-        return buffer.events[first:last]
+        events = buffer.events[first:last]
+        if absence.beside is None:
+            return events
+        return [event for event in events if is_beside(absence, instance, event)]
 
     def _range(
         self,
@@ -68,12 +72,12 @@ class Scopes:
         windowed: bool,
     ) -> tuple[int, int]:
         """Return where in a buffer the events between some places of an instance are."""
-        times, binding = buffer.times, instance.binding
+        times, orders, binding = buffer.times, buffer.orders, instance.binding
         first, last = buffer.begin, len(times)
         if after:
-            first = bisect_right(times, max(end_of(binding[slot]) for slot in after), first)
+            first = bisect_right(orders, max(end_of(binding[slot]) for slot in after), first)
         if before:
-            last = bisect_left(times, min(begin_of(binding[slot]) for slot in before), first)
+            last = bisect_left(orders, min(begin_of(binding[slot]) for slot in before), first)
         if windowed and self._limit is not None and self._timed and instance.bound:
             first = bisect_left(times, instance.high - self._limit, first)
             last = bisect_right(times, instance.low + self._limit, first, max(first, last))
@@ -89,13 +93,32 @@ def own(event: Event, instance: Instance, slots: Iterable[int]) -> bool:
     return False
 
 
+def is_beside(absence: Absence, instance: Instance, event: Event) -> bool:
+    """Whether an event is where one must not be beside a set, in stream order."""
+    members: Any = instance.binding[absence.slot]
+    assert absence.beside is not None
+    first, last, number = members[0].number, members[-1].number, event.number
+    match absence.beside.place:
+        case "until":
+            return bool((absence.after or first <= number) and number <= last)
+        case "before":
+            return bool(number < first)
+        case "between":
+            return bool(first < number < last)
+        case "behind":
+            most = absence.beside.maximum
+            return bool(number > last and (most is None or len(members) < most))
+        case _:
+            assert_never(absence.beside.place)
+
+
 def begin_of(place: Event | tuple[Event, ...] | None) -> int:
-    """Return the time of the first event of a place."""
+    """Return where in the order the first event of a place is."""
     assert place is not None
-    return place[0].ts if isinstance(place, tuple) else place.ts
+    return place[0].order if isinstance(place, tuple) else place.order
 
 
 def end_of(place: Event | tuple[Event, ...] | None) -> int:
-    """Return the time of the last event of a place."""
+    """Return where in the order the last event of a place is."""
     assert place is not None
-    return place[-1].ts if isinstance(place, tuple) else place.ts
+    return place[-1].order if isinstance(place, tuple) else place.order

@@ -118,7 +118,13 @@ class ChainProgram:
             if i >= begin
         )
         self.loops = {
-            i: chart.edge(self.nodes[i + 1], self.nodes[i + 1], "take", rules.label(slot))
+            i: chart.edge(
+                self.nodes[i + 1],
+                self.nodes[i + 1],
+                "take",
+                rules.label(slot),
+                tuple(test.text for test in self.stages[i].growing),
+            )
             for i, slot in enumerate(slots)
             if slot in rules.bounds and i >= begin
         }
@@ -211,7 +217,8 @@ class ChainLane(SharedLane):
         slot = stage.slot
         place = (event,) if slot in self.rules.bounds else event
         binding = with_place(instance.binding, slot, place)
-        if self.holds(instance, self._program.takes[i], event, stage.tests, binding):
+        tests = (*stage.tests, *(t for t in stage.growing if not t.reach))
+        if self.holds(instance, self._program.takes[i], event, tests, binding):
             child = self.extended(instance, self._program.nodes[i + 1], slot, place, event)
             self._settle(child, i, stage)
 
@@ -219,9 +226,10 @@ class ChainLane(SharedLane):
         """Offer an instance one more member for the set that it has taken last."""
         stage = self._program.stages[i]
         slot = stage.slot
-        alone = with_place(instance.binding, slot, (event,))
-        if self.holds(instance, self._program.loops[i], event, stage.tests, alone):
-            place = (*self.members(instance, slot), event)
+        place = (*self.members(instance, slot), event)
+        binding = with_place(instance.binding, slot, place if stage.growing else (event,))
+        tests = (*stage.tests, *(t for t in stage.growing if t.reach < len(place)))
+        if self.holds(instance, self._program.loops[i], event, tests, binding):
             child = self.extended(instance, self._program.nodes[i + 1], slot, place, event)
             self._settle(child, i, stage)
 
@@ -229,6 +237,8 @@ class ChainLane(SharedLane):
         """Let an instance that has just bound the variable at `i` do all that it can do now."""
         slot = stage.slot
         reason: Reason = "exhausted"
+        if self.loses(instance, stage.lasting):
+            return
         if slot in self.rules.bounds:
             if self.may_end(instance, slot, stage.closing, stage.absences):
                 self.go_on(instance, i + 1)

@@ -70,6 +70,8 @@ class EagerProgram:
         self._chart = chart
         self._moves: dict[tuple[int, int], Move | None] = {}
         self._sets = sum(1 << slot for slot in rules.bounds)
+        # What is about the members of one set alone is decided by each of them.
+        self._tests = tuple(test for test in rules.tests if test.growing != test.mask)
         states = self._states()
         for state in states:
             self.node(state)
@@ -95,18 +97,18 @@ class EagerProgram:
         return self._chart.node(self._number, state, label, kind, names)
 
     def move(self, state: int, slot: int) -> Move | None:
-        """Return what an event for the variable at `slot` does in a state; None: nothing."""
+        """Return the effect of an event for the variable at `slot` in a state, or None."""
         key = (state, slot)
         if key not in self._moves:
             self._moves[key] = self._move(state, slot)
         return self._moves[key]
 
     def at_the_end(self) -> tuple[tuple[Test, ...], tuple[Absence, ...]]:
-        """Return what is decided only when a match is complete: what is about open sets."""
+        """Return the conditions checked only on complete matches: those on open sets."""
         everything = self.rules.everything
         due, absences = self._due(everything), self._decided(everything)
         return (
-            tuple(test for test in self.rules.tests if test not in due),
+            tuple(test for test in self._tests if test not in due),
             tuple(absence for absence in self.rules.absences if absence not in absences),
         )
 
@@ -143,9 +145,10 @@ class EagerProgram:
             absences = tuple(a for a in self._decided(after) if a not in decided)
         begin, end = self.node(state), self.node(after)
         conditions = (
-            *(t.text for t in (*rules.filters[slot], *tests)),
-            *(rules.clauses.text_of(a.clause) for a in absences),
+            *(t.text for t in (*rules.filters[slot], *tests, *stage.growing)),
+            *map(rules.absence_text, (*stage.lasting, *absences)),
         )
+        conditions = tuple(dict.fromkeys(conditions))
         edge = self._chart.edge(begin, end, "take", rules.label(slot), conditions, stage.scope)
         ends = tuple(places(self.open_sets(state) & rules.earlier(slot)))
         return Move(stage, grows, tests, absences, ends, end, edge)
@@ -156,7 +159,7 @@ class EagerProgram:
 
     def _due(self, state: int) -> tuple[Test, ...]:
         open_ = ~self._closed(state)
-        return tuple(t for t in self.rules.tests if not t.mask & ~state and not t.sets & open_)
+        return tuple(t for t in self._tests if not t.mask & ~state and not t.sets & open_)
 
     def _decided(self, state: int) -> tuple[Absence, ...]:
         open_ = self._sets & ~self._closed(state)
@@ -195,11 +198,14 @@ class EagerLane(Lane):
         members = self.members(instance, slot) if move.grows else ()
         if any(len(self.members(instance, ended)) < bounds[ended][0] for ended in move.ends):
             return
-        one = (event,) if slot in bounds else event
-        alone = with_place(instance.binding, slot, one)
-        if self.holds(instance, move.edge, event, move.tests, alone):
-            place = (*members, event) if slot in bounds else event
+        place = (*members, event) if slot in bounds else event
+        growing = tuple(t for t in move.stage.growing if t.reach <= len(members))
+        one = (event,) if slot in bounds and not growing else place
+        binding = with_place(instance.binding, slot, one)
+        if self.holds(instance, move.edge, event, (*move.tests, *growing), binding):
             child = self.extended(instance, move.node, slot, place, event)
+            if self.loses(child, move.stage.lasting):
+                return
             by = self.breaker(move.absences, child)
             if by is None:
                 self._settle(child)

@@ -78,6 +78,8 @@ class Station:
         rivals: Pairs of places, here and at the sibling, that could be the same event.
         slot: Of a leaf the place of its variable.
         loop: Of the leaf of a Kleene variable the edge on which its sets grow.
+        growing: What is asked of each member that comes behind others.
+        lasting: What must not be there, and is decided by each member.
     """
 
     index: int
@@ -93,6 +95,8 @@ class Station:
     rivals: tuple[tuple[int, int], ...] = ()
     slot: int = -1
     loop: int = -1
+    growing: tuple[Test, ...] = ()
+    lasting: tuple[Absence, ...] = ()
 
 
 class JoinProgram:
@@ -158,7 +162,10 @@ class JoinProgram:
             station.slot = rules.slot[names[0]]
             self.leaves[station.slot] = station
             if station.slot in rules.bounds:
-                station.loop = self._chart.edge(node, node, "take", label)
+                stage = rules.stage(0, station.slot)
+                station.growing, station.lasting = stage.growing, stage.lasting
+                texts = tuple(test.text for test in stage.growing)
+                station.loop = self._chart.edge(node, node, "take", label, texts)
         for here, there in (parts, parts[::-1]) if parts else ():
             self._connect(here, there, station)
         return station
@@ -181,8 +188,9 @@ class JoinProgram:
         )
         conditions = (
             *(t.text for t in parent.tests),
-            *(rules.clauses.text_of(a.clause) for a in parent.absences),
+            *map(rules.absence_text, parent.absences),
         )
+        conditions = tuple(dict.fromkeys(conditions))
         label = ", ".join(rules.named(here.bound))
         here.edge = self._chart.edge(here.node, parent.node, "join", label, conditions)
 
@@ -212,16 +220,19 @@ class JoinLane(SharedLane):
             new = self.create((), leaf.node, leaf.bound, binding, clock, clock, variable, event)
             self._settle(new, leaf)
             for instance in growing:
-                members = self.members(instance, slot)
+                longer = (*self.members(instance, slot), event)
+                binding = with_place(self._empty, slot, longer)
+                tests = tuple(t for t in leaf.growing if t.reach < len(longer))
                 if self.scopes.in_window(instance, event) and self.holds(
-                    instance, leaf.loop, event, (), self._empty
+                    instance, leaf.loop, event, tests, binding
                 ):
-                    longer = (*members, event)
                     self._settle(self.extended(instance, leaf.node, slot, longer, event), leaf)
 
     def _settle(self, instance: Instance, station: Station) -> None:
         """Let a new instance do all that it can do: meet others, be kept, be a match."""
         slot = station.slot
+        if self.loses(instance, station.lasting):
+            return
         if slot in self.rules.bounds:
             if self.may_grow(instance, slot):
                 self.stay(instance, self._growing[slot])

@@ -250,13 +250,14 @@ class TreeLane(Lane):
     def _take(self, instance: Instance, slot: int, event: Event) -> None:
         """Offer an instance an event for a variable, or one more member for its set."""
         wish, stage = self._wishes[instance.number], self._stage(instance, slot)
-        one = (event,) if slot in self.rules.bounds else event
-        alone = with_place(instance.binding, slot, one)
+        members = instance.binding[slot] or ()
+        assert isinstance(members, tuple)
+        place = (*members, event) if slot in self.rules.bounds else event
+        alone = (event,) if slot in self.rules.bounds else event
+        binding = with_place(instance.binding, slot, place if stage.growing else alone)
+        tests = (*stage.tests, *(t for t in stage.growing if t.reach <= len(members)))
         edge = self._program.edge(wish.order, slot)
-        if self.holds(instance, edge, event, stage.tests, alone):
-            members = instance.binding[slot] or ()
-            assert isinstance(members, tuple)
-            place = (*members, event) if slot in self.rules.bounds else event
+        if self.holds(instance, edge, event, tests, binding):
             order = wish.order if members else (*wish.order, slot)
             node = self._program.node(order)
             self._visit(node, final=len(order) == len(self.rules.variables))
@@ -276,6 +277,8 @@ class TreeLane(Lane):
                 self.complete(instance)
                 if len(instance.homes) == 1:
                     self.discard(instance, instance.outcome or "exhausted")
+            return
+        if self.loses(instance, stage.lasting):
             return
         reason: Reason = "exhausted"
         if self.may_end(instance, slot, stage.closing, stage.absences):

@@ -1,7 +1,7 @@
-"""The verbs of the command `cepkit`: each is a module here, and its line in the table.
+"""The verbs of the command `cepkit`: each has a module here and a line in the table.
 
-A module has `options`, which adds what its command line takes to a parser, and `run`, which does
-what the parsed arguments say. It is loaded when its verb is called.
+A module has `options`, which adds its options to a parser, and `run`, which runs the parsed
+arguments. It is loaded when its verb is called.
 """
 
 from collections.abc import Mapping
@@ -21,4 +21,4 @@ VERBS: Mapping[str, str] = MappingProxyType(
         "completion": "print a script that lets bash, zsh or fish complete these commands",
     }
 )
-"""What each verb does, by its name; the module of `my-verb` is `my_verb`."""
+"""The description of each verb by name; the module of `my-verb` is `my_verb`."""

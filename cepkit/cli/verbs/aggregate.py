@@ -1,4 +1,4 @@
-"""The verb `aggregate`: aggregates of a pattern's matches, onto the terminal or into a file."""
+"""The verb `aggregate`: prints aggregates of a pattern's matches, or writes them to a file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHOWN = 10
 
 
 def options(command: argparse.ArgumentParser) -> None:
-    """Add what the command line takes."""
+    """Add the options."""
     command.description = (
         "Compute the aggregates that AGG asks for, for a pattern or for several in one pass. "
         "Without --out, print the first rows and their number."
@@ -55,7 +55,7 @@ def options(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Aggregate the matches of patterns: into a file, or the first rows onto the terminal."""
+    """Aggregate the matches of patterns: write a file, or print the first rows."""
     query = read_patterns(arguments)
     target = check_targets(arguments)
     stream = open_stream(arguments)
@@ -128,7 +128,7 @@ def _print(part: _Shown) -> None:
 
 
 def _rows(result: Any) -> Any:
-    """Return what can be written: the rows here, or the DataFrame on Spark."""
+    """Return the rows to write: local ones, or the DataFrame on Spark."""
     return result.to_arrow() if isinstance(result, Aggregates) else result
 
 

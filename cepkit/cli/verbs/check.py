@@ -1,4 +1,4 @@
-"""The verb `check`: whether patterns can be read, and run over events."""
+"""The verb `check`: tests whether patterns are valid and can run over events."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cepkit.tables import count_text
 
 
 def options(command: argparse.ArgumentParser) -> None:
-    """Add what the command line takes."""
+    """Add the options."""
     command.description = (
         "Check patterns without running them. With --events, "
         "--time and --type also check that the columns and types they name exist."
@@ -33,7 +33,7 @@ def options(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print each pattern that is right; say what is wrong with the others, all of them."""
+    """Print each valid pattern, and the errors of all others."""
     roles = [name for name in ("events", "time", "type") if getattr(arguments, name) is None]
     if 0 < len(roles) < 3:
         arguments.refuse(f"--{roles[0]} is missing: --events, --time and --type go together")
@@ -68,7 +68,7 @@ def _numbered(texts: list[str]) -> dict[str, str]:
 
 
 def _as_data(error: CepkitError) -> dict[str, Any]:
-    """Return an error with the place of its text, lines and columns counted from 1."""
+    """Return an error as data with its place; lines and columns count from 1."""
     span = error.span if isinstance(error, PlacedError) else None
     return {
         "found": error.found,

@@ -1,4 +1,4 @@
-"""`cepkit completion`: print what makes a shell complete commands, options and their values."""
+"""`cepkit completion`: prints a script that completes commands, options and their values."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Option:
     """An option of a command.
 
     Attributes:
-        names: As they are written, `--json` or `-h, --help`.
+        names: Its spellings, `--json` or `-h, --help`.
         takes: Whether a value follows.
-        values: The values that it may have; empty for any, or a file.
+        values: The allowed values; empty for any value, or a file.
         help: What it is.
     """
 
@@ -70,7 +70,7 @@ def _bash(known: Mapping[str, Sequence[Option]], shell: str) -> str:
         for option in some:
             if option.takes:
                 place = "|".join(f'"{verb} {name}"' for name in option.names)
-                # Of what may be anything the shell offers files.
+                # For free values the shell offers files.
                 lines.append(f'      {place}) words="{" ".join(option.values)}" ;;')
     lines += ["      *)", '        case "${COMP_WORDS[1]}" in']
     for verb, some in known.items():

@@ -36,7 +36,7 @@ WITHIN 1 minute
 _SHOWN, _IN_REPORT = 5, 100
 
 _REPORT = "out/cepkit-demo.html"
-"""Where the report goes, time and again."""
+"""The path of the report, replaced at each run."""
 
 _HOW_TO_READ = """
 Candidates are the pairs that a step looked at, survivors the partial matches that it kept. In the
@@ -46,7 +46,7 @@ come from a sample of joins, not from a product of selectivities."""
 
 
 def options(command: argparse.ArgumentParser) -> None:
-    """Add what the command line takes."""
+    """Add the options."""
     command.description = (
         "Generate stock trades, profile them on Spark, compare plans, detect a pattern of four "
         "trades on Spark and write a report."
@@ -64,7 +64,7 @@ def options(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Run all steps on generated trades, and say what each of them does."""
+    """Run all steps on generated trades, and describe each of them."""
     events, seed = arguments.events, arguments.seed
     overwrite = arguments.overwrite or arguments.report is None
     page = _report_path(arguments.report or _REPORT, overwrite=overwrite)
@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> None:
     with steps.step(
         "Plans", "The order in which events are joined decides how much work there is."
     ) as step:
-        ck.compare_plans(query, statistics)  # compiles what the planners run
+        ck.compare_plans(query, statistics)  # compiles the planners' loops
         comparison = ck.compare_plans(query, statistics)
         plan = comparison.best
         step.say(str(comparison))
@@ -148,7 +148,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 @dataclass
 class _Step:
-    """A step of the demo; its lines are printed when its work is done."""
+    """A step of the demo; its lines are printed at its end."""
 
     lines: list[str] = field(default_factory=list)
     begin: float = field(default_factory=perf_counter)
@@ -161,19 +161,19 @@ class _Step:
 
 
 class _Steps:
-    """The steps, numbered, with how long each took."""
+    """The numbered steps, with their times."""
 
     def __init__(self) -> None:
         self._number = 0
 
     @contextlib.contextmanager
     def step(self, title: str, sentence: str, *, waits: bool = False) -> Iterator[_Step]:
-        """Print what the step does, and afterwards its result."""
+        """Print the description of a step, and afterwards its result."""
         self._number += 1
         say(f"{self._number}. {title}. {sentence}")
         sys.stdout.flush()
         step = _Step()
-        # What runs on Spark shows its own progress.
+        # Spark shows its own progress.
         with working(f"   {title.casefold()}") if waits else contextlib.nullcontext():
             yield step
         for line in step.lines:
@@ -189,7 +189,7 @@ def _seconds_of(work: Callable[[], object]) -> float:
 
 
 def _report_path(report: str, *, overwrite: bool) -> Path:
-    """Return where the report goes, before half a minute is spent on it."""
+    """Check the path of the report before half a minute of work."""
     folder = Path(report).expanduser().parent
     folder.mkdir(parents=True, exist_ok=True)
     return check_target(report, HTML, overwrite=overwrite, option=OPTION)

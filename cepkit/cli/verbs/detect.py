@@ -1,4 +1,4 @@
-"""The verb `detect`: the matches of a pattern, into a file or the first ones onto the terminal."""
+"""The verb `detect`: writes the matches of a pattern to a file, or prints the first ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SHOWN = 10
 
 
 def options(command: argparse.ArgumentParser) -> None:
-    """Add what the command line takes."""
+    """Add the options."""
     command.description = (
         "Find all matches of a pattern, or of several in one pass. Without --out, print the first "
         "ones and their number; for several patterns, their numbers."
@@ -78,7 +78,7 @@ def options(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Find the matches of patterns: into a file, or the first ones onto the terminal."""
+    """Find the matches of patterns: write a file, or print the first ones."""
     query = read_patterns(arguments)
     if isinstance(query, dict):
         detect_several(arguments, query)
@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> None:
             return [], write(matches, target, overwrite=arguments.overwrite)
         printed = matches
         if repeated_in(query.structure):
-            # Some sets can be shown where all would be too many.
+            # The first sets can be shown even if all would be too many.
             most = _SHOWN if arguments.limit is None else min(_SHOWN, arguments.limit)
             printed = ck.detect(stream, query, plan, limit=most, sets=arguments.sets)
         return first_rows(printed, _SHOWN), matches.count()

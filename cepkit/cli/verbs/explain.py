@@ -1,4 +1,4 @@
-"""The verb `explain`: what each step of the evaluation was expected to do, and did."""
+"""The verb `explain`: expected and actual numbers of each step of the evaluation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cepkit.cli.terminal import run_with_progress, say
 
 
 def options(command: argparse.ArgumentParser) -> None:
-    """Add what the command line takes."""
+    """Add the options."""
     command.description = (
         "Run a pattern, or several in one pass, and print the expected and the actual candidates "
         "and survivors of each step of the plan."
@@ -28,7 +28,7 @@ def options(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print, or write, what each step did."""
+    """Print or write the numbers of each step."""
     query = read_patterns(arguments)
     target = check_targets(arguments)
     stream = open_stream(arguments)

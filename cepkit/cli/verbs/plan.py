@@ -20,7 +20,7 @@ _COST, _COST_OF_SEVERAL = "partial-matches", "work"
 
 
 def options(command: argparse.ArgumentParser) -> None:
-    """Add what the command line takes."""
+    """Add the options."""
     command.description = (
         "Compare plans by their expected cost; for several patterns, show plans that share common"
         " parts. Needs a file of events to profile, or --statistics."
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> None:
         return
     cost = COSTS.pick(arguments.cost or _COST)
     if arguments.planner:
-        PLANNERS.pick(arguments.planner)  # refuses a wrong name before minutes of profiling
+        PLANNERS.pick(arguments.planner)  # refuse a wrong name before minutes of profiling
     stream = None
     if arguments.run_events or not arguments.statistics:
         stream = open_stream(arguments)
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> None:
         plan = ck.choose_plan(query, statistics, arguments.planner, cost=cost)
     if arguments.run_events and stream is not None:
         ck.check_detectable(stream, query)
-        # The whole stream may have types that its beginning lacks.
+        # The beginning of a stream may lack some of its types.
         with working("running the plans"), quiet_streams():
             comparison = run_plans(comparison, stream.head(arguments.run_events))
     if arguments.json != "-":
@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Refuse a command line that has neither statistics nor the events to measure or run over."""
+    """Refuse a command line with neither statistics nor events."""
     needed = ("events", "time", "type")
     missing = [f"--{name}" for name in needed if getattr(arguments, name) is None]
     if missing and not arguments.statistics:

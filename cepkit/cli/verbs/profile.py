@@ -1,4 +1,4 @@
-"""The verb `profile`: what is in a stream, and its statistics for patterns."""
+"""The verb `profile`: the summary of a stream, or its statistics for patterns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cepkit.cli.terminal import say, working
 
 
 def options(command: argparse.ArgumentParser) -> None:
-    """Add what the command line takes."""
+    """Add the options."""
     command.description = (
         "Without a pattern, describe a stream: its types with rates and gaps, and its "
         "columns. With patterns, measure arrival rates and selectivities; --json saves them, "
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _summarize(arguments: argparse.Namespace) -> None:
-    """Print, or save, what is in a stream."""
+    """Print or save the summary of a stream."""
     target = check_targets(arguments)
     stream = open_stream(arguments)
     with working("reading"):

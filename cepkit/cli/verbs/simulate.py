@@ -24,7 +24,7 @@ from cepkit.tracing import MechanismTrace
 
 
 def options(command: argparse.ArgumentParser) -> None:
-    """Add what the command line takes."""
+    """Add the options."""
     command.description = (
         "Run mechanisms event by event. This finds the same matches as `detect`, far more slowly: "
         "it shows how. Several patterns run as one mechanism that shares their common parts."
@@ -70,7 +70,7 @@ def options(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print what mechanisms did; write counters, the trace, or a page on which all of them play."""
+    """Print the totals of mechanisms; write counters, the trace, or a page with a player."""
     query: Any = read_patterns(arguments)
     if isinstance(query, dict) and arguments.plan:
         arguments.refuse(f"--plan is for one pattern, and there are {len(query):,}")
@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace) -> None:
                 stream,
                 query,
                 mechanism.name,
-                # One order for all of several mechanisms that follow one.
+                # All mechanisms that follow an order use the same one.
                 order if mechanism.follows != "nothing" or len(mechanisms) == 1 else None,
                 limit=arguments.limit,
                 max_steps=arguments.max_steps,
@@ -109,7 +109,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _counters(trace: MechanismTrace) -> dict[str, Any]:
-    """Return what a mechanism counted, as a row of a table."""
+    """Return the counters of a mechanism as a row of a table."""
     totals = trace.totals
     return {
         "mechanism": trace.mechanism,

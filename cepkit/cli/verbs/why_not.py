@@ -1,4 +1,4 @@
-"""The verb `why-not`: why there is no match, or why some events are none."""
+"""The verb `why-not`: explains why there is no match, or why some events do not match."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cepkit.cli.terminal import run_with_progress, say
 
 
 def options(command: argparse.ArgumentParser) -> None:
-    """Add what the command line takes."""
+    """Add the options."""
     command.description = (
         "Explain why a pattern finds nothing: how many partial matches reach each requirement and "
         "pass it, and which combinations come closest. Or why the events of --event do not match."
@@ -50,7 +50,7 @@ def options(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print, or write, why there is no match."""
+    """Print or write why there is no match."""
     query = read_pattern(arguments)
     target = check_targets(arguments)
     events = dict(_named(arguments, text) for text in arguments.event)

@@ -1,17 +1,17 @@
 """Compiles a branch and an order to a program: assigns each condition to a step.
 
 Each condition goes to the first step at which all its variables are bound. There it becomes, from
-cheap to dear,
-- an equality of two attributes: a class, looked up by key. Classes are closed: a.k = b.k and
-  b.k = c.k link a with c too, whatever the order;
-- a band, where one side is about the new variable alone and the other about bound ones:
-  `least <= column <= most` in the inner loop;
+cheap to expensive,
+- an equality of two attributes: a class, looked up by key. Classes are closed: a.k = b.k and b.k =
+  c.k link a with c too, in any order;
+- a band, if one side depends only on the new variable and the other on bound ones: `least <= column
+  <= most` in the inner loop;
 - a residual predicate: anything else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import combinations
 
@@ -38,6 +38,7 @@ from cepkit.columnar.compile.program import (
     Absence,
     AnyStep,
     Bound,
+    Further,
     GroupStep,
     Member,
     Program,
@@ -61,22 +62,25 @@ from cepkit.pattern.conditions import (
     Expression,
     Literal,
     attributes_of,
+    set_of_members,
     variables_of,
 )
+from cepkit.pattern.nodes import Beside
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import Strategy
+from cepkit.pattern.rewrite import renamed
 from cepkit.plan.nodes import BranchPlan, OrderPlan, TreePlan, Unit, work_of
 
 
 def _may_follow(branch: Branch) -> bool:
-    """Return whether what must be absent could come after all events of a match, in any plan."""
+    """Return whether an event under NOT could come after all events of a match, in any plan."""
     bound = set(branch.variables)
     ahead = (e for e in branch.negated if e.beside is None or e.beside.place != "until")
     return any(not branch.after(event.variable) & bound for event in ahead)
 
 
 def _chain(branch: Branch) -> tuple[str, ...]:
-    """Return the variables in their order where that says which event is which of a stretch."""
+    """Return the variables in order, if the order determines which event of a stretch is which."""
     strict = branch.strategy is Strategy.STRICT_CONTIGUITY
     positive = set(branch.variables)
     before = {v: len(branch.before(v) & positive) for v in branch.variables}
@@ -111,7 +115,7 @@ def compile_branch(
     if branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
         single += [r.last for r in repeated if r.last is not None]
     single = single or [next(end for r in repeated for end in r.ends)]
-    # Sets with nothing single behind them; what must be absent can follow the owners as well.
+    # Sets without single events after them; events under NOT can follow the owners as well.
     read = frozenset(name for c in conditions for _, name in attributes_of(c))
     followed = any(not branch.after(variable) & set(single) for variable in listed)
     return Program(
@@ -124,7 +128,7 @@ def compile_branch(
         chain=_chain(branch),
         absences=absences,
         otherwise=otherwise,
-        classes=tuple(compiler.classes),  # those of absences too, so after them
+        classes=tuple(compiler.classes),  # includes those of absences, so compute it after them
         linked=compiler.linked,
         owners=tuple(v for v in single if not compiler.core.after(v) & set(single)),
         looks_ahead=followed or any(map(_may_follow, (branch, *same))),
@@ -151,14 +155,14 @@ class _Compiler:
         self._branch = branch
         self._repeated = {r.variable: r for r in repeated}
         self._absences: dict[str, Absence] = {}
-        # Sets of variables of each of which one must be bound; None: sets must be chosen.
+        # Sets of variables: one of each must be bound; None: sets must be chosen first.
         self._needs: dict[str, list[set[str]] | None] = {}
         positive = frozenset(branch.variables)
-        # A condition about what must be absent says nothing of the others, in none of its parts.
+        # A condition of a NOT, with all its parts, does not constrain the other variables.
         about = parts_of(c for c in branch.conditions if variables_of(c) <= positive)
         parts = deal(about, repeated)
         self.core = core_of(branch, repeated, parts.single)
-        # Sets come after all that is single: until then their candidates stand for them.
+        # Sets come after all single events: until then their candidates stand for them.
         order = [v for v in plan.variables if v in self._repeated]
         ends = (Unit((end,), (), end) for v in order for end in self._repeated[v].ends)
         self.units = (*work_of(plan, self._repeated), *ends)
@@ -184,7 +188,7 @@ class _Compiler:
         known += (frozenset((v, RUN) for v in r.images) for r in following)
         classes = classes_of(links, known)
         rest = [part for part in (*parts.single, *parts.members) if part not in links]
-        # An equality of members of two sets is known where both are equal to a single event.
+        # An equality of members of two sets is implied if both equal a single event.
         on_sets = tuple(
             part
             for part in parts.sets
@@ -197,7 +201,7 @@ class _Compiler:
         return variable not in self._repeated and variable not in self.order
 
     def steps(self, units: Sequence[Unit]) -> tuple[AnyStep, ...]:
-        """Return the steps of a tree, each with those that find what it joins."""
+        """Return the steps of a tree, each with the steps of the subtree that it joins."""
         steps: list[AnyStep] = []
         bound: tuple[str, ...] = ()
         for unit in units:
@@ -238,9 +242,9 @@ class _Compiler:
     def placed(
         self, absences: Sequence[Absence], units: Sequence[Unit]
     ) -> tuple[tuple[Absence, ...], dict[tuple[str, ...], tuple[Absence, ...]]]:
-        """Return what is looked for after the steps, and inside of each subtree.
+        """Return the absences to check after the steps, and inside each subtree.
 
-        What depends on a subtree alone is looked for there.
+        An absence that depends only on a subtree is checked there.
         """
         inner: dict[tuple[str, ...], tuple[Absence, ...]] = {}
         rest = list(absences)
@@ -254,15 +258,16 @@ class _Compiler:
         return tuple(sorted(after, key=lambda absence: absence.after)), inner
 
     def _ending(self, absence: Absence, units: Sequence[Unit]) -> Absence:
-        """Return an absence that FIRST implies with whether it is known before its step."""
+        """Return an absence implied by FIRST, with a flag whether it is known before its step."""
         step, variable = absence.step, absence.step.event.earlier_than
         if variable is None or absence.after == len(units) or absence.conditions or absence.apart:
             return absence
         if self._branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
-            return absence  # its search has loops of its own
+            return absence  # the search of this strategy has its own loops
         if variable in self._repeated:
             variable = self._repeated[variable].first or variable
-        if units[absence.after].variables != (variable,) or step.upper != (Bound(variable, 0),):
+        before = (Bound(variable, 0, "order"),)
+        if units[absence.after].variables != (variable,) or step.upper != before:
             return absence
         known = {v for unit in units[: absence.after] for v in unit.variables}
         others = [*step.residuals, *(band.other for band in step.bands)]
@@ -281,12 +286,12 @@ class _Compiler:
         return len(units)
 
     def _is_known(self, absence: Absence, bound: Sequence[str]) -> bool:
-        """Whether an absence can be looked for when these variables are bound."""
+        """Whether an absence can be checked once these variables are bound."""
         needs = self._needs[absence.step.variable]
         return needs is not None and all({*names} & {*bound} for names in needs)
 
     def step(self, variable: str, bound: Sequence[str]) -> Step:
-        """Return how `variable` is bound when those in `bound` are."""
+        """Return the step that binds `variable` after those in `bound`."""
         due = [
             part
             for part in self.parts
@@ -300,7 +305,7 @@ class _Compiler:
         step = self._step(self.core, variable, bound, due, classes)
         for r in self._repeated.values():
             if variable == r.last and r.first is not None and r.first in bound:
-                # A set of one member begins and ends with it.
+                # The first and the last member of a set may be the same event.
                 lower = (*step.lower, Bound(r.first, 0))
                 step = replace(step, lower=lower, follows=((r.first, 0),))
         return step
@@ -311,7 +316,7 @@ class _Compiler:
         others = {*self.order} - {*repeated.ends}
         early = not self.core.before(repeated.variable) & others
         if repeated.first is None and early and windows_of(self._branch):
-            choices = [()]  # where the window begins depends on the last member
+            choices = [()]  # the beginning of the window depends on the last member
         shared = next(ends for ends in choices if self._is_independent(repeated, ends))
         bound = [variable for variable in self.order if variable not in shared]
         step = self.step(repeated.variable, bound)
@@ -326,7 +331,7 @@ class _Compiler:
         return SetStep(repeated, step, shared, tuple(cap for cap in caps if cap is not None))
 
     def _is_independent(self, repeated: Repeated, ends: tuple[str, ...]) -> bool:
-        """Whether members can be listed without regard to these ends of their set."""
+        """Whether members can be listed independently of these ends of their set."""
         for part in self.parts:
             if repeated.variable in variables_of(part) and variables_of(part) & {*ends}:
                 return False
@@ -348,41 +353,92 @@ class _Compiler:
     def absences(self, branch: Branch) -> tuple[Absence, ...]:
         """Return the negated variables of `branch`, in the order in which they can be checked."""
         core = core_of(branch, tuple(self._repeated.values()), ())
-        for event in branch.negated:
-            if event.variable not in self._absences:
-                self._absences[event.variable] = self._absence(branch, core, event.variable)
-        absences = (self._absences[event.variable] for event in branch.negated)
-        absences = (replace(a, after=self._after(a, self.units)) for a in absences)
-        return tuple(sorted(absences, key=lambda absence: absence.after))
+        absences = []
+        for events in branch.absences:
+            name = events[0].variable
+            if name not in self._absences:
+                self._absences[name] = self._together(branch, core, [e.variable for e in events])
+            absences.append(self._absences[name])
+        placed = (replace(a, after=self._after(a, self.units)) for a in absences)
+        return tuple(sorted(placed, key=lambda absence: absence.after))
 
-    def _absence(self, branch: Branch, core: Branch, variable: str) -> Absence:
-        # A condition about what must be absent is about nothing else, all parts of it.
+    def _together(self, branch: Branch, core: Branch, names: Sequence[str]) -> Absence:
+        """Return the absence of one event, or of several together."""
+        left, found = [*names], list[Absence]()
+        while left:
+            bound = {*self.order, *(one.step.variable for one in found)}
+            # Events linked to bound ones are sought first: that leaves the fewest choices.
+            variable = max(left, key=lambda name: self._known_about(branch, name, bound))
+            left.remove(variable)
+            found.append(self._absence(branch, core, variable, found, left))
+        needs = [self._needs.pop(one.step.variable) for one in found]
+        whole: Absence | None = None
+        for one in reversed(found):
+            whole = replace(one, then=whole)
+        assert whole is not None
+        outside = {*self.order}
+        self._needs[whole.step.variable] = (
+            None
+            if any(each is None for each in needs)
+            else [known for each in needs if each for part in each if (known := part & outside)]
+        )
+        return whole
+
+    def _known_about(self, branch: Branch, variable: str, bound: Set[str]) -> tuple[int, int]:
+        """Count the conditions of an event with bound ones: equalities, and others."""
+        parts = parts_of(c for c in branch.conditions if variable in variables_of(c))
+        due = [p for p in parts if {variable} < variables_of(p) <= {*bound, variable}]
+        links = sum(map(is_link, due))
+        return links, len(due) - links
+
+    def _absence(
+        self,
+        branch: Branch,
+        core: Branch,
+        variable: str,
+        before: Sequence[Absence] = (),
+        later: Collection[str] = (),
+    ) -> Absence:
+        """Return how to look for one event under NOT.
+
+        Args:
+            before: The events of the same NOT that are sought before it.
+            later: The events of the same NOT that are sought after it.
+        """
+        # A condition of a NOT belongs to it with all its parts.
         due = [
             with_ends(part, tuple(self._repeated.values()))
             for part in parts_of(c for c in branch.conditions if variable in variables_of(c))
+            if not variables_of(part) & {*later}
         ]
+        beside_it = (*self.order, *(one.step.variable for one in before))
         numbers = [i for i, members in enumerate(self.classes) if (variable, None) in members]
-        # An equality with what must be absent holds only for what must be absent: it links
-        # nothing else, but whatever is equal to the bound side is as good a partner.
+        found = {number for one in before for number in one.step.classes if number >= self.linked}
+        # An equality with an event under NOT holds only for that event: it links no other
+        # variables, but every variable equal to the bound side can be the partner.
         for link in [p for p in due if is_link(p) and variable in variables_of(p)]:
             ends = ends_of(link)
             own = frozenset(member for member in ends if member[0] == variable)
             others = ends - own
-            known = [members for members in self.classes[: self.linked] if members & others]
+            holding = (*self.classes[: self.linked], *(self.classes[number] for number in found))
+            known = [members for members in holding if members & others]
             linked = own.union(others, *known)
-            if names_of(linked) & set(self.order):
+            if names_of(linked) & {*beside_it}:
                 numbers.append(len(self.classes))
                 self.classes.append(linked)
                 due.remove(link)
         on_sets = tuple(part for part in due if variables_of(part) & self._repeated.keys())
         beside = self._events[variable].beside
+        of_members = [part for part in due if set_of_members(part) == variable]
+        due = [part for part in due if part not in of_members]
+        further = None if beside is None else self._further(branch, variable, beside, of_members)
         if beside is not None and beside.maximum is not None:
             size, most = Aggregate("count", beside.variable), Literal(beside.maximum)
             on_sets += (Comparison("<", size, most),)
         due = [part for part in due if part not in on_sets]
-        step = self._step(core, variable, self.order, due, numbers)
+        step = self._step(core, variable, beside_it, due, numbers)
         for r in self._repeated.values():
-            # What is before the first member is before the last one, too.
+            # An event before the first member is also before the last one.
             step = replace(
                 step,
                 lower=_without(step.lower, r.first, r.last),
@@ -392,19 +448,37 @@ class _Compiler:
             step = _beside(step, beside.place, self._repeated[beside.variable])
         counted = any(clock != "time" for _, clock in step.windows)
         apart = tuple(v for v in self._repeated if self._may_coincide(core, v, variable))
-        if on_sets or apart or (counted and self._repeated):
+        if on_sets or apart or further is not None or (counted and self._repeated):
             self._needs[variable] = None
-            return Absence(step, 0, on_sets, apart)
+            return Absence(step, 0, on_sets, apart, further=further)
         needed = {bound.variable for bound in (*step.lower, *step.upper)}
         needed.update(step.distinct_from)
         if counted:
-            needed.update(self.order)  # arrival need not follow time
+            needed.update(beside_it)  # arrival need not follow time
         for condition in (*step.residuals, *(band.other for band in step.bands)):
             needed |= variables_of(condition)
-        # Any one partner in a class will do; the partition has one in every step.
-        partners = [names_of(self.classes[number]) & {*self.order} for number in step.classes]
+        # One partner in a class is enough; the partition has one in every step.
+        partners = [names_of(self.classes[number]) & {*beside_it} for number in step.classes]
         self._needs[variable] = [*({name} for name in needed - {variable}), *partners]
         return Absence(step, 0)
+
+    def _further(
+        self, branch: Branch, variable: str, beside: Beside, of_members: Sequence[Expression]
+    ) -> Further | None:
+        """Return what depends on the members of a set of an event that it could have as well."""
+        if beside.place not in ("before", "behind"):
+            return None
+        ends = (e for e in branch.negated if e.beside == Beside("until", beside.variable))
+        end = next((self._absences[e.variable] for e in ends), None)
+        if end is not None:
+            step = replace(end.step, lower=(), upper=(), follows=(), precedes=())
+            step = _beside(step, beside.place, self._repeated[beside.variable])
+            end = replace(end, step=step)
+        elif not of_members:
+            return None
+        own = {variable: beside.variable}
+        conditions = tuple(renamed(part, own) for part in of_members)
+        return Further(beside.variable, conditions, end, beside.place == "behind")
 
     def _step(
         self,
@@ -447,20 +521,20 @@ class _Compiler:
 
 
 def _without(bounds: tuple[Bound, ...], end: str | None, other: str | None) -> tuple[Bound, ...]:
-    """Return bounds in time without those on one end of a set, where they are on the other too."""
+    """Drop time bounds on one end of a set that are implied by those on the other."""
     if other not in {bound.variable for bound in bounds}:
         return bounds
-    return tuple(b for b in bounds if b.variable != end or b.clock != "time")
+    return tuple(b for b in bounds if b.variable != end or b.clock not in ("time", "order"))
 
 
 def _beside(step: Step, place: str, repeated: Repeated) -> Step:
-    """Return a step that looks for an event beside a set, in the order of the stream."""
+    """Return a step that searches an event beside a set, in stream order."""
     first, last = repeated.first, repeated.last
     if place == "until":
         assert last is not None
         step = replace(step, upper=(Bound(last, 1),), precedes=((last, 0),))
         if first is None or any(bound.delta > 0 for bound in step.lower):
-            return step  # something is before the set
+            return step  # an event precedes the set
         return replace(step, lower=(Bound(first, 0),), follows=((first, 0),))
     if place == "before":
         assert first is not None
@@ -472,7 +546,7 @@ def _beside(step: Step, place: str, repeated: Repeated) -> Step:
 def _with_absences(
     steps: tuple[AnyStep, ...], inner: Mapping[tuple[str, ...], tuple[Absence, ...]]
 ) -> tuple[AnyStep, ...]:
-    """Return the steps with what is looked for inside of their subtrees."""
+    """Return the steps with the absences inside their subtrees."""
     return tuple(
         replace(
             step, steps=_with_absences(step.steps, inner), absences=inner.get(step.variables, ())

@@ -390,7 +390,7 @@ def _step_keys(
     """
     for number, step in enumerate(steps):
         after = [absence for absence in absences if absence.after == number]
-        if any(absence.conditions or absence.apart for absence in after):
+        if any(absence.conditions or absence.apart or absence.then for absence in after):
             return
         key: Hashable
         if isinstance(step, GroupStep):

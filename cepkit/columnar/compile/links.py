@@ -14,6 +14,7 @@ from cepkit.pattern.conditions import (
     Expression,
     Literal,
     conjuncts,
+    set_of_prev,
     variables_of,
 )
 from cepkit.pattern.durations import in_microseconds
@@ -21,9 +22,15 @@ from cepkit.pattern.rewrite import MIRRORED, without_not
 
 
 def parts_of(conditions: Iterable[Expression]) -> list[Expression]:
-    """Return the conjuncts of conditions, with NOT pushed inwards."""
+    """Return the conjuncts of conditions, with NOT pushed inwards.
+
+    What is about members with others before them is so as a whole, and not taken apart.
+    """
     return [
-        part for c in conditions for one in conjuncts(without_not(c)) for part in _two_sided(one)
+        part
+        for c in conditions
+        for one in ((without_not(c),) if set_of_prev(c) else conjuncts(without_not(c)))
+        for part in _two_sided(one)
     ]
 
 

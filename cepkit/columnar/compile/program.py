@@ -23,7 +23,11 @@ the branch could take. Events of a contiguous match are in one such stretch."""
 
 
 Clock = Literal["time", "arrival", "place"]
-"""What a bound counts in: microseconds, arrival numbers, or those inside the partition."""
+"""What a window counts in: microseconds, arrival numbers, or those inside the partition."""
+
+BoundClock = Clock | Literal["order"]
+"""What a bound counts in: a clock, or the order of events. That is time, unless events of equal
+time have an order too."""
 
 
 Windows = tuple[tuple[int, Clock], ...]
@@ -36,7 +40,7 @@ class Bound:
 
     variable: str
     delta: int
-    clock: Clock = "time"
+    clock: BoundClock = "time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +136,29 @@ AnyStep: TypeAlias = "Step | GroupStep"
 
 
 @dataclass(frozen=True, slots=True)
+class Further:
+    """What an event must fulfil to be one more member of a greedy set, with those that it has.
+
+    Attributes:
+        variable: The Kleene variable.
+        conditions: Those on each member: they hold of the event as the last one.
+        end: UNTIL, beyond the set: the event lies before the first such event behind it, or after
+            the last one before it.
+        behind: Whether the event is behind the set, and not before it.
+    """
+
+    variable: str
+    conditions: tuple[Expression, ...]
+    end: Absence | None
+    behind: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Absence:
     """A negated variable, searched like a step; partial matches for which it exists are dropped.
+
+    Of several that are absent together each is searched beside all events that those before it
+    found: only where there is one for the last of them are partial matches dropped.
 
     Attributes:
         step: How it would be bound, all that it depends on being bound.
@@ -143,6 +168,8 @@ class Absence:
         apart: Kleene variables of which it could be, but must not be, a member.
         ends: Whether it is known before that step, and nothing may be bound there that is after
             the first such event: the step then looks no further.
+        then: The next of those that are absent together.
+        further: Of an event that a greedy set could have as well, what depends on its members.
     """
 
     step: Step
@@ -150,6 +177,13 @@ class Absence:
     conditions: tuple[Expression, ...] = ()
     apart: tuple[str, ...] = ()
     ends: bool = False
+    then: Absence | None = None
+    further: Further | None = None
+
+    @property
+    def together(self) -> tuple[Absence, ...]:
+        """It and those after it that are absent together."""
+        return (self, *(() if self.then is None else self.then.together))
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +322,7 @@ class Program:
         """The steps that look for what must not be there."""
         inner = (step.absences for step in self.work if isinstance(step, GroupStep))
         groups = (self.absences, *self.otherwise, *inner)
-        return tuple(absence.step for group in groups for absence in group)
+        return tuple(one.step for group in groups for absence in group for one in absence.together)
 
 
 def work_of(steps: tuple[AnyStep, ...]) -> tuple[AnyStep, ...]:

@@ -65,7 +65,7 @@ def lower_bounds(
         # Later than the latest of those before it; all the others follow, and so does the window
         # in time: the latest are inside it already.
         latest = [x for x in before if not branch.after(x) & set(before)]
-        return tuple(Bound(x, 1) for x in latest)
+        return tuple(Bound(x, 1, "order") for x in latest)
     latest = [x for x in bound if not branch.after(x) & set(bound)]
     return tuple(Bound(x, -length, clock) for length, clock in windows for x in latest)
 
@@ -77,6 +77,6 @@ def upper_bounds(
     after = [x for x in bound if x in branch.after(variable)]
     if after:
         earliest = [x for x in after if not branch.before(x) & set(after)]
-        return tuple(Bound(x, 0) for x in earliest)
+        return tuple(Bound(x, 0, "order") for x in earliest)
     earliest = [x for x in bound if not branch.before(x) & set(bound)]
     return tuple(Bound(x, length + 1, clock) for length, clock in windows for x in earliest)

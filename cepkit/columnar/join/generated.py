@@ -1,12 +1,12 @@
-"""Generated source of join loops and residual predicates.
+"""Generates the source of join loops and residual predicates.
 
-A join checks how many bands there are: one loop for each number. `a.price + b.price < 2 * c.price
-OR a.k != c.k` compares what cannot be put on two sides. For a step with such a residual predicate a
-loop is written that evaluates it for each candidate, an order of magnitude faster than NumPy on
-what a looser loop lets through (benchmarks/engine.py). For first-match search, which comes to few
-candidates of many steps, the residual predicates of a query are written as one function.
+There is one join loop for each number of bands. A condition such as `a.price + b.price < 2 *
+c.price OR a.k != c.k` cannot be split into two sides. For a step with such a residual predicate a
+special loop evaluates it for each candidate, an order of magnitude faster than NumPy on the output
+of a looser loop (benchmarks/engine.py). For first-match search, which visits few candidates of many
+steps, all residual predicates of a query become one function.
 
-What is written compiles once for each shape and is kept on disk under its content (sources.py).
+Generated source compiles once for each shape and is cached on disk by content (sources.py).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cepkit.pattern.evaluation.source import ConditionWriter, Numbers, Operand, 
 Ints = npt.NDArray[np.int32]
 
 JoinLoop = Callable[..., tuple[int, int]]
-"""Writes the pairs of a partial match and a candidate that hold, while there is room.
+"""Writes the pairs of a partial match and a candidate that satisfy all bands, while there is room.
 
 Args:
     low: int32[partials], the first candidate in the range of each partial match.
@@ -41,12 +41,12 @@ Args:
         for the new one (of arrays a row of numbers for each), then constants.
 
 Returns:
-    The first partial match that found no room for its whole range (the number of partial matches
-    where all did), and the number of pairs.
+    The first partial match without room for its whole range (or the number of partial matches if
+    all fit), and the number of pairs.
 """
 
 ExistsLoop = Callable[..., None]
-"""Tells for each partial match whether any candidate in its range is in all bands.
+"""Finds for each partial match whether any candidate in its range is in all bands.
 
 Args:
     low: int32[partials], as for a join.
@@ -63,7 +63,7 @@ Args:
     low: int32[partials], as for a join.
     high: int32[partials], as for a join.
     times: int64[candidates], the time of each candidate.
-    until: int64[partials], from when on none is looked for.
+    until: int64[partials], the time at which the search ends.
     found: int32[partials], the output: the candidate, -1 for none.
     bands: As for a join.
 """
@@ -71,12 +71,12 @@ Args:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedJoin:
-    """A join with a residual predicate, and the operands of it.
+    """A join with a residual predicate and its operands.
 
     Attributes:
-        bound: About bound variables, to be looked up for each chunk of partial matches: the
-            numbers of the candidates of one of them, or an operand about several.
-        others: What is the same for all chunks.
+        bound: Operands on bound variables, gathered for each chunk of partial matches: the numbers
+            of one variable's candidates, or an operand on several variables.
+        others: Operands that are the same for all chunks.
     """
 
     join: JoinLoop
@@ -121,13 +121,13 @@ def generate(
     *,
     bands: int = 0,
 ) -> GeneratedJoin | None:
-    """Return a join that adds `variable` and checks bands and `conditions`; None if there is none.
+    """Return a join that adds `variable` and checks bands and `conditions`; None if impossible.
 
     Args:
         conditions: As `rewrite.without_not` gives them, all about `variable` and bound ones.
         variable: The new variable.
         candidates: Of all variables.
-        bands: How many bands the loop checks first.
+        bands: The number of bands that the loop checks first.
     """
     read = reader(candidates)
     if not all(can_be_written(condition, read) for condition in conditions):
@@ -169,7 +169,7 @@ def _join(bands: int, bound: int = 0, new: int = 0, constants: int = 0, predicat
 
     Args:
         bands: How many bands it checks.
-        bound: How many operands are about bound variables.
+        bound: The number of operands on bound variables.
         predicate: The source of the residual predicate.
     """
     names, fixed, moving, checks = _bands(bands)
@@ -253,7 +253,7 @@ def _first(bands: int) -> str:
 
 
 def _bands(bands: int) -> tuple[list[str], list[str], list[str], list[str]]:
-    """Return arguments, what is read for a partial match and for a candidate, and what is asked."""
+    """Return arguments, reads for a partial match and for a candidate, and the test."""
     names, fixed, moving, checks = [], [], [], []
     for i in range(bands):
         names += [f"l{i}", f"u{i}", f"b{i}"]
@@ -264,7 +264,7 @@ def _bands(bands: int) -> tuple[list[str], list[str], list[str], list[str]]:
 
 
 class Predicates:
-    """Residual predicates of the searches of a query, collected to be one compiled function."""
+    """Collects residual predicates of a query's searches into one compiled function."""
 
     def __init__(self) -> None:
         self._shapes: dict[str, int] = {}
@@ -275,7 +275,7 @@ class Predicates:
         """Return the number of a predicate's shape, and its operands in their order.
 
         Args:
-            conditions: That can be written, all of which must hold.
+            conditions: Conditions that can be generated; all must hold.
             candidates: Of all variables; each operand is about one of them at most.
         """
         operands: dict[Operand, str] = {}
@@ -288,7 +288,7 @@ class Predicates:
         return self._shapes.setdefault(shape, len(self._shapes)), [*operands]
 
     def compiled(self) -> Any:
-        """Return the function of the number of a shape and a pointer to operands: bool."""
+        """Return the compiled function (number of a shape, pointer to operands) -> bool."""
         return load(_predicate([*self._shapes])).predicate
 
 

@@ -1,9 +1,9 @@
-"""Steps run over chunks of partial matches, depth first.
+"""Runs steps over chunks of partial matches, depth first.
 
 A step takes a chunk, fills a buffer of fixed size with the pairs (partial match, new event) that
-hold, passes them on as the next step's chunk, and goes on where it stopped. So memory is bounded
-by the number of steps, whatever the number of matches. What must not be there is looked for as
-soon as all that it depends on is bound.
+satisfy its conditions, passes them on as the next step's chunk, and continues where it stopped. So
+memory depends on the number of steps, not on the number of matches. A NOT is checked as soon as
+everything it depends on is bound.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from cepkit.columnar.slices.candidates import Candidates
 from cepkit.columnar.slices.counters import StepCounters
 
 CHUNK = 1 << 15
-"""Partial matches taken at a time: what fits a core's cache."""
+"""Partial matches in a chunk, which fits a core's cache."""
 
 Mask = npt.NDArray[np.bool_]
 
 
 Check: TypeAlias = "tuple[bool, Callable[[Rows], Mask]]"
-"""What rows must fulfil, and whether it is about what must not be there."""
+"""A check of rows, with a flag whether it is a NOT."""
 
 
 class Pipeline:
@@ -38,11 +38,10 @@ class Pipeline:
 
     Args:
         steps: In the order of work.
-        absences: For each of them what must not be there after it.
+        absences: For each of them the NOTs to check after it.
         candidates: Of all variables.
         join: Joins chunks with candidates.
-        final: What else rows must fulfil when they are complete: checks in their order, each
-            with whether it is about what must not be there.
+        final: Further checks of complete rows in their order, each with a flag whether it is a NOT.
     """
 
     def __init__(
@@ -62,7 +61,7 @@ class Pipeline:
         self._final = final
 
     def blocks(self) -> Iterator[PairBlock]:
-        """Yield the rows that pass all steps, some at a time."""
+        """Yield the rows that pass all steps, in batches."""
         step, counters = self._steps[0], self._counters[0]
         first = step.candidates
         assert isinstance(first, Candidates)
@@ -100,7 +99,7 @@ class Pipeline:
             longer = {}
             if survivors and number < len(self._steps) - 1:
                 longer = {v: take(rows, parents) for v, rows in partials.items()}
-                # A buffer is filled again.
+                # The buffer will be reused.
                 longer |= {v: rows.copy() for v, rows in step.new(candidates).items()}
             self._count(counters, survivors, began)
             if longer:
@@ -111,7 +110,7 @@ class Pipeline:
         counters.seconds += perf_counter() - began
 
     def _complete(self, partials: Partials, size: int) -> Iterator[PairBlock]:
-        """Yield those rows of all steps that nothing final rules out."""
+        """Yield the rows that pass all final checks."""
         parents, step = np.arange(size, dtype=np.int32), self._steps[-1]
         rows = Rows(partials, step, partials[step.step.name], parents)
         for _, check in self._final:
@@ -127,7 +126,7 @@ class Pipeline:
     def _kept(
         self, number: int, partials: Partials, parents: Ints, candidates: Ints
     ) -> tuple[Ints, Ints]:
-        """Return the pairs of a step without those that NOT or the slice rules out."""
+        """Return the pairs of a step that neither NOT nor the slice rules out."""
         step, counters = self._steps[number], self._counters[number]
         checks: list[Check] = [(True, partial(self._is_absent, a)) for a in self._absences[number]]
         if number == len(self._steps) - 1:
@@ -145,7 +144,7 @@ class Pipeline:
 
 
 class Rows(Mapping[str, Ints]):
-    """The candidate of each variable in pairs of a step, gathered when it is asked for."""
+    """The candidates of variables in pairs of a step, gathered on demand."""
 
     def __init__(
         self, partials: Partials, step: BoundStep, candidates: Ints, parents: Ints

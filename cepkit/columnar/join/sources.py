@@ -1,7 +1,7 @@
 """Generated source as modules, so that Numba can cache the compiled code.
 
-A module is named by its content: the next process finds the loops of the same module. The source
-itself is never on disk, where somebody could write another one.
+A module's name is derived from its content, so later processes find its cached loops. The source
+itself is never on disk, where somebody could replace it.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ def load(text: str) -> types.ModuleType:
         spec = spec_from_loader(name, loader)
         assert spec is not None
         module = module_from_spec(spec)
-        # Before its code runs: Numba looks a cached function's module up by name.
+        # Register it before its code runs: Numba looks up a cached function's module by name.
         sys.modules[name] = module
         loader.exec_module(module)
     return sys.modules[name]
 
 
 class _Source(ExecutionLoader):
-    """Makes a module of a text that is in no file."""
+    """Loads a module from a text without a file."""
 
     def __init__(self, source: str) -> None:
         self._source = source

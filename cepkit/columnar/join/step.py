@@ -1,7 +1,7 @@
 """One join step over a chunk of partial matches: ranges, inner loop, remaining conditions.
 
-The same look-up serves a step that binds a variable (`pairs`) and one that only asks whether
-there is such an event (`exists`).
+The same look-up serves a step that binds a variable (`pairs`) and one that only tests for an event
+(`exists`).
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ Partials = Mapping[str, Ints]
 """For each bound variable, the candidate of each partial match."""
 
 BUFFER = 1 << 16
-"""Pairs that a step lets through before it passes them on."""
+"""The most pairs that a step collects before it passes them on."""
 
 GENERATE_AFTER = 1 << 21
-"""Candidates of a step after which a loop is written for its residual predicates: compiling it
-takes a third of a second."""
+"""A loop is generated for a step's residual predicates after this many candidates: compiling takes
+a third of a second."""
 
 _FIRST_STRETCH = 8
-"""Candidates that a search for the first one looks at to begin with."""
+"""The first stretch of candidates in a search for the first one."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Loop:
-    """An inner loop for one chunk: its last arguments, and the conditions it does not check."""
+    """An inner loop for one chunk: its last arguments, and the conditions left to check."""
 
     join: JoinLoop
     arguments: tuple[npt.NDArray[Any], ...]
@@ -73,12 +73,12 @@ class Join:
     def pairs(
         self, bound: BoundStep, counters: StepCounters, partials: Partials, size: int
     ) -> Iterator[tuple[Ints, Ints]]:
-        """Yield pairs of a partial match and a candidate that hold, some at a time.
+        """Yield pairs of a partial match and a candidate that satisfy the conditions, in batches.
 
-        They lie in buffers that are filled again: use them before asking for more.
+        They lie in reused buffers: consume them before the next batch.
 
         Args:
-            counters: What is looked at is added to them.
+            counters: Examined candidates are added to them.
             partials: A chunk of partial matches.
         """
         for _, _, parents, candidates in self.groups(bound, counters, partials, size):
@@ -87,9 +87,9 @@ class Join:
     def groups(
         self, bound: BoundStep, counters: StepCounters, partials: Partials, size: int
     ) -> Iterator[tuple[int, int, Ints, Ints]]:
-        """Yield all pairs of a stretch of partial matches: its begin, its end, and the pairs.
+        """Yield stretches of partial matches with all their pairs: begin, end, pairs.
 
-        Those of one partial match stand together, its candidates ascending.
+        Pairs of one partial match are adjacent, with ascending candidates.
         """
         low, high = self.ranges(bound, partials, size)
         for end in bound.ends:
@@ -112,7 +112,7 @@ class Join:
         done = 0
         while done < size:
             stopped, count = loop.join(low, high, done, parents, candidates, *loop.arguments)
-            if stopped == done:  # one partial match has more candidates than the buffer has room
+            if stopped == done:  # one partial match has more candidates than fit the buffer
                 room = int(high[done]) - int(low[done])
                 parents, candidates = np.empty(room, np.int32), np.empty(room, np.int32)
                 continue
@@ -126,26 +126,25 @@ class Join:
     def _cut(
         self, end: BoundStep, bound: BoundStep, partials: Partials, low: Ints, high: Ints
     ) -> None:
-        """Let ranges of a step end with the first event that must not come before."""
-        new, others = bound.candidates, end.candidates
-        some = high > low
-        until = np.where(some, take(new.ts, np.where(some, high - 1, 0)), 0) if len(new) else None
-        if until is None:
+        """End the ranges of a step at the first event that must not come before."""
+        new, others = bound.candidates.clock("order"), end.candidates.clock("order")
+        if not len(new):
             return
-        size = len(low)
+        size, some = len(low), high > low
+        until = np.where(some, take(new, np.where(some, high - 1, 0)), 0)
         begin, stop = self.ranges(end, partials, size)
         found = np.full(size, -1, dtype=np.int32)
         if end.residuals:
             self._find_first(end, partials, (begin, np.where(some, stop, begin)), found)
         else:
             bands = [array for band in end.bands for array in self._limits(band, partials, size)]
-            first_of(len(end.bands))(begin, stop, others.ts, until, found, *bands)
-        cut(low, high, new.ts, found, others.ts)
+            first_of(len(end.bands))(begin, stop, others, until, found, *bands)
+        cut(low, high, new, found, others)
 
     def _find_first(
         self, bound: BoundStep, partials: Partials, ranges: tuple[Ints, Ints], found: Ints
     ) -> None:
-        """Find the first candidate that holds, in stretches of a range that grow."""
+        """Find the first candidate that satisfies the conditions, in growing parts of a range."""
         counters = self._sought.setdefault(bound.step.name, StepCounters(bound.step.name))
         begin, stop = ranges
         rows, width = np.flatnonzero(stop > begin).astype(np.int32), _FIRST_STRETCH
@@ -162,10 +161,10 @@ class Join:
             width *= 2
 
     def sought(self, absence: BoundStep, rows: Partials, size: int) -> npt.NDArray[np.bool_]:
-        """Return for each row whether there is an event that must not be there.
+        """Return for each row whether a forbidden event exists.
 
-        What is looked at is kept over the chunks: a search that looks at many candidates earns a
-        loop of its own.
+        Examined candidates add up over the chunks: a search with many candidates earns a generated
+        loop.
         """
         name = absence.step.name
         counters = self._sought.setdefault(name, StepCounters(name))
@@ -174,7 +173,9 @@ class Join:
     def exists(
         self, bound: BoundStep, counters: StepCounters, partials: Partials, size: int
     ) -> npt.NDArray[np.bool_]:
-        """Return for each partial match whether it has such an event."""
+        """Return for each partial match whether it has such an event, and all that go with it."""
+        if bound.then is not None:
+            return self._exist_together(bound, bound.then, counters, partials, size)
         step = bound.step
         if bound.residuals or step.distinct or step.follows or step.precedes:
             present = np.zeros(size, dtype=np.bool_)
@@ -185,6 +186,34 @@ class Join:
         bands = [array for band in bound.bands for array in self._limits(band, partials, size)]
         present = np.empty(size, dtype=np.bool_)
         exists_of(len(bound.bands))(low, high, present, *bands)
+        return present
+
+    def _exist_together(
+        self,
+        bound: BoundStep,
+        then: BoundStep,
+        counters: StepCounters,
+        partials: Partials,
+        size: int,
+    ) -> npt.NDArray[np.bool_]:
+        """Return for each partial match whether it has an event beside which there are the others.
+
+        What it may be is looked at in stretches that grow, until the others are found.
+        """
+        present = np.zeros(size, dtype=np.bool_)
+        begin, stop = self.ranges(bound, partials, size)
+        rows, width = np.flatnonzero(stop > begin).astype(np.int32), _FIRST_STRETCH
+        while len(rows):
+            part = {v: take(candidates, rows) for v, candidates in partials.items()}
+            low = begin[rows]
+            high = np.minimum(low.astype(np.int64) + width, stop[rows]).astype(np.int32)
+            for _, _, parents, new in self._groups(bound, counters, part, len(rows), (low, high)):
+                longer = {v: take(candidates, parents) for v, candidates in part.items()}
+                held = self.sought(then, longer | bound.new(new), len(parents))
+                present[rows[parents[held]]] = True
+            begin[rows] = high
+            rows = rows[~present[rows] & (high < stop[rows])]
+            width *= 2
         return present
 
     def ranges(self, bound: BoundStep, partials: Partials, size: int) -> tuple[Ints, Ints]:
@@ -231,7 +260,7 @@ class Join:
     def _choose_loop(
         self, bound: BoundStep, looked_at: int, partials: Partials, size: int
     ) -> _Loop:
-        """Return the loop for a chunk, and what is left to check on what it lets through."""
+        """Return the loop for a chunk, with the conditions left to check on its output."""
         bands = [array for band in bound.bands for array in self._limits(band, partials, size)]
         generated = self._generate(bound, looked_at)
         if generated is None:
@@ -240,11 +269,11 @@ class Join:
         return _Loop(generated.join, (*bands, *operands), ())
 
     def _generate(self, bound: BoundStep, looked_at: int) -> GeneratedJoin | None:
-        """Return a loop written for the step, if it is worth one and there can be one."""
+        """Return a generated loop for the step, if it is possible and worthwhile."""
         if not bound.residuals or looked_at < GENERATE_AFTER:
             return None
         if isinstance(bound.candidates, Group):
-            return None  # loops are written for steps of one variable
+            return None  # loops are generated only for steps of one variable
         variable = bound.candidates.step.variable
         if variable not in self._generated:
             self._generated[variable] = generate(
@@ -255,11 +284,11 @@ class Join:
     def _limits(
         self, band: BoundBand, partials: Partials, size: int
     ) -> tuple[Floats, Floats, Floats]:
-        """Return least and greatest value for each partial match, and the column they are for."""
+        """Return least and greatest value for each partial match, and the compared column."""
         least, most = np.full(size, -np.inf), np.full(size, np.inf)
         for side in band.sides:
             low, high = self._side(side, partials)
-            # A NaN on either side stays: no value is in such a band.
+            # A NaN on either side stays: such a band is empty.
             least = least if low is None else np.maximum(least, low)
             most = most if high is None else np.minimum(most, high)
         return least, most, band.column
@@ -280,7 +309,7 @@ class Join:
     def _checked(
         self, bound: BoundStep, partials: Partials, loop: _Loop, parents: Ints, candidates: Ints
     ) -> tuple[Ints, Ints]:
-        """Return the pairs that pass what the inner loop has not checked."""
+        """Return the pairs that pass the remaining conditions."""
         step = bound.step
 
         def taken(variable: str) -> Ints:

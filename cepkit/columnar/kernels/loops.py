@@ -1,11 +1,11 @@
-"""Loops that sort candidates and look up ranges of them, compiled by Numba and kept on disk.
+"""Loops that sort candidates and look up ranges, compiled by Numba and cached on disk.
 
-They know nothing of a query: types, keys and bounds come as arrays, so that one compilation serves
+They are independent of queries: types, keys and bounds come as arrays, so one compilation serves
 every query and only the first run on a machine waits for it.
 
-Loops count in unsigned integers: signed indices cost a wrap-around test on each access. Output
-is written always and the cursor moved by the outcome, which costs less than a branch that the
-processor cannot guess.
+Loops use unsigned integers: signed indices cost a wrap-around test at each access. They always
+write the output and advance the cursor by the outcome, which is cheaper than an unpredictable
+branch.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def partition(types: Ints, slots: Ints, steps: Times, cursors: Times, rows: Ints
     Args:
         types: int32[events], the type code of each event.
         slots: int32[types], the slot of each type code.
-        steps: int64[slots], 1; 0 for the slot of the types that nobody asked for.
+        steps: int64[slots], 1; 0 for the slot of unused types.
         cursors: int64[slots], where in `rows` each slot begins; afterwards where it ends.
         rows: int32[slots * events], the output.
     """
@@ -64,7 +64,7 @@ def counting_sort(keys: Ints, starts: Times, order: Ints) -> None:
 
 @compiled
 def bounds(x_ts: Times, y_ts: Times, delta: int, table: Ints) -> None:
-    """Find for each x the first y with `ts(y) >= ts(x) + delta`; both in the order of time.
+    """Find for each x the first y with `ts(y) >= ts(x) + delta`; both in time order.
 
     Args:
         x_ts: int64[x], the time of each x, ascending.
@@ -85,9 +85,9 @@ def bounds(x_ts: Times, y_ts: Times, delta: int, table: Ints) -> None:
 def keyed_bounds(
     x_ts: Times, x_keys: Ints, y_ts: Times, starts: Times, delta: int, table: Ints
 ) -> None:
-    """Do what `bounds` does among the y with the key of x, the y in the order of (key, time).
+    """Like `bounds`, among the y with the key of x; the y are sorted by (key, time).
 
-    The x may come in any order in which, for each key, time does not fall.
+    For each key, the x must come in time order.
 
     Args:
         x_ts: int64[x], the time of each x.
@@ -134,7 +134,7 @@ def searched_bounds(limits: Times, keys: Ints, y_ts: Times, starts: Times, out: 
 
 @compiled
 def cut(low: Ints, high: Ints, y_ts: Times, found: Ints, x_ts: Times) -> None:
-    """Let ranges end before the first y that is later than an x.
+    """End ranges before the first y that is later than an x.
 
     Args:
         low: int32[n], where each range begins.

@@ -1,4 +1,4 @@
-"""Loops that choose among matches by their start and by how soon they complete."""
+"""Loops that select matches by their start and by how soon they complete."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Integers = npt.NDArray[np.int64]
 
 @compiled
 def soonest_of(starts: Integers, ends: Integers, soonest: Integers, kept: Integers) -> int:
-    """Find the matches that complete as soon as any known with their first event; return how many.
+    """Find the matches that complete first among those with the same start; return their number.
 
     Args:
         starts: int64[matches], the first event of each.
@@ -38,7 +38,7 @@ def completing_first(
     best: Integers,
     kept: Integers,
 ) -> int:
-    """Choose for each first event one of the matches that complete soonest; return how many.
+    """Choose for each first event one of the matches that complete soonest; return their number.
 
     It is the one whose events came first, in pattern order.
 
@@ -47,7 +47,7 @@ def completing_first(
         begins: int64[matches + 1], where the events of each begin in `keys`, and the end.
         keys: int64[...], the events of each in pattern order; -1 behind those of a set.
         arrival: int64[events], the arrival number of each event.
-        best: int64[events], -1 everywhere, as it is again afterwards.
+        best: int64[events], all -1, before and after the call.
         kept: int64[matches], the output: numbers of matches.
     """
     count = 0
@@ -85,13 +85,13 @@ def taken(
     begin: Integers,
     chosen: npt.NDArray[np.bool_],
 ) -> None:
-    """Take matches one after the other, unless an earlier one leaves them out.
+    """Select matches one after the other, unless an earlier one excludes them.
 
     Args:
         starts: int64[matches], the first event of each, ascending.
         to: int64[matches], the first event at which another may start.
         partitions: int32[matches], the partition of each.
-        begin: int64[partitions], zero: where the next may start.
+        begin: int64[partitions], where the next may start; it is kept up to date.
         chosen: bool[matches], the output.
     """
     for i in range(starts.size):

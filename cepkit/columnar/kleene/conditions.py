@@ -12,7 +12,7 @@ members of several sets their combinations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any
@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Windows
 from cepkit.columnar.join.step import Join, Partials
-from cepkit.columnar.kleene.neighbours import BEFORE, between_neighbours, with_before
+from cepkit.columnar.kleene.neighbours import between_neighbours, members_before, with_before
 from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.blocks import Members
 from cepkit.columnar.slices.bound import BoundAbsence
@@ -33,7 +33,9 @@ from cepkit.pattern.conditions import (
     Aggregate,
     Attribute,
     Expression,
+    place_of,
     plain_function,
+    reach_back,
     set_of_members,
     set_of_prev,
     variables_of,
@@ -138,9 +140,12 @@ class SetConditions:
     def _needed(self, group: Iterable[BoundAbsence], every: frozenset[str]) -> frozenset[str]:
         needed: set[str] = set()
         for one in group:
-            mentioned = {*one.absence.apart}.union(
-                *map(variables_of, one.absence.conditions)
+            together = one.absence.together
+            mentioned = {v for each in together for v in each.apart}.union(
+                *(variables_of(c) for each in together for c in each.conditions)
             ) & every
+            if one.absence.further is not None:
+                mentioned |= {one.absence.further.variable}
             if one.absence.after == len(self._bound.steps):
                 needed |= mentioned or every
                 if any(clock != "time" for _, clock in one.absence.step.windows):
@@ -154,6 +159,7 @@ class SetConditions:
             last: Whether it is about each member of a set, and only the last one is looked at.
         """
         functions: dict[tuple[str, str], Aggregate] = {}
+        before: dict[str, npt.NDArray[np.int64]] = {}
 
         def new(node: Attribute | Aggregate) -> Expression:
             if isinstance(node, Attribute):
@@ -163,7 +169,7 @@ class SetConditions:
             functions[name] = node
             return Attribute(*name, node.span)
 
-        compared, between = set_of_members(condition), set_of_prev(condition) is not None
+        compared, back = set_of_members(condition), reach_back(condition)
         if compared is not None:
             condition = with_before(condition)
             chosen = chosen.with_members(compared, chosen.members[compared].in_stream_order())
@@ -177,10 +183,12 @@ class SetConditions:
             places = {compared: chosen.members[compared].starts[1:] - 1}
         else:
             owners, places = _combined({v: chosen.members[v] for v in each}, chosen.size)
-        if compared is not None and between:
-            later = places[compared] > chosen.members[compared].starts[:-1][owners]
+        if compared is not None and back:
+            later = places[compared] >= chosen.members[compared].starts[:-1][owners] + back
             owners, places = owners[later], {v: at[later] for v, at in places.items()}
-            places[BEFORE] = places[compared] - 1
+            before = {
+                name: places[compared] - far for name, far in members_before(condition).items()
+            }
         known: dict[tuple[str, str], Column] = {}
 
         def read(variable: str, attribute: str) -> Column:
@@ -192,6 +200,8 @@ class SetConditions:
                 if (variable, attribute) not in known:
                     assert node.variable is not None
                     sets = chosen.members[node.variable]
+                    if place_of(node.function) is not None:
+                        sets = sets.in_stream_order()
                     of_members = (
                         None
                         if node.attribute is None
@@ -199,8 +209,8 @@ class SetConditions:
                     )
                     known[variable, attribute] = set_function(node, of_members, sets.starts)
                 return known[variable, attribute].take(owners)
-            if variable == BEFORE and compared is not None:
-                rows = chosen.members[compared].rows[places[BEFORE]]
+            if variable in before and compared is not None:
+                rows = chosen.members[compared].rows[before[variable]]
                 return self._attribute(compared, attribute, rows)
             if variable in places:
                 rows = chosen.members[variable].rows[places[variable]]
@@ -280,12 +290,21 @@ class SetConditions:
         return reduce(np.logical_or, [self._exists(one, chosen) for one in group])
 
     def _exists(self, one: BoundAbsence, chosen: ChosenRows) -> Mask:
-        """Return for which rows there is an event that must not be there."""
+        """Return for which rows there is an event that must not be there, and all beside it."""
+        present = np.zeros(chosen.size, dtype=np.bool_)
+        for parents, _ in self._found(one, chosen):
+            present[parents] = True
+        return present
+
+    def _found(
+        self, one: BoundAbsence, chosen: ChosenRows
+    ) -> Iterator[tuple[npt.NDArray[np.integer], Ints]]:
+        """Yield rows, and for each an event that must not be there, some at a time."""
+        within = None if one.end is None else self._within_ends(one, one.end, chosen)
         variable = one.absence.step.variable
         counters = self._sought.setdefault(variable, StepCounters(variable))
         rows = {v: at for v, at in chosen.rows.items() if v}
         windows = tuple(window for window in one.absence.step.windows if window[1] != "time")
-        present = np.zeros(chosen.size, dtype=np.bool_)
         for parents, candidates in self._join.pairs(one.bound, counters, rows, chosen.size):
             pairs = chosen.take(parents)
             pairs = replace(pairs, rows={**pairs.rows, variable: candidates.copy()})
@@ -299,8 +318,33 @@ class SetConditions:
                 held[owners[sets.rows == events[owners]]] = False
             for condition in one.absence.conditions:
                 held &= self._true(condition, pairs)
-            present[parents[held]] = True
-        return present
+            if one.absence.further is not None:
+                name = one.absence.further.variable
+                longer = pairs.with_members(name, pairs.members[name].with_last(events))
+                held &= self.last_holds(one.absence.further.conditions, longer)
+            if within is not None:
+                held &= within(parents, events)
+            if one.bound.then is not None and one.absence.then is not None and held.any():
+                then = BoundAbsence(one.bound.then, one.absence.then)
+                rest = np.flatnonzero(held)
+                held[rest] = self._exists(then, pairs.take(rest))
+            yield parents[held], events[held]
+
+    def _within_ends(
+        self, one: BoundAbsence, end: BoundAbsence, chosen: ChosenRows
+    ) -> Callable[[npt.NDArray[np.integer], Ints], Mask]:
+        """Return what tells of rows, and an event of each, that UNTIL does not keep it out."""
+        assert one.absence.further is not None
+        behind = one.absence.further.behind
+        # Events of a slice are numbered in stream order.
+        ends = np.full(chosen.size, np.iinfo(np.int32).max if behind else -1, dtype=np.int32)
+        for rows, events in self._found(end, chosen):
+            (np.minimum if behind else np.maximum).at(ends, rows, events)
+
+        def within(rows: npt.NDArray[np.integer], events: Ints) -> Mask:
+            return np.asarray(events < ends[rows] if behind else events > ends[rows])
+
+        return within
 
 
 def is_late(group: Iterable[BoundAbsence], steps: int) -> bool:

@@ -22,6 +22,12 @@ _Block: TypeAlias = tuple[Ints, npt.NDArray[np.int64]]
 ROOM = 1 << 18
 """Members of sets that grow at a time."""
 
+_TOGETHER = 1 << 14
+"""Sets of several lists that are held to be put in order."""
+
+_LONG = 60
+"""The length from which on no list stands with others."""
+
 
 def grown(
     lists: Lists, may_go_on: Callable[[Ints, Members], npt.NDArray[np.bool_]]
@@ -51,6 +57,35 @@ def grown(
         if len(done):
             yield parents[done], _members(own.take(done), places[done], whole=True)
         open_blocks.append(_longer(lists, block, may_go_on))
+
+
+def grown_in_order(
+    lists: Lists, may_go_on: Callable[[Ints, Members], npt.NDArray[np.bool_]]
+) -> Iterator[tuple[Ints, Members]]:
+    """Yield the same, all sets of a list before those of the next one."""
+    ends = np.cumsum(2.0 ** np.minimum(lists.lengths, _LONG))
+    begin = 0
+    while begin < len(ends):
+        before = ends[begin - 1] if begin else 0.0
+        end = max(begin + 1, int(np.searchsorted(ends, before + _TOGETHER, side="right")))
+        at = np.arange(begin, min(end, len(ends)), dtype=np.int32)
+        begin = end
+
+        def may(parents: Ints, members: Members, at: Ints = at) -> npt.NDArray[np.bool_]:
+            return may_go_on(at[parents], members)
+
+        blocks = grown(lists.take(at), may)
+        if len(at) == 1:
+            yield from ((at[parents], members) for parents, members in blocks)
+            continue
+        several = list(blocks)
+        if several:
+            parents = np.concatenate([own for own, _ in several])
+            sizes = np.concatenate([members.sizes for _, members in several])
+            starts = np.concatenate(([0], np.cumsum(sizes)))
+            joined = Members(starts, np.concatenate([members.rows for _, members in several]))
+            order = np.argsort(parents, kind="stable")
+            yield at[parents[order]], joined.take(order)
 
 
 def _longer(

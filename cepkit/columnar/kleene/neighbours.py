@@ -18,12 +18,14 @@ from cepkit.columnar.kleene.lists import Lists
 from cepkit.columnar.slices.candidates import Candidates
 from cepkit.compiling import compiled
 from cepkit.pattern.conditions import (
+    EARLIER,
     Aggregate,
     Attribute,
     Expression,
-    set_of_prev,
-    set_of_running,
+    distance_of,
+    of_neighbours,
     variables_of,
+    walk,
 )
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.rewrite import replaced
@@ -32,8 +34,10 @@ from cepkit.stream.columns import Column
 Ints = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 
-BEFORE = "\x01before"
-"""The variable that stands for the member before another."""
+_BEFORE = "\x01before "
+
+BEFORE = _BEFORE + "1"
+"""The variable that stands for the member right before another."""
 
 MOST_PAIRS = 1 << 20
 """Pairs of candidates that are held at a time."""
@@ -59,23 +63,29 @@ ANY_WAY = Ways(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_))
 
 
 def with_before(condition: Expression) -> Expression:
-    """Return a condition with attributes of `BEFORE` in place of `prev`."""
+    """Return a condition with attributes of `BEFORE`, or of one further back, for `prev`."""
 
     def new(node: Attribute | Aggregate) -> Expression:
-        if isinstance(node, Aggregate) and node.function == "prev" and node.attribute is not None:
-            return Attribute(BEFORE, node.attribute, node.span)
-        return node
+        if not isinstance(node, Aggregate) or node.function.startswith(EARLIER):
+            return node
+        distance = distance_of(node.function)
+        if not distance or node.attribute is None:
+            return node
+        return Attribute(f"{_BEFORE}{distance}", node.attribute, node.span)
 
     return replaced(condition, new)
 
 
+def members_before(condition: Expression) -> dict[str, int]:
+    """Return how far back each variable is that `with_before` wrote into a condition."""
+    nodes = (node for node in walk(condition) if isinstance(node, Attribute))
+    names = {node.variable for node in nodes if node.variable.startswith(_BEFORE)}
+    return {name: int(name.removeprefix(_BEFORE)) for name in names}
+
+
 def between_neighbours(conditions: Iterable[Expression], variable: str) -> tuple[Expression, ...]:
     """Return those of some conditions that are between neighbouring members of a set."""
-    return tuple(
-        condition
-        for condition in conditions
-        if set_of_prev(condition) == variable and set_of_running(condition) is None
-    )
+    return tuple(condition for condition in conditions if of_neighbours(condition, variable))
 
 
 def beside(conditions: Iterable[Expression], variable: str) -> list[str]:

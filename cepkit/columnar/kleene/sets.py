@@ -24,7 +24,7 @@ from cepkit.columnar.compile.program import Program, SetStep
 from cepkit.columnar.join.step import Join, Partials
 from cepkit.columnar.kleene.conditions import ChosenRows, SetConditions
 from cepkit.columnar.kleene.counting import number_of_sets, numbers_of_sets
-from cepkit.columnar.kleene.growth import grown
+from cepkit.columnar.kleene.growth import grown, grown_in_order
 from cepkit.columnar.kleene.limits import MOST_TRIED, SetChoice, TooManySets, Tries, too_many_sets
 from cepkit.columnar.kleene.lists import Listing, Lists, kinds_of, parts_of, total_of
 from cepkit.columnar.kleene.neighbours import (
@@ -40,10 +40,14 @@ from cepkit.columnar.kleene.subsets import caps_of, subsets_of
 from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.blocks import Members, SetBlock
 from cepkit.columnar.slices.counters import StepCounters
-from cepkit.pattern.conditions import Expression, set_of_members, set_of_running
+from cepkit.pattern.conditions import Expression, set_of_members
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
+
+
+_A_ROW = 1000
+"""As many sets as a row costs whose sets are tried by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +155,65 @@ class Sets:
                     left |= {v: Lists.of(members) for v, members in choice.members.items()}
                     own = {v: column for v, column in choice.rows.items() if v}
                     yield Offers(choice.size, self._events(own), left)
+
+    def fitting(
+        self, rows: Iterable[tuple[Partials, int]], tries: Tries
+    ) -> Iterator[tuple[Partials, int]]:
+        """Yield those of some rows that have any choice of sets, in no particular order.
+
+        Args:
+            rows: As for `blocks`.
+            tries: How many sets may be chosen for that, and how many of them at a time.
+
+        Raises:
+            TooManySets: There are more.
+        """
+        needed = self._conditions.variables
+        for some, size in rows:
+            for listed, count, lists in self._listing.listed(some, size):
+                pairs = [
+                    (step, one)
+                    for step, one in zip(self._steps, lists, strict=True)
+                    if step.repeated.variable in needed
+                ]
+                held = np.ones(count, dtype=np.bool_)
+                if all(self._is_counted_by_ways(*pair) for pair in pairs):
+                    for step, one in pairs:
+                        asked = (self._between(step, one), step.repeated.variable, listed, one)
+                        ways = numbers_of_sets(self._bound.candidates, *asked)
+                        held &= np.array([number > 0 for number in ways], dtype=np.bool_)
+                else:
+                    marked = ChosenRows({**listed, "": np.arange(count, dtype=np.int32)}, {}, count)
+                    held[:] = False
+                    for choice in self._tried_in_parts(marked, pairs, tries):
+                        held[choice.rows[""]] = True
+                at = np.flatnonzero(held)
+                yield {v: column[at] for v, column in listed.items()}, len(at)
+
+    def _tried_in_parts(
+        self, rows: ChosenRows, pairs: Sequence[tuple[SetStep, Lists]], tries: Tries
+    ) -> Iterator[ChosenRows]:
+        """Yield choices of the sets of rows: all where rows have few, else the first of a row."""
+        steps, lists = tuple(step for step, _ in pairs), tuple(one for _, one in pairs)
+        numbers, which = kinds_of(lists, rows.size)
+        own = np.array([min(number, tries.together + 1) for number in numbers])[which]
+        few = np.flatnonzero(own <= tries.together >> 8)
+        ends = np.cumsum(own[few])
+        begin = 0
+        while begin < len(few):
+            before = ends[begin - 1] if begin else 0
+            end = int(np.searchsorted(ends, before + tries.together, side="right"))
+            tries.spend(int(ends[end - 1] - before))
+            part = few[begin:end]
+            yield from self._enumerated(
+                0, rows.take(part), tuple(one.take(part) for one in lists), steps
+            )
+            begin = end
+        for at in np.flatnonzero(own > tries.together >> 8):
+            tries.spend(_A_ROW)
+            row = np.array([at])
+            own_lists = tuple(one.take(row) for one in lists)
+            yield from self._first_ones(rows.take(row), own_lists, steps, tries, None)
 
     def _timed(self, blocks: Iterator[SetBlock]) -> Iterator[SetBlock]:
         """Yield the blocks; making them is work of the last Kleene variable."""
@@ -285,7 +348,8 @@ class Sets:
         whole = (lists.least >= lists.lengths).all()  # one set each, which is checked as it is
         if not between or of_members or whole or (falling and not in_stream_order(lists)):
             if of_members and not whole and not falling:
-                yield from grown(lists, partial(self._may_go_on, step, of_members, chosen))
+                grow = grown_in_order if self._choice == "maximal" else grown
+                yield from grow(lists, partial(self._may_go_on, step, of_members, chosen))
                 return
             caps = caps_of(self._bound.candidates, step, chosen, lists)
             yield from subsets_of(lists, caps, ANY_WAY, falling=falling)
@@ -299,12 +363,12 @@ class Sets:
                 yield (parents + part.start).astype(np.int32), members
 
     def _of_members(self, step: SetStep) -> tuple[Expression, ...]:
-        """Return the conditions on each member of a set, where any is about all up to it."""
+        """Return the conditions on each member of a set, where any is not of neighbours alone."""
         variable = step.repeated.variable
         conditions = self._bound.program.on_sets
-        if all(set_of_running(condition) != variable for condition in conditions):
-            return ()
-        return tuple(c for c in conditions if set_of_members(c) == variable)
+        of_members = tuple(c for c in conditions if set_of_members(c) == variable)
+        between = between_neighbours(of_members, variable)
+        return of_members if len(between) < len(of_members) else ()
 
     def _may_go_on(
         self,

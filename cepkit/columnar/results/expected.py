@@ -1,7 +1,7 @@
-"""The expected number of matches, by which results that do not fit in memory are refused.
+"""The expected number of matches, for refusing results that do not fit in memory.
 
-A run that has counted them knows best, then the choice of sets (`set_limits`), then the forecast of
-the plan.
+The best source is a run that has counted them, then the choice of sets (`kleene/limits.py`), then
+the forecast of the plan.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ INSTEAD = (
     "detect(..., limit=1000) gives some of them, .count() their number, aggregate(...) their sums;"
     " .write_parquet(path) writes all of them, .batches() yields them some at a time"
 )
-"""What can be asked where not all matches can be held."""
+"""Alternatives for the user if not all matches fit."""
 
 _CERTAIN, _BOUND = 2.0, 10.0
 _SAMPLED = 4.0
-"""Of a sample of joins; nineteen of twenty forecasts are nearer (docs/plans.md)."""
+"""The doubt of a forecast from sampled joins; 95 % are nearer (docs/plans.md)."""
 
 
 def by_count(matches: int) -> Expected:
@@ -31,10 +31,10 @@ def by_count(matches: int) -> Expected:
 
 
 def by_sets(matches: int, choice: SetChoice) -> Expected:
-    """Return the number of sets that a choice makes, before they are chosen.
+    """Return the number of sets of a choice, before they are chosen.
 
     Args:
-        choice: How they were counted; "bound": conditions on sets may leave fewer.
+        choice: The way of counting; "bound": conditions on sets may leave fewer.
     """
     if choice == "count":
         return by_count(matches)
@@ -44,7 +44,7 @@ def by_sets(matches: int, choice: SetChoice) -> Expected:
 def by_forecast(query: Query, plan: Plan) -> Expected | None:
     """Return the number of matches that the statistics of a plan predict; None without statistics.
 
-    It is about all matches, of which other strategies than skip-till-any-match leave out most.
+    It covers all matches; strategies other than skip-till-any-match leave out most of them.
     """
     forecast = plan.forecast
     if forecast is None or query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:

@@ -21,17 +21,17 @@ class ExplainedStep:
     Attributes:
         branch: The number of the branch, from 1.
         variable: The variable that the step binds.
-        candidates: Pairs of a partial match and an event that were looked at.
-        survivors: Partial matches that came out.
+        candidates: Pairs of a partial match and an event that were examined.
+        survivors: Partial matches that passed.
         removed: Partial matches that an event under NOT ruled out; not among the survivors.
         peak_rows: The most partial matches held at once.
         seconds: Time spent in the step, summed over workers.
         expected_candidates: From the statistics of the plan; None without.
         expected_survivors: The same.
-        shared_with: The branch whose step did the work of this one as well, from 1; 0: none. Its
-            own numbers are those of the slices in which it was not so.
-        by_value: Whether its candidates were looked up in the order of a value, which leaves fewer
-            than a plan expects.
+        shared_with: The branch (from 1) whose step did the work of this one as well; 0: none. Its
+            own numbers cover the slices without sharing.
+        by_value: Whether its candidates were looked up by a value, which leaves fewer than a plan
+            expects.
     """
 
     branch: int
@@ -60,7 +60,7 @@ class Explanation(Printed):
 
         Args:
             plan: The plan that was run.
-            counters: For each branch those of its steps.
+            counters: The counters of the steps of each branch.
         """
         steps = []
         for number, branch in enumerate(counters):
@@ -122,7 +122,7 @@ class Explanation(Printed):
         return head, rows
 
     def _indent(self, step: ExplainedStep) -> str:
-        """Return what puts the steps of a subtree in front of the step that joins it, set in."""
+        """Return the indentation of a step: steps of a subtree precede the step that joins it."""
         return "  " * _depths(work_of(self.plan.branches[step.branch - 1])).get(step.variable, 0)
 
     def __str__(self) -> str:
@@ -138,12 +138,12 @@ class Explanation(Printed):
 
     def _repr_html_(self) -> str:
         head, rows = self._rows()
-        # HTML would drop what sets a step in.
+        # HTML would drop plain spaces.
         rows = [[row[0].replace("  ", "\N{NO-BREAK SPACE}" * 2), *row[1:]] for row in rows]
         return html_output(html_table(head, rows, "; ".join(self._heads())))
 
     def _heads(self) -> list[str]:
-        """Return the plan, and what it was made by where it was measured."""
+        """Return the plan, and the basis of its statistics if they were measured."""
         order = "; ".join(map(str, self.plan.branches))
         lines = [f"plan {order} ({self.plan.planner})"]
         statistics = self.plan.statistics

@@ -1,7 +1,7 @@
 """Flat matches, with a column `a.price` for each attribute, and back to nested ones.
 
-A variable with a dot or a double quote in its name is quoted as in a pattern: `"a.b".price`. So two
-columns never have one name, and each name says which variable it is of.
+A variable with a dot or a double quote in its name is quoted as in a pattern: `"a.b".price`. So
+names of columns are unique and determine the variable.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 _NAME = re.compile(r'("(?:[^"]|"")*"|[^."]+)\.(.*)', re.DOTALL)
 _SEVERAL = (list, tuple, np.ndarray)
 _LARGE, _JOINED = 1 << 20, 1 << 30
-"""Bytes of a column that is given back at once, and of one that becomes a single chunk: offsets of
-texts and lists end at twice as many."""
+"""Bytes of a column that is released at once, and of a column that becomes a single chunk.
+
+32-bit offsets of texts and lists end at twice as many.
+"""
 
 
 def flat_name(variable: str, attribute: str) -> str:
@@ -45,7 +47,7 @@ def flat_schema(schema: pa.Schema) -> pa.Schema:
     for field in schema:
         event = _event_of(field.type)
         for each in event or ():
-            # Named as Spark and Parquet name the items of a list.
+            # The name of list items in Spark and Parquet.
             several = pa.list_(pa.field("element", each.type))
             kind = each.type if pa.types.is_struct(field.type) else several
             fields.append(pa.field(flat_name(field.name, each.name), kind))
@@ -90,9 +92,8 @@ def flat_frame(
     """Return flat columns as a DataFrame.
 
     Args:
-        columns: By their names; each is let go when it has become a series.
-        may_lack: Those in which values may be missing, whether or not some are; None: those in
-            which some are.
+        columns: The columns by name; each is released once converted to a series.
+        may_lack: Columns that may have missing values; None: those that do have some.
     """
     import pandas as pd
 
@@ -103,13 +104,13 @@ def flat_frame(
         size = column.nbytes
         series[name] = _series(column, lacks=lacks)
         del column
-        if size > _LARGE:  # what Arrow keeps for itself NumPy cannot have
+        if size > _LARGE:  # memory that Arrow keeps is not available to NumPy
             pa.default_memory_pool().release_unused()
     return pd.DataFrame(series, copy=False)
 
 
 def _series(column: pa.ChunkedArray, *, lacks: bool) -> pd.Series[Any]:
-    """Return a column in NumPy where that holds its values, else in Arrow."""
+    """Return a column in NumPy if that can hold its values, else in Arrow."""
     import pandas as pd
 
     if not _is_numpy(column.type, lacks=lacks):
@@ -119,7 +120,7 @@ def _series(column: pa.ChunkedArray, *, lacks: bool) -> pd.Series[Any]:
             column = column.combine_chunks()
         return pd.Series(pd.arrays.ArrowExtensionArray(column))
     series: pd.Series[Any] = column.to_pandas()
-    # What was not copied belongs to Arrow, and cannot be written to.
+    # A view belongs to Arrow and is not writable.
     return series if column.num_chunks > 1 else series.copy()
 
 
@@ -136,7 +137,7 @@ def _is_numpy(kind: pa.DataType, *, lacks: bool) -> bool:
 
 
 def _is_known(kind: pa.DataType) -> bool:
-    """Return whether pandas can show columns of a type; it cannot of months, nor of UUIDs."""
+    """Return whether pandas can show a type; it cannot show months and UUIDs."""
     import pandas as pd
 
     try:
@@ -149,8 +150,8 @@ def nested_frame(frame: pd.DataFrame) -> pd.DataFrame:
     """Return matches with a column of events for each variable, whether or not they are flat.
 
     Args:
-        frame: As `to_pandas` gives it, or as `to_pandas(nested=True)` or Spark do. Of a flat one
-            columns that are about no event are left out, but for start and end.
+        frame: The result of `to_pandas`, flat or nested, or Spark's. From a flat one only columns
+            of events, start and end are kept.
     """
     import pandas as pd
 
@@ -180,7 +181,7 @@ def nested_frame(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _holds_events(values: pd.Series[Any]) -> bool:
-    """Return whether a column has whole events, not an attribute of them."""
+    """Return whether a column holds whole events instead of an attribute."""
     there = values.dropna() if values.dtype == object else values[:0]
     first = there.iloc[0] if len(there) else None
     if isinstance(first, _SEVERAL) and len(first):
@@ -195,7 +196,7 @@ def _bound(attributes: Mapping[str, list[Any]]) -> list[Any]:
         for values in zip(*attributes.values(), strict=True)
     ]
     filled = [row for row in rows if any(value is not None for value in row.values())]
-    # The time of an event is no list, so where all are lists it is a set.
+    # The time of an event is never a list, so if all attributes are lists it is a set.
     if filled and all(
         value is None or isinstance(value, _SEVERAL) for row in filled for value in row.values()
     ):

@@ -1,8 +1,8 @@
 """Matches as tables and DataFrames that fit the memory.
 
 A nested DataFrame has a dictionary for each event, a list of them for each set. Arrow's own
-conversion makes bare numbers of the times inside of an event, and inexact ones of large integers
-beside missing values.
+conversion would turn times inside an event into plain numbers, and large integers beside missing
+values into inexact ones.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from cepkit.lazy import pd
 from cepkit.memory import Room
 
 _PIECE = 8 << 20
-"""Bytes in Arrow that are made a frame at a time; as dictionaries they are ten times as many."""
+"""Arrow bytes to convert at a time; as dictionaries they take ten times as many."""
 _WEIGHED = 64
-"""Rows of a frame, and members of a set, whose size is measured."""
+"""The number of rows of a frame, and of members of a set, to measure for a size estimate."""
 
 
 def table_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema, room: Room) -> pa.Table:
@@ -34,7 +34,7 @@ def table_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema, room: Room) -
         room: The memory that they may take.
 
     Raises:
-        LimitError: They do not fit; nothing of them is kept.
+        LimitError: They do not fit; all of them are released.
     """
     held: list[pa.RecordBatch] = []
     try:
@@ -45,7 +45,7 @@ def table_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema, room: Room) -
     except MemoryError:
         raise room.full() from None
     finally:
-        held.clear()  # an error that somebody looks at would keep them
+        held.clear()  # a stored traceback would keep them alive
 
 
 def frame_of(
@@ -70,7 +70,7 @@ def frame_of(
     flat = (flat_batch(piece.combine_chunks().to_batches()[0]) for piece in pieces)
     table = table_of(flat, flat_schema(schema), room)
     columns = dict(zip(table.column_names, table.columns, strict=True))
-    del table  # each column is let go when it has become one of pandas
+    del table  # each column is released once converted
     try:
         return flat_frame(columns, may_lack)
     except MemoryError:
@@ -93,7 +93,7 @@ def _nested_of(pieces: Iterable[pa.Table], schema: pa.Schema, room: Room) -> pd.
 
 
 def _pieces(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
-    """Yield matches as tables of about one size: many small batches, or a part of a large one."""
+    """Yield matches as tables of about equal size: merge small batches, split large ones."""
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
@@ -110,12 +110,12 @@ def _pieces(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa
 
 
 def _bytes_of(batch: pa.RecordBatch) -> int:
-    """Return what a batch takes without the dictionaries that it shares with the stream."""
+    """Return the bytes of a batch without the dictionaries that it shares with the stream."""
     return int(batch.nbytes - batch.slice(0, 0).nbytes)
 
 
 def _weight(frame: pd.DataFrame) -> int:
-    """Return about how many bytes a frame takes with all that is in it."""
+    """Return the approximate bytes of a frame with its contents."""
     some = np.unique(np.linspace(0, len(frame) - 1, _WEIGHED).astype(int))
     seen: set[int] = set()
     objects = [frame[name].to_numpy() for name in frame if frame[name].dtype == object]
@@ -124,7 +124,7 @@ def _weight(frame: pd.DataFrame) -> int:
 
 
 def _size(value: object, seen: set[int]) -> float:
-    """Return what a value takes, and what it holds that has not been seen before."""
+    """Return the bytes of a value and of its contents, each object once."""
     if id(value) in seen:
         return 0
     seen.add(id(value))

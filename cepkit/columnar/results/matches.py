@@ -42,23 +42,22 @@ _SHOWN = 10
 
 
 class Matches(Rows):
-    """The matches of a query: the events are loaded, matches are found on demand.
+    """The matches of a query, found on demand.
 
-    However many there are, `batches`, `write_parquet` and a loop over them hold some at a time.
-    `to_arrow` and `to_pandas` hold them all, and refuse more than fit the memory. `len()` is
-    `count()`.
+    `batches`, `write_parquet` and iteration hold only some at a time. `to_arrow` and `to_pandas`
+    hold all of them and refuse more than fit the memory. `len()` is `count()`.
 
     Attributes:
-        limit: The most matches wanted, None for all.
+        limit: The most matches to find; None for all.
         sets: Which sets of Kleene variables make matches: "every" non-empty one, or "maximal":
-            for each choice of the other events the largest, of its earliest events where several
-            are as large (where all variables are Kleene ones, for each first event).
+            for each choice of the other events the largest, with the earliest events among equally
+            large ones (if all variables are Kleene variables, for each first event).
 
     Args:
         slice_rows: Events of a slice; None: chosen from the window.
-        attributes: Columns to load beside those that conditions read.
-        columns: The events with all of these, where they are loaded already.
-        plans: What says under which plan each slice is run; None: all under `plan`.
+        attributes: Columns to load besides those that conditions read.
+        columns: The events with all of these, if already loaded.
+        plans: Chooses the plan of each slice; None: always `plan`.
     """
 
     def __init__(
@@ -104,15 +103,15 @@ class Matches(Rows):
 
     @property
     def columns(self) -> EventColumns:
-        """The events, in which `blocks` counts rows."""
+        """The events whose rows `blocks` refers to."""
         return self._columns
 
     @property
     def searched(self) -> float:
-        """Which share of the events the last run has searched, of one that goes on as well.
+        """The share of events that the last (or current) run has searched.
 
-        It moves from slice to slice; under skip-till-next-match, and where slices have plans of
-        their own, it stays at zero.
+        It advances with each slice; under skip-till-next-match, and if slices have their own plans,
+        it stays at zero.
         """
         return self._last.reached / max(1, len(self._columns)) if self._last is not None else 0.0
 
@@ -120,10 +119,10 @@ class Matches(Rows):
         return self.searched or None
 
     def blocks(self) -> Iterator[tuple[Program, Block]]:
-        """Yield the matches as rows of `columns`, some at a time, whatever the `limit`.
+        """Yield the matches as rows of `columns` in batches, ignoring the `limit`.
 
         Raises:
-            LimitError: There are more sets to choose than could be written, and no `limit`.
+            LimitError: There is no `limit`, and more sets than could be written.
         """
         yield from self._blocks(limited=self.limit is not None)
 
@@ -143,7 +142,7 @@ class Matches(Rows):
                     return
 
     def _limit(self, most: int | None) -> int | None:
-        """Return how many matches are wanted, where some are asked for; None: all."""
+        """Return the number of matches to find; None for all."""
         return min((n for n in (most, self.limit) if n is not None), default=None)
 
     def may_lack(self) -> frozenset[str]:
@@ -169,17 +168,17 @@ class Matches(Rows):
         )
 
     def writer(self) -> Writer:
-        """Return what turns blocks into rows."""
+        """Return the writer of rows from blocks."""
         return Writer(self._columns, self._rows)
 
     def count(self) -> int:
         """Return the number of matches, exactly, without building their rows.
 
-        Sets of Kleene variables are counted without being chosen, unless conditions such as
-        `avg(b.price) > a.price` or absences are about them.
+        Sets of Kleene variables are counted without enumeration, unless conditions such as
+        `avg(b.price) > a.price` or absences depend on them.
 
         Raises:
-            LimitError: There are more sets to be tried for that than can be.
+            LimitError: It would have to try too many sets.
         """
         if self._number is None:
             if self.limit is not None and not self._repeated:
@@ -207,17 +206,17 @@ class Matches(Rows):
         """
         check_range("n", n, 0)
         room = self._room("a table of their events", n)
-        room.copies = 3  # beside the frame there are the rows of the table, and the table
+        room.copies = 3  # besides the frame, the table and its rows need memory
         writer = Writer(self._columns, self._rows.of_events)
         frame = frame_of(self._written(writer, n), writer.schema, room, nested=True)
         return shown.timeline(frame, self.variables, self._time, self._type)
 
     @typed
     def explain(self, *, anew: bool = False) -> Explanation | AdaptedExplanation:
-        """Return what each step of the plan did, beside what was expected.
+        """Return the actual and expected numbers of each step of the plan.
 
-        The numbers are those of the last whole run; where there was none, one is made. Where
-        slices had plans of their own, it is so of each plan, with `plans` before them.
+        The numbers come from the last complete run; without one, a run is made. If slices had their
+        own plans, there are steps for each plan, preceded by `plans`.
 
         Args:
             anew: Make another run in any case.
@@ -226,11 +225,11 @@ class Matches(Rows):
 
     @property
     def plans(self) -> PlansInForce:
-        """Which plan was in force when, and why; of the last whole run, or of one made now."""
+        """Which plan was in force when, and why; from the last complete run, or a new one."""
         return PlansInForce.of(self.query, self.plan, self._ran())
 
     def _ran(self, *, anew: bool = False) -> SliceWork:
-        """Return what the last whole run did; without one, make it."""
+        """Return the work of the last complete run; without one, run now."""
         if self._work is None or anew:
             self._count_all()
         assert self._work is not None
@@ -240,10 +239,10 @@ class Matches(Rows):
         return Room("matches", form, expected.INSTEAD, lambda: self.forecast(most))
 
     def forecast(self, most: int | None = None) -> Expected | None:
-        """Return how many matches to expect, if that is known before they are made.
+        """Return the expected number of matches, if known in advance.
 
         Args:
-            most: How many are asked for; None: all.
+            most: The requested number; None for all.
         """
         if self.query.after_match is not None and self._number is None:
             return None
@@ -255,7 +254,7 @@ class Matches(Rows):
         return expected.limited(number, self._limit(most))
 
     def _count_all(self) -> None:
-        """Run over the whole stream for the counters alone."""
+        """Run over the whole stream just for the counters."""
         detector = self._detector()
         with self._watched("counting matches"):
             self._number = sum(block.size for _, block in detector.count(self._columns))
@@ -269,7 +268,7 @@ class Matches(Rows):
                 self._chosen = expected.by_sets(detector.size, size_choice(self._programs))
             total += block.size
             yield self._programs[number], block
-        # Of a whole run only: a broken off one would mislead.
+        # Only from a complete run: an interrupted one would mislead.
         self._work, self._number = self._done(detector), total
 
     def _detector(self) -> Detector:
@@ -277,7 +276,7 @@ class Matches(Rows):
         return self._last
 
     def _done(self, detector: Detector) -> SliceWork:
-        """Return what a detector did: of each plan that it ran."""
+        """Return the work of a detector for each plan that it ran."""
         return detector.work or SliceWork({self.plan.branches: detector.counters})
 
     def __repr__(self) -> str:
@@ -295,11 +294,11 @@ class Matches(Rows):
             return f"<p>Matches: cannot be shown ({type(error).__name__})</p>"
 
     def _shown(self) -> shown.FirstMatches:
-        """Return the first matches: what RETURN asks for, else the attributes that tell most."""
+        """Return the first matches: the columns of RETURN, else the most telling attributes."""
         if self.query.returned:
             return shown.FirstMatches.of_columns(self.head(_SHOWN))
         read = sorted({name for program in self._programs for name in program.columns})
-        # Conditions may read what does not go to the output.
+        # Conditions may read columns that are not in the output.
         carried = [name for name in read if name in self._columns.source.column_names]
         attributes = tuple(dict.fromkeys((self._time, self._type, *carried)))
         frame = self.head(_SHOWN, nested=True)
@@ -307,7 +306,7 @@ class Matches(Rows):
 
     def _title(self, shown_rows: int) -> str:
         order = "; ".join(map(str, self.plan.branches))
-        # Whether there are more than are shown nobody has counted.
+        # It is unknown whether there are more than shown.
         number = f"the first {_SHOWN}:" if shown_rows == _SHOWN else f"all {shown_rows}:"
         rows = number if shown_rows else "there is none"
         return f"Matches of {', '.join(self.variables)} by the plan {order}; {rows}"

@@ -1,10 +1,10 @@
-"""Measurements from running a query: the cost of plans, and which event comes last.
+"""Measurements from running a query: the work of plans, and which event comes last.
 
-Each plan counts all matches of a part of a stream, which visits every partial match and writes no
-row. What would take far too long by its expected work is not begun, and says so.
+Each plan counts all matches of a part of a stream, which visits every partial match without writing
+rows. A plan whose expected work would take far too long is not run, and the result says so.
 
-The output profile says which variable's event was the last of the matches: under AND it is not
-known in advance, and a plan's latency depends on it. Source: *Join Query Optimization Techniques
+The output profile counts which variable's event was the last of each match: under AND that is
+unknown in advance, and a plan's latency depends on it. Source: *Join Query Optimization Techniques
 for Complex Event Processing Applications* (VLDB 2018), section 6.1, which counts whole orders; the
 latency depends on the last variable alone.
 """
@@ -25,13 +25,13 @@ from cepkit.stream.stream import Stream
 from cepkit.tables import number
 
 MOST_MATCHES = 100_000
-"""Matches that an output profile looks at."""
+"""The most matches for an output profile."""
 
 MOST_WORK = 3e9
-"""Candidates and partial matches, as expected, of a plan that is run: some ten seconds."""
+"""The most expected candidates and partial matches of a plan to run: some ten seconds."""
 _RUNS = 3
 _LONG = 1.0
-"""Seconds after which a run is not repeated."""
+"""A run longer than this many seconds is not repeated."""
 
 
 def run_plans(
@@ -40,7 +40,7 @@ def run_plans(
     """Return the comparison with the measured work of each plan.
 
     Args:
-        part: A local stream: as many events as all plans are to be run over.
+        part: A local stream with the events to run all plans over.
         most_work: Expected candidates and partial matches above which a plan is not run.
     """
     events = len(part)
@@ -65,7 +65,7 @@ def measure(comparison: PlanComparison, plan: Plan, part: Stream, events: int) -
     """Return the measured work of one plan on a local stream."""
     matches = Matches(part, comparison.query, plan)
     seconds: list[float] = []
-    # The first run may compile loops, or bring columns into the processor's memory.
+    # The first run may compile loops, or load columns into the processor's cache.
     while len(seconds) <= _RUNS:
         begin = perf_counter()
         steps = matches.explain(anew=True).steps
@@ -83,9 +83,9 @@ def measure(comparison: PlanComparison, plan: Plan, part: Stream, events: int) -
 
 
 def _expected_work(plan: Plan, events: int) -> float:
-    """Return the candidates and partial matches that the statistics let expect of so many events.
+    """Return the expected candidates and partial matches for this many events.
 
-    Sets of Kleene variables are counted and not made: only what single events do is added up.
+    Sets of Kleene variables are counted without enumeration: only single events add work.
     """
     if plan.statistics is None or not plan.statistics.events:
         return 0.0
@@ -96,11 +96,11 @@ def _expected_work(plan: Plan, events: int) -> float:
 def output_profile(matches: Matches, *, limit: int = MOST_MATCHES) -> OutputProfile:
     """Count which variable's event is the last of matches.
 
-    Where several are the last at the same time, each counts as a part of the match.
+    If several are last at the same time, each counts as a fraction of the match.
 
     Args:
         matches: From `detect`, of a local stream.
-        limit: The most matches to look at: those found first.
+        limit: The most matches to use: those found first.
     """
     counted: Counter[str] = Counter()
     timeline = matches.timeline(limit)

@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 from cepkit.columnar.results.returned import arrow_type, computed, in_arrow
 from cepkit.columnar.slices.blocks import Block, Members, bound_in
 from cepkit.errors import PatternError
-from cepkit.pattern.conditions import Aggregate, Attribute
+from cepkit.pattern.conditions import Aggregate, Attribute, place_of
+from cepkit.pattern.evaluation.set_functions import member_at
 from cepkit.pattern.nodes import bound_events_of, repeated_in
 from cepkit.pattern.query import RESULT_ENDS, Query, ResultColumn
 from cepkit.pattern.repetitions import Group
@@ -40,9 +41,8 @@ class MatchColumns:
         variables: All variables of the query in pattern order; one that a branch of an OR does
             not have is null there.
         repeated: The Kleene variables among them.
-        stream: Says which column of an event is its time; start and end of a match are two of its
-            values.
-        returned: The columns that RETURN asks for; empty for all columns of the events.
+        stream: The stream, with the name of the time column, which holds start and end of a match.
+        returned: The columns of RETURN; empty for all columns of the events.
         groups: The groups that repeat, whose variables are sets.
     """
 
@@ -65,7 +65,7 @@ class MatchColumns:
 
     @property
     def of_events(self) -> MatchColumns:
-        """Those of the same matches without RETURN."""
+        """The columns of the same matches without RETURN."""
         return replace(self, returned=())
 
     def schema(self, events: EventColumns) -> pa.Schema:
@@ -98,12 +98,12 @@ class MatchColumns:
         return fields
 
     def _of_set(self, variable: str, kind: pa.DataType) -> pa.DataType:
-        # Named as Spark and Parquet name the items of a list.
+        # The name of list items in Spark and Parquet.
         return pa.list_(pa.field("element", kind)) if variable in self.repeated else kind
 
 
 def check_alike(schemas: Iterable[pa.Schema]) -> None:
-    """Check that columns of one name can be one column of the matches of several queries.
+    """Check that columns with the same name fit into one column for several queries.
 
     Raises:
         PatternError: Their types differ, or one has the name of the column of the pattern.
@@ -143,7 +143,7 @@ class Writer:
     """Turns blocks of one slice into record batches.
 
     Args:
-        events: The events that the blocks are about.
+        events: The events of the blocks.
         columns: The columns of the rows.
     """
 
@@ -173,7 +173,7 @@ class Writer:
     def _batch(
         self, events: dict[str, npt.NDArray[np.integer]], sets: dict[str, Members]
     ) -> pa.RecordBatch:
-        # Rows are in the order of time, so the first event has the least row.
+        # Rows are in time order, so the first event has the least row.
         extremes = {
             END: [*events.values(), *(each.last for each in sets.values())],
             START: [*events.values(), *(each.first for each in sets.values())],
@@ -217,7 +217,7 @@ class Writer:
         sets: Mapping[str, Members],
         size: int,
     ) -> pa.Array:
-        """Return a column that RETURN asks for."""
+        """Return a column of RETURN."""
         kind, attribute = self.schema.field(result.name).type, result.source
         if attribute is None:
             values = computed(result.value, self._events.attributes, events, sets)
@@ -230,8 +230,8 @@ class Writer:
         members = sets[variable]
         match result.value:
             case Aggregate(function):
-                rows = members.first if function == "first" else members.last
-                return self._take(name, self._at(rows))
+                at, there = member_at(members.starts, place_of(function) or 1)
+                return self._take(name, self._at(members.rows[at], there))
             case _:
                 return _lists(members, self._take(name, self._at(members.rows)), kind)
 
@@ -242,9 +242,12 @@ class Writer:
             [self._take(field.name, at) for field in fields], fields=fields
         )
 
-    def _at(self, rows: npt.NDArray[np.integer]) -> pa.Array:
-        """Return where events are in the source."""
-        return pa.array(self._events.source_rows(rows))
+    def _at(
+        self, rows: npt.NDArray[np.integer], there: npt.NDArray[np.bool_] | None = None
+    ) -> pa.Array:
+        """Return where events are in the source; null where there are none."""
+        mask = None if there is None or there.all() else ~there
+        return pa.array(self._events.source_rows(rows), mask=mask)
 
     def _take(self, name: str, at: pa.Array) -> pa.Array:
         column = self._source.column(name)

@@ -25,16 +25,16 @@ _HEAD = ("from", "events", "candidates", "plan", "why")
 
 @dataclass(frozen=True, slots=True)
 class PlanInForce:
-    """A stretch of a stream that was run under one plan.
+    """A stretch of a stream that ran with one plan.
 
     Attributes:
         first: The time of its first event, in microseconds since 1970.
         slices: How many slices it is.
         events: How many events.
         plan: The plan, as a text.
-        why: Why it took over, in words; of the first stretch what it was planned by.
-        candidates: Pairs of a partial match and an event that were looked at.
-        partial_matches: What came out of its steps, matches included.
+        why: Why it took over, in words; for the first stretch the basis of its plan.
+        candidates: Pairs of a partial match and an event that were examined.
+        partial_matches: The partial matches that its steps kept, matches included.
     """
 
     first: int
@@ -49,12 +49,12 @@ class PlanInForce:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PlansInForce(Printed):
-    """The stretches of a stream by the plan that was in force, in the order of time.
+    """The stretches of a stream by the plan in force, in time order.
 
     Attributes:
-        stretches: None of a stream without events, and of a run of one plan that had no slices to
-            plan.
-        slices: What each slice did.
+        stretches: The stretches; empty for a stream without events, and for a run with one plan and
+            no slices to plan.
+        slices: The work of each slice.
     """
 
     stretches: tuple[PlanInForce, ...]
@@ -81,7 +81,7 @@ class PlansInForce(Printed):
 
     @property
     def switches(self) -> int:
-        """How often another plan took over."""
+        """The number of plan changes."""
         return max(0, len(self.stretches) - 1)
 
     def to_pandas(self) -> pd.DataFrame:
@@ -150,7 +150,7 @@ def why_planned(query: Query, plan: Plan, before: Branches, run: SliceRun) -> st
     """
     if plan.statistics is None or not run.rates or before == run.branches:
         return ""
-    # As slices are planned: what holds for bursts of the whole stream does not for its parts.
+    # As when planning slices: bursts of the whole stream do not apply to its parts.
     statistics = replace(plan.statistics, joins={}).with_rates(run.rates)
     return "; ".join(
         because(branch, old, new, statistics, WORK)

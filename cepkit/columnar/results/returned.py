@@ -1,4 +1,4 @@
-"""The values that RETURN computes, for many matches at once, and their Arrow types."""
+"""The values of RETURN, computed for many matches at once, and their Arrow types."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepkit.columnar.slices.blocks import Members
-from cepkit.pattern.conditions import Aggregate, Attribute, Expression, variables_of
+from cepkit.pattern.conditions import Aggregate, Attribute, Expression, place_of, variables_of
 from cepkit.pattern.evaluation.columns import value
 from cepkit.pattern.evaluation.kind_checks import kind_of
-from cepkit.pattern.evaluation.set_functions import set_function
+from cepkit.pattern.evaluation.set_functions import member_at, set_function
 from cepkit.pattern.query import ResultColumn
 from cepkit.pattern.rewrite import replaced
-from cepkit.stream.columns import MISSING_INTEGER, Column, EventColumns
+from cepkit.stream.columns import Column, EventColumns
 from cepkit.stream.schema import Schema, time_zone
 
 
 def arrow_type(expression: Expression, events: EventColumns, stream: Schema) -> pa.DataType:
-    """Return the type of the values that an expression gives.
+    """Return the type of an expression's values.
 
     Args:
-        expression: No attribute alone: these are as they stand in the stream.
+        expression: Not a plain attribute, which keeps the stream's type.
         events: Say what their attributes hold.
-        stream: Says in which zone times are shown: that of the events' own.
+        stream: The stream, with the zone of displayed times: that of the events' own.
     """
     source, kinds = events.source.schema, events.kinds
     match kind_of(expression, lambda _, name: kinds[name]):
         case "integer":
             return pa.int64()
         case "text":
-            # Spark hands texts over, and takes them, in one of two types.
+            # Spark uses one of two text types.
             large = any(pa.types.is_large_string(field.type) for field in source)
             return pa.large_string() if large else pa.string()
         case "boolean":
@@ -51,17 +51,17 @@ def computed(
     events: Mapping[str, npt.NDArray[np.integer]],
     sets: Mapping[str, Members],
 ) -> Column:
-    """Return the value of an expression for each of some matches.
+    """Return the value of an expression for each match.
 
     Args:
-        expression: Of events, and of sets by functions alone.
+        expression: An expression of events, and of set functions.
         attributes: Those of all events.
         events: For each single variable its event in each match.
         sets: For each Kleene variable its set in each match.
 
     Returns:
-        The values; one for all where it is the same. What is computed of events that a match does
-        not have is missing, their number is 0.
+        The values; a single one if it is the same for all. Values from events that a match does not
+        have are missing, their number is 0.
     """
     functions: dict[tuple[str, str], Column] = {}
 
@@ -95,24 +95,17 @@ def _of_sets(
         assert column is not None
         few = Members(np.array([0, 1]), np.zeros(1, dtype=np.int64))
         return set_function(node, _nothing(column), few.starts)
-    if node.function in ("first", "last"):
+    if (place := place_of(node.function)) is not None:
         assert column is not None
-        return column.take(members.first if node.function == "first" else members.last)
+        at, there = member_at(members.starts, place)
+        return column.take(members.rows[at]).where(there)
     return set_function(node, None if column is None else column.take(members.rows), members.starts)
 
 
 def _nothing(column: Column) -> Column:
     """Return one missing value of the kind of a column."""
-    match column.kind:
-        case "float" | "null":
-            values: npt.NDArray[np.generic] = np.array([np.nan])
-        case "array":
-            values = np.full((1, column.values.shape[1]), np.nan)
-        case "integer" | "timestamp" | "duration":
-            values = np.array([MISSING_INTEGER])
-        case _:
-            values = np.array([-1], dtype=column.values.dtype)
-    return Column(column.kind, values, column.dictionary, has_missing=True)
+    values = np.zeros((1, *column.values.shape[1:]), dtype=column.values.dtype)
+    return Column(column.kind, values, column.dictionary).where(np.zeros(1, dtype=np.bool_))
 
 
 def in_arrow(column: Column, kind: pa.DataType, size: int) -> pa.Array:

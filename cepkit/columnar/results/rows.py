@@ -1,4 +1,4 @@
-"""Rows that are found on demand, as tables, frames and files."""
+"""Rows found on demand, as tables, frames and files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _AT_ONCE = 1_000
-"""Matches that are made dictionaries together, for those who take them one by one."""
+"""The batch size for iterating over matches as dictionaries."""
 
 
 class Rows(WithProgress, ABC):
@@ -37,12 +37,12 @@ class Rows(WithProgress, ABC):
     structs for a set. DataFrames (`to_pandas`, `head`) are flat: a column `a.price` for each
     attribute. `nested=` asks each of them for the other form.
 
-    However many there are, `batches`, `write_parquet` and iteration hold some at a time. `to_arrow`
-    and `to_pandas` hold them all, and refuse more than fit the memory.
+    `batches`, `write_parquet` and iteration hold only some at a time. `to_arrow` and `to_pandas`
+    hold all of them and refuse more than fit the memory.
     """
 
     _file: Path | None
-    """The file of the events, which is not to be overwritten."""
+    """The file of the events, which must not be overwritten."""
 
     @property
     @abstractmethod
@@ -55,7 +55,7 @@ class Rows(WithProgress, ABC):
 
     @abstractmethod
     def _batches(self, most: int | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield the rows as record batches, `most` of them."""
+        """Yield the rows as record batches, at most `most` rows."""
 
     @abstractmethod
     def _room(self, form: str, most: int | None = None) -> Room:
@@ -66,11 +66,11 @@ class Rows(WithProgress, ABC):
         """Return the flat columns in which values may be missing."""
 
     def _searched(self) -> float | None:
-        """Return which share of the events has been searched; None where nobody knows."""
+        """Return the share of events searched so far; None if unknown."""
         return None
 
     def _watched(self, what: str) -> AbstractContextManager[Work]:
-        """Return what shows a bar while the rows are found."""
+        """Return a context that shows a bar while rows are found."""
         return showing(what, self.progress, self._searched)
 
     @typed
@@ -94,7 +94,7 @@ class Rows(WithProgress, ABC):
             nested: Whether there is a struct for each variable, or a column for each attribute.
 
         Raises:
-            LimitError: They would not fit the free memory; by the forecast of the plan or after
+            LimitError: They would not fit the free memory; with a forecast of the plan or after
                 `count()` this is known at once.
         """
         schema = self.schema if nested else flat_schema(self.schema)
@@ -127,10 +127,10 @@ class Rows(WithProgress, ABC):
 
     @typed
     def head(self, n: int = 5, *, nested: bool = False) -> pd.DataFrame:
-        """Return some `n` matches, those that are found first, as `to_pandas` does.
+        """Return the first `n` matches found, in the form of `to_pandas`.
 
         Args:
-            n: How many at most.
+            n: The most matches.
             nested: Whether there is one column of dictionaries for each variable.
 
         Raises:
@@ -140,7 +140,7 @@ class Rows(WithProgress, ABC):
         return self._frame(n, nested=nested)
 
     def first(self, n: int) -> pa.Table:
-        """Return some `n` matches as an Arrow table, a struct for each variable."""
+        """Return the first `n` matches found as an Arrow table with a struct for each variable."""
         with self._watched("finding matches"):
             return table_of(self._batches(n), self.schema, self._room("an Arrow table", n))
 
@@ -152,7 +152,7 @@ class Rows(WithProgress, ABC):
             )
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Yield the matches, as rows of `to_pandas(nested=True)`, found some at a time."""
+        """Yield the matches as rows of `to_pandas(nested=True)`, found in batches."""
         for batch in self._batches():
             for begin in range(0, len(batch), _AT_ONCE):
                 some = pa.Table.from_batches([batch.slice(begin, _AT_ONCE)])
@@ -181,18 +181,18 @@ class Rows(WithProgress, ABC):
     def write_parquet(
         self, path: str | os.PathLike[str], *, overwrite: bool = False, nested: bool = True
     ) -> int:
-        """Write all matches to a Parquet file, some at a time; it appears when it is whole.
+        """Write all matches to a Parquet file in batches; the file appears when it is complete.
 
         Args:
-            path: The file, whose name ends in .parquet; no link, and not that of the events.
+            path: The file, whose name ends in .parquet; neither a link nor the file of the events.
             overwrite: Whether to replace a file that exists; it stays until the new one is whole.
             nested: Whether there is a struct for each variable, or a column for each attribute.
 
         Returns:
-            How many there are.
+            The number of matches.
 
         Raises:
-            FileError: It cannot, or must not, be written.
+            FileError: The file exists already, or cannot be written.
             LimitError: There are more sets to choose than could be written, and no `limit`.
         """
         target = check_target(path, PARQUET, overwrite=overwrite)

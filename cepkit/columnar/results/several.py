@@ -47,18 +47,18 @@ Result = TypeVar("Result")
 class SeveralResults(WithProgress, ByName[Result]):
     """The matches of several queries, each under its name or number.
 
-    Nothing is found before it is asked for. `counts`, `explain` and `together` are one pass over
-    the stream for all queries; what is asked of one of them, as `several["a"].count()`, is found
-    for it alone.
+    Everything is computed on demand. `counts`, `explain` and `together` make one pass over the
+    stream for all queries; a request to one of them, as `several["a"].count()`, runs only that
+    query.
 
     Attributes:
         stream: Where they are found.
         plan: What they share; None where each was given a plan of its own.
         limit: The most matches of each, None for all.
-        groups: The queries that are run as one.
+        groups: The queries that run together.
 
     Args:
-        measure: Returns the statistics of a query that is added.
+        measure: Returns the statistics of an added query.
         sets: Which sets of Kleene variables make matches.
         share: Whether queries share what they begin with.
         options: What else is asked of each, as `detect` takes it.
@@ -115,15 +115,15 @@ class SeveralResults(WithProgress, ByName[Result]):
         return self._results[number]
 
     def add(self, pattern: str | Query | Any, name: str | None = None) -> Self:
-        """Return the matches of one query more; the plans of the others stay as they are.
+        """Return the matches with one more query; the plans of the others stay.
 
         Args:
             pattern: The query, its text, or what the builder makes.
             name: Of the query; None for a number that is free.
 
         Raises:
-            PatternError: It is no query, reads a column that the stream does not have, or there is
-                one of that name.
+            PatternError: It is not a query, reads a column that the stream does not have, or the
+                name is in use.
             UnsupportedError: It asks for aggregates.
         """
         query = as_query(pattern)
@@ -143,10 +143,10 @@ class SeveralResults(WithProgress, ByName[Result]):
         return self._with(self.plan.add(query, name, known))
 
     def remove(self, name: str) -> Self:
-        """Return the matches of the other queries, under the plans that they have.
+        """Return the matches without one query; the plans of the others stay.
 
         Raises:
-            PatternError: There is none of that name, or no other.
+            PatternError: There is no query of that name, or it is the only one.
         """
         if self.plan is not None:
             return self._with(self.plan.remove(name))
@@ -183,14 +183,14 @@ class SeveralResults(WithProgress, ByName[Result]):
             return self._count()
 
     def _searched(self) -> float | None:
-        """Return which share of the events has been searched; None where nobody knows."""
+        """Return the share of events searched so far; None if unknown."""
         return None
 
     def counts(self) -> pd.Series[int]:
         """Return the number of matches of each query, by its name.
 
         Raises:
-            LimitError: There are more sets to be tried for that than can be.
+            LimitError: It would have to try too many sets.
         """
         most = self.limit
         numbers = [n if most is None else min(n, most) for n in self.counted()[0]]
@@ -198,12 +198,12 @@ class SeveralResults(WithProgress, ByName[Result]):
 
     @property
     def known_total(self) -> int | None:
-        """How many matches there are, of each query up to the limit; None: not counted yet."""
+        """The number of matches, of each query up to the limit; None if not counted yet."""
         return None if self._counted is None else int(self.counts().sum())
 
     @typed
     def explain(self, *, anew: bool = False) -> SharedExplanation:
-        """Return what each step did, those that several queries share once.
+        """Return the work of each step; shared steps appear once.
 
         Args:
             anew: Make another run in any case.
@@ -224,7 +224,7 @@ class SeveralResults(WithProgress, ByName[Result]):
 
     @property
     def title(self) -> str:
-        """What this is, in a few words."""
+        """A short description."""
         return f"Matches of {len(self)} {'query' if len(self) == 1 else 'queries'}"
 
     def _rows(self) -> list[tuple[str, ...]]:
@@ -241,7 +241,7 @@ class SeveralResults(WithProgress, ByName[Result]):
         ]
 
     def _others(self, number: int, paths: Sequence[Sequence[int]]) -> str:
-        """Return with which queries one shares steps."""
+        """Return the queries that one query shares steps with."""
         queries = paths[0] if len(paths) == 1 else sorted({q for path in paths for q in path})
         first = islice((q for q in queries if q != number), _MOST_NAMES)
         return _some([self.names[q] for q in first], len(queries) - (number in queries))
@@ -253,7 +253,7 @@ _SCAN_ALONE: dict[Strategy, str] = {
     for strategy in Strategy
     if strategy is not Strategy.SKIP_TILL_ANY_MATCH
 }
-"""What is said of queries under strategies in which each event depends on the whole pattern."""
+"""A remark on queries under strategies in which each event depends on the whole pattern."""
 
 
 def _paths(groups: Sequence[Group]) -> dict[int, list[Sequence[int]]]:
@@ -279,13 +279,13 @@ class SeveralMatches(SeveralResults[Matches]):
         read = {name for group in self.groups for name in group.query.attributes}
         read.update(name for query in self.queries for name in query.computed_from)
         columns = stream.columns(sorted(read))
-        # Rows are taken from it for each query.
+        # Each query takes rows from it.
         self._columns = replace(columns, carried=columns.source.combine_chunks())
         report(columns, *self.queries)
 
     @property
     def events(self) -> int:
-        """The number of events among which matches are looked for."""
+        """The number of events to search."""
         return len(self._columns)
 
     @property
@@ -459,8 +459,8 @@ class SharedStep:
         queries: The names of those that have it.
         step: The variable that it binds, as the first of these calls it.
         depth: How many steps there are before it.
-        candidates: Pairs of a partial match and an event that were looked at.
-        survivors: Partial matches that came out.
+        candidates: Pairs of a partial match and an event that were examined.
+        survivors: Partial matches that passed.
         removed: Partial matches that an event under NOT ruled out; not among the survivors.
         seconds: Time spent in the step.
     """
@@ -479,7 +479,7 @@ class SharedExplanation(Printed):
     """The work of several queries' steps; prints as a table, has an HTML repr and a pandas twin.
 
     Attributes:
-        steps: Each after those that it goes on from.
+        steps: The steps, each after the steps that it continues.
         queries: How many queries there are.
     """
 
@@ -532,7 +532,7 @@ def _some(names: Sequence[str], number: int) -> str:
 def _steps(
     node: Node, group: Group, counters: Counters, names: Sequence[str], begin: int
 ) -> Iterator[SharedStep]:
-    """Yield the steps of a node and of what goes on from it."""
+    """Yield the steps of a node and of its children."""
     if isinstance(node, Prefix):
         members, lead, end = node.members, node.lead, node.length
     else:
@@ -541,7 +541,7 @@ def _steps(
     shared = _tree_users(group, lead, names)
     for depth in range(begin, end):
         own = counters[lead][depth]
-        # In a slice where others cannot match, one does the work of common steps by itself.
+        # In a slice where others cannot match, a query runs common steps alone.
         counted = StepCounters(own.variable)
         for number in members:
             counted.add(counters[number][depth])
@@ -553,7 +553,7 @@ def _steps(
 
 
 def _tree_users(group: Group, lead: int, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return for the steps of subtrees that a program finds for others too whose they are."""
+    """Return the users of the shared subtrees that a program computes, by their steps."""
     users: dict[str, tuple[str, ...]] = {}
     for tree in group.query.trees:
         if tree.lead == lead:

@@ -1,7 +1,7 @@
 """Matches as text and HTML: one row for each event, or flat columns of a few attributes.
 
-They work on any DataFrame of matches, whoever found them: an event is a mapping of its columns
-(or a Spark row), a repeated variable holds several, one of another branch of an OR none.
+They work on any DataFrame of matches: an event is a mapping of its columns (or a Spark row), a
+repeated variable holds several, a variable of another branch of an OR none.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _COLUMNS = 12
 _WIDTH = 28
 _SET_WIDTH = 36
 _BYTES = 20_000
-"""Of HTML at most: notebooks keep what they show."""
+"""The most bytes of HTML, because notebooks store their outputs."""
 
 
 def timeline(
     frame: pd.DataFrame, variables: Sequence[str], time: str, type_name: str
 ) -> pd.DataFrame:
-    """Return one row for each event of each match, in the order of time inside a match.
+    """Return one row for each event of each match, in time order inside a match.
 
     Args:
         frame: The matches: a column of events for each variable.
@@ -42,7 +42,7 @@ def timeline(
         type and attributes (a dictionary of the event's other columns).
 
     Raises:
-        StreamError: Some time is none.
+        StreamError: A time is invalid.
     """
     rows = []
     for match, events in enumerate(zip(*(frame[v] for v in variables), strict=True), start=1):
@@ -91,11 +91,11 @@ def flat(
         frame: The matches.
         variables: In the pattern's order.
         attributes: The columns of an event to show.
-        most: How many columns there may be; those of one variable stay together.
+        most: The most columns; those of one variable stay together.
 
     Returns:
         Variable and attribute of each column, the values of each match, and how many variables
-        are left out. The values of a repeated variable stand in a list.
+        are left out. The values of a repeated variable are lists.
     """
     shown = tuple(dict.fromkeys(attributes))
     selected = variables[: max(1, most // max(1, len(shown)))]
@@ -136,7 +136,7 @@ class FirstMatches:
 
     @classmethod
     def of_columns(cls, frame: pd.DataFrame) -> FirstMatches:
-        """Return the columns that RETURN asks for."""
+        """Return the columns of RETURN."""
         shown = frame.iloc[:, :_COLUMNS]
         rows = [
             [_plain(value) for value in row] for row in shown.itertuples(index=False, name=None)
@@ -166,7 +166,7 @@ class FirstMatches:
 
 
 def _plain(value: object) -> object:
-    """Return a value of a DataFrame as one of Python's; None where it is missing."""
+    """Return a value of a DataFrame as a Python value; None if missing."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     return None if value is pd.NaT or value is pd.NA else value
@@ -191,7 +191,7 @@ def value_text(value: object, width: int = _WIDTH) -> str:
 
 
 def _several_text(values: Sequence[object], width: int) -> str:
-    """Return the values of a set: all where they fit, else the first ones and how many they are."""
+    """Return the values of a set: all if they fit, else the first ones and their number."""
     texts = [value_text(value, width) for value in values[:width]]
     joined = ", ".join(texts)
     if len(values) <= width and len(joined) <= width:
@@ -224,7 +224,7 @@ def is_number(value: object) -> bool:
 def infer_time(frame: pd.DataFrame, variables: Sequence[str]) -> str | None:
     """Return the attribute whose minimum and maximum are the start and end of each match.
 
-    That is the time; None where no attribute is so, or where there are no matches.
+    That is the time; None if no attribute fits, or without matches.
     """
     candidates: list[str] | None = None
     for bound, start, end in zip(
@@ -252,7 +252,7 @@ def _moments(values: Sequence[Any], name: str) -> pd.Series[Any]:
     if all(is_number(value) for value in values):
         return pd.to_numeric(column)
     try:
-        # Texts may differ in their offsets: to UTC then; other times keep their zone.
+        # Texts with different offsets become UTC; other times keep their zone.
         if any(isinstance(value, str) for value in values):
             return pd.to_datetime(column, utc=True, format="ISO8601")
         return pd.to_datetime(column)

@@ -1,1 +1,1 @@
-"""skip-till-next-match: every event takes part in one match at most."""
+"""skip-till-next-match: every event is in at most one match."""

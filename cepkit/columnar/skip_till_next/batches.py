@@ -1,12 +1,12 @@
-"""skip-till-next-match over batches of last events, for every query that the engine can detect.
+"""skip-till-next-match over batches of last events, for every detectable query.
 
-All matches that end in a batch of events, and have none that is consumed, are found as under
-skip-till-any-match, put into the order of (last event, arrival numbers, branch), and taken one
-after the other as long as their events are free. Sets of Kleene variables are chosen only then:
-see sets.py. Batches shrink where matches abound and grow where they are few, so that at
-most `HELD` are held; of one event's matches only the first is kept.
+All matches that end in a batch of events and contain no consumed event are found as under
+skip-till-any-match, sorted by (last event, arrival numbers, branch), and taken one after the other
+if their events are still free. Only then sets of Kleene variables are chosen: see sets.py. Batches
+shrink if there are many matches and grow if there are few, so that at most `HELD` are held; in a
+batch of one event only the first match is kept.
 
-Cost: that of all matches whose events are free when their batch begins.
+Cost: finding all matches whose events are free when their batch begins.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from cepkit.errors import LimitError
 from cepkit.stream.columns import EventColumns
 
 HELD = 1 << 20
-"""Matches held at once, more only by one block."""
+"""The most matches held at once, exceeded by at most one block."""
 
 FIRST_BATCH = 1 << 14
 """Events of the first batch."""
@@ -40,10 +40,10 @@ TRIAL, TRIAL_HELD = 1 << 10, 1 << 16
 """Events of a trial, and the most matches held there."""
 
 LOOK, TAKEN = 0.4, 25.0
-"""What a candidate costs here, and what a match, in looks of a search at a candidate."""
+"""The cost of a candidate and of a match, in candidates examined by a search."""
 
 TRIED = 1 << 20
-"""Sets tried at a time, for some rows all that there are."""
+"""Sets tried at a time; all sets of some rows."""
 
 Rows = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.int64]
@@ -70,12 +70,12 @@ class Batches:
 
     Args:
         programs: Of all branches.
-        consumed: For each event whether a match has it; what is taken is added.
+        consumed: Whether a match has consumed each event; updated in place.
         counters: For each branch those of its steps.
         most_rows: The most events of a batch; None: any number.
 
     Attributes:
-        work: What has been done so far, in looks of a search at a candidate.
+        work: The work so far, in candidates examined by a search.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Batches:
         """Yield branch and matches for the last events from `first` to `end`.
 
         Raises:
-            LimitError: There are more sets to be tried against conditions than can be.
+            LimitError: It would have to try too many sets against conditions.
         """
         while first < end:
             until = min(end, first + max(1, min(self._batch, self._most_rows or end)))
@@ -114,7 +114,7 @@ class Batches:
             yield from self._taken(held)
 
     def trial(self, first: int, until: int) -> Iterator[tuple[int, SetBlock]] | None:
-        """Return what `blocks` yields; None: there are too many matches to find out."""
+        """Return the result of `blocks`; None if there are too many matches."""
         held = self._held(first, until, TRIAL_HELD)
         return None if held is None else self._taken(held)
 
@@ -124,16 +124,16 @@ class Batches:
             yield number, block
 
     def _held(self, first: int, until: int, most: int) -> _Pending | None:
-        """Return all matches that end in a batch, and add to the work; None: too many to hold.
+        """Return all matches that end in a batch, and add the work; None if too many to hold.
 
-        Of a batch of one event only the first match is held.
+        A batch of one event keeps only the first match.
         """
         survivors = [steps[-1].survivors for steps in self._counters]
         before = self._looked()
         held, size = self._found_all(first, until, most)
         self.work += LOOK * (self._looked() - before) + TAKEN * size
         for steps, number in zip(self._counters, survivors, strict=True):
-            steps[-1].survivors = number  # only what is taken is a match
+            steps[-1].survivors = number  # only taken ones count as matches
         return held
 
     def _looked(self) -> int:
@@ -165,12 +165,12 @@ class Batches:
     def _found(
         self, number: int, first: int, until: int, tries: Tries
     ) -> Iterator[tuple[int, Offers]]:
-        """Yield the matches of one branch that end in a batch, and some that end before it."""
+        """Yield the matches of one branch that end in a batch, and some earlier ones."""
         ts, program = self._columns.ts, self._programs[number]
         begin, ahead = 0, len(ts)
         if program.window is not None and all(clock == "time" for _, clock in program.windows):
             begin = int(np.searchsorted(ts, ts[first] - program.window))
-            # What must not be there may come up to a window after the last event.
+            # Events under NOT may come up to a window after the last event.
             ahead = until
             if program.negated:
                 ahead = int(np.searchsorted(ts, ts[until - 1] + program.window, side="right"))
@@ -193,15 +193,15 @@ class _Pending(Protocol):
     size: int
 
     def add(self, number: int, offers: Offers, shift: int, first: int) -> None:
-        """Hold more of a branch, of a slice that begins at the row `shift`."""
+        """Add matches of a branch in a slice that begins at row `shift`."""
         ...
 
     def keep_first(self) -> None:
-        """Keep of what ends with one event only the first."""
+        """Keep only the first match of each last event."""
         ...
 
     def taken(self) -> Iterator[tuple[int, SetBlock]]:
-        """Yield branch and matches; from now on their events are consumed."""
+        """Yield branch and matches, and mark their events as consumed."""
         ...
 
 
@@ -249,7 +249,7 @@ class _PendingMatches:
         return np.concatenate(self._rows), np.concatenate(self._branches)
 
     def _in_order(self, rows: Rows, branches: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the numbers of the matches in the order in which they are offered."""
+        """Return the numbers of the matches in order of preference."""
         arrival = rows if self._arrival is None else np.append(self._arrival, -1)[rows]
         # The last key counts most.
         return np.lexsort((branches, *arrival.T[::-1], rows.max(axis=1, initial=-1)))
@@ -259,16 +259,16 @@ class _PendingMatches:
 def take_in_order(
     rows: Rows, order: Numbers, consumed: npt.NDArray[np.bool_], taken: Numbers
 ) -> int:
-    """Take each match all of whose events are free, one after the other.
+    """Take the matches whose events are all free, one after the other.
 
     Args:
         rows: int32[n, width], for each match the rows of its events, then -1.
-        order: int64[n], the numbers of the matches, in the order in which they are offered.
-        consumed: bool[events], whether a match has an event; what is taken is added.
-        taken: int64[n], the output: the numbers of those that are taken.
+        order: int64[n], the numbers of the matches, in order of preference.
+        consumed: bool[events], whether a match has consumed an event; updated in place.
+        taken: int64[n], the output: the numbers of the taken matches.
 
     Returns:
-        How many are taken.
+        The number of taken matches.
     """
     m = 0
     for i in order:

@@ -1,20 +1,19 @@
-"""skip-till-next-match: every event takes part in one match at most.
+"""skip-till-next-match: every event is in at most one match.
 
-The stream is scanned in order; at each event, of all matches that it completes and whose events
-are free, the one with the smallest arrival numbers in pattern order is taken and its events are
+The stream is scanned in order. At each event, of all matches that it completes and whose events are
+free, the one with the smallest arrival numbers in pattern order is taken, and its events are
 consumed. So the result does not depend on the plan. There are two methods:
 
-- first-match search (search.py), where events came in the order of time: from each event that can
-  be last in depth, stopping at the first success. O(events) where most searches succeed at once; at
-  worst, where conditions refuse everything, a search looks at all partial matches in its window,
+- first-match search (search.py), if events came in time order: a depth-first search from each event
+  that can be last, up to the first success. O(events) if most searches succeed at once; at worst,
+  if conditions refuse everything, a search visits all partial matches in its window,
   O(window^(variables - 1)).
-- batches (batches.py), in the order of the plan: all matches are found, then chosen
-  from. Where searches take long a batch is tried, and where it takes less work batches go on;
-  and they are all there is for sets, `corr` and functions of the user's between events, integers
-  beyond 2^53, and events out of order.
+- batches (batches.py), in plan order: find all matches, then choose. If searches take long a batch
+  is tried, and if it takes less work batches continue; they are the only method for sets, `corr`
+  and user functions between events, integers beyond 2^53, and events out of order.
 
-What is consumed carries over, so slices of the stream follow each other; the searches of a slice
-need memory for its candidates, and the stream one byte for each event.
+Consumed events carry over, so slices run in sequence; the searches of a slice need memory for its
+candidates, and the stream one byte for each event.
 """
 
 from __future__ import annotations
@@ -42,10 +41,10 @@ from cepkit.pattern.normal_form import Branch
 from cepkit.stream.columns import EventColumns
 
 PATIENCE = 16
-"""Looks at a candidate for each event, beyond which searches are compared with batches."""
+"""Searches are compared with batches beyond this many examined candidates for each event."""
 
 STRETCH = 1 << 19
-"""After so many events of batches their work is compared with that of searches."""
+"""The work of batches is compared with that of searches after this many events."""
 
 
 def next_matches(
@@ -59,13 +58,13 @@ def next_matches(
     last: int | None = None,
     slice_rows: int | None = None,
 ) -> Iterator[tuple[int, SetBlock]]:
-    """Yield branch number and matches in batches, in stream order of their slices.
+    """Yield branch numbers and matches in batches, in stream order of their slices.
 
-    Searches count for each variable the candidates looked at, and as survivors the matches.
+    Searches count the examined candidates of each variable, and matches as survivors.
 
     Args:
         branches: The normal form of the query.
-        programs: Their programs; they are followed in batches only.
+        programs: Their programs; only batches follow them.
         counters: For each branch those of its steps; the work is added to them.
         taken: bool[events], whether an earlier match has an event; what is taken is added. None:
             all events are free.
@@ -87,7 +86,7 @@ def next_matches(
 class _Method:
     """Chooses between searches and batches: if searches take long, tries both.
 
-    Either goes on from any event, so the choice is one of work alone.
+    Both can continue from any event, so the choice is only about work.
     """
 
     def __init__(self, searcher: _Searcher, batches: Batches) -> None:
@@ -121,7 +120,7 @@ class _Method:
                 first = yield from self._trial(first, min(end, first + TRIAL))
 
     def _trial(self, first: int, until: int) -> Generator[tuple[int, SetBlock], None, int]:
-        """Try a batch, choose the method to go on by, and return from where on."""
+        """Try a batch, choose the method to continue with, and return where to continue."""
         before = self._batches.work
         tried = self._batches.trial(first, until)
         if tried is not None:
@@ -129,12 +128,12 @@ class _Method:
             work = (self._batches.work - before) / (until - first)
             self._by_batches = work < self._work_of_searches
         if not self._by_batches:
-            self._patience *= 4  # it pays less and less to ask again
+            self._patience *= 4  # repeated comparisons pay off less and less
         return first if tried is None else until
 
 
 class _Searcher:
-    """Takes matches by first-match search, if that can decide.
+    """Takes matches by first-match search, if that is possible.
 
     Args:
         branches: The normal form of the query.
@@ -156,17 +155,17 @@ class _Searcher:
         self._columns = columns
         self._consumed = consumed
         self._counters = counters
-        # Candidates are tried in the order of time, and the smallest arrival numbers are wanted.
+        # Candidates are tried in time order, but the smallest arrival numbers must win.
         self._searches = search_programs(branches) if columns.in_order() else None
         self.possible = self._searches is not None
 
     def searches(self, begin: int, first: int, end: int) -> _Searches | None:
-        """Return the searches from the last events from `first` to `end`; None: that cannot decide.
+        """Return the searches for the last events from `first` to `end`; None if impossible.
 
         Args:
             begin: The first event up to a window before.
             first: Where the slice begins.
-            end: Where it ends; events of one time are not parted.
+            end: Where it ends; events of equal time are not separated.
         """
         assert self._searches is not None
         began = perf_counter()
@@ -202,7 +201,7 @@ class _Searcher:
         """Take matches, one after the other, as long as patience lasts.
 
         Returns:
-            How many of the last events were tried, the work, and branch and matches.
+            The number of last events tried, the work, and branch and matches.
         """
         assert self._searches is not None
         began = perf_counter()
@@ -210,7 +209,8 @@ class _Searcher:
         rows = np.empty((len(lasts.rows), width), dtype=np.int32)
         matched = MatchArrays(rows, np.empty(len(rows), dtype=np.int32))
         counts = Counts(*(np.zeros(len(tables.nodes) + 1, dtype=np.int64) for _ in range(2)))
-        events = Events(self._columns.ts[lasts.begin :], self._consumed[lasts.begin :])
+        begin, columns = lasts.begin, self._columns
+        events = Events(columns.ts[begin:], columns.order()[begin:], self._consumed[begin:])
         number, tried = scan(tables, decide, lasts, events, matched, counts, memory, patience)
         rows = rows[:number]
         branches = np.array([branch for branch, _ in self._searches])[matched.searches[:number]]
@@ -233,12 +233,12 @@ class _Searcher:
 
 
 class _Searches:
-    """The searches of one slice, which can be interrupted and continued.
+    """The searches of one slice, which can pause and continue.
 
     Args:
         searcher: Takes the matches.
-        bound: The programs. They are freed with what was made of them: memory that comes back in
-            one piece is there for the next slice, and need not be fetched from the system anew.
+        bound: The programs. They are freed together with their arrays: memory released in one piece
+            can be reused for the next slice without going back to the system.
         tables: The searches.
         decide: Decides their residual predicates.
         lasts: The events that can be last.
@@ -263,7 +263,7 @@ class _Searches:
     def taken(
         self, first: int, end: int, patience: int
     ) -> tuple[int, int, Iterator[tuple[int, SetBlock]]]:
-        """Return how far the searches came, their work, and branch and matches."""
+        """Return the progress of the searches, their work, and branch and matches."""
         lasts = self._lasts.since(first)
         tried, work, matches = self._searcher.taken(
             self._tables, self._decide, lasts, self._memory, patience

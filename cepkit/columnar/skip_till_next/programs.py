@@ -1,7 +1,7 @@
-"""Search programs: how to find the first match that an event completes.
+"""Search programs, which find the first match that an event completes.
 
 A search binds the last variable of a branch to an event and then the others in pattern order, each
-in the range that tables, searches and bands leave. A branch has one search for each variable that
+within the range given by tables, searches and bands. A branch has one search for each variable that
 can be last.
 """
 
@@ -21,13 +21,13 @@ from cepkit.pattern.rewrite import MIRRORED
 
 
 def search_programs(branches: Sequence[Branch]) -> tuple[tuple[int, Program], ...] | None:
-    """Return branch number and program of each search, or None if searches cannot decide.
+    """Return branch number and program of each search, or None if searches are impossible.
 
-    They cannot where there are sets, or where events meet in a function of the user's, of
-    arrays or of texts.
-    Whether columns of numbers are exact is known only when the programs are bound: see `tables.py`.
+    They are impossible with sets, with several events in one NOT, and with conditions that combine
+    events in user functions or in functions of arrays or texts. Whether columns of numbers are
+    exact is known only when the programs are bound: see `tables.py`.
     """
-    if any(branch.repeated for branch in branches):
+    if any(branch.repeated or branch.together for branch in branches):
         return None
     programs = []
     for number, stated in enumerate(branches):
@@ -46,7 +46,7 @@ def search_programs(branches: Sequence[Branch]) -> tuple[tuple[int, Program], ..
 def _implied(branch: Branch) -> tuple[Comparison, ...]:
     """Return the comparisons that follow from two or more: with `x < y` and `y < z`, `x < z`.
 
-    They refuse a candidate before what stands between it and the last event is looked for.
+    They refuse a candidate before the search for events between it and the last one.
     """
     stated: dict[tuple[Expression, Expression], Comparison] = {}
     for part in parts_of(branch.conditions):
@@ -74,10 +74,10 @@ def _implied(branch: Branch) -> tuple[Comparison, ...]:
 
 
 def _trimmed(branch: Branch, program: Program) -> Program:
-    """Return the program without the bounds that follow from which event is last.
+    """Drop the bounds that follow from the choice of the last event.
 
-    Nothing is later than that, which ends every range; so the window asks only that nothing is too
-    early for it. Of what is after a variable only the last one is bound before it is.
+    Every range ends at the last event, so the window only requires that no event is too early for
+    it. Of the variables after another one, only the last variable is bound before it.
     """
     last = program.single[0].variable
 

@@ -1,7 +1,7 @@
 """Arguments of the first-match search loop: records and arrays.
 
-Rows, tables and key codes lie in `ints`, times in `times`, columns and limits in `floats`, each
-array end to end with others; records say where. Numba takes a NamedTuple of arrays at no cost.
+Rows, tables and key codes are concatenated in `ints`, times in `times`, columns and limits in
+`floats`; records hold the offsets. Numba takes a NamedTuple of arrays at no cost.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(slots=True)
 class Node:
-    """A step of a search, or a negated variable that is looked for there.
+    """A step of a search, or a negated variable to check there.
 
     Attributes:
         rows: Where the rows of its candidates begin in `ints`.
@@ -31,18 +31,18 @@ class Node:
         checks: Where its part of `checks` begins, first those about the last event.
         fixed_end: Where these end.
         checks_end: Where it ends.
-        predicate: Its residual predicate that is not about the last event; -1: there is none.
-        last_predicate: The one that is about the last event; -1: there is none.
-        absent: Where the nodes begin of what must not be there once it is bound.
+        predicate: Its residual predicate that does not depend on the last event; -1 for none.
+        last_predicate: The one that depends on the last event; -1 for none.
+        absent: Where the nodes of the NOTs to check after it begin.
         absent_end: Where they end.
-        distinct: Whether it could be the same event as one that is bound.
+        distinct: Whether it could be the same event as a bound one.
         position: Its place in the pattern, among the variables of the branch.
-        jump: The step to go on with where its range is empty: the ones between cannot fill it.
-        chain: The step below whose candidates can only narrow the range; 0: there is none.
+        jump: The step to continue with if its range is empty: the steps between cannot fill it.
+        chain: The step below whose candidates can only narrow the range; 0 for none.
         strict: Whether it is before the last event in time; otherwise in stream order.
-        final: Of what must not be there: whether it rules out all later candidates of its step.
-        wakes: Where what is remembered of its candidates begins.
-        memory: Whether anything is: nothing between it and the last event decides what comes after.
+        final: For a NOT, whether it rules out all later candidates of its step.
+        wakes: Where the memory of its candidates begins.
+        memory: Whether there is one: no step between it and the last event affects the later steps.
     """
 
     rows: int = 0
@@ -73,11 +73,11 @@ class Limit:
     Attributes:
         upper: 1 where the range ends there, 0 where it begins.
         depth: The step whose candidate is looked up.
-        table: Where its table begins in `ints`; -1: it is searched for.
+        table: Where its table begins in `ints`; -1 for a binary search.
         partner: The step that has the key; -1: no key.
         codes: Where the codes of the key begin in `ints`.
         starts: Where the groups by key begin in `times`.
-        wanted: Where the times to look for begin in `times`, one for each candidate.
+        wanted: Where the target times begin in `times`, one for each candidate.
         own: Where the times of the node's own candidates begin in `times`.
     """
 
@@ -98,8 +98,8 @@ class Check:
     Attributes:
         column: Where the column begins in `floats`.
         side: The step on the other side.
-        least: Where what it must not be below begins in `floats`; -1: there is no such limit.
-        most: The same for what it must not be above.
+        least: Where the lower limits begin in `floats`; -1 for none.
+        most: The same for the upper limits.
     """
 
     column: int
@@ -113,7 +113,7 @@ class Predicate:
     """A residual predicate.
 
     Attributes:
-        shape: The number under which it was compiled.
+        shape: The number of its compiled shape.
         operands: Where its part of `operands` begins.
         operands_end: Where it ends.
     """
@@ -125,7 +125,7 @@ class Predicate:
 
 @dataclass(slots=True)
 class Operand:
-    """A number that a residual predicate takes.
+    """An operand of a residual predicate.
 
     Attributes:
         numbers: Where they begin in `floats`, one for each candidate.
@@ -139,8 +139,8 @@ class Operand:
 class Tables(NamedTuple):
     """All searches of a query over one slice.
 
-    What must not be there is looked up as the candidate of a step after the last one, and a
-    constant as that of a step after this, which is always 0.
+    An event under NOT is the candidate of an extra step after the last one, and a constant that of
+    another extra step, which is always 0.
 
     Attributes:
         begins: int64[searches + 1], the node of the first step of each, and the end of the last.
@@ -148,11 +148,11 @@ class Tables(NamedTuple):
         limits: Limit[limits], the bounds of ranges.
         checks: Check[checks], the comparisons.
         predicates: Predicate[predicates], the residual predicates.
-        operands: Operand[operands], what these are given.
+        operands: Operand[operands], their operands.
         ints: int32[n], rows, tables and key codes.
         times: int64[n], times, arrival numbers, and where the groups of keys begin.
-        floats: float64[n], columns, what they are compared with, and operands.
-        window: How far apart the events of a match can be in time, in microseconds.
+        floats: float64[n], columns, their limits, and operands.
+        window: The greatest time between events of a match, in microseconds.
     """
 
     begins: Times
@@ -168,7 +168,7 @@ class Tables(NamedTuple):
 
 
 def records(kind: type, items: Sequence[Any]) -> npt.NDArray[Any]:
-    """Return instances of a class of whole numbers as an array of records."""
+    """Return instances of a class of integers as an array of records."""
     names = [field.name for field in fields(kind)]
     values = [tuple(getattr(item, name) for name in names) for item in items]
     return np.array(values, dtype=[(name, np.int64) for name in names])
@@ -190,7 +190,7 @@ class LastEvents(NamedTuple):
     rows: Ints
 
     def since(self, row: int) -> LastEvents:
-        """Return those from a row of the stream on."""
+        """Return the events from a row of the stream on."""
         first = int(np.searchsorted(self.rows, row - self.begin))
         return LastEvents(self.begin, self.searches[first:], self.at[first:], self.rows[first:])
 
@@ -200,15 +200,17 @@ class Events(NamedTuple):
 
     Attributes:
         ts: int64[rows], their times.
-        consumed: bool[rows], whether a match has them.
+        order: int64[rows], a number that increases from each event to those after it.
+        consumed: bool[rows], whether a match has consumed them.
     """
 
     ts: Times
+    order: Times
     consumed: Flags
 
 
 class MatchArrays(NamedTuple):
-    """Room for the matches, one for each event that can be last.
+    """Output arrays for matches, one for each event that can be last.
 
     Attributes:
         rows: int32[n, width], the rows of the variables in pattern order, then -1.
@@ -220,10 +222,10 @@ class MatchArrays(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """The work; added to.
+    """Counters of the work, updated in place.
 
     Attributes:
-        looked: int64[nodes + 1], the candidates looked at, and at the end all work.
+        looked: int64[nodes + 1], the candidates examined, and at the end all work.
         removed: int64[nodes + 1], the partial matches that NOT ruled out.
     """
 
@@ -232,20 +234,20 @@ class Counts(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Arrays to work in.
+    """Scratch arrays.
 
     Attributes:
         at: int64[width + 2], the candidate of each step.
         begins: int64[width + 2], the first candidate of each range.
         ends: int64[width + 2], the end of each range.
         fitting: bool[width + 2], whether any candidate of the range fits the last event.
-        until: int64[width + 2], the row until which nothing can come of the step before.
+        until: int64[width + 2], the row up to which the step before must fail.
         least: float64[checks], what columns are compared with.
         most: float64[checks], the same from above.
-        operands: float64[operands + 1], what a residual predicate is given.
-        skips: int32[candidates], how many consumed ones stand behind each.
-        wakes: int32[candidates], the row until which nothing can come of each.
-        trial: int32[width], the match that is built.
+        operands: float64[operands + 1], the operands of a residual predicate.
+        skips: int32[candidates], how many consumed ones follow each.
+        wakes: int32[candidates], the row up to which each must fail.
+        trial: int32[width], the match under construction.
     """
 
     at: Times

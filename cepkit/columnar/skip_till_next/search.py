@@ -1,12 +1,12 @@
-"""First-match search, compiled by Numba: for each event that can be last its first match.
+"""First-match search, compiled by Numba: the first match of each event that can be last.
 
-A search goes in depth and stops at its first success. What is consumed is skipped by pointers that
-join as they are followed, so that many consumed events in a row cost one look; a range in which
-nothing fits the last event sends the search back to the step that could change that. And it is
-remembered of a candidate until which row nothing can come of it: `wakes`.
+A search goes depth first and stops at its first success. Consumed events are skipped by pointers
+with path compression, so that many consumed events in a row cost one look; if no candidate of a
+range fits the last event, the search jumps back to the step that could change that. For each
+candidate it memoises the row up to which it must fail: `wakes`.
 
-Functions that are given `at` find there the candidate of each step that is bound; the last place
-but one is for what must not be there, the last one, always 0, for constants.
+`at` holds the candidate of each bound step; its last place but one is for events under NOT, the
+last one, always 0, for constants.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ Decide = Callable[[int, Any], bool]
 """Whether a residual predicate of some shape holds for the operands at a pointer."""
 
 NEVER = (1 << 31) - 1
-"""The row that a search waits for which can never succeed."""
+"""The wake-up row of a search that can never succeed."""
 
 RUN = 4
-"""So many consumed candidates in a row are worth a look for where they end."""
+"""After this many consumed candidates in a row, follow the skip pointers."""
 
 FLOOR = 1 << 14
-"""Patience is asked for as if so many rows had passed before."""
+"""Patience counts this many rows as already passed."""
 
 BEGUN, DECIDED = 8, 8
-"""What it costs to begin a range, and to decide a predicate, in looks at a candidate."""
+"""The cost of beginning a range and of evaluating a predicate, in examined candidates."""
 
 
 @lent
@@ -69,7 +69,7 @@ def _searched(tables: Tables, k: int, at: Times, size: int) -> int:
 
 @lent
 def _range_of(tables: Tables, number: int, at: Times) -> tuple[int, int]:
-    """Return where the candidates of a node begin and end, given what is bound."""
+    """Return the range of a node's candidates, given the bound steps."""
     node = tables.nodes[number]
     low, high = 0, node.size
     for k in range(node.limits, node.limits_end):
@@ -96,7 +96,7 @@ def _same_event(tables: Tables, first: int, bound: int, at: Times, row: int) -> 
 
 @lent
 def _look_up(tables: Tables, number: int, work: Work) -> None:
-    """Look up what the columns of a node are compared with."""
+    """Look up the limits of a node's columns."""
     node = tables.nodes[number]
     for k in range(node.checks, node.checks_end):
         check = tables.checks[k]
@@ -117,7 +117,7 @@ def _inside(tables: Tables, first: int, end: int, y: int, work: Work) -> bool:
 
 @lent
 def _holds(tables: Tables, decide: Decide, number: int, work: Work) -> bool:
-    """Whether a residual predicate holds for the candidates in `at`; -1: there is none."""
+    """Whether a residual predicate (-1 for none) holds for the candidates in `at`."""
     if number < 0:
         return True
     predicate = tables.predicates[number]
@@ -130,10 +130,10 @@ def _holds(tables: Tables, decide: Decide, number: int, work: Work) -> bool:
 
 @lent
 def _ruled_out(tables: Tables, decide: Decide, first: int, depth: int, work: Work) -> int:
-    """Whether there is an event that must not be there once the step at `depth` is bound.
+    """Whether a NOT rules out the bound steps up to `depth`.
 
     Returns:
-        0: there is none; 1: there is; 2: there is, for all later candidates of the step too.
+        0: no; 1: yes; 2: yes, and for all later candidates of the step too.
     """
     step, at = tables.nodes[first + depth], work.at
     for number in range(step.absent, step.absent_end):
@@ -155,7 +155,7 @@ def _ruled_out(tables: Tables, decide: Decide, first: int, depth: int, work: Wor
 
 @lent
 def _next_free(tables: Tables, number: int, y: int, high: int, consumed: Flags, work: Work) -> int:
-    """Return the first candidate from `y` on that can be in a match, or one at or after `high`."""
+    """Return the first free candidate from `y` on, or one at or after `high`."""
     begin, own = tables.nodes[number].rows, tables.nodes[number].wakes
     skips, wakes, ints = work.skips, work.wakes, tables.ints
     root = y
@@ -196,7 +196,7 @@ def _advance(
 
     Args:
         tables: The searches.
-        decide: Decides residual predicates.
+        decide: Evaluates residual predicates.
         first: The node of the first step.
         depth: The step.
         last: The row of the last event.
@@ -288,10 +288,10 @@ def _advance(
 
 @lent
 def _back(tables: Tables, first: int, depth: int, work: Work) -> int:
-    """Return the step to go on with where nothing in the range of `depth` fits the last event."""
+    """Return the step to continue with if no candidate of `depth` fits the last event."""
     while True:
         below = tables.nodes[first + depth].chain
-        # The first of its range led into an empty one: so would any later range below.
+        # Its first candidate led to an empty range, so every later one would too.
         if below == 0 or work.at[below] != work.begins[below]:
             return int(tables.nodes[first + depth].jump)
         depth = below
@@ -307,9 +307,9 @@ def _first(
     work: Work,
     counts: Counts,
 ) -> bool:
-    """Find the first match with the last event `at[0]`; leaves its candidates in `at`.
+    """Find the first match with the last event `at[0]`; leave its candidates in `at`.
 
-    The rows from `before` on are not before the last event in time.
+    Rows from `before` on are not before the last event, which may be one of them.
     """
     nodes, ints, at, until = tables.nodes, tables.ints, work.at, work.until
     first = tables.begins[search]
@@ -356,7 +356,7 @@ def _smaller(trial: Ints, rows: Ints, m: int) -> bool:
 
 @lent
 def _write_trial(tables: Tables, search: int, work: Work) -> None:
-    """Write the match that a search has success in pattern order."""
+    """Write the match of a successful search in pattern order."""
     for k in range(work.trial.size):
         work.trial[k] = -1
     first = tables.begins[search]
@@ -376,16 +376,16 @@ def _scan(
     work: Work,
     patience: int,
 ) -> tuple[int, int]:
-    """Do what `scan` says, in arrays to work in."""
+    """Run `scan` with scratch arrays."""
     n, width = lasts.rows.size, work.trial.size
     m, t, before = 0, 0, 0
     while t < n:
         row = int(lasts.rows[t])
         if counts.looked[-1] > patience * (FLOOR + row - lasts.rows[0]):
             break
-        if events.ts[before] < events.ts[row]:
+        if events.order[before] < events.order[row]:
             before = row
-            while events.ts[before - 1] == events.ts[row]:
+            while events.order[before - 1] == events.order[row]:
                 before -= 1
         best = -1
         while t < n and lasts.rows[t] == row:
@@ -427,11 +427,11 @@ def scan(
         tables: The searches.
         decide: Decides their residual predicates.
         lasts: The events that can be last.
-        events: All events of the slice; what is taken is consumed.
+        events: All events of the slice; events of taken matches become consumed.
         matched: The output.
         counts: Added to.
-        memory: int32[2, candidates], what is known of the candidates of each step; at first 0.
-        patience: The search is broken off where it took so much work for each row.
+        memory: int32[2, candidates], the memory of each step's candidates; initially 0.
+        patience: The search stops after this much work for each row.
 
     Returns:
         The number of matches, and how many of the events that can be last were tried.

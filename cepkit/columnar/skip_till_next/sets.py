@@ -1,14 +1,14 @@
-"""skip-till-next-match with Kleene variables: rows whose sets are chosen when they are taken.
+"""skip-till-next-match with Kleene variables: sets are chosen when their rows are taken.
 
-A set takes all it can, so the set of a row is its list of candidates, or the earliest of them where
-its size is bounded. What is left of the list is known only when the turn comes to the row, as
-matches before it may have taken some. So rows are held with their lists, and a loop goes through
-them in the order of their last events: of those whose single events are free it fills the sets with
-what is free, and takes the row with the smallest arrival numbers. Where conditions are about whole
-sets, each set that fulfils them is a row of its own, of which everything must be free; in batches
-of one event, where nothing is taken before its turn, only the first such set of each row.
+A set takes all events that it can, so the set of a row is its list of candidates, or the earliest
+of them if its size is bounded. Earlier matches may have consumed some of the list by the time the
+row's turn comes. So rows are held with their lists, and a loop goes through them by last event: for
+rows whose single events are free it fills the sets with free events, and takes the row with the
+smallest arrival numbers. With conditions on whole sets, each set that satisfies them is a separate
+row, whose events must all be free; in batches of one event, where nothing is consumed meanwhile,
+only the first such set of each row.
 
-Cost: the members of the lists, once for each row; no set is made that is not wanted.
+Cost: the members of the lists, once for each row; no unwanted set is built.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from cepkit.compiling import compiled
 SLOT = np.dtype(
     [(name, np.int32) for name in ("first", "last", "begin", "end", "least", "most", "is_set")]
 )
-"""One variable of one offer, a single event or a set: the events that it has whatever else is
-chosen (-1: none), its list in the pool, how many to choose from that, and whether it is a set."""
+"""One variable of one offer, a single event or a set: its fixed events (-1: none), its list in the
+pool, how many to choose from the list, and whether it is a set."""
 
 _STOP = 1 << 62
-"""Ends the numbers of a set, greater than any: a set comes before its own subsets."""
+"""Ends the numbers of a set and exceeds any: so a set sorts before its own subsets."""
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
@@ -41,16 +41,15 @@ Slots = npt.NDArray[Any]
 
 
 class OfferArrays(NamedTuple):
-    """Offers as the loop takes them.
+    """Offers in the form of the loop.
 
     Attributes:
         begins: int64[offers + 1], where the slots of each begin, and the end.
         slots: SLOT[slots].
-        pool: int32[n], the lists that sets choose from, in the order in which members are
-            preferred.
+        pool: int32[n], the lists that sets choose from, in order of preference.
         lasts: int64[offers], the row of the last event of each.
         order: int64[offers], their numbers by last event; those of one event by branch.
-        arrival: int64[events], the arrival number of each; empty where that is the row.
+        arrival: int64[events], the arrival number of each; empty if that is the row.
     """
 
     begins: Times
@@ -70,7 +69,7 @@ class PendingOffers:
         arrival: The arrival number of each row; None: that is the row.
 
     Attributes:
-        size: The offers that are held, and the members of their lists.
+        size: The number of offers, plus the members of their lists.
     """
 
     def __init__(
@@ -102,7 +101,7 @@ class PendingOffers:
             number: Of the branch.
             offers: Some rows of a slice, with their lists.
             shift: The row at which the slice begins.
-            first: The first event of the batch; what ends before it is left out.
+            first: The first event of the batch; offers that end before it are dropped.
         """
         # A set that can hold the last event of a match has its last member bound.
         lasts = np.maximum.reduce(list(offers.rows.values())).astype(np.int64) + shift
@@ -135,10 +134,10 @@ class PendingOffers:
     def _place(self, members: npt.NDArray[np.integer], shift: int, of: tuple[int, str]) -> int:
         """Return where lists begin in the pool.
 
-        Lists that are ranges of candidates lie in one array, which is there once and not counted.
+        Lists that are ranges of candidates share one array, which is not counted.
         """
         if id(members) not in self._places:
-            self._places[id(members)] = (members, self._pooled)  # kept alive, so is its id
+            self._places[id(members)] = (members, self._pooled)  # alive, so that its id is unique
             self._pool.append(members + shift)
             self._pooled += len(members)
             self.size += len(members) if of in self._begun else 0
@@ -146,7 +145,7 @@ class PendingOffers:
         return self._places[id(members)][1]
 
     def keep_first(self) -> None:
-        """Keep of the offers of one event only the one that would be taken."""
+        """Keep only the preferred offer of each event."""
         branches, members = self._chosen()
         self._consumed[members.rows] = False
         self._clear()
@@ -162,7 +161,7 @@ class PendingOffers:
         self._pool, self._pooled, self.size = [members.rows], len(members.rows), 1
 
     def taken(self) -> Iterator[tuple[int, SetBlock]]:
-        """Yield branch and matches; from now on their events are consumed."""
+        """Yield branch and matches, and mark their events as consumed."""
         branches, members = self._chosen()
         widths = np.array([len(program.variables) for program in self._programs])[branches]
         begins = np.cumsum(widths) - widths
@@ -184,7 +183,7 @@ class PendingOffers:
         pool = np.concatenate((np.empty(0, dtype=np.int32), *self._pool), dtype=np.int32)
         widths = np.array([len(program.variables) for program in self._programs])[branches]
         begins = np.concatenate(([0], np.cumsum(widths)))
-        # Offers of one event: those of the earlier branch first.
+        # Offers of the same event: earlier branches first.
         order = np.argsort(lasts, kind="stable")
         most = len(np.unique(lasts))
         taken = np.empty(most, dtype=np.int64)
@@ -201,7 +200,7 @@ class PendingOffers:
 
 @compiled
 def _given_are_free(offers: OfferArrays, begin: int, end: int, consumed: Flags) -> bool:
-    """Whether all events are free that an offer has whatever else is chosen."""
+    """Whether all fixed events of an offer are free."""
     for s in range(begin, end):
         slot = offers.slots[s]
         if slot.first >= 0 and consumed[slot.first]:
@@ -213,7 +212,7 @@ def _given_are_free(offers: OfferArrays, begin: int, end: int, consumed: Flags) 
 
 @compiled
 def _write(offers: OfferArrays, s: int, consumed: Flags, rows: Ints, at: int) -> int:
-    """Write the events of a slot from `at` on; return where they end, -1: too few are free."""
+    """Write the events of a slot from `at` on; return the end, or -1 if too few are free."""
     slot, pool = offers.slots[s], offers.pool
     if slot.first >= 0:
         rows[at] = slot.first
@@ -245,7 +244,7 @@ def _key(
     best: Times,
     least: int,
 ) -> int:
-    """Write what an offer is compared by.
+    """Write the sort key of an offer.
 
     Args:
         begin: The first slot of the offer.
@@ -257,7 +256,7 @@ def _key(
         least: Its length; -1: there is none.
 
     Returns:
-        Its length; -1 where the offer is impossible, or not before the best one.
+        Its length; -1 if the offer is impossible or not better than the best one.
     """
     arrival = offers.arrival
     size = 0
@@ -298,7 +297,7 @@ def take_offers(
         events: int32[n], the output: the rows of the matches, those of a variable in stream order.
 
     Returns:
-        How many are taken.
+        The number of taken offers.
     """
     begins, lasts, order = offers.begins, offers.lasts, offers.order
     width = 0

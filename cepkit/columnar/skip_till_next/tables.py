@@ -1,9 +1,8 @@
-"""The searches of a query over one slice as a few flat arrays, for one compiled loop.
+"""The searches of a query over one slice as flat arrays, for a single compiled loop.
 
-One loop, compiled once, serves every query (search.py); records say where in the arrays it finds
-what (records.py). What of a search can be known beforehand stands there as well: where a range is
-empty, which step could fill it; of some steps it can be remembered that nothing comes of a
-candidate, whatever stands before it.
+One loop, compiled once, serves every query (search.py); records hold the offsets in the arrays
+(records.py). They also hold facts known in advance: for an empty range, the step that could fill
+it; and for which steps the failure of a candidate can be memoised, independent of the steps before.
 
 Cost: O(candidates of all variables), once for each search.
 """
@@ -40,7 +39,7 @@ def tables_of(
 ) -> tuple[Tables, Any] | None:
     """Return the searches of a slice, and the compiled function of their residual predicates.
 
-    None where some condition is not about exact numbers.
+    None if a condition does not use exact numbers.
 
     Args:
         branches: The branch of each search.
@@ -63,7 +62,7 @@ def _order(search: BoundProgram) -> list[str]:
 
 
 class _Pool:
-    """Arrays laid end to end, each once."""
+    """Concatenates arrays, each once."""
 
     def __init__(self, kind: type[np.generic]) -> None:
         self._kind = kind
@@ -72,7 +71,7 @@ class _Pool:
         self._size = 0
 
     def add(self, part: npt.NDArray[Any]) -> int:
-        """Return where an array begins."""
+        """Add an array; return where it begins."""
         if id(part) not in self._offsets:
             self._offsets[id(part)] = self._size
             self._parts.append(part)  # keeps it alive, so that its id stays its own
@@ -174,7 +173,7 @@ class _Builder:
         order: Sequence[str],
         conditions: Sequence[Expression],
     ) -> int:
-        """Return the number of a residual predicate, -1 where there are no conditions."""
+        """Return the number of a residual predicate; -1 without conditions."""
         if not conditions:
             return -1
         shape, operands = self._shapes.add(conditions, candidates)
@@ -205,7 +204,7 @@ class _Builder:
     ) -> bool:
         """Whether what rules out a candidate of the step at `depth` rules out all later ones.
 
-        It does where a later candidate only ends the range later, and is asked for nothing else.
+        It does if a later candidate only ends the range later and matters for nothing else.
         """
         node = self._nodes[-1]
         for limit in self._limits[node.limits : node.limits_end]:
@@ -220,10 +219,10 @@ class _Builder:
         return ascending and depth not in compared and not node.distinct
 
     def _is_remembered(self, search: BoundProgram, begin: int, depth: int) -> bool:
-        """Whether a search below a candidate of `depth` fails whatever the steps before it have.
+        """Whether the failure of a candidate of `depth` is independent of the steps before it.
 
-        What the last event refuses shows in the search. Beside that it may only end the ranges,
-        or begin them: it gets later, and where they begin does so too.
+        The search itself notices refusals by the last event. Apart from that the last event may
+        only end ranges, or begin them: it gets later, and so do the beginnings.
         """
         keys = search.candidates[_order(search)[depth]].keys
         for below, step in enumerate(_steps(search)[depth + 1 :], start=depth + 1):
@@ -249,7 +248,7 @@ class _Builder:
         return True
 
     def _least_depth(self, node: Node) -> int:
-        """Return the first step that anything of a node is looked up or compared by."""
+        """Return the first step that a node's limits or comparisons depend on."""
         limits = self._limits[node.limits : node.limits_end]
         depths = [limit.depth for limit in limits]
         depths += [limit.partner for limit in limits if limit.table < 0 <= limit.partner]
@@ -289,11 +288,11 @@ class _Builder:
 
 
 def _merged(band: BoundBand) -> list[Side]:
-    """Return the sides of a band, those of one variable as a single one."""
+    """Return the sides of a band, merged by variable."""
     merged: dict[str | None, Side] = {}
     for side in band.sides:
         known = merged.get(side.variable, side)
-        # A NaN on either side stays: no value is in such a band.
+        # A NaN on either side stays: such a band is empty.
         least = _both(np.maximum, known.least, side.least)
         most = _both(np.minimum, known.most, side.most)
         merged[side.variable] = Side(side.variable, least, most, None)
@@ -310,11 +309,11 @@ def _both(combine: np.ufunc, x: Floats | None, y: Floats | None) -> Floats | Non
 def _after_emptiness(
     search: BoundProgram, order: Sequence[str], step: BoundStep
 ) -> tuple[int, int]:
-    """Return the step to go on with where the range of `step` is empty, and its `chain`.
+    """Return the step to continue with if the range of `step` is empty, and its `chain`.
 
-    Candidates are tried in ascending order. A range that begins after the candidate of a step can
-    only shrink as that step goes on, so neither it nor any step that the range does not depend on
-    can fill it. The last event, step 0, stays as it is.
+    Candidates are tried in ascending order. A range that begins after a step's candidate can only
+    shrink as that step advances, so neither this step nor steps that the range does not depend on
+    can fill it. The last event, step 0, does not change.
     """
     shrinking: set[int] = set()
     deciding: set[int] = set()

@@ -1,7 +1,7 @@
-"""Binds a program to the events of one slice: makes the arrays that inner loops need.
+"""Binds a program to the events of one slice: builds the arrays of inner loops.
 
-Bounds become tables: for each candidate of a bound variable the first candidate of the new one
-in scope, made by merging, so that a partial match finds its range by look-ups. Bands become
+Bounds become tables: for each candidate of a bound variable the first candidate of the new one in
+scope (computed by merging), so that a partial match finds its range by look-ups. Bands become
 columns of numbers. Cost: O(candidates of all variables).
 """
 
@@ -19,6 +19,7 @@ from cepkit.columnar.compile.program import (
     AnyStep,
     Band,
     Bound,
+    BoundClock,
     Clock,
     GroupStep,
     Program,
@@ -74,15 +75,15 @@ class BoundProgram:
         steps: In the order of the plan.
         candidates: Of each variable.
         sets: The steps that list the members of sets.
-        absences: For each step, the negated variables that are looked for after it.
-        late: Those that are looked for when sets are chosen.
+        absences: For each step, the negated variables to check after it.
+        late: The negated variables to check when sets are chosen.
         otherwise: For each earlier branch that binds the same variables, its negated variables.
         possible: False where a condition without variables, or the window, rules out all matches.
         owned: The matches that are wanted.
-        owners: The variables of which the latest event, as the clock of `owned` says, decides
-            about a match; none where the slice has only such candidates as it owns.
+        owners: The variables whose latest event, by the clock of `owned`, decides who owns a match;
+            empty if the slice has only candidates that it owns.
         in_order: Whether the events arrived in the order of time.
-        binder: Binds subtrees when their partial matches are known.
+        binder: Binds subtrees once their partial matches are known.
     """
 
     program: Program
@@ -113,12 +114,13 @@ def bind(
         program: What to evaluate.
         columns: The events of the slice.
         owned: The matches that are wanted.
-        scan: What other programs have looked up in `columns`; what is found is added.
-        in_time: Whether candidates must be in the order of time, or of a key and time.
+        scan: The look-ups of other programs in `columns`; new ones are added.
+        in_time: Whether candidates must be sorted by time, or by a key and time.
 
     Raises:
         PatternError: A condition does not fit the kinds of the columns.
-        UnsupportedError: It has a run in a window of events, which did not arrive in time order.
+        UnsupportedError: It has a run in a window of events, and events did not arrive in time
+            order.
     """
     columns = numbered(program, columns)
     owners = owners_of(program, columns, owned.clock)
@@ -139,7 +141,7 @@ def bind(
     )
     absences = binder.absences(program.absences, program.steps)
     late, *otherwise = (
-        tuple(BoundAbsence(binder.bind(a.step, _bound(program.steps, a.after)), a) for a in group)
+        tuple(binder.bind_late(a, program.steps) for a in group)
         for group in (
             [a for a in program.absences if a.after == len(program.steps)],
             *program.otherwise,
@@ -162,10 +164,17 @@ def bind(
 
 
 def _refuse_counted_runs(program: Program) -> None:
-    """Refuse FIRST runs in a window of events where rows did not arrive in the order of time."""
+    """Refuse some runs in a window of events if rows did not arrive in time order.
+
+    These are FIRST runs, and greedy ones that end before an event.
+    """
     counted = any(clock != "time" for _, clock in program.windows)
+    greedy = [
+        absence.further for group in (program.absences, *program.otherwise) for absence in group
+    ]
+    ended = {each.variable for each in greedy if each is not None and each.end is not None}
     for one in program.sets:
-        if counted and one.repeated.run == "first":
+        if counted and (one.repeated.run == "first" or one.repeated.variable in ended):
             raise UnsupportedError(
                 f"the run '{one.repeated.variable}' in a window of events, and rows that did not "
                 "arrive in the order of time",
@@ -174,12 +183,12 @@ def _refuse_counted_runs(program: Program) -> None:
 
 
 def _bound(steps: Sequence[AnyStep], number: int) -> tuple[str, ...]:
-    """Return the variables that are bound after the step of that number."""
+    """Return the variables bound after step `number`."""
     return tuple(variable for step in steps[: number + 1] for variable in step.variables)
 
 
 class Binder:
-    """Binds the steps of one program, in the order of the plan: each sorts its own candidates."""
+    """Binds the steps of one program in plan order; each step sorts its own candidates."""
 
     def __init__(
         self,
@@ -210,10 +219,10 @@ class Binder:
     def bind_all(
         self, steps: Sequence[AnyStep], absences: Sequence[Absence]
     ) -> tuple[BoundStep | Subtree, ...]:
-        """Return steps bound, those that join subtrees as far as can be.
+        """Bind steps; steps that join subtrees as far as possible.
 
         Args:
-            absences: What is looked for after them.
+            absences: The negated variables to check after them.
         """
         bound: list[BoundStep | Subtree] = []
         for number, step in enumerate(steps):
@@ -235,21 +244,40 @@ class Binder:
     def absences(
         self, absences: Sequence[Absence], steps: Sequence[AnyStep]
     ) -> tuple[tuple[BoundStep, ...], ...]:
-        """Return for each step what is looked for after it."""
+        """Return the absences to check after each step."""
         return tuple(
             tuple(
-                self.bind(absence.step, _bound(steps, number), by_value=not self._in_time)
+                self.bind_absence(absence, _bound(steps, number), by_value=not self._in_time)
                 for absence in absences
                 if absence.after == number and not absence.ends
             )
             for number in range(len(steps))
         )
 
-    def join(self, subtree: Subtree, members: Mapping[str, Ints]) -> BoundStep:
-        """Return the step that joins the partial matches of a subtree with what is outside.
+    def bind_absence(
+        self, absence: Absence, bound: Sequence[str], *, by_value: bool = False
+    ) -> BoundStep:
+        """Return what must be absent bound, with all that is absent together with it."""
+        step = self.bind(absence.step, bound, by_value=by_value)
+        if absence.then is None:
+            return step
+        found = (*bound, absence.step.variable)
+        return replace(step, then=self.bind_absence(absence.then, found, by_value=by_value))
 
-        They are looked up by the time of the variable with the most bounds; bounds of the others
-        become bands.
+    def bind_late(self, absence: Absence, steps: Sequence[AnyStep]) -> BoundAbsence:
+        """Return an absence that is looked for when sets are chosen."""
+        end = None if absence.further is None else absence.further.end
+        return BoundAbsence(
+            self.bind_absence(absence, _bound(steps, absence.after)),
+            absence,
+            None if end is None else self.bind_late(replace(end, after=len(steps)), steps),
+        )
+
+    def join(self, subtree: Subtree, members: Mapping[str, Ints]) -> BoundStep:
+        """Return the step that joins the partial matches of a subtree with the variables outside.
+
+        The look-up uses the time of the variable with the most bounds; bounds of the others become
+        bands.
 
         Args:
             members: For each of its variables the candidate in each of its partial matches.
@@ -276,10 +304,10 @@ class Binder:
                         bands[variable, clock] = band
             if variable == anchor:
                 continue
-            for clock in dict.fromkeys(b.clock for b in (*scope.lower, *scope.upper)):
-                if clock == "time" or self.in_order:
-                    own = numbers.clock(clock)[new.members[variable]]
-                    bands[variable, clock] = self._scope_band(own, scope, clock)
+            for measure in dict.fromkeys(map(self._clock, (*scope.lower, *scope.upper))):
+                if measure in ("time", "order") or self.in_order:
+                    own = numbers.clock(measure)[new.members[variable]]
+                    bands[variable, measure] = self._scope_band(own, scope, measure)
         residuals = self._value_bands(step, new, bands)
         low, high = (
             self._limits(self._usable(limits), end, new, partners)
@@ -287,29 +315,34 @@ class Binder:
         )
         return BoundStep(step, new, low, high, tuple(bands.values()), tuple(residuals))
 
-    def _scope_band(self, own: Times, scope: Step, clock: Clock) -> BoundBand:
+    def _scope_band(self, own: Times, scope: Step, clock: BoundClock) -> BoundBand:
         """Return bounds as a band: times as floats, since the first event of the slice."""
         since = self._since if clock == "time" else 0
         sides = []
         for limits, lowest in ((scope.lower, True), (scope.upper, False)):
             for limit in limits:
-                if limit.clock == clock:
+                if self._clock(limit) == clock:
                     others = self._candidates[limit.variable].clock(clock) - since + limit.delta
                     least = others.astype(np.float64) if lowest else None
                     most = None if lowest else (others - 1).astype(np.float64)
                     sides.append(Side(limit.variable, least, most, None))
         return BoundBand((own - since).astype(np.float64), tuple(sides))
 
+    def _clock(self, limit: Bound) -> BoundClock:
+        """Return the clock of a bound; that of order is time where time is all that orders."""
+        is_time = limit.clock == "order" and not self._columns.by_arrival
+        return "time" if is_time else limit.clock
+
     def _usable(self, limits: tuple[Bound, ...]) -> tuple[Bound, ...]:
-        """Return the bounds that ranges can be cut by: arrival numbers where they ascend."""
+        """Return the bounds usable for ranges: arrival numbers only if they ascend."""
         if self.in_order:
             return limits
-        return tuple(limit for limit in limits if limit.clock == "time")
+        return tuple(limit for limit in limits if limit.clock in ("time", "order"))
 
     def _key_bands(
         self, new: Candidates | Group, partners: Mapping[int, str], key: int | None
     ) -> dict[object, BoundBand]:
-        """Return the equality classes that nothing is looked up by, as bands."""
+        """Return the equality classes that are not used for look-ups, as bands."""
         bands: dict[object, BoundBand] = {}
         for number, partner in partners.items():
             if number != key:
@@ -321,7 +354,7 @@ class Binder:
     def _value_bands(
         self, step: AnyStep, new: Candidates | Group, bands: dict[object, BoundBand]
     ) -> list[Expression]:
-        """Add the bands of the step; return its residuals and what cannot be a band here."""
+        """Add the bands of the step; return its residuals, with bands that are impossible here."""
         residuals = list(step.residuals)
         for band in step.bands:
             bound = _bind_band(band, new, self._candidates)
@@ -334,10 +367,10 @@ class Binder:
         return residuals
 
     def bind(self, step: Step, bound: Sequence[str], *, by_value: bool = False) -> BoundStep:
-        """Return `step` bound, the variables in `bound` being so before it.
+        """Bind `step` after the variables in `bound`.
 
         Args:
-            by_value: Whether its candidates may be in the order of a value.
+            by_value: Whether its candidates may be sorted by a value.
         """
         new = self._candidates[step.variable]
         partners = {
@@ -367,7 +400,7 @@ class Binder:
         return BoundStep(step, new, low, high, tuple(bands.values()), tuple(residuals))
 
     def _bounded(self, step: Step) -> Step:
-        """Return a step with bands between the times of two events as bounds of its range."""
+        """Turn bands between the times of two events into bounds of the step's range."""
         lower, upper, rest = list(step.lower), list(step.upper), []
         for band in step.bands:
             limit = _shifted(band)
@@ -400,14 +433,14 @@ class Binder:
         bands: dict[object, BoundBand],
         residuals: list[Expression],
     ) -> BoundStep:
-        """Return a step whose candidates are in the order of a value, bounds as bands."""
+        """Return a step with candidates sorted by a value, and bounds as bands."""
         new.sort_by_value(order.order)
         others = {
             name: BoundBand(band.column[order.order], band.sides)
             for name, band in bands.items()
             if name != order.exact
         }
-        for clock in dict.fromkeys(b.clock for b in self._usable((*scope.lower, *scope.upper))):
+        for clock in dict.fromkeys(map(self._clock, self._usable((*scope.lower, *scope.upper)))):
             others["bounds", clock] = self._scope_band(new.clock(clock), scope, clock)
         return BoundStep(
             step, new, (), (), tuple(others.values()), tuple(residuals), by_value=order.band
@@ -416,7 +449,7 @@ class Binder:
     def _arrival_band(
         self, own: Times, bound: Sequence[str], length: int, clock: Clock
     ) -> BoundBand:
-        """Return the window in arrival numbers as a band, for streams that came out of order."""
+        """Return the window in arrival numbers as a band, for streams out of order."""
         sides = []
         for variable in bound:
             numbers = self._candidates[variable].clock(clock).astype(np.float64)
@@ -444,7 +477,8 @@ class Binder:
         if x.key_class not in (None, key) or (key is not None and key not in x.keys):
             return Search(partner, key, limit)
         times, others = x.clock(limit.clock), new.clock(limit.clock)
-        common = isinstance(new, Candidates) and x.common and new.common and limit.clock == "time"
+        common = isinstance(new, Candidates) and x.common and new.common
+        common &= self._clock(limit) == "time"
         known = (id(times), id(others), limit.delta)
         if common and known in self._scan.tables:
             return Table(limit.variable, self._scan.tables[known])
@@ -461,9 +495,9 @@ class Binder:
 def _bind_band(
     band: Band, new: Candidates | Group, candidates: Mapping[str, Candidates]
 ) -> tuple[object, Floats, Side] | None:
-    """Return what tells the band's column from others, the column, and the bound side.
+    """Return the key of the band's column, the column, and the bound side.
 
-    None where the inner loop cannot compare them exactly.
+    None if the inner loop cannot compare them exactly.
     """
     others = variables_of(band.other)
     own = value(band.own, new.read)
@@ -496,7 +530,7 @@ class _Limit:
 
 
 def _shifted(band: Band) -> _Limit | None:
-    """Return a band between two attributes that are a duration apart; None: it is no such band."""
+    """Return a band between two attributes with a duration added; None if it is not one."""
     own, own_delta = _with_delta(band.own)
     other, other_delta = _with_delta(band.other)
     if own is None or other is None:
@@ -517,14 +551,14 @@ def _with_delta(expression: Expression) -> tuple[Attribute | None, int]:
 
 
 def _spread(values: Floats, candidates: Candidates | Group) -> Floats:
-    """Return a value for each candidate, where a constant came as a single one."""
+    """Broadcast a constant to all candidates."""
     return values if len(values) == len(candidates) else np.repeat(values, len(candidates))
 
 
 def band_limits(operator: ComparisonOperator, limit: Floats) -> tuple[Floats | None, Floats | None]:
     """Return the smallest and the largest value that is `operator` to `limit`; None for no bound.
 
-    Both are NaN where there is no such value, as nothing is between NaN and anything.
+    Both are NaN if there is no such value, because no value lies between NaNs.
     """
     match operator:
         case "<":

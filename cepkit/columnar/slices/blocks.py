@@ -1,6 +1,6 @@
-"""Some matches of a slice: the event of each single variable, the members of each set.
+"""Blocks of matches: the event of each single variable, the members of each set.
 
-Blocks are handed on before the next one is made, so that memory is bounded by one of them.
+Each block is consumed before the next one is built, so memory is bounded by one block.
 """
 
 from __future__ import annotations
@@ -48,8 +48,18 @@ class Members:
 
     def in_stream_order(self) -> Members:
         """Return the sets with the members of each in stream order."""
+        rising = self.rows[1:] > self.rows[:-1]
+        between = self.starts[(self.starts > 0) & (self.starts < len(self.rows))]
+        rising[between - 1] = True  # two sets have no order
+        if rising.all():
+            return self  # to look costs a hundredth of sorting
         matches = np.repeat(np.arange(len(self.sizes)), self.sizes)
         return Members(self.starts, self.rows[np.lexsort((self.rows, matches))])
+
+    def with_last(self, events: npt.NDArray[np.integer]) -> Members:
+        """Return the sets with one more event behind the members of each."""
+        starts = self.starts + np.arange(len(self.starts))
+        return Members(starts, np.insert(self.rows, self.starts[1:], events))
 
     def slice(self, begin: int, end: int) -> Members:
         """Return the sets of the matches from `begin` up to, not including, `end`."""
@@ -68,7 +78,7 @@ class Members:
 class PairBlock:
     """A block of matches of a slice, whose last step stays as pairs until it is needed.
 
-    It is good until the next block is asked for: the pairs lie in a buffer that is filled again.
+    It is valid until the next block is requested: the pairs lie in a reused buffer.
 
     Attributes:
         size: The number of matches.
@@ -91,7 +101,7 @@ class PairBlock:
         return rows.astype(np.int64) + self._shift if self._shift else rows
 
     def shifted(self, rows: int) -> PairBlock:
-        """Return the block as of a stream in which the slice begins at `rows`."""
+        """Return the block with rows of a stream in which the slice begins at `rows`."""
         return replace(self, _shift=self._shift + rows)
 
     def members(self, _: str) -> Members | None:
@@ -101,7 +111,7 @@ class PairBlock:
     def partials(self) -> tuple[Mapping[str, Ints], int]:
         """Return the candidate of each variable in each match, and how many there are."""
         known = {v: take(at, self._parents) for v, at in self._partials.items()}
-        # The new ones may lie in a buffer that is filled again.
+        # The new ones may lie in a reused buffer.
         return known | {v: at.copy() for v, at in self._new.items()}, self.size
 
 
@@ -110,7 +120,7 @@ class SetBlock:
     """A block of matches of a slice whose sets are chosen.
 
     Attributes:
-        size: The number of matches; more than there are rows where they are only counted.
+        size: The number of matches; it exceeds the number of rows if they are only counted.
     """
 
     size: int
@@ -124,7 +134,7 @@ class SetBlock:
         return rows + self._shift if self._shift else rows
 
     def members(self, variable: str) -> Members | None:
-        """Return for each match the rows of the members of `variable`; None: it is no set."""
+        """Return the rows of the members of `variable` in each match; None if it is not a set."""
         if variable not in self._members:
             return None
         members = self._members[variable]
@@ -136,7 +146,7 @@ class SetBlock:
         return SetBlock(len(at), rows, {v: m.take(at) for v, m in self._members.items()})
 
     def followed_by(self, *others: SetBlock) -> SetBlock:
-        """Return the matches of this block and of others behind it."""
+        """Concatenate this block and others."""
         blocks = (self, *others)
         rows = {v: np.concatenate([each.events(v) for each in blocks]) for v in self._rows}
         members = {}
@@ -148,7 +158,7 @@ class SetBlock:
         return SetBlock(sum(each.size for each in blocks), rows, members)
 
     def shifted(self, rows: int) -> SetBlock:
-        """Return the block as of a stream in which the slice begins at `rows`."""
+        """Return the block with rows of a stream in which the slice begins at `rows`."""
         return replace(self, _shift=self._shift + rows)
 
 

@@ -1,4 +1,4 @@
-"""Bound steps: the arrays of one slice that inner loops take."""
+"""Bound steps: the arrays of one slice for inner loops."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A bound to be searched for each partial match: one variable has the key, another the time.
+    """A bound to search for each partial match: one variable has the key, another the time.
 
     Attributes:
-        partner: The bound variable that has the key; None where there is no key.
+        partner: The bound variable that has the key; None without a key.
         limit: The variable that has the time.
     """
 
@@ -42,10 +42,10 @@ class Side:
     """The bound side of a band's comparison.
 
     Attributes:
-        variable: The one bound variable it is about; None where there are several.
-        least: For each candidate of that variable the least value allowed; None: any.
+        variable: Its bound variable; None if there are several.
+        least: The least allowed value for each candidate of that variable; None for any.
         most: The greatest; None: any.
-        band: Where there are several, the comparison, evaluated for each partial match.
+        band: With several variables, the comparison to evaluate for each partial match.
     """
 
     variable: str | None
@@ -56,7 +56,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class BoundBand:
-    """A number for each new candidate, and all it is compared with in the inner loop."""
+    """A number for each new candidate, with the sides to compare in the inner loop."""
 
     column: Floats
     sides: tuple[Side, ...]
@@ -64,18 +64,19 @@ class BoundBand:
 
 @dataclass(frozen=True, slots=True)
 class BoundStep:
-    """A step with everything that its inner loop needs.
+    """A step with the arrays of its inner loop.
 
     Attributes:
         step: What the program says.
         candidates: Of the new variable, or the partial matches of the subtree.
-        lower: A range begins at the greatest of these; empty: at the first candidate.
-        upper: A range ends before the least of these; empty: after the last candidate.
+        lower: A range begins at the greatest of these; if empty, at the first candidate.
+        upper: A range ends before the least of these; if empty, after the last candidate.
         bands: Compared in the inner loop.
-        residuals: Residual predicates, checked on what the inner loop lets through.
+        residuals: Residual predicates, checked on the output of the inner loop.
         ends: Events that must not come before the new one: its range ends with the first of each.
-        by_value: Where the candidates are in the order of a value: these, and what they are
-            compared with. There are no bounds then.
+        by_value: If candidates are sorted by a value: the values and the sides to compare. Then
+            there are no bounds.
+        then: For a NOT, the next of its events.
     """
 
     step: AnyStep
@@ -86,6 +87,7 @@ class BoundStep:
     residuals: tuple[Expression, ...]
     ends: tuple[BoundStep, ...] = ()
     by_value: BoundBand | None = None
+    then: BoundStep | None = None
 
     def new(self, at: Ints) -> dict[str, Ints]:
         """Return the candidate of each new variable in the rows of some candidates."""
@@ -96,12 +98,12 @@ class BoundStep:
 
 @dataclass(frozen=True, slots=True)
 class Subtree:
-    """A subtree whose partial matches are not found yet.
+    """A subtree whose partial matches are not computed yet.
 
     Attributes:
         step: The step that will join them.
-        steps: Those that find them.
-        absences: For each of these the negated variables that are looked for after it.
+        steps: The steps that compute them.
+        absences: For each of these the negated variables to check after it.
         outside: The variables that are bound before.
     """
 
@@ -113,7 +115,14 @@ class Subtree:
 
 @dataclass(frozen=True, slots=True)
 class BoundAbsence:
-    """A negated variable, and the part of it that depends on the members of sets."""
+    """A negated variable, and its part that depends on the members of sets.
+
+    Attributes:
+        bound: The bound step that looks for it.
+        absence: The compiled absence.
+        end: For an event that a greedy set could also have: where UNTIL ends the set.
+    """
 
     bound: BoundStep
     absence: Absence
+    end: BoundAbsence | None = None

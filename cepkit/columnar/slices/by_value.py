@@ -1,7 +1,7 @@
-"""Candidates sorted by a value, for steps that neither a key nor a window narrows.
+"""Candidates sorted by a value, for steps that neither a key nor a window narrows down.
 
-`abs(a.price - b.price) < 0.05` over a stream without a window lets each `a` look at every later
-`b`. In the order of price it looks at those that are near. Cost: a sort of the candidates for each
+With `abs(a.price - b.price) < 0.05` over a stream without a window, each `a` would examine every
+later `b`. Sorted by price, it examines only those nearby. Cost: a sort of the candidates for each
 slice, and two binary searches for each partial match.
 """
 
@@ -34,22 +34,22 @@ Floats = npt.NDArray[np.float64]
 Order = npt.NDArray[np.intp]
 
 _MANY = 512
-"""Candidates in the scope of a partial match below which a scan is faster than two searches."""
+"""Below this many candidates in scope, a scan is faster than two binary searches."""
 
 _FEWER = 8
-"""How many times fewer candidates a value must leave than time does."""
+"""The factor by which a value must leave fewer candidates than time does."""
 
 _SORTING = 800
-"""Candidates that can be scanned in the time in which one is sorted, four times over."""
+"""Sorting a candidate costs as much as scanning this many, with a safety factor of four."""
 
 _PARTIALS = 64
-"""Candidates of a bound variable that are asked how many go with them."""
+"""Candidates of a bound variable to sample for the estimate."""
 
 _VALUES = 1024
-"""Candidates whose values are looked at for that."""
+"""Values to sample for it."""
 
 _ROUNDING = 2.0**-48
-"""More than what a difference of two floats, and a limit beside it, can be off."""
+"""Exceeds the rounding error of a difference of two floats and a limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class ValueOrder:
 
     Attributes:
         order: The place in time of each candidate, by value; missing values come last.
-        band: The values in that order, and what they are compared with.
-        exact: The key of the band that the range replaces; None where conditions stay to check.
+        band: The values in that order, and the sides to compare.
+        exact: The key of the band that the range replaces; None if conditions remain to be checked.
     """
 
     order: Order
@@ -74,10 +74,10 @@ def value_order(
     bands: Mapping[object, BoundBand],
     residuals: Sequence[Expression],
 ) -> ValueOrder | None:
-    """Return an order by value if that leaves far fewer candidates than time does; else None.
+    """Return an order by value if it leaves far fewer candidates than time; else None.
 
     Args:
-        step: Binds the candidates; nothing looks them up by a key.
+        step: Binds the candidates, without a key look-up.
         new: The candidates, in the order of time.
         candidates: Of all variables.
         bands: Those of the step.
@@ -131,7 +131,7 @@ def _in_scope(
     new: Candidates,
     candidates: Mapping[str, Candidates],
 ) -> float:
-    """Return about how many candidates time leaves to a partial match."""
+    """Return the approximate number of candidates that time leaves for a partial match."""
     size = float(len(new))
     fewest = size
     for variable in {limit.variable for end in limits for limit in end}:
@@ -142,7 +142,7 @@ def _in_scope(
             [
                 float(np.searchsorted(new.ts, others + limit.delta).mean())
                 for limit in end
-                if limit.variable == variable and limit.clock == "time"
+                if limit.variable == variable and limit.clock in ("time", "order")
             ]
             for end in limits
         )
@@ -151,7 +151,7 @@ def _in_scope(
 
 
 def _share(values: Floats, sides: Sequence[Side]) -> float:
-    """Return the share of sorted values that the sides about one variable leave, in the mean."""
+    """Return the mean share of sorted values within the sides of one variable."""
     limits = [each for side in sides for each in (side.least, side.most) if each is not None]
     at = _sampled(len(limits[0]), _PARTIALS)
     if not len(at):
@@ -192,7 +192,7 @@ def _shifted(bands: Mapping[object, BoundBand], new: Candidates) -> Iterator[Bou
 
 
 def _moved(side: Side, shift: float) -> Side:
-    """Return the side for values without a shift, wider by what rounding may be off."""
+    """Return the side for unshifted values, widened by the possible rounding error."""
 
     def moved(limits: Floats | None, sign: int) -> Floats | None:
         if limits is None:
@@ -206,7 +206,7 @@ def _moved(side: Side, shift: float) -> Side:
 def _near(
     residuals: Sequence[Expression], new: Candidates, candidates: Mapping[str, Candidates]
 ) -> Iterator[BoundBand]:
-    """Yield bands that conditions such as `abs(a.x - b.x) < 3` imply; these stay to be checked."""
+    """Yield bands implied by conditions such as `abs(a.x - b.x) < 3`, which are still checked."""
     for residual in residuals:
         if not isinstance(residual, Comparison):
             continue
@@ -233,7 +233,7 @@ def _around(
     new: Candidates,
     candidates: Mapping[str, Candidates],
 ) -> BoundBand | None:
-    """Return the band of values of `own` at most as far from `other` as `most` says, or None."""
+    """Return the band of values of `own` at most `most` away from `other`, or None."""
     about = variables_of(other) | variables_of(most)
     if variables_of(own) != {new.step.variable} or len(about) != 1 or not variables_of(other):
         return None
@@ -257,7 +257,7 @@ def _around(
 
 
 def _numbers(column: Column, size: int) -> Floats | None:
-    """Return numbers as floats, a constant for each candidate; None where some would change."""
+    """Return numbers as floats, with constants broadcast; None if that changes values."""
     if column.kind not in ("integer", "float"):
         return None
     floats = as_exact_floats(column)

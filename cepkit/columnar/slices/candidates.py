@@ -1,4 +1,4 @@
-"""The events that each variable can be bound to, gathered and keyed once for a slice.
+"""The candidates of each variable, gathered and keyed once for a slice.
 
 Cost: one pass over the events for the types, then O(candidates) for each variable.
 """
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.compile.program import RUN, Clock, Member, Program, Step
+from cepkit.columnar.compile.program import RUN, BoundClock, Clock, Member, Program, Step
 from cepkit.columnar.kernels.loops import counting_sort, partition
 from cepkit.columnar.slices.clocks import owners_of, readings
 from cepkit.pattern.canonical import CanonicalEvent
@@ -27,15 +27,15 @@ Times = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """Which matches of a slice are wanted: those whose last event is in a stretch of a clock.
+    """The matches that a slice owns: those whose last event lies in a stretch of a clock.
 
-    Last is the event with the latest time, or with the greatest number, as the clock says.
+    The last event has the latest time, or the greatest number, by that clock.
 
     Attributes:
         since: Its first microsecond or number; None: as early as may be.
         until: The first one after it; None: as late as may be.
-        clock: What they count.
-        free: For each event of the slice whether a match may have it; None: all.
+        clock: The clock of both.
+        free: Whether a match may have each event of the slice; None for all.
     """
 
     since: int | None = None
@@ -49,24 +49,23 @@ EVERYTHING = Owned()
 
 
 BY_VALUE = -1
-"""Stands for a class where the order is by a value: nothing can be looked up by time then."""
+"""Stands for a class if the order is by a value: then there are no look-ups by time."""
 
 
 class Ordered:
     """Rows sorted for look-ups by time, or by a key and time.
 
     Attributes:
-        numbers: Its arrival numbers, in the stream and in its partition, where a window counts in
-            them.
+        numbers: Arrival numbers, in the stream and in the partition, if a window counts in them;
+            and the place in the order of events if that is more than time.
         keys: For each equality class the code of each.
-        key_class: The class that the order is by, None for the order of time, `BY_VALUE` for that
-            of a value.
+        key_class: The class that rows are sorted by; None for time order, `BY_VALUE` for a value.
         starts: Where each key of that class begins.
     """
 
     def __init__(self, ts: Times) -> None:
         self.ts = ts
-        self.numbers: dict[Clock, Times] = {}
+        self.numbers: dict[BoundClock, Times] = {}
         self.keys: dict[int, Ints] = {}
         self.key_class: int | None = None
         self.starts: Times | None = None
@@ -74,8 +73,10 @@ class Ordered:
     def __len__(self) -> int:
         return len(self.ts)
 
-    def clock(self, clock: Clock) -> Times:
-        """Return the time or the arrival number of all."""
+    def clock(self, clock: BoundClock) -> Times:
+        """Return the time or the number of all."""
+        if clock == "order":
+            return self.numbers.get(clock, self.ts)
         return self.ts if clock == "time" else self.numbers[clock]
 
     def keep(self, order: npt.NDArray[Any]) -> None:
@@ -85,12 +86,12 @@ class Ordered:
         self.keys = {number: codes[order] for number, codes in self.keys.items()}
 
     def sort_by_value(self, order: npt.NDArray[np.intp]) -> None:
-        """Bring them into the order of a value."""
+        """Sort by a value."""
         self.keep(order)
         self.key_class = BY_VALUE
 
     def sort_by_key(self, number: int, key_count: int) -> None:
-        """Bring them into the order of (key, time)."""
+        """Sort by (key, time)."""
         self.starts = np.zeros(key_count + 1, dtype=np.int64)
         order = np.empty(len(self), dtype=np.int32)
         counting_sort(self.keys[number], self.starts, order)
@@ -99,16 +100,16 @@ class Ordered:
 
 
 class Candidates(Ordered):
-    """The events that one variable can be bound to, in the order in which they are looked up.
+    """The events that one variable can be bound to, in look-up order.
 
-    That is the order of time, or of (key, time) where an equality links the variable to what is
-    bound before it.
+    That is time order, or the order of (key, time) if an equality links the variable to earlier
+    bound ones.
 
     Attributes:
         step: The step that adds the variable.
         seen: How many events had its types, before its filters.
         rows: The row of each candidate among the events of the slice.
-        common: Whether other variables have them too, in the same order, as a `Scan` knows.
+        common: Whether other variables share them in the same order, as a `Scan` records.
         all_numbers: The arrival numbers of all events of the slice.
     """
 
@@ -118,12 +119,12 @@ class Candidates(Ordered):
         self.seen = len(rows)
         self.rows = rows
         self.common = False
-        self.all_numbers: dict[Clock, Times] = {}
+        self.all_numbers: dict[BoundClock, Times] = {}
         self._attributes = columns.attributes
         self._gathered: dict[str, Column] = {}
 
     def of(self, step: Step) -> Candidates:
-        """Return the same candidates for another variable; what they gather they share."""
+        """Return the same candidates for another variable; both share gathered columns."""
         other = copy.copy(self)
         other.step, other.keys, other.numbers = step, {}, {}
         return other
@@ -153,7 +154,7 @@ class Candidates(Ordered):
 
 @dataclass(eq=False, slots=True)
 class Scan:
-    """The look-ups that programs share in one slice, each computed once.
+    """The look-ups shared by programs in one slice, each computed once.
 
     Attributes:
         rows: The rows of the events of some sets of types; None: of any type.
@@ -172,11 +173,11 @@ def reader(candidates: Mapping[str, Candidates]) -> Read:
 
 
 class Group(Ordered):
-    """The partial matches of a subtree, looked up by the time of one of their events.
+    """The partial matches of a subtree, with look-up by the time of one of their events.
 
     Args:
         members: For each variable its candidate in each partial match.
-        anchor: The variable whose time it is.
+        anchor: The variable with that time.
         candidates: Of all variables.
     """
 
@@ -191,7 +192,7 @@ class Group(Ordered):
         for variable, places in members.items():
             for number, codes in candidates[variable].keys.items():
                 self.keys.setdefault(number, codes[places])
-        self.keep(np.argsort(self.ts, kind="stable"))
+        self.keep(np.argsort(self.clock("order"), kind="stable"))
 
     def keep(self, order: npt.NDArray[Any]) -> None:
         """Keep the partial matches at `order`, in that order."""
@@ -210,15 +211,15 @@ def gather(
     cut: str | None = None,
     scan: Scan | None = None,
 ) -> tuple[dict[str, Candidates], tuple[int, ...]]:
-    """Return the candidates of each variable in the order of time, and each class's key count.
+    """Return the candidates of each variable in time order, and each class's key count.
 
     Args:
-        program: Says types, filters and equality classes.
+        program: Has the types, filters and equality classes.
         columns: The events of the slice.
         owned: The matches that are wanted: the events of positive variables end there. The columns
             must have the numbers that it is about.
-        cut: The variable whose events begin there as well, as only it can be last.
-        scan: What other programs have looked up in the slice; what is found is added.
+        cut: The variable whose events begin there as well, because only it can be last.
+        scan: The look-ups of other programs in the slice; new ones are added.
 
     Raises:
         PatternError: A filter or an equality does not fit the kinds of the columns.
@@ -232,7 +233,7 @@ def gather(
     owners = owners_of(program, columns, owned.clock)
     single = {step.variable for step in program.single}
     bound = single | {step.variable for step in program.listed}
-    # The ends of a set may be later than what decides to which slice a match belongs.
+    # The ends of a set may be later than the event that decides which slice owns a match.
     open_ended = program.ends - {*owners}
     candidates = {}
     for step in everything:
@@ -241,9 +242,11 @@ def gather(
         until = owned.until if v in single - open_ended else None
         free = owned.free if v in bound else None
         candidates[v] = _candidates(step, columns, scan, chained, (since, until, owned.clock), free)
-    numbers: dict[Clock, Times] = {
+    numbers: dict[BoundClock, Times] = {
         clock: readings(columns, clock) for clock in program.clocks if clock != "time"
     }
+    if columns.by_arrival:
+        numbers["order"] = readings(columns, "order")
     for new in candidates.values():
         new.all_numbers = numbers
         new.numbers = {clock: values[new.rows] for clock, values in numbers.items()}
@@ -317,7 +320,7 @@ def _find_types(steps: Iterable[Step], columns: EventColumns, scan: Scan) -> Non
         scan.rows[None] = np.arange(n, dtype=np.int32)
     waiting = sorted((types for types in types_needed if types is not None), key=sorted)
     while waiting:
-        # One pass over the events for as many sets as have no type in common.
+        # One pass over the events serves all sets without common types.
         together: list[frozenset[str]] = []
         for types in waiting:
             if all(not types & other for other in together):
@@ -350,8 +353,8 @@ def _partition(
         for slot, types in enumerate(together, start=1):
             if name in types:
                 slots[code] = slot
-    # Slot 0 takes the types that nobody asked for, always into the same place. Each part has room
-    # for all events, but only what is written becomes real memory.
+    # Slot 0 collects unused types, all in the same place. Each part has room for all events, but
+    # only written pages become real memory.
     begins = np.arange(len(together) + 1, dtype=np.int64) * n
     steps = np.ones(len(together) + 1, dtype=np.int64)
     steps[0] = 0
@@ -369,16 +372,16 @@ def _assign_runs(
     columns: EventColumns,
     candidates: Mapping[str, Candidates],
 ) -> int:
-    """Give the candidates the number of the stretch side by side that each lies in.
+    """Assign each candidate the number of its contiguous stretch.
 
     Returns:
-        How many stretches there are.
+        The number of stretches.
     """
     clock = program.next_clock if program.side_by_side is None else program.side_by_side
     assert clock is not None
     variables = [variable for variable, _ in members]
     rows = np.unique(np.concatenate([candidates[v].rows for v in variables]))
-    # In the order in which they came, partition by partition where it counts inside of them.
+    # In arrival order, partition by partition if it counts inside partitions.
     numbers = np.empty(len(columns), dtype=np.int64)
     for v in variables:
         numbers[candidates[v].rows] = candidates[v].clock(clock)
@@ -402,13 +405,13 @@ def _assign_keys(
     columns: EventColumns,
     candidates: Mapping[str, Candidates],
 ) -> int:
-    """Give the candidates their codes in a class, drop those that nothing can equal.
+    """Assign the candidates their codes in a class; drop those that nothing can equal.
 
-    A class about a negated variable holds nothing of the others: they are kept, with a code of
-    their own that no event has.
+    A class of a negated variable does not constrain the other variables: these keep all their
+    candidates, with a separate code that no event has.
 
     Returns:
-        How many codes there are.
+        The number of codes.
     """
     if not members:
         return 0

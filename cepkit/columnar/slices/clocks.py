@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.compile.program import Clock, Program
+from cepkit.columnar.compile.program import BoundClock, Clock, Program
 from cepkit.columnar.kernels.loops import counting_sort
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.numbers import with_numbers_as_attributes
@@ -18,10 +18,10 @@ Times = npt.NDArray[np.int64]
 
 
 def numbered(program: Program, columns: EventColumns) -> EventColumns:
-    """Return the events with the numbers that a program's windows count in.
+    """Add the numbers that a program's windows count in.
 
     Args:
-        program: Says which; those that the events have already are left as they are.
+        program: Defines which; numbers that the events have already stay.
         columns: The whole stream, or some of its events that have them.
     """
     columns = with_numbers(columns, program.clocks, program.partition_by)
@@ -33,7 +33,7 @@ def numbered(program: Program, columns: EventColumns) -> EventColumns:
 def with_numbers(
     columns: EventColumns, clocks: Collection[Clock], partition_by: Sequence[str]
 ) -> EventColumns:
-    """Return the events with the numbers of some clocks; see `numbered`.
+    """Add the numbers of some clocks; see `numbered`.
 
     Args:
         columns: The whole stream, or some of its events that have them.
@@ -48,7 +48,7 @@ def with_numbers(
         came = None if columns.in_order() else np.argsort(arrivals)
         starts = np.zeros(count + 1, dtype=np.int64)
         order = np.empty(len(columns), dtype=np.int32)
-        # Equal keys stay in the order in which they came.
+        # Equal keys stay in arrival order.
         keys = codes if came is None else codes[came]
         counting_sort(keys, starts, order)
         places = np.empty(len(columns), dtype=np.int64)
@@ -57,17 +57,19 @@ def with_numbers(
     return replace(columns, arrivals=arrivals, places=places)
 
 
-def readings(columns: EventColumns, clock: Clock) -> Times:
-    """Return the reading of a clock at each event: its time or its number."""
+def readings(columns: EventColumns, clock: BoundClock) -> Times:
+    """Return the reading of a clock at each event: its time, its number, or what orders it."""
     if clock == "time":
         return columns.ts
+    if clock == "order":
+        return columns.order()
     numbers = columns.arrivals if clock == "arrival" else columns.places
     assert numbers is not None, "numbered before"
     return numbers
 
 
 def came_in_order(program: Program, columns: EventColumns) -> bool:
-    """Return whether numbers ascend with time, those of places inside each partition.
+    """Return whether numbers ascend with time (places inside each partition).
 
     Args:
         program: Knows the partition.
@@ -82,9 +84,9 @@ def came_in_order(program: Program, columns: EventColumns) -> bool:
 
 
 def owners_of(program: Program, columns: EventColumns, clock: Clock) -> tuple[str, ...]:
-    """Return the variables whose latest event, by a clock, decides about a match.
+    """Return the variables whose latest event, by a clock, decides who owns a match.
 
-    Where numbers do not ascend with time, that can be any that is no set.
+    If numbers do not ascend with time, that can be every variable except sets.
     """
     if clock == "time" or came_in_order(program, columns):
         return program.owners

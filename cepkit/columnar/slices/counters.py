@@ -15,15 +15,15 @@ class StepCounters:
 
     Attributes:
         variable: The variable that the step added.
-        candidates: Pairs of a partial match and an event that were looked at (for the first step,
+        candidates: Pairs of a partial match and an event that were examined (for the first step,
             events).
-        survivors: Partial matches that came out.
-        removed: Partial matches that an event which must not be there ruled out.
+        survivors: Partial matches that passed.
+        removed: Partial matches that an event under NOT ruled out.
         peak_rows: The most partial matches of this step held at once.
-        seconds: Time spent in the step, without the steps after it.
-        shared_with: The number of the branch, from 1, whose step did this one's work as well; 0:
-            it did its own. A step may be shared in some slices and not in others.
-        by_value: Whether it looked candidates up in the order of a value, in some slice.
+        seconds: Time spent in the step, without later steps.
+        shared_with: The branch (from 1) whose step did this one's work as well; 0 if it did its
+            own. A step may be shared in some slices and not in others.
+        by_value: Whether it looked candidates up by a value in some slice.
     """
 
     variable: str
@@ -47,7 +47,7 @@ class StepCounters:
 
 
 Counters: TypeAlias = tuple[tuple[StepCounters, ...], ...]
-"""For each branch those of its steps."""
+"""The counters of the steps of each branch."""
 
 
 def counters_for(programs: Sequence[Program]) -> Counters:

@@ -1,6 +1,6 @@
 """Plans of slices: the protocol that chooses one for each, and the record of their work.
 
-A slice finds its matches from events alone, so it may run under any plan, whatever ran before it.
+A slice depends only on events, so it may run with any plan, whatever ran before it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ class SlicePlan:
     """The plan of one slice.
 
     Attributes:
-        query: The query, compiled under it; None: it is what the detector runs anyway.
+        query: The query compiled with it; None for the detector's own.
         branches: The plan.
-        rates: The rates of the variables by which it was chosen.
-        why: Why it was planned again, in words; "": by these rates.
+        rates: The rates of the variables that it was chosen by.
+        why: Why it was planned again, in words; "" if by these rates.
     """
 
     query: CompiledQuery | None
@@ -39,27 +39,27 @@ class SlicePlans(Protocol):
     """Chooses the plan of each slice of a stream."""
 
     def least_rows(self, columns: EventColumns) -> int:
-        """Return how many events slices of this stream, or of this part of it, have at least."""
+        """Return the least number of events of slices of this stream, or of this part of it."""
         ...
 
     def __call__(self, columns: EventColumns, first: int, end: int) -> SlicePlan:
-        """Return the plan of the slice that owns these rows; the same whenever it is asked."""
+        """Return the plan of the slice that owns these rows; repeated calls give the same plan."""
         ...
 
     def why(self, run: SliceRun) -> str:
-        """Return why a slice ran the plan that it ran, in words; "" where nothing was changed."""
+        """Return why a slice ran its plan, in words; "" if the plan did not change."""
         ...
 
     @property
     def memory(self) -> str:
         """The state that decides the plan of the next slice, as a text for another process.
 
-        "" where slices do not depend on each other.
+        "" if slices do not depend on each other.
         """
         ...
 
     def resumed(self, memory: str) -> SlicePlans:
-        """Return the same after the slices of which another has the memory; "" after none."""
+        """Return the same, continued from another's memory; "" for the beginning."""
         ...
 
 
@@ -72,9 +72,9 @@ class SliceRun:
         events: How many it owns.
         branches: The plan that it ran.
         rates: The rates by which that was chosen.
-        why: Why it was planned anew; see `SlicePlan`.
-        candidates: Pairs of a partial match and an event that it looked at.
-        partial_matches: What came out of its steps, matches included.
+        why: Why it was replanned; see `SlicePlan`.
+        candidates: Pairs of a partial match and an event that it examined.
+        partial_matches: The partial matches that its steps kept, matches included.
     """
 
     first: int
@@ -89,7 +89,7 @@ class SliceRun:
 
 @dataclass(slots=True)
 class SliceWork:
-    """The work of a run whose slices have plans of their own.
+    """The work of a run whose slices have their own plans.
 
     Attributes:
         counters: For each plan those of its steps.
@@ -100,7 +100,7 @@ class SliceWork:
     slices: list[SliceRun] = field(default_factory=list)
 
     def of(self, branches: Branches, query: CompiledQuery) -> Counters:
-        """Return the counters of a plan, at zero where it has not run yet."""
+        """Return the counters of a plan; zero if it has not run yet."""
         if branches not in self.counters:
             self.counters[branches] = counters_for(query.programs)
         return self.counters[branches]
@@ -119,12 +119,12 @@ class SliceWork:
 
     @property
     def matches(self) -> int:
-        """How many matches were found."""
+        """The number of matches."""
         return sum(steps[-1].survivors for each in self.counters.values() for steps in each)
 
 
 Work: TypeAlias = Counters | SliceWork
-"""What a run did: of one plan, or of the plans of its slices."""
+"""The work of a run: of one plan, or of the plans of its slices."""
 
 
 def total(counters: Counters) -> tuple[int, int]:

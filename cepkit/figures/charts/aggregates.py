@@ -24,10 +24,10 @@ _ABOVE, _BELOW = 64, 52
 _ROW = 26
 _MOST_BARS = 20
 _BUCKETS = 1000
-"""A line of more points keeps the first, the least, the greatest and the last of each bucket."""
+"""A longer line keeps only the first, least, greatest and last point of each bucket."""
 _NAME_LENGTH = 24
 _HEAD_LENGTH = 90
-"""Of the names of all panels that lie side by side."""
+"""Characters of the names of all panels side by side."""
 _DASHES = ("solid", "dash", "dot", "dashdot")
 
 
@@ -36,10 +36,10 @@ class Line:
     """An aggregate of a group over time.
 
     Attributes:
-        group: The group in words; "" where there are none.
-        ts: When, as pandas times.
-        values: What it was: numbers, texts or times; None where there was none.
-        rows: How many rows of the result it stands for.
+        group: The group in words; "" without groups.
+        ts: The times, as pandas times.
+        values: The values: numbers, texts or times; None if there is none.
+        rows: How many rows of the result the line stands for.
     """
 
     group: str
@@ -49,11 +49,11 @@ class Line:
 
 
 _MOST_ROWS = 500_000
-"""As many rows of a Spark DataFrame are fetched to be drawn."""
+"""The most rows of a Spark DataFrame to fetch for drawing."""
 
 
 def is_from_spark(value: object) -> bool:
-    """Return whether a thing is the aggregates of a Spark stream."""
+    """Return whether a value is the aggregates of a Spark stream."""
     return all(hasattr(value, name) for name in ("query", "emit", "method", "reason", "toArrow"))
 
 
@@ -106,7 +106,7 @@ def _size(values: pd.Series[Any]) -> float:
 
 
 def lines(result: Aggregates, name: str, most: int = 8) -> tuple[Line, ...]:
-    """Return an aggregate over time, of the groups with the most matches."""
+    """Return an aggregate over time for the groups with the most matches."""
     series = []
     for group, part in list(groups(result).items())[:most]:
         values = part[name].astype(object)
@@ -124,7 +124,7 @@ def lines(result: Aggregates, name: str, most: int = 8) -> tuple[Line, ...]:
 
 
 def _thinned(values: pd.Series[Any]) -> list[int]:
-    """Return the rows to draw: all, or what a line looks like from afar."""
+    """Return the rows to draw: all, or a thinned line that looks the same."""
     if len(values) <= 4 * _BUCKETS:
         return list(range(len(values)))
     numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
@@ -144,14 +144,14 @@ def draw_aggregates(
 ) -> go.Figure:
     """Return aggregates as a figure; it is returned, not shown.
 
-    Over time, a step holds until the next row where expiries have rows (`emit="changes"`);
-    elsewhere points stand for themselves. A total is bars. An axis is logarithmic where its
-    numbers differ much.
+    Over time, each value holds until the next row if expiries have rows (`emit="changes"`);
+    otherwise rows are single points. Totals are bars. An axis is logarithmic if its numbers differ
+    much.
 
     Args:
         result: From `cepkit.aggregate`.
         columns: Which aggregates, or the name of one; None for all.
-        groups: How many groups at most: those with the most matches.
+        groups: The most groups to draw: those with the most matches.
 
     Raises:
         CepkitError: There is no such column.
@@ -238,7 +238,7 @@ def _over_time(
 
 
 def _scale(values: Sequence[Any]) -> Scale | TextScale | None:
-    """Return a scale for texts, and for numbers that cannot be placed by themselves, or None."""
+    """Return a scale for texts and for numbers beyond a float; None for other numbers."""
     texts = [v for v in values if isinstance(v, str)]
     if texts:
         return TextScale.of(texts)
@@ -256,7 +256,7 @@ def _scale(values: Sequence[Any]) -> Scale | TextScale | None:
 
 
 def _log10(value: float) -> float:
-    # Python's integers may be beyond any float.
+    # Python's integers may exceed any float.
     return math.log10(value) if isinstance(value, int) and value > 0 else log10(float(value))
 
 
@@ -271,7 +271,7 @@ def _place(scale: Scale | TextScale | None, value: Any) -> Any:
 
 
 def _bars(result: Aggregates, columns: Sequence[str], title: str) -> go.Figure:
-    """Return totals: a panel beside the other for each aggregate, a bar for each group."""
+    """Return totals: panels side by side for the aggregates, a bar for each group."""
     parts = list(groups(result).items())
     if len(parts) > _MOST_BARS:
         title += f"; the {_MOST_BARS} of {len(parts):,} groups with the most matches"

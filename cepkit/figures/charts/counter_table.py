@@ -1,7 +1,7 @@
 """The figure of prefix counters at one moment, as tables.
 
-A table for each piece, a row for each live START; what the step changed stands out, with what was
-added.
+A table for each piece, a row for each live START; cells that the step changed are highlighted and
+show the amount added.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOST_SAVED = 6
 _MOST_TERMS = 8
 _PAD, _GAP, _MARGIN = 8.0, 40.0, 16.0
 _SUMMARY, _MOST_LINES = 640.0, 4
-"""The width that the sum of live matches may have beside narrower tables, and its lines."""
+"""The least width for the sum of live matches beside narrower tables, and its lines."""
 _ROW = SIZE * LINE_HEIGHT + 6
 
 
@@ -44,10 +44,10 @@ class PieceTable:
     """The counters of a piece.
 
     Attributes:
-        title: Which piece.
+        title: The name of the piece.
         head: The name of each column.
         rows: The cells of each START.
-        more: How many rows there are beside these.
+        more: How many further rows there are.
     """
 
     title: str
@@ -61,8 +61,8 @@ def draw_counter_table(trace: CounterTrace, *, step: int | None = None) -> go.Fi
 
     Args:
         trace: From `aggregate_trace`.
-        step: Which, as the player numbers them; None for the last that can end a match, or else
-            for the last.
+        step: The number of the step, as in the player; None for the last that can end a match, or
+            else for the last.
 
     Raises:
         TraceError: There is no such step.
@@ -79,7 +79,7 @@ def draw_counter_table(trace: CounterTrace, *, step: int | None = None) -> go.Fi
 
 
 def tables(trace: CounterTrace, moments: Sequence[Moment], place: int) -> tuple[PieceTable, ...]:
-    """Return what is drawn: the counters of each piece after a moment."""
+    """Return the tables to draw: the counters of each piece after a moment."""
     after, before = _counters(trace, moments, place), _counters(trace, moments, place - 1)
     earlier = {row.name: row for row in before}
     time = moments[place].time
@@ -107,7 +107,7 @@ def layout(
     """Return the picture: the tables side by side, the sum of live matches below them.
 
     Args:
-        room: The width that there is: tables for which there is none stand below the others.
+        room: The available width; tables that do not fit go below the others.
     """
     items: list[Item] = []
     left, top, bottom, right = float(_MARGIN), 0.0, 0.0, 0.0
@@ -130,7 +130,7 @@ def layout(
 
 
 def sum_text(trace: CounterTrace, moments: Sequence[Moment], place: int) -> str:
-    """Return what the live matches are the sum of: "live matches: a1 2 + a2 0 = 2, 2 new"."""
+    """Return the terms of the live matches: "live matches: a1 2 + a2 0 = 2, 2 new"."""
     last = len(trace.pieces) - 1
     rows = [row for row in _counters(trace, moments, place) if row.piece == last]
     if len(rows) > _MOST_TERMS:
@@ -209,7 +209,7 @@ def _left(microseconds: int) -> str:
 
 
 def _placed(table: PieceTable, left: float, items: list[Item]) -> tuple[float, float]:
-    """Put a table on the canvas; return its width, and where it ends."""
+    """Put a table on the canvas; return its width and its bottom."""
     columns = [(head, [row[i] for row in table.rows]) for i, head in enumerate(table.head)]
     widths = [
         max(width_of(text, SIZE * BOLD) for text in (head, *(t for c in cells for t in c.lines)))
@@ -222,7 +222,7 @@ def _placed(table: PieceTable, left: float, items: list[Item]) -> tuple[float, f
     rights = [left + sum(widths[: i + 1]) - _PAD for i in range(len(widths))]
 
     def put(column: int, below: float, lines: tuple[str, ...], *, bold: bool = False) -> None:
-        # STARTs are names, all else are numbers.
+        # STARTs are names, everything else is a number.
         if column:
             items.append(Text(rights[column], below, lines, anchor="right", size=SIZE, bold=bold))
         else:

@@ -31,8 +31,8 @@ class Series:
     """A counter of one trace.
 
     Attributes:
-        steps: After how many steps.
-        values: The counter then; of long traces the least and the most of each stretch.
+        steps: The numbers of steps taken.
+        values: The counter after them; for long traces the least and the greatest of each stretch.
     """
 
     trace: str
@@ -42,7 +42,7 @@ class Series:
 
 
 def counted(traces: Traces, counters: Sequence[str] | None = None) -> tuple[Series, ...]:
-    """Return what is drawn: for each counter a series for each trace.
+    """Return the series to draw: for each counter one for each trace.
 
     Raises:
         TraceError: There is no trace, or no such counter.
@@ -57,7 +57,7 @@ def counted(traces: Traces, counters: Sequence[str] | None = None) -> tuple[Seri
         raise TraceError(f"no counter '{unknown[0]}'", expected=", ".join(titles))
     result = []
     rows: list[Sequence[Any]] = [trace.counters for trace in traces]
-    if first.unit != "events":  # where each step is an event, they go in step as they are
+    if first.unit != "events":  # if each step is an event, traces are aligned already
         moments = moments_of(traces)
         rows = [counts_at(trace, n, moments) for n, trace in enumerate(traces)]
     shown_as = [trace.name for trace in traces]
@@ -74,9 +74,9 @@ def draw_counters(traces: Traces, *, counters: Sequence[str] | None = None) -> g
     """Return the counters of traces over the steps as a figure; it is returned, not shown.
 
     Args:
-        traces: Of one stream, so that their steps are the same events; all of mechanisms or all
-            of prefix counters.
-        counters: Which, by name; None for the most telling.
+        traces: Traces of one stream, so that their steps are the same events; all of mechanisms or
+            all of prefix counters.
+        counters: The names of counters; None for the most telling ones.
 
     Raises:
         TraceError: There is no trace, or no such counter.
@@ -122,7 +122,7 @@ def draw_counters(traces: Traces, *, counters: Sequence[str] | None = None) -> g
             name=name,
             legendgroup=str(line),
             showlegend=panel == 0,
-            # A counter stays as it is until the next event.
+            # A counter keeps its value until the next event.
             line={"color": colour, "dash": dash, "width": 2, "shape": "hv"},
             xaxis=f"x{number}",
             yaxis=f"y{number}",
@@ -131,7 +131,7 @@ def draw_counters(traces: Traces, *, counters: Sequence[str] | None = None) -> g
 
 
 def _decimated(column: Sequence[int]) -> list[int]:
-    """Return the places of a column to draw: of each stretch the least, the most and the last."""
+    """Return the places to draw: the least, the greatest and the last of each stretch."""
     width = max(1, -(-len(column) * 2 // _MOST_POINTS))
     places: set[int] = set()
     for begin in range(0, len(column), width):

@@ -1,4 +1,4 @@
-"""The figure of explain analyze: what was expected of each step, and what it did."""
+"""The figure of explain analyze: the expected and the actual numbers of each step."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class StepNumber:
     """A number of a step.
 
     Attributes:
-        step: Which step, with its branch where there are several.
+        step: The step, with its branch if there are several.
         what: "candidates" or "survivors".
-        actual: What was counted.
-        expected: What the statistics let expect; None without.
+        actual: The counted number.
+        expected: The expected number; None without statistics.
     """
 
     step: str
@@ -35,7 +35,7 @@ class StepNumber:
 
     @property
     def ratio(self) -> float | None:
-        """How many times the expected number was counted; None where that says nothing."""
+        """Actual / expected; None if that is meaningless."""
         if not self.expected:
             return None
         try:
@@ -64,9 +64,9 @@ def step_numbers(explanation: Explanation) -> tuple[StepNumber, ...]:
 def draw_explanation(explanation: Explanation) -> go.Figure:
     """Return expected and actual numbers of each step; the figure is returned, not shown.
 
-    A full circle is what was counted, a hollow diamond what was expected; the line between them
-    is the error, its factor stands behind. Plans made by hand expect nothing. The axis is
-    logarithmic where numbers differ much.
+    A full circle is the actual number, a hollow diamond the expected one; the line between them is
+    the error, with its factor at the end. Plans made by hand have no expected numbers. The axis is
+    logarithmic if numbers differ much.
     """
     rows = step_numbers(explanation)
     compared = any(row.expected is not None for row in rows)
@@ -77,7 +77,7 @@ def draw_explanation(explanation: Explanation) -> go.Figure:
     scale = Scale.of(
         (log10(v) for row in rows for v in (row.actual, row.expected) if v is not None), room=0.16
     )
-    # The two numbers of a step stand close together, the next step apart.
+    # The two numbers of a step are close together, steps are further apart.
     places = [step * 2.5 + which for step in range(len(rows) // 2) for which in (0, 1)]
     chart = figure(title, round(116 + _ROW * (places[-1] + 1)))
     actual = [scale.place(log10(row.actual)) for row in rows]

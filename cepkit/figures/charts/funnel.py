@@ -25,8 +25,8 @@ def draw_funnel(
 ) -> go.Figure:
     """Return the funnel as bars; the figure is returned, not shown.
 
-    The pale bar is what came, the full one what passed. The axis is logarithmic where numbers
-    differ much. What lets nothing through says so.
+    The pale bar is the number that came, the full one the number that passed. The axis is
+    logarithmic if numbers differ much. A requirement that lets nothing through is labelled.
 
     Args:
         funnel: From `why_not`.
@@ -38,7 +38,7 @@ def draw_funnel(
         return message(title, "no steps")
     several = len({row.branch for row in rows}) > 1
     steps = [f"{row.branch}: {_step(row)}" if several else _step(row) for row in rows]
-    # A scope has no number before it: all pairs of events come to it.
+    # A scope has no incoming number: all pairs of events come to it.
     before = [None if row.kind == "scope" else log10(row.before) for row in rows]
     after = [log10(row.after) for row in rows]
     scale = Scale.of((*(log for log in before if log is not None), *after), room=0.34)
@@ -80,7 +80,7 @@ def _step(row: FunnelRow) -> str:
 
 
 def _places(steps: Sequence[str]) -> list[float]:
-    """Return where rows lie: those of one step together, the next step apart."""
+    """Return the places of rows: rows of one step close together, steps further apart."""
     gaps = (1.0 if one == other else 1.4 for one, other in pairwise(steps))
     return list(accumulate(gaps, initial=0.0))
 

@@ -1,4 +1,4 @@
-"""The player of a mechanism that changed its plan, old and new automaton side by side."""
+"""The player of a mechanism that changed its plan: old and new automaton side by side."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def draw_generations(
     attributes: Sequence[str] | None = None,
     redact: Sequence[str] = (),
 ) -> Player:
-    """Return a player with a card for each plan; what each owns stands above it.
+    """Return a player with a card for each plan, headed by what that plan owns.
 
     Args:
         trace: From `simulate(..., adapt=...)`.
-        steps: How many steps at most.
+        steps: The most steps to show.
         start: The position where it begins.
-        attributes: Those of events that the page carries; None for all.
+        attributes: The attributes of events that the page contains; None for all.
         redact: Attributes whose values the page replaces by numbers.
     """
     return Player(trace.traces, steps=steps, start=start, attributes=attributes, redact=redact)

@@ -1,6 +1,6 @@
 """The timeline of matches: of a local result, a DataFrame, or one from Spark.
 
-Nothing here knows Spark: whatever has columns and gives its first rows will do.
+Nothing here knows Spark: any object with columns that returns its first rows will do.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from cepkit.pattern.nodes import Event
 
 LIMIT = 50
 MOST = 1_000
-"""Matches of a figure: each is a row of it."""
+"""The most matches in a figure, a row each."""
 
 
 def is_matches(value: object) -> bool:
-    """Return whether a thing looks like matches: columns of events, a start and an end."""
+    """Return whether a value looks like matches: columns of events, a start and an end."""
     columns = getattr(value, "columns", None)
     if isinstance(columns, Iterable) and {START, END} <= set(map(str, columns)):
         return True
@@ -50,8 +50,8 @@ def draw_matches(
         limit: The most matches to draw, up to 1,000; a Spark job fetches them.
         time: The name of the events' time; None to find it out.
         type: The name of their type; None to find it out.
-        since_start: Whether each match begins at zero; None: where they are too short, against
-            the time between them, to be seen on one clock.
+        since_start: Whether each match begins at zero; None: only if matches are too short to be
+            seen on one clock.
 
     Raises:
         CepkitError: The time of the events is not known.
@@ -63,7 +63,7 @@ def draw_matches(
             expected=f"1 to {MOST:,}",
             hint="matches.timeline(n) is a table of their events",
         )
-    # One more, to know whether these are all.
+    # One more tells whether these are all.
     if isinstance(matches, Matches) and time is None and type is None:
         variables = matches.variables
         tidy = matches.timeline(limit + 1)
@@ -88,7 +88,7 @@ def first(matches: Any, n: int) -> pd.DataFrame:
 
 
 def variables_of(matches: Any, frame: pd.DataFrame) -> tuple[str, ...]:
-    """Return the variables: those that the matches name, or else all columns that hold events."""
+    """Return the variables that the matches name, or else all columns that hold events."""
     variables = getattr(matches, "variables", None)
     if isinstance(variables, tuple):
         return variables
@@ -108,8 +108,10 @@ def tidy_frame(
     Args:
         frame: The matches.
         variables: Their columns.
-        time: The name of the events' time; None: what start and end of the matches are taken of.
-        type_name: The name of their type; None: what fits `events`, or else the first text.
+        time: The name of the events' time; None: the attribute that start and end of the matches
+            come from.
+        type_name: The name of their type; None: the attribute that fits `events`, or else the first
+            text.
         events: The events of the pattern.
 
     Raises:

@@ -48,16 +48,16 @@ _MEASURES: Mapping[str, tuple[str, Callable[[Measured], float]]] = MappingProxyT
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPlan:
-    """A plan that was to be run, with all planners that found it.
+    """A plan to run, with all planners that found it.
 
     Attributes:
-        planners: Who found it.
+        planners: The names of the planners that found it.
         plan: The plan on one line.
-        log_cost: The logarithm to base ten of the cost by which plans are compared.
+        log_cost: The logarithm to base ten of the cost that plans are compared by.
         cost: The same cost as a text.
-        value: What was measured; None where it was not run.
-        not_run: Why it was not.
-        matches: How many it found; None where it was not run.
+        value: The measured number; None if it was not run.
+        not_run: Why it was not run.
+        matches: How many it found; None if it was not run.
     """
 
     planners: tuple[str, ...]
@@ -72,13 +72,13 @@ class MeasuredPlan:
 def measured_plans(comparison: PlanComparison, by: By = "work") -> tuple[MeasuredPlan, ...]:
     """Return the different plans of a comparison, the cheapest first.
 
-    An order and the tree that leans left as it does are one plan: the engine does the same. Of
-    several runs of one plan the fastest counts.
+    An order and its left-leaning tree are one plan: the engine does the same for both. Of several
+    runs of one plan the fastest counts.
 
     Args:
         comparison: Plans that were run.
-        by: What was measured: "work" (candidates + 3 x partial matches), "candidates",
-            "partial-matches" or "seconds".
+        by: The measure: "work" (candidates + 3 x partial matches), "candidates", "partial-matches"
+            or "seconds".
 
     Raises:
         CepkitError: The plans were not run, or there is no such measure.
@@ -112,9 +112,9 @@ def _together(comparison: PlanComparison, rows: Sequence[ComparedPlan], by: By) 
 
 
 def rank_correlation(plans: Sequence[MeasuredPlan]) -> float | None:
-    """Return Spearman's coefficient of cost and measurement over the plans that were run.
+    """Return Spearman's rank correlation of cost and measurement over the plans that were run.
 
-    None for fewer than three plans, or where all cost or measure the same.
+    None for fewer than three plans, or if all costs or all measurements are equal.
     """
     run = [(plan.log_cost, plan.value) for plan in plans if plan.value is not None]
     if len(run) < _FEWEST:
@@ -126,7 +126,7 @@ def rank_correlation(plans: Sequence[MeasuredPlan]) -> float | None:
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:
-    """Return the rank of each value; of equal ones their mean rank."""
+    """Return the rank of each value; equal values get their mean rank."""
     _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
     return np.asarray((ends - (counts - 1) / 2)[which])
@@ -135,12 +135,12 @@ def _ranks(values: np.ndarray) -> np.ndarray:
 def draw_measured(comparison: PlanComparison, by: By = "work") -> go.Figure:
     """Return cost against measurement, a point for each plan; returned, not shown.
 
-    Both axes are logarithmic. The title has the rank correlation: 1 where the cost puts the plans
-    in the order in which the measurement does. Plans that were not run are named below.
+    Both axes are logarithmic. The title has the rank correlation: 1 if cost and measurement rank
+    the plans alike. Plans that were not run are named below.
 
     Args:
         comparison: From `compare_plans(..., run=True)`.
-        by: What was measured, as for `measured_plans`.
+        by: The measure, as for `measured_plans`.
 
     Raises:
         CepkitError: The plans were not run, or there is no such measure.

@@ -1,8 +1,8 @@
 """The figure of a mechanism: its states or nodes, with the counts of a trace.
 
-Chains and evaluation trees are drawn as plans are, and each node of a tree says how much it stored.
-Of a tree NFA the states that were visited stand out. What several patterns are is drawn as their
-shared plan is: rows of cards, of which those that several use have a colour.
+Chains and evaluation trees are drawn like plans; each node of a tree shows how much it stored. In a
+tree NFA the visited states are highlighted. Mechanisms of several patterns are drawn like shared
+plans: rows of cards, coloured if several patterns use them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Traffic:
     Attributes:
         label: The node's name.
         created: How many instances came to it in the steps of the trace.
-        peak: How many were there at once, at most, between two operations.
+        peak: The most instances that were there at once between two operations.
     """
 
     label: str
@@ -57,7 +57,7 @@ class Traffic:
 
 
 def traffic(trace: MechanismTrace) -> tuple[Traffic, ...]:
-    """Return what happened at each node, in the order of the diagram."""
+    """Return the traffic of each node, in the order of the diagram."""
     created: Counter[int] = Counter()
     alive: Counter[int] = Counter()
     peak: Counter[int] = Counter()
@@ -85,7 +85,7 @@ def draw_mechanism(trace: MechanismTrace) -> go.Figure:
 
 
 def layout(trace: MechanismTrace, room: float = ROOM) -> Canvas:
-    """Return the picture of a mechanism: chains and trees as plans are drawn, others on a grid."""
+    """Return the picture of a mechanism: chains and trees like plans, others on a grid."""
     diagram = trace.diagram
     match diagram.kind:
         case "chain":
@@ -101,7 +101,7 @@ def layout(trace: MechanismTrace, room: float = ROOM) -> Canvas:
 
 
 def _shared(trace: MechanismTrace, room: float) -> Canvas:
-    """Return the nodes of several patterns as cards: who uses them, and what came to them."""
+    """Return the nodes of several patterns as cards with their users and their traffic."""
     nodes, counts = [placed.node for placed in trace.diagram.nodes], traffic(trace)
     sizes = [len(node.variables) for node in nodes]
     ranked = sorted(
@@ -225,7 +225,7 @@ def _grid(diagram: Diagram, counts: Sequence[Traffic]) -> Canvas:
     items: list[Item] = []
     for edge in diagram.edges:
         if edge.begin != edge.end:
-            # What the last of many edges take is what the state before lacks.
+            # The last of many edges take what the state before lacks.
             named = into[edge.end] <= _MOST_NAMED
             items += _edge(edge, places[edge.begin], places[edge.end], named=named)
     for placed, count in zip(diagram.nodes, counts, strict=True):
@@ -253,7 +253,7 @@ def _edge(
     items: list[Item] = [Line((start, stop), arrow=True)]
     if named:
         hover = "\n".join(filter(None, (f"{edge.kind} {edge.label}", edge.scope, *edge.conditions)))
-        # On the upper side of the edge, where it has parted from those beside it.
+        # Above the edge, where it has separated from its neighbours.
         x, y = (x0 + x1) / 2, (y0 + y1) / 2 - SMALL * LINE_HEIGHT - 2
         label = (fitted(edge.label, SMALL, 0.6 * _ACROSS),)
         if abs(dy) < _FLAT:
@@ -265,7 +265,7 @@ def _edge(
 
 
 def _node(node: Node, count: Traffic, at: tuple[float, float], *, to_the_left: bool) -> list[Item]:
-    """Return a node with how many came; below it, or left of where an edge falls steeply."""
+    """Return a node with its count below it, or to its left if an edge falls steeply."""
     x, y = at
     final = node.kind == "final"
     visited = count.created > 0 or node.kind == "start"
@@ -276,7 +276,7 @@ def _node(node: Node, count: Traffic, at: tuple[float, float], *, to_the_left: b
     title = Text(x, y - SIZE * LINE_HEIGHT / 2, label, size=SIZE, bold=True, hover=hover)
     lines = (f"{count.created:,} came" if visited else "not visited",)
     if final:
-        # Edges come from above and below: there is room beside the node.
+        # Edges come from above and below, so there is room beside the node.
         top = y - SMALL * LINE_HEIGHT / 2
         below = Text(x + RADIUS + 6, top, lines, "left", SMALL, hover=hover)
     elif to_the_left:

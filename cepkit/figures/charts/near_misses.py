@@ -19,8 +19,8 @@ _DETAIL = 560
 def draw_near_misses(misses: NearMisses) -> go.Figure:
     """Return near misses as bars, the nearest on top; the figure is returned, not shown.
 
-    The length is the violation in units of its scale: of the window for times, of what is usual
-    for values. Each requirement has a colour.
+    The length is the violation in units of its scale: the window for times, the usual spread for
+    values. Each requirement has a colour.
     """
     rows = misses.rows
     title = "nearest misses"
@@ -56,7 +56,7 @@ def draw_near_misses(misses: NearMisses) -> go.Figure:
 
 
 def _text(row: NearMiss) -> str:
-    """Return the events on a line, and what they violate in at most two."""
+    """Return the events on one line, and the violations on at most two."""
     events = ", ".join(f"{event.variable} = {event.name}" for event in row.events)
     lines = wrapped(row.detail, SMALL, _DETAIL, 2)
     return f"<b>{shown(cut(events, 84))}</b><br>" + "<br>".join(map(shown, lines))

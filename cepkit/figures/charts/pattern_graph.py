@@ -24,9 +24,9 @@ def draw_pattern_graph(
     """Return the figure of the common parts of patterns; it is returned, not shown.
 
     Args:
-        vertices: How many are drawn by themselves; where there are more, those of a row with the
-            fewest lines are drawn as one.
-        width: The width to keep to, in pixels; None for as much as there is room.
+        vertices: How many to draw individually; if there are more, those of a row with the fewest
+            lines share a card.
+        width: The width in pixels; None to fill the available width.
     """
     return laid_out(
         lambda room: picture(graph, vertices, room), "what patterns have in common", width
@@ -75,7 +75,7 @@ def picture(graph: PatternGraph, vertices: int = MOST, width: float = ROOM) -> C
 
 
 def _patterns(graph: PatternGraph, names: Sequence[str]) -> Vertex:
-    """Return the card of a pattern, or of several that are drawn as one."""
+    """Return the card of a pattern, or of several that share it."""
     texts = [
         f"{name}: {query}"
         for name, query in zip(graph.names, graph.queries, strict=True)
@@ -89,7 +89,7 @@ def _patterns(graph: PatternGraph, names: Sequence[str]) -> Vertex:
 def _commons(
     commons: Sequence[CommonPattern], holders: dict[CommonPattern, tuple[str, ...]]
 ) -> Vertex:
-    """Return the card of a sub-pattern, or of several that are drawn as one."""
+    """Return the card of a sub-pattern, or of several that share it."""
     one, most = commons[0], max(len(holders[common]) for common in commons)
     texts = [f"{common}\n{', '.join(holders[common])}" for common in commons[:10]]
     group = len(commons) > 1

@@ -25,7 +25,7 @@ def draw_plan(
     """Return a plan as a figure: orders as automata, trees as trees; it is returned, not shown.
 
     Args:
-        pattern: The query that it evaluates: without it types and conditions are not known.
+        pattern: The query that the plan evaluates; without it types and conditions are unknown.
         per_row: How many steps of an order stand side by side; None for as many as have room.
 
     Raises:
@@ -39,17 +39,17 @@ def draw_plans(
 ) -> go.Figure:
     """Return plans of one query side by side, on one scale; the figure is returned, not shown.
 
-    Where they do not fit beside each other they stand one below the other.
+    If they do not fit side by side, they are stacked.
 
     Args:
-        pattern: The query that they evaluate: without it types and conditions are not known.
-        width: The width to keep to, in pixels; None for as much as there is room.
+        pattern: The query that the plans evaluate; without it types and conditions are unknown.
+        width: The width in pixels; None to fill the available width.
 
     Raises:
         PlanError: A plan does not belong to the pattern.
     """
     least = min((p.log_cost for p in plans if p.log_cost is not None), default=None)
-    # The cost of a tree has its leaves in it, that of an order has not.
+    # The cost of a tree includes its leaves, that of an order does not.
     if len({type(branch) for plan in plans for branch in plan.branches}) > 1:
         least = None
     query = _query(pattern)
@@ -78,7 +78,7 @@ def _figure(parts: Sequence[Picture], title: str, per_row: int | None) -> go.Fig
 
 
 def _head(plan: Plan, least: float | None = None) -> str:
-    """Return who made a plan and what it costs, beside the least cost of plans of its kind."""
+    """Return the planner and the cost of a plan, with the least cost of plans of its kind."""
     if plan.log_cost is None:
         return plan.planner
     times = ""

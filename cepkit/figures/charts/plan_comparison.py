@@ -1,4 +1,4 @@
-"""The figure of planners side by side: what each one's plan costs."""
+"""The figure of planners side by side: the cost of each one's plan."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Bar:
     Attributes:
         planner: Its name.
         plan: The plan on one line.
-        log_cost: The logarithm to base ten, -infinity for 0, of the cost by which plans are
-            compared: where one of them is a tree, that as a tree.
+        log_cost: The logarithm to base ten, -infinity for 0, of the cost that plans are compared
+            by: the cost as a tree if one of them is a tree.
         cost: The same cost as a text.
-        as_order: The cost of an order by itself as a text, where it is compared as a tree; else "".
+        as_order: The cost of an order as such, as a text, if it is compared as a tree; else "".
         relative: The cost as a multiple of the best.
-        seconds: How long it planned.
+        seconds: The planning time.
         best: Whether no plan is cheaper.
     """
 
@@ -53,7 +53,7 @@ class Bar:
 
 
 def bars(comparison: PlanComparison) -> tuple[Bar, ...]:
-    """Return what is drawn of a comparison, in its order."""
+    """Return the bars of a comparison, in its order."""
     rows = []
     for row in comparison.rows:
         log = comparison.log_cost(row)
@@ -77,13 +77,13 @@ def bars(comparison: PlanComparison) -> tuple[Bar, ...]:
 def draw_costs(comparison: PlanComparison) -> go.Figure:
     """Return the costs of the plans as bars; the figure is returned, not shown.
 
-    The best are green, hatched and say so. The axis is logarithmic where costs differ much.
-    Planners that refused are named below.
+    The best are green, hatched and labelled. The axis is logarithmic if costs differ much. Planners
+    that refused are named below.
     """
     rows = bars(comparison)
     scale = Scale.of((row.log_cost for row in rows), room=0.34)
     texts = [wrapped(_plan(row), SMALL, _PLAN_WIDTH, _PLAN_LINES) for row in rows]
-    # Places are pixels, as plans take one line or several.
+    # Places are in pixels, because a plan takes one line or several.
     tops, below = [], 8.0
     for lines in texts:
         tops.append(below)
@@ -136,7 +136,7 @@ def _plan(row: Bar) -> str:
 def _times(relative: float) -> str:
     if not math.isfinite(relative):
         return ""
-    # What is not the best should not read as if it were.
+    # A plan that is not the best must not round to the best.
     times = number(relative) if relative >= 1.0005 else f"{relative:.7g}"
     return f" ({times} x)"
 

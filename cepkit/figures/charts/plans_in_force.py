@@ -39,7 +39,8 @@ def draw_plans_in_force(plans: PlansInForce, *, beside: PlansInForce | None = No
 
     Args:
         plans: From `.plans` of a run.
-        beside: Of another run of the same stream, as with one plan; its work is drawn in grey.
+        beside: The plans of another run of the same stream, as with a single plan; its work is
+            grey.
     """
     title = "plans that follow the stream"
     slices = [run for run in plans.slices if run.rates]

@@ -28,8 +28,9 @@ _BROAD = "rgba(118,118,118,0.35)"
 def draw_what_if(what_if: WhatIf) -> go.Figure:
     """Return the cost of each plan as one rate varies; the figure is returned, not shown.
 
-    Both axes are logarithmic. The cheapest plan's line is broad; where another becomes the
-    cheapest stands a ring with the rate above the plot. The dotted line is the current rate.
+    Both axes are logarithmic. The cheapest plan's line is broad; a ring marks each point where
+    another plan becomes the cheapest, with the rate above the plot. The dotted line is the current
+    rate.
     """
     curves, crossings = what_if.lines(), what_if.cross_overs()
     title = f"cost by the rate of {shown(cut(what_if.variable, 40))}"

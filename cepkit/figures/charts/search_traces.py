@@ -1,4 +1,4 @@
-"""The figure of searches: the cost of the best plan so far, as each planner goes on."""
+"""The figure of searches: the cost of each planner's best plan so far."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class Trace:
 
     Attributes:
         planner: Its name.
-        at: The plans looked at, or the seconds, when it had found something better.
-        log_costs: The logarithms to base ten of the cost of the best plan since then.
+        at: The plans examined, or the seconds, at each improvement.
+        log_costs: The logarithms to base ten of the cost of the best plan from then on.
         end: Where the search ended.
-        plan: What it ended with.
-        examined: How many plans, or sets of variables, it has looked at.
+        plan: The final plan.
+        examined: How many plans, or sets of variables, it examined.
         seconds: How long it took.
     """
 
@@ -64,7 +64,7 @@ def traces(
     """Return the searches of a comparison, in its order.
 
     Args:
-        over: What they are followed over: "plans" looked at, or "seconds".
+        over: The horizontal axis: "plans" examined, or "seconds".
         branch: Of a pattern with OR, which branch, counted from 1; None for the largest.
 
     Raises:
@@ -82,7 +82,7 @@ def traces(
     searches = []
     for row, plan in zip(comparison.rows, plans, strict=True):
         observed = [each for each in row.observed[number_of_branch] if each.plan is not None]
-        # A planner need not tell of what it does: what it returned is known all the same.
+        # A planner need not report progress; its result is known anyway.
         observed = observed or [Observed(row.seconds, 1, plan, cost.of(plan), 1.0)]
         steps = _steps(observed, cost, over, as_trees=as_trees)
         last = observed[-1]
@@ -110,14 +110,14 @@ def _branch(comparison: PlanComparison, branch: int | None) -> int:
 
 
 def _place(observed: Observed, over: Over) -> float:
-    # Before the first plan is looked at, and within the first microsecond, is at the beginning.
+    # Before the first plan, and within the first microsecond: at the beginning.
     return max(observed.seconds, 1e-6) if over == "seconds" else max(observed.examined, 1)
 
 
 def _steps(
     observed: Sequence[Observed], cost: BranchCost, over: Over, *, as_trees: bool
 ) -> list[tuple[float, float]]:
-    """Return where another plan became the best, and the logarithm of its cost to base ten."""
+    """Return where another plan became the best, and log10 of its cost."""
     steps: list[tuple[float, float]] = []
     before: BranchPlan | None = None
     for each in observed:
@@ -138,13 +138,13 @@ def draw_searches(
 ) -> go.Figure:
     """Return how searches went, a line for each planner; the figure is returned, not shown.
 
-    A line falls where something better was found, and goes on level at what it ended with: a
-    planner that does not search, or that is exact and knows only at its end, is level throughout.
-    The dot marks the end of the search.
+    A line falls where the planner found a better plan, and stays level after its last one. Planners
+    that do not search, or know their plan only at the end, are level throughout. The dot marks the
+    end of the search.
 
     Args:
         comparison: From `compare_plans`.
-        over: "plans" looked at, or "seconds".
+        over: "plans" examined, or "seconds".
         branch: Of a pattern with OR, which branch, counted from 1; None for the largest.
 
     Raises:
@@ -174,7 +174,7 @@ def draw_searches(
             hovertext=_hover(trace), hoverinfo="text",
         )  # fmt: skip
         ends.append(y[-1])
-    # Lines that end as one share a place.
+    # Lines that end at the same point share a place.
     together = grouped(range(len(ends)), lambda i: (ends[i],))
     letters = [
         (ends[members[0]], _letters(members),
@@ -191,7 +191,7 @@ def draw_searches(
 
 
 def _letters(numbers: Sequence[int]) -> str:
-    """Return the letters of marks, those of three or more in a row as the first to the last."""
+    """Return the letters of marks; three or more in a row as first to last."""
     texts = []
     for run in runs_of(numbers):
         letters = [mark_of(each).letter for each in run]

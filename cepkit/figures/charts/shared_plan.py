@@ -1,7 +1,7 @@
-"""The figure of shared plans: what each node finds, which patterns use it, how much it passes on.
+"""The figure of shared plans: for each node its sub-pattern, its users and its partial matches.
 
-Rows are numbers of variables bound, single events at the bottom. Several plans stand one below the
-other on one scale, as each pattern by itself against shared.
+Rows are numbers of variables bound, single events at the bottom. Several plans are stacked on one
+scale, for example separate plans above the shared one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cepkit.sharing.shared_plan import SharedNode, SharedPlan
 from cepkit.tables import count_text, number
 
 _LEAST = 0.01
-"""Of partial matches that are told on a card."""
+"""The least number of partial matches that a card shows."""
 _KEY = (
     "On the left: how many variables are bound. On a card: how many patterns have the node (x3), "
     "what it finds, the partial matches that are expected in a window (~20: the more, the wider "
@@ -33,9 +33,9 @@ def draw_shared_plans(
     """Return the figure of shared plans, one below the other; it is returned, not shown.
 
     Args:
-        nodes: How many nodes of a plan are drawn by themselves; the others of a row, those with
-            the fewest patterns, are drawn as one.
-        width: The width to keep to, in pixels; None for as much as there is room.
+        nodes: How many nodes of a plan to draw individually; the others of a row, those with the
+            fewest patterns, share a card.
+        width: The width in pixels; None to fill the available width.
     """
     return laid_out(
         lambda room: picture(plans, nodes, room),
@@ -83,7 +83,7 @@ def _picture(plan: SharedPlan, most: int, width: float, strokes: Strokes, first:
 
 
 def _vertex(nodes: Sequence[SharedNode], strokes: Strokes) -> Vertex:
-    """Return the card of a node, or of several that are drawn as one."""
+    """Return the card of a node, or of several that share it."""
     alive = math.fsum(node.alive for node in nodes)
     users = dict.fromkeys(name for node in nodes for name in node.names)
     ends = dict.fromkeys(name for node in nodes for name in node.ends)
@@ -101,7 +101,7 @@ def _vertex(nodes: Sequence[SharedNode], strokes: Strokes) -> Vertex:
     foot = ["<0.01" if alive < _LEAST else f"~{number(float(f'{alive:.2g}'))}"]
     if len(nodes) == 1:
         foot += [f"= {', '.join(ends)}"] if ends else []
-        text = one.pattern.replace("(", " (", 1)  # may be broken there
+        text = one.pattern.replace("(", " (", 1)  # allows a line break there
         return Vertex(one.size, f"x{sharers}", text, tuple(foot), hover, sharers, width)
     foot += [f"= {count_text(len(ends), 'pattern')}"] if ends else []
     head = f"≤ x{sharers}" if sharers > 1 else "x1"

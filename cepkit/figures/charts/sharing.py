@@ -1,7 +1,7 @@
 """The figure of aggregates that share counters: the trees of their pieces.
 
 A node is a counter; queries stand below the node at which their matches are complete. A dashed
-arrow into a tree stands for the snapshots that each of its STARTs takes of what comes before.
+arrow into a tree stands for the snapshots that each of its STARTs takes of the piece before.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from cepkit.routes.several import Cluster, Several, SharingPlan, node_text
 RADIUS = 11
 SPACING = 118
 LEFT = 190
-"""Room for what comes before a piece."""
+"""The room for the snapshots before a piece."""
 _GAP = 14
 _LEAST = 64.0
 """The least distance of two nodes."""
 _SENTENCES = 560.0
-"""The width for why queries are by themselves."""
+"""The width for the reasons why queries share nothing."""
 
 
 def draw_several(result: Several[Any]) -> go.Figure:
@@ -42,10 +42,10 @@ def draw_sharing(plan: SharingPlan) -> go.Figure:
 
 
 def layout(plan: SharingPlan, room: float = math.inf) -> Canvas:
-    """Return the picture: cluster below cluster, then the queries that are by themselves.
+    """Return the picture: cluster below cluster, then the queries that share nothing.
 
     Args:
-        room: The width that there is; nodes are nearer to each other where it is little.
+        room: The available width; nodes move closer together if it is small.
     """
     depth = max((n.depth for c in plan.clusters for n in c.forest.nodes), default=3)
     linked = any(cluster.forest.links for cluster in plan.clusters)
@@ -82,7 +82,7 @@ def chain_text(forest: Forest, number_: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """Where nodes stand: from where on, and how far apart."""
+    """The horizontal layout of nodes: the first x, and the distance."""
 
     left: float
     spacing: float
@@ -91,7 +91,7 @@ class _Columns:
 def _tree(
     cluster: Cluster, names: Sequence[str], tree: int, top: float, columns: _Columns
 ) -> tuple[list[Item], float]:
-    """Return what is drawn of one tree, and where the next one begins."""
+    """Return the items of one tree, and where the next one begins."""
     forest = cluster.forest
     before = [chain_text(forest, source) for source, to in forest.links if to == tree]
     complete = _complete(cluster, names)
@@ -100,7 +100,7 @@ def _tree(
     left, spacing = columns.left, columns.spacing
 
     def put(number_: int, y: float) -> float:
-        """Draw a node and what follows it; return where the next branch begins."""
+        """Draw a node and its successors; return where the next branch begins."""
         node = forest.nodes[number_]
         x = left + (node.depth - 1) * spacing + spacing / 2
         middle = y + SMALL * LINE_HEIGHT + 4 + RADIUS

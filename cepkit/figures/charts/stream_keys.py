@@ -18,8 +18,8 @@ _LABEL_LENGTH = 15
 def draw_keys(statistics: Statistics) -> go.Figure:
     """Return the most frequent keys as bars; the figure is returned, not shown.
 
-    One panel for each list of attributes that PARTITION BY or an equality compares; the dashed
-    line is what a key has on average.
+    One panel for each list of attributes that PARTITION BY or an equality compares; the dashed line
+    is the mean of all keys.
     """
     panels = [keys for keys in statistics.keys if keys.most_frequent]
     title = "the most frequent keys"
@@ -54,7 +54,7 @@ def _add_panel(chart: go.Figure, place: int, keys: KeyCounts, domain: tuple[floa
     )
     mean = keys.events / keys.distinct
     chart.add_scatter(
-        # Beyond the line of the mean, where they would lie on it.
+        # To the right of the mean's line if they would lie on it.
         x=[max(n, mean) for n in numbers], y=places, mode="text",
         text=[f" {n:,}" for n in numbers], textposition="middle right", hoverinfo="skip",
         cliponaxis=False, xaxis=x, yaxis=y,

@@ -66,7 +66,7 @@ def _add_panel(
         line={"dash": "dash", "color": ORANGE, "width": 1.4},
     )  # fmt: skip
     most = max(rates)
-    # Zero and the greatest are all that a panel of this height has room for.
+    # A panel of this height has room for zero and the greatest only.
     settings: dict[str, Any] = {
         "domain": list(domain), "range": [0, 1.08 * most or 1], "anchor": "x",
         "tickvals": [0, most] if most else [0], "ticktext": ["0", number(most)] if most else ["0"],

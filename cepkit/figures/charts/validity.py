@@ -14,14 +14,14 @@ from cepkit.tables import number
 _ROW, _ABOVE, _BELOW = 30, 76, 48
 _LONGEST, _MOST = 60, 40
 _FARTHEST = 1e6
-"""Slack beyond is drawn at the edge: what is so far off does not break."""
+"""A larger slack is drawn at the edge: such a condition will not break soon."""
 
 
 def draw_validity(validity: Validity) -> go.Figure:
-    """Return the slack of each deciding condition, the nearest to breaking above.
+    """Return the slack of each deciding condition, the nearest to breaking on top.
 
-    A bar to the right of the line holds, and says how many times its left side may grow; one to the
-    left is broken. Slack is drawn by its logarithm.
+    A condition whose bar points right holds, and the bar says how many times its left side may
+    grow; a bar to the left is broken. The axis is logarithmic.
     """
     title = f"while {shown(cut(validity.plan, _LONGEST))} is right"
     if not validity.rows:

@@ -27,7 +27,7 @@ _RADIUS = 10
 _LANE = 58
 _LABEL = 150
 _ABOVE = 31
-"""From a mark up to the top of its label."""
+"""The height from a mark to the top of its label."""
 _CULPRITS = 3
 _OTHERS = 4
 _HOLDING = 12
@@ -38,8 +38,8 @@ class PlacedEvent:
     """An event on the line of time.
 
     Attributes:
-        letter: What stands on its mark.
-        number: Of its variable; -1 for one that must not be there.
+        letter: The letter on its mark.
+        number: The number of its variable; -1 for an event that must be absent.
         role: "given", "found" (chosen for a variable that was not given), "other" (a further
             candidate) or "culprit".
         x: In pixels.

@@ -1,4 +1,4 @@
-"""The figure of throughput against latency: the plans for each weight of the one by the other."""
+"""The figure of throughput against latency: the plans for each weight alpha."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ class Spot:
 
     Attributes:
         log_partial_matches: The logarithm to base ten of the one cost.
-        log_latency: That of the other, -infinity for 0.
+        log_latency: The logarithm to base ten of the other, -infinity for 0.
         best: Whether no plan is as good in both and better in one.
-        choices: Who takes it, and when.
+        choices: The planners that choose it, and for which alphas.
     """
 
     log_partial_matches: float
@@ -67,7 +67,7 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A planner's way from alpha to alpha.
+    """A planner's path as alpha grows.
 
     Attributes:
         planner: Its name.
@@ -79,7 +79,7 @@ class Way:
 
 
 def ways(tradeoff: Tradeoff) -> tuple[tuple[Spot, ...], tuple[Way, ...]]:
-    """Return the points, by ascending partial matches, and each planner's way through them."""
+    """Return the points, by ascending partial matches, and each planner's path through them."""
     together = grouped(tradeoff.rows, _costs)
     together.sort(key=lambda rows: _costs(rows[0]))
     planners = list(dict.fromkeys(row.planner for row in tradeoff.rows))
@@ -120,7 +120,7 @@ def _spot(rows: Sequence[Weighed], tradeoff: Tradeoff) -> Spot:
 
 
 def _ranges(alphas: Sequence[float], known: Sequence[float]) -> str:
-    """Return alphas as a text, those that follow each other as a range."""
+    """Return alphas as a text; consecutive ones as a range."""
     places = sorted({known.index(alpha) for alpha in alphas})
     runs = runs_of(places)
     texts = [
@@ -134,9 +134,9 @@ def _ranges(alphas: Sequence[float], known: Sequence[float]) -> str:
 def draw_tradeoff(tradeoff: Tradeoff) -> go.Figure:
     """Return throughput against latency as alpha grows; the figure is returned, not shown.
 
-    Each planner's line goes from its plan for the smallest alpha to that for the greatest. Points
-    that no other beats are full green diamonds, all others hollow circles. What is nearer to the
-    left needs less work, what is nearer to the bottom answers sooner.
+    Each planner's line goes from its plan for the smallest alpha to its plan for the greatest.
+    Points that no other beats are full green diamonds, all others hollow circles. Further left
+    means less work, further down a quicker answer.
     """
     spots, lines = ways(tradeoff)
     chart = figure("throughput against latency", _TITLE + _PLOT + _AXIS)
@@ -181,7 +181,7 @@ def draw_tradeoff(tradeoff: Tradeoff) -> go.Figure:
 
 
 def _alphas(spot: Spot) -> str:
-    """Return the alphas of a point where all who take it agree on them, else those of each."""
+    """Return the alphas of a point once if all planners there agree, else those of each planner."""
     texts = dict.fromkeys(choice.alphas for choice in spot.choices)
     return cut(" | ".join(texts), 24)
 

@@ -1,7 +1,7 @@
 """The picture of an order plan: the chain of states through which its matches grow.
 
-A chain is broken into rows where it is long; the state at a break is drawn twice, dashed the
-first time. Labels are cut to the room they have, with the whole text where the pointer is.
+A long chain is broken into rows; the state at a break is drawn twice, dashed the first time. Labels
+are cut to fit; hovering shows the whole text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RADIUS = 20
 SPACING = 212
 MARGIN = 112
 PER_ROW = 4
-"""Edges in a row: as wide as a notebook's cell."""
+"""Edges in a row: they fill a notebook's cell."""
 
 _ROOM = SPACING - 2 * RADIUS - 16
 _LOOP = 30
@@ -29,11 +29,11 @@ _LABEL_GAP = 8
 _MOST_LINES = 6
 _LEAN = 0.72
 _OPEN = 0.36
-"""How far a loop leans from upright, and half of how wide it is at its foot, in radians."""
+"""The lean of a loop, and half its width at the foot, in radians."""
 
 
 def steps_in(room: float) -> int:
-    """Return how many steps stand side by side in a room of so many pixels; at least one."""
+    """Return how many steps fit side by side in a width of `room` pixels; at least one."""
     return max(1, int((room - 2 * MARGIN) // SPACING))
 
 
@@ -76,7 +76,7 @@ def summary(chain: Chain) -> str:
 def _row(
     chain: Chain, begin: int, end: int, top: float, strokes: Strokes
 ) -> tuple[list[canvas.Item], float]:
-    """Return what is in one row of a chain, and how high it is."""
+    """Return the items of one row of a chain, and its height."""
     takes = chain.takes[begin:end]
     states = chain.states[begin : end + 1]
     loops = 2 * SMALL * canvas.LINE_HEIGHT + _LOOP + 10
@@ -101,7 +101,7 @@ def _row(
 
 
 def _labels(take: Take, x: float, y: float, away: float) -> list[canvas.Text]:
-    """Return what stands above and below an edge, `away` from where it would at a thin one."""
+    """Return the labels above and below an edge, moved `away` from it if it is wide."""
     hover = _hover(take)
     # The loops of the states at both ends lean over the edge.
     room = _ROOM - 26
@@ -181,7 +181,7 @@ def _loops(state: State, x: float, y: float) -> list[canvas.Item]:
         room = (SPACING if lean == 0 else SPACING / 2) - 2 * _LABEL_GAP
         room = min(room, 2 * MARGIN - _LABEL_GAP)
         label = fitted(", ".join(names), SMALL, room)
-        # Above the tip of the loop, but on its own side of the state.
+        # Above the tip of the loop, on the loop's side of the state.
         half = max(width_of(label, SMALL), width_of(word, SMALL)) / 2
         middle = x if lean == 0 else x + side * max(abs(at(lean, far)[0] - x), half + _LABEL_GAP)
         top = y - RADIUS - _LOOP - 2 * SMALL * canvas.LINE_HEIGHT

@@ -26,7 +26,7 @@ class State:
     Attributes:
         name: q0, q1, ... and F, the last.
         stored: The variables whose events are kept for later.
-        ignored: The variables that are taken already.
+        ignored: The variables that are bound already.
     """
 
     name: str
@@ -39,11 +39,11 @@ class Take:
     """The edge from one state to the next.
 
     Attributes:
-        variable: What it binds.
+        variable: The variable that it binds.
         event: Its types and name, as in the pattern's text.
-        scope: Where in time the event lies, as "after a, before c"; empty for anywhere.
-        conditions: What is checked: the conditions all of whose variables are now bound.
-        expected: What is expected of the step; None without statistics.
+        scope: The place of the event in time, as "after a, before c"; empty for anywhere.
+        conditions: The conditions to check: those whose variables are now all bound.
+        expected: The expected numbers of the step; None without statistics.
         log_alive: The natural logarithm of the partial matches expected to be alive in a window
             after this step; None without statistics.
     """
@@ -61,10 +61,10 @@ class Chain:
     """The automaton of one branch.
 
     Attributes:
-        name: Which branch it is; empty where there is one only.
+        name: The branch; empty if there is only one.
         states: From q0 to F.
         takes: One fewer than states.
-        absences: What must not be there, in words: where, and with which conditions.
+        absences: The events that must be absent, in words: where, and with which conditions.
     """
 
     name: str
@@ -85,21 +85,21 @@ def chain_of(
     Args:
         name: Which branch it is.
         order: The order in which its variables are bound.
-        branch: What is evaluated. Without it types and conditions are not known; the statistics,
-            if any, still say between which variables there are conditions.
-        statistics: Those that the plan was made with.
+        branch: The branch that the plan evaluates. Without it types and conditions are unknown; the
+            statistics, if any, still tell which variables have conditions between them.
+        statistics: The statistics that the plan was made with.
     """
     takes = _takes_by_statistics(order, statistics) if branch is None else _takes(order, branch)
     steps = {step.variable: step for step in expected}
     logs = {name: log(step.alive) for name, step in steps.items()}
     if branch is not None and statistics is not None:
         alive = held_in_window(branch, statistics)
-        # Of the plan: the engine has sets at last, wherever the plan has them.
+        # The plan's own order: the engine binds sets last, wherever the plan has them.
         logs = {v: alive(order[: i + 1]) for i, v in enumerate(order)}
     takes = [
         replace(t, expected=steps.get(t.variable), log_alive=logs.get(t.variable)) for t in takes
     ]
-    absences = () if branch is None else (words.absence_text(branch, e) for e in branch.negated)
+    absences = () if branch is None else (words.absence_text(branch, e) for e in branch.absences)
     return Chain(name, _states(order), tuple(takes), tuple(absences))
 
 

@@ -1,4 +1,4 @@
-"""The picture of a graph in rows: cards with texts, and lines between them that run under no card.
+"""The picture of a graph in rows: cards with texts, and lines between them that avoid cards.
 
 All text stands on cards of opaque pale colours, so that it can be read on any page.
 """
@@ -15,17 +15,17 @@ from cepkit.figures.kit.style import BLUE, SIZE, SMALL, TEXT, ink
 from cepkit.figures.kit.texts import fitted, width_of, wrapped
 
 ROOM = 780
-"""The width to keep to, where no other is asked: that of a narrow notebook."""
+"""The default width: that of a narrow notebook."""
 
 MOST = 40
 """How many vertices can be told apart by eye."""
 
 SHADES = ((1, "#E6E6E6"), (2, "#CDE7F7"), (3, "#9AD2F2"), (5, "#56B4E9"), (10, "#E69F00"))
-"""From how many sharers on a card has a colour; all stand 6:1 and more from the ink on them."""
+"""Card colours by the least number of sharers; the ink on each has a contrast of 6:1 or more."""
 
 _LEFT, _MARGIN, _GAP, _PAD = 30, 8, 8, 4
 _LEAST = 66
-"""Of a card with the room beside it, in pixels."""
+"""The least width of a card with the room beside it, in pixels."""
 _WIDEST = 190
 _MOST_LINES = 4
 _BETWEEN = 46
@@ -38,11 +38,11 @@ class Vertex:
 
     Attributes:
         level: How high it stands.
-        head: Said in bold.
-        text: Said below, in up to four lines.
-        foot: Said last, each in up to three lines.
+        head: The title, in bold.
+        text: The text below, in up to four lines.
+        foot: The last texts, each in up to three lines.
         hover: All of it, uncut.
-        sharers: How many share it: what colours it.
+        sharers: How many share it, which decides its colour.
         width: Of the lines from it, in pixels.
         group: Whether it stands for several.
     """

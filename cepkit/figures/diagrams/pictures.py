@@ -17,11 +17,11 @@ Picture: TypeAlias = Chain | trees.JoinTree
 
 
 def pictures(plan: Plan, query: Query | None = None) -> tuple[Picture, ...]:
-    """Return what is drawn of each branch of a plan.
+    """Return the picture of each branch of a plan.
 
     Args:
-        query: What it evaluates. Without it types and conditions are not known; the statistics
-            of the plan, if any, still say between which variables there are conditions.
+        query: The query that it evaluates. Without it types and conditions are unknown; the plan's
+            statistics, if any, still tell which variables have conditions between them.
 
     Raises:
         PlanError: The plan does not belong to the query.
@@ -48,7 +48,7 @@ def pictures(plan: Plan, query: Query | None = None) -> tuple[Picture, ...]:
 
 
 def steps_in_words(picture: Picture) -> list[tuple[str, str, str]]:
-    """Return for each step what it takes, where in time that is, and what it checks.
+    """Return for each step the event it takes, its place in time, and the conditions it checks.
 
     The steps of a tree are its nodes, from the variables to the matches.
     """
@@ -62,7 +62,7 @@ def steps_in_words(picture: Picture) -> list[tuple[str, str, str]]:
 
 
 def notes_in_words(picture: Picture) -> tuple[str, ...]:
-    """Return what is not about one step: of a chain the absences, of a tree what joins check."""
+    """Return notes about no single step: absences of a chain, common checks of a tree's joins."""
     match picture:
         case Chain(absences=absences):
             return absences

@@ -1,4 +1,4 @@
-"""The picture of a plan with its branches below each other, and of plans side by side."""
+"""The picture of a plan with its branches stacked, and of plans side by side."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _LEGEND = "at edges: partial matches expected to be alive in a window; the more,
 
 
 def layout(parts: Sequence[Picture], room: float = ROOM, per_row: int | None = None) -> Canvas:
-    """Return the picture of a plan: its branches one below the other.
+    """Return the picture of a plan with its branches stacked.
 
     Args:
         parts: From `pictures.pictures`.
-        room: The width to keep to, in pixels; what cannot is wider.
+        room: The width to fit into, in pixels; a branch that cannot is wider.
         per_row: How many steps of an order stand side by side; None for as many as have room.
     """
     return _with_legend(_branches(parts, room, scale_of(parts), per_row), parts)
@@ -36,10 +36,10 @@ def layout(parts: Sequence[Picture], room: float = ROOM, per_row: int | None = N
 def side_by_side(plans: Sequence[tuple[str, Sequence[Picture]]], room: float = ROOM) -> Canvas:
     """Return the picture of several plans on one scale.
 
-    As many of them stand in a row as have room beside each other in all rows.
+    All rows have the same number of plans: as many as fit in every row.
 
     Args:
-        plans: What is said of each plan, and what is drawn of it.
+        plans: The heading and the pictures of each plan.
         room: The width to keep to, in pixels.
     """
     parts = [part for _, parts in plans for part in parts]
@@ -87,7 +87,7 @@ def _branches(
 
 
 def _row(plans: Sequence[tuple[str, Sequence[Picture]]], room: float, strokes: Strokes) -> Canvas:
-    """Return plans side by side; what some do not need of their share the highest ones get."""
+    """Return plans side by side; width that some do not need goes to the tallest ones."""
 
     def column(number: int, width: float) -> Canvas:
         head, parts = plans[number]
@@ -118,7 +118,7 @@ def _headed(head: str, canvas: Canvas) -> Canvas:
 
 
 def _with_legend(canvas: Canvas, parts: Iterable[Picture]) -> Canvas:
-    """Return the picture with what its numbers are; without numbers unchanged."""
+    """Return the picture with a legend of its numbers; unchanged without numbers."""
     if all(logarithm is None for logarithm in _carried(parts)):
         return canvas
     lines = tuple(wrapped(_LEGEND, SMALL, canvas.width - 16, 3))

@@ -1,4 +1,4 @@
-"""The figure of matches in time: one row a match, its events as lettered marks joined by a line."""
+"""The figure of matches in time: a row for each, its events as lettered marks on a line."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _MARK = 20
 ROW = 30
 LANE = 20
 _APART = 0.03
-"""The share of the axis that a mark takes: nearer ones go to a lane of their own."""
+"""The share of the axis that a mark takes; closer marks go to another lane."""
 _SPREAD = 8
-"""Matches shorter than this part of the time shown would be dots: they are laid side by side."""
+"""If matches are shorter than 1/8 of the time shown, each begins at zero."""
 _HOVER_ATTRIBUTES = 12
 _LEGEND_LENGTH = 40
 
@@ -31,9 +31,9 @@ class Mark:
 
     Attributes:
         match: The row, from 0.
-        at: Where on the axis: seconds since the first event of the match, or of all; where times
-            are numbers, in their unit.
-        lane: Events close to each other have lanes of their own, from 0.
+        at: The place on the axis: seconds since the first event of the match, or of all; numeric
+            times keep their unit.
+        lane: Its lane, from 0: events close to each other get different ones.
         hover: Its time, type and attributes in lines of text.
     """
 
@@ -50,12 +50,12 @@ class Timeline:
 
     Attributes:
         variables: Their names; marks refer to them by number.
-        letters: What stands on their marks.
+        letters: The letters on their marks.
         starts: When each match begins, as a text.
         marks: In the order of match and time.
         since_start: Whether each match begins at zero.
-        clock: The time at zero where times are timestamps and not since the start of each match.
-        unit: Of the axis: "s", or "" where times are numbers.
+        clock: The time at zero, if times are timestamps and not relative to each match.
+        unit: The unit of the axis: "s", or "" for numeric times.
     """
 
     variables: tuple[str, ...]
@@ -74,13 +74,13 @@ class Timeline:
 def timeline(
     tidy: pd.DataFrame, variables: Sequence[str], since_start: bool | None = None
 ) -> Timeline:
-    """Return what is drawn of matches.
+    """Return the timeline of matches.
 
     Args:
         tidy: From `cepkit.columnar.results.shown.timeline`.
         variables: In the pattern's order.
-        since_start: Whether times are counted from the start of each match; None: where the
-            matches are so short that each would be a dot.
+        since_start: Whether times are relative to the start of each match; None: if matches are so
+            short that each would be a dot.
     """
     numeric = pd.api.types.is_numeric_dtype(tidy["ts"].dtype)
     if numeric:
@@ -116,7 +116,7 @@ def timeline(
 
 
 def letters(variables: Sequence[str]) -> tuple[str, ...]:
-    """Return what stands on the marks of variables: short names themselves, else A, B, C ..."""
+    """Return the letters on the marks of variables: short names themselves, else A, B, C ..."""
     if all(len(variable) <= 2 and variable.isalnum() for variable in variables):
         return tuple(variables)
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -139,7 +139,7 @@ def draw_timeline(content: Timeline, more: bool) -> go.Figure:
     ]
     below = 0
     if sum(map(len, names)) > _LEGEND_LENGTH:
-        # Too much for one line above: a block below, and the room for it.
+        # A legend too long for one line above becomes a block below.
         below = 22 * math.ceil(len(names) / 2)
         chart.update_layout(legend={"y": 0, "yref": "container", "x": 0, "xanchor": "left"})
     chart.update_layout(height=round(height) + 120 + below, margin={"t": 64, "b": 56 + below})
@@ -175,9 +175,9 @@ def draw_timeline(content: Timeline, more: bool) -> go.Figure:
 
 
 def names_of(content: Timeline) -> list[str]:
-    """Return what stands in front of each match: its number and, unless the axis tells, its start.
+    """Return the label of each match: its number, and its start unless the axis shows it.
 
-    An axis of timestamps has them at round places alone, one of numbers tells enough.
+    An axis of timestamps labels only round times; a numeric axis is enough.
     """
     with_start = content.since_start or content.clock is not None
     return [
@@ -186,7 +186,7 @@ def names_of(content: Timeline) -> list[str]:
 
 
 def tops_of(content: Timeline) -> tuple[list[float], float]:
-    """Return the y of the first lane of each match, and that of the end of the last row."""
+    """Return the y of each match's first lane, and the y of the end of the last row."""
     tops, y = [], ROW / 2
     for match in range(len(content.starts)):
         tops.append(y)
@@ -213,7 +213,7 @@ def _join(chart: go.Figure, content: Timeline, x: list[Any], y: list[float]) -> 
 def _x(content: Timeline, mark: Mark) -> object:
     if content.clock is None:
         return mark.at
-    # Wall-clock time of the events' own zone: plotly would show another one.
+    # Wall-clock time of the events' own zone: plotly would convert it.
     return content.clock.tz_localize(None) + pd.Timedelta(seconds=mark.at)
 
 

@@ -71,7 +71,7 @@ def _mark(x: float, y: float, variable: int, timeline: Timeline, hover: str) -> 
 
 
 def _ends(timeline: Timeline) -> tuple[str, str, str]:
-    """Return what stands at the beginning, at the end and in the middle of the axis."""
+    """Return the labels at the beginning, the end and the middle of the axis."""
     ends = [mark.at for mark in timeline.marks]
     if timeline.clock is None:
         unit = f" {timeline.unit}" if timeline.unit else ""

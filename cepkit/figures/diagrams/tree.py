@@ -1,7 +1,7 @@
 """A tree plan prepared for drawing: joins, their conditions and expected numbers.
 
-Leaves are the variables; a condition stands at the lowest node below which all its variables are,
-and so does a NOT with all that it depends on.
+Leaves are the variables; a condition belongs to the lowest node that has all its variables below
+it, and a NOT to the lowest node that has everything it depends on.
 Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
 (VLDB 2018), section 2.3.
 """
@@ -33,10 +33,10 @@ class Leaf:
         variable: Its name.
         event: Its types and name, as in the pattern's text.
         repeated: Whether it stands under KL.
-        conditions: Those about it alone.
+        conditions: The conditions about it alone.
         absences: What must not be there and is known by then, in words.
         rate: The events per second that pass its conditions; None without statistics.
-        log_alive: The natural logarithm of how many are expected in a window; None where unknown.
+        log_alive: The natural logarithm of the number expected in a window; None if unknown.
         counted: What a run did with it, in words.
     """
 
@@ -57,11 +57,11 @@ class Join:
     Attributes:
         left: One of them.
         right: The other.
-        order: In which order the events of the two sides are, in words.
-        conditions: Those that neither side can check by itself.
+        order: The order of the events of the two sides, in words.
+        conditions: The conditions that neither side can check alone.
         absences: What must not be there and is known by then, in words.
-        log_alive: The natural logarithm of the partial matches that are expected of it in a
-            window; None where unknown.
+        log_alive: The natural logarithm of the partial matches expected in a window; None if
+            unknown.
         counted: What a run did with it, in words.
     """
 
@@ -82,8 +82,8 @@ class JoinTree:
     """The tree of one branch.
 
     Attributes:
-        name: Which branch it is; empty where there is one only.
-        root: Where its matches are.
+        name: The branch; empty if there is only one.
+        root: The node of its matches.
         common: What any two joined events must satisfy, in words: window, partition, strategy.
     """
 
@@ -106,14 +106,14 @@ def joined_text(join: Join) -> str:
 
 
 def nodes_of(node: TreeNode) -> tuple[TreeNode, ...]:
-    """Return a node and all below it: itself, all on its left, all on its right."""
+    """Return a node and its descendants in pre-order."""
     if isinstance(node, Leaf):
         return (node,)
     return (node, *nodes_of(node.left), *nodes_of(node.right))
 
 
 def upwards(node: TreeNode) -> tuple[TreeNode, ...]:
-    """Return a node after all below it, from left to right: in the order of work."""
+    """Return a node and its descendants in post-order: the order of work."""
     if isinstance(node, Leaf):
         return (node,)
     return (*upwards(node.left), *upwards(node.right), node)
@@ -126,15 +126,15 @@ def tree_of(
     statistics: Statistics | None = None,
     expected: Sequence[ExpectedStep] = (),
 ) -> JoinTree:
-    """Return what is drawn of the tree of one branch.
+    """Return the picture of the tree of one branch.
 
     Args:
-        name: Which branch it is.
-        branch: What is evaluated. Without it types and conditions are not known; the statistics,
-            if any, still say between which variables there are conditions.
-        statistics: Those that the plan was made with.
-        expected: What is expected of the steps: tells how much nodes hold where `branch` is not
-            known. Of a plan with sets, whose steps come in another order, it does not.
+        name: The branch.
+        branch: The branch that the plan evaluates. Without it types and conditions are unknown; the
+            statistics, if any, still tell which variables have conditions between them.
+        statistics: The statistics that the plan was made with.
+        expected: The expected numbers of the steps; without a `branch` they tell how much each node
+            holds, except in plans with sets, whose steps come in another order.
     """
     if branch is not None:
         alive = None if statistics is None else held_in_window(branch, statistics)
@@ -145,7 +145,7 @@ def tree_of(
 
 
 class _TreeBuilder:
-    """Makes the nodes from below; what stands at one does not stand again above it."""
+    """Builds the nodes bottom-up; each condition appears at one node only."""
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class _TreeBuilder:
         self._alive = alive
         self._repeated = {v for v, _, _ in branch.repeated} if branch is not None else set()
         self._conditions = list(branch.conditions) if branch is not None else []
-        self._negated = list(branch.negated) if branch is not None else []
+        self._negated = list(branch.absences) if branch is not None else []
 
     def node(self, tree: nodes.Tree) -> TreeNode:
         match tree:
@@ -191,14 +191,15 @@ class _TreeBuilder:
             return words.statistics_texts(self._statistics, bound, known), ()
         due = [c for c in self._conditions if variables_of(c) <= set(bound)]
         self._conditions = [c for c in self._conditions if c not in due]
-        absent = [e for e in self._negated if depends_on(self._branch, e.variable) <= set(bound)]
-        self._negated = [e for e in self._negated if e not in absent]
-        texts = (words.absence_text(self._branch, event) for event in absent)
+        needed = {each: depends_on(self._branch, each[0].variable) for each in self._negated}
+        absent = [each for each in self._negated if needed[each] <= set(bound)]
+        self._negated = [each for each in self._negated if each not in absent]
+        texts = (words.absence_text(self._branch, each) for each in absent)
         return tuple(map(expression_text, due)), tuple(texts)
 
 
 def _by_steps(plan: TreePlan, expected: Sequence[ExpectedStep]) -> dict[frozenset[str], float]:
-    """Return the logarithms of what nodes hold, as far as the steps of the plan tell."""
+    """Return the logarithms of what nodes hold, if the steps of the plan tell."""
     units = work_of(plan)
     unions = list(_bound(units))
     if [name for name, _ in unions] != [step.variable for step in expected]:
@@ -207,7 +208,7 @@ def _by_steps(plan: TreePlan, expected: Sequence[ExpectedStep]) -> dict[frozense
 
 
 def _bound(units: Sequence[Unit]) -> Iterator[tuple[str, frozenset[str]]]:
-    """Yield the name of each step, in the order of work, with what is bound after it."""
+    """Yield the name of each step, in the order of work, with the variables bound after it."""
     bound: frozenset[str] = frozenset()
     for unit in units:
         yield from _bound(unit.inner)

@@ -1,8 +1,8 @@
 """The picture of a tree plan: cards for its nodes, edge widths by expected numbers.
 
-The matches are at the top and the variables at the ends, left and right as the plan has them.
-Cards are as wide as there is room for: where the tree would be too wide, nodes stand straight over
-their heavier side, and then cards become narrower.
+The matches are at the top and the variables at the leaves, left and right as in the plan. Cards are
+as wide as the room allows: if the tree is too wide, nodes first move straight above their heavier
+side, then cards become narrower.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from cepkit.figures.kit.texts import width_of, wrapped
 from cepkit.figures.kit.tidy import Node, Place, arranged, width_of_tree
 
 ROOM = 900
-"""The width to keep to, where there is no more to it: that of a notebook's cell."""
+"""The default width: that of a notebook's cell."""
 
 _WIDEST = ((200, 320), (150, 240), (124, 190), (104, 150), (86, 120), (70, 96))
-"""The widest that cards of leaves and of joins may be, in pixels; tried one after the other."""
+"""The largest widths of cards of leaves and of joins, in pixels, tried one after the other."""
 _MARGIN = 12
 _GAP = 14
 _BETWEEN = 20
-"""The height in which edges go from the middle of a node to those of its children."""
+"""The height between levels, for the edges from a node to its children."""
 _LABEL = 24
 """The height above a card for the number at its edge."""
 
@@ -36,7 +36,7 @@ def layout(tree: trees.JoinTree, room: float = ROOM, strokes: Strokes | None = N
 
     Args:
         tree: From `pictures.pictures`.
-        room: The width to keep to, in pixels; a tree that cannot is wider.
+        room: The width to fit into, in pixels; a tree that cannot is wider.
         strokes: The scale of its edges; None for its own.
     """
     strokes = strokes or Strokes.of(node.log_alive for node in trees.nodes_of(tree.root))
@@ -93,7 +93,7 @@ def summary(tree: trees.JoinTree) -> str:
 def _measured(
     node: trees.TreeNode, widest: tuple[float, float], strokes: Strokes
 ) -> tuple[Node, list[SizedNode]]:
-    """Return the room that each node takes, and the cards: a node's, then those below it."""
+    """Return the room that each node takes, and the cards in pre-order."""
     leaf, join = widest
     if isinstance(node, trees.Leaf):
         card = sized(node, leaf)
@@ -105,7 +105,7 @@ def _measured(
 
 
 def _reach(card: SizedNode, strokes: Strokes) -> tuple[float, float]:
-    """Return how far a card reaches to the left and, with the number at its edge, to the right."""
+    """Return the extent of a card to the left and, with the number at its edge, to the right."""
     alive = card.node.log_alive
     number = 0.0 if alive is None else _beside(alive, strokes) + width_of(carried(alive), SMALL)
     return card.width / 2, max(card.width / 2 + behind(card.node), number)
@@ -114,7 +114,7 @@ def _reach(card: SizedNode, strokes: Strokes) -> tuple[float, float]:
 def _widened(
     cards: Sequence[SizedNode], places: Sequence[Place], width: float, strokes: Strokes
 ) -> list[SizedNode]:
-    """Return the cards with the room that is left beside them, as far as their texts need it."""
+    """Return the cards widened into free room beside them, as far as their texts need it."""
     widened = list(cards)
     for i, place in enumerate(places):
         least, most = 0.0, width
@@ -173,7 +173,7 @@ def _edges(
 
 
 def _parents(root: trees.TreeNode) -> list[int]:
-    """Return for each node the number of the one above it; of the root 0."""
+    """Return for each node the number of its parent; 0 for the root."""
     parents = [0]
     if not isinstance(root, trees.Leaf):
         for side in (root.left, root.right):
@@ -183,5 +183,5 @@ def _parents(root: trees.TreeNode) -> list[int]:
 
 
 def _beside(alive: float, strokes: Strokes) -> float:
-    """Return how far from the middle of an edge its number begins."""
+    """Return the distance from the middle of an edge to its number."""
     return strokes.width(alive) / 2 + 4

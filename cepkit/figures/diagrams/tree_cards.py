@@ -1,4 +1,4 @@
-"""The nodes of a drawn tree as cards: which texts stand on one, and how large it is then."""
+"""The nodes of a drawn tree as cards: the texts on each, and its size."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SizedNode:
 
 
 def sized(node: TreeNode, most: float) -> SizedNode:
-    """Return the card of a node, no larger than its texts need and no wider than `most` pixels."""
+    """Return the card of a node, as small as its texts allow and at most `most` pixels wide."""
     room = most - 2 * _PADDING
     title = tuple(_title(node, room))
     lines = tuple(_lines(node, room))
@@ -61,7 +61,7 @@ def drawn(card: SizedNode, x: float, y: float, *, root: bool) -> list[Item]:
 
 
 def behind(node: TreeNode) -> float:
-    """Return how far a card reaches beyond its own width."""
+    """Return how far a stacked card extends beyond its own width."""
     return STACKED if isinstance(node, Leaf) and node.repeated else 0.0
 
 
@@ -88,7 +88,7 @@ def _title(node: TreeNode, room: float) -> list[str]:
 
 
 def _lines(node: TreeNode, room: float) -> list[str]:
-    """Return the lines below the title: the last one counts what had no room."""
+    """Return the lines below the title; the last one counts those that did not fit."""
     texts = [*node.conditions, *node.absences]
     if isinstance(node, Join):
         texts = [*node.order, *texts] or ([] if node.counted else ["all pairs"])

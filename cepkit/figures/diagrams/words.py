@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise, permutations
 
 from cepkit.pattern.conditions import Expression, variables_of
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.names import name_text
-from cepkit.pattern.nodes import Event, First, Kleene
+from cepkit.pattern.nodes import And, Event, First, Kleene, Seq
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.printer import expression_text, structure_text
@@ -15,7 +16,7 @@ from cepkit.statistics.model import Statistics
 
 
 def event_text(branch: Branch, variable: str) -> str:
-    """Return a positive event as it stands in the pattern, with its bounds where it is repeated."""
+    """Return a positive event as in the pattern, with its bounds if it is repeated."""
     node = branch.event(variable)
     for name, least, most in branch.repeated:
         if name == variable:
@@ -36,7 +37,7 @@ def scope_text(branch: Branch, variable: str, bound: Sequence[str]) -> str:
 
 
 def order_texts(branch: Branch, left: Collection[str], right: Collection[str]) -> tuple[str, ...]:
-    """Say in which order the events of two sides are: what neither side knows by itself.
+    """Describe the order between the events of two sides, beyond the order within each side.
 
     Returns:
         Texts as "a and b before c before d", which together imply the rest.
@@ -49,7 +50,7 @@ def order_texts(branch: Branch, left: Collection[str], right: Collection[str]) -
         later = branch.after(x) & both
         next_ones = {y for y in later if not branch.before(y) & later}
         after[x] = [y for y in branch.variables if y in next_ones and (x in left) != (y in left)]
-    # Those that come before the same ones are told together, and then what follows those.
+    # Group the events that precede the same ones, then continue with those.
     groups: dict[tuple[str, ...], list[str]] = {}
     for x, ys in after.items():
         if ys:
@@ -65,18 +66,32 @@ def order_texts(branch: Branch, left: Collection[str], right: Collection[str]) -
     return tuple(texts)
 
 
-def absence_text(branch: Branch, event: Event) -> str:
-    """Say what must not be there: where, and with which conditions."""
+def absence_text(branch: Branch, events: Sequence[Event]) -> str:
+    """Describe events that must be absent, one or several together: where, on which conditions."""
+    event = events[0]
     scope = scope_text(branch, event.variable, branch.variables)
     if event.earlier_than is not None:
         first = structure_text(First(branch.event(event.earlier_than)))
         return f"{first}, none {scope}"
     if event.beside is not None:
         scope = f"up to the last of {name_text(event.beside.variable)}"
-    about: list[Expression] = [c for c in branch.conditions if event.variable in variables_of(c)]
+    own = {each.variable for each in events}
+    about: list[Expression] = [c for c in branch.conditions if variables_of(c) & own]
     where = " AND ".join(map(expression_text, about))
-    text = " ".join(part for part in (f"no {structure_text(event)}", scope) if part)
+    text = " ".join(part for part in (f"no {_together_text(branch, events)}", scope) if part)
     return f"{text}, where {where}" if where else text
+
+
+def _together_text(branch: Branch, events: Sequence[Event]) -> str:
+    """Return events that are absent together as SEQ where each is before the next, else as AND."""
+    if len(events) == 1:
+        return structure_text(events[0])
+    names = [event.variable for event in events]
+    if all(pair in branch.order for pair in pairwise(names)):
+        return structure_text(Seq(tuple(events)))
+    known = [(x, y) for x, y in permutations(names, 2) if (x, y) in branch.order]
+    before = [f"{name_text(x)} before {name_text(y)}" for x, y in known]
+    return ", ".join((structure_text(And(tuple(events))), *before))
 
 
 def partition_text(branch: Branch) -> str:
@@ -99,8 +114,8 @@ def statistics_texts(
 
     Args:
         statistics: Those of the plan, if any.
-        bound: What is bound, in the order in which it is told.
-        known: What was bound before, side by side: conditions inside of one are left out.
+        bound: The bound variables, in the order of the text.
+        known: The sides bound before; conditions within one side are left out.
     """
     if statistics is None:
         return ()

@@ -1,7 +1,7 @@
 """A picture as a list of circles, lines and texts in pixels: laid out once, drawn twice.
 
 `plotly_canvas` draws it as a plotly figure, `svg` as inline SVG for pages without scripts.
-Pixels, so that it can be computed, and tested, that nothing lies on anything else.
+Pixels make it possible to compute, and test, that nothing overlaps.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ Anchor: TypeAlias = Literal["left", "center", "right"]
 Dash: TypeAlias = Literal["solid", "dash", "dot"]
 
 LINE_HEIGHT = 1.3
-"""Of a text, in units of its size."""
+"""The line height of a text, in units of its font size."""
 
 BOLD = 1.1
-"""How much wider bold text is."""
+"""The width of bold text, relative to normal text."""
 
 THIN = 1.4
 """The width of strokes."""
@@ -42,7 +42,7 @@ class Circle:
         x: Of its centre.
         y: Of its centre, downwards.
         radius: Of the circle.
-        hover: What is told.
+        hover: The text on hovering.
         fill: Its colour; None for an outline.
         dash: Of its outline.
         double: Whether a second circle stands inside, as in a final state.

@@ -1,8 +1,8 @@
-"""Figures as they are returned: plotly's, with a picture for where plotly is not shown.
+"""The figures that `draw` returns: plotly figures, with a picture for pages without plotly.
 
-An exported notebook runs no scripts: there the picture stands in for the chart. A picture that was
-laid out in pixels - an automaton, a tree, a graph - is shown as SVG everywhere: in the colours of
-the page, and in that of its layouts for which there is room.
+An exported notebook runs no scripts: there the picture replaces the chart. A picture laid out in
+pixels - an automaton, a tree, a graph - is shown as SVG everywhere, in the colours of the page and
+in the widest layout that fits.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _THEMES = {"light": ("#1c1e21", "#ffffff"), "dark": ("#e6e7e9", "#111111")}
 
 
 class Drawing(go.Figure):  # type: ignore[misc]
-    """A figure of plotly that is also a picture, which needs no browser."""
+    """A plotly figure that is also a picture, which needs no browser."""
 
     _layouts: tuple[Canvas, ...] = ()
 
     def with_layouts(self, layouts: Sequence[Canvas]) -> Drawing:
-        """Return itself as a picture that notebooks show in one of several widths.
+        """Return itself; notebooks show it in one of several layouts.
 
         Args:
-            layouts: The widest first.
+            layouts: The layouts, the widest first.
         """
         self._layouts = tuple(layouts)
         return self

@@ -1,7 +1,7 @@
 """The key below a figure: marks, letters and their meaning.
 
-Plotly's own legend cuts long names and lets many of them run over the plot; here each has lines of
-its own, broken so that they fit the narrowest page (500 pixels).
+Plotly's own legend cuts long names, and many of them cover the plot; here each has its own lines,
+broken to fit the narrowest page (500 pixels).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cepkit.figures.kit.texts import cut, shown, width_of, wrapped
 LEFT = 76
 """The margin left of a plot above a key, with room for ticks."""
 NARROWEST = 500 - LEFT - 24
-"""The width of a plot on the narrowest page that figures are made for."""
+"""The width of a plot on the narrowest supported page."""
 
 _LINE = style.SMALL * 1.3
 _SIGN = 15
@@ -27,7 +27,7 @@ _MOST_LINES = 3
 _MOST_HOVER = 400
 _SPACE = "\N{NO-BREAK SPACE}"
 
-# Yellow is left out, as a line of it is lost on a white page.
+# Without yellow: a yellow line is invisible on a white page.
 _COLOURS = (
     style.BLUE,
     style.ORANGE,
@@ -46,7 +46,7 @@ _SYMBOLS = (
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How one of several things looks: no two of 28 are alike, even without their colours' names.
+    """The look of one of several things; 28 of them differ, even without colours.
 
     Attributes:
         letter: Its name in the plot.
@@ -76,7 +76,7 @@ def _letter(number: int) -> str:
 
 
 def runs_of(numbers: Iterable[int]) -> list[list[int]]:
-    """Return ascending numbers in runs of those that follow each other."""
+    """Return ascending numbers as runs of consecutive ones."""
     runs: list[list[int]] = []
     for each in numbers:
         if runs and each == runs[-1][-1] + 1:
@@ -88,11 +88,11 @@ def runs_of(numbers: Iterable[int]) -> list[list[int]]:
 
 @dataclass(frozen=True, slots=True)
 class KeyRow:
-    """One thing and what it stands for; texts as they come from data.
+    """A row of the key; its texts are not yet escaped.
 
     Attributes:
         head: Said in bold.
-        text: Said after it, or below it where the line is too short.
+        text: The text after it, or below it if the line is too short.
         sign: A mark as a character, in front.
         colour: Of the sign, or the line.
         dash: Of a line in front, by plotly's name; empty for none.
@@ -126,7 +126,7 @@ class KeyRow:
 
 
 def name_axis(chart: go.Figure, text: str, above: int = 6) -> None:
-    """Write what the axis upwards is about above it: beside it long ticks would lie on the name.
+    """Write the name of the y axis above it: beside it, long tick labels would cover the name.
 
     Args:
         chart: The figure, with the margin `LEFT`.
@@ -137,7 +137,7 @@ def name_axis(chart: go.Figure, text: str, above: int = 6) -> None:
 
 
 def _add_mark(chart: go.Figure, row: KeyRow, left: float, below: float) -> None:
-    """Put what stands in front of a row at its left, its middle so far below the plot."""
+    """Draw the mark of a row at its left, with its middle `below` the plot."""
     if row.dash:
         chart.add_shape(
             type="line", xref="paper", yref="paper", xsizemode="pixel", ysizemode="pixel",
@@ -154,7 +154,7 @@ def _add_mark(chart: go.Figure, row: KeyRow, left: float, below: float) -> None:
 def add_key(
     chart: go.Figure, rows: Sequence[KeyRow], *, axis: int = 52, left: int = LEFT - 12
 ) -> None:
-    """Put rows below the plot; the figure becomes as much higher as they need.
+    """Put rows below the plot and make the figure as much taller as they need.
 
     Args:
         chart: The figure, its height set.

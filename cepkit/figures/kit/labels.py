@@ -1,8 +1,8 @@
-"""Labels beside points, placed so that none lies on another, however wide the figure becomes.
+"""Labels beside points that never overlap, however wide the figure becomes.
 
-The height of a figure in pixels is known and its width is not. So a label stands to the right of
-its point at a fixed distance and only its height is chosen, for the narrowest width. A wider figure
-moves points apart from left to right, and labels that were beside each other stay so.
+The height of a figure in pixels is known, its width is not. So a label goes to the right of its
+point at a fixed distance, and only its height is chosen, for the narrowest width. A wider figure
+moves points apart horizontally, so labels that did not overlap still do not.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _shift(
     point: Point, points: Sequence[Point], placed: Sequence[tuple[Point, float]], height: float
 ) -> float:
     for step in range(_MOST_STEPS):
-        # A little above first: a line that falls from left to right passes below.
+        # Try a little above first: a line that falls to the right passes below.
         shift = -6 + (step + 1) // 2 * HEIGHT * (1 if step % 2 else -1)
         y = point.y + shift
         inside = HEIGHT / 2 <= y <= height - HEIGHT / 2
@@ -68,7 +68,7 @@ def _shift(
 def _on_point(label: Point, y: float, other: Point) -> bool:
     if abs(other.y - y) >= HEIGHT / 2 + RADIUS:
         return False
-    # One that is not to the right of this point stays on its left.
+    # A point that is not to the right of this one stays on its left.
     is_left = other.x <= label.x and other.x + RADIUS <= label.x + GAP
     return not (is_left or other.x - RADIUS >= label.x + GAP + label.width)
 
@@ -80,10 +80,10 @@ def _on_label(label: Point, y: float, other: Point, other_y: float) -> bool:
 
 
 def spread(places: Sequence[float], height: float, gap: float = HEIGHT) -> list[float]:
-    """Return places beside the given ones that are at least `gap` apart, in the same order.
+    """Return places near the given ones, in the same order, that are at least `gap` apart.
 
     Args:
-        places: Where the labels of line ends would stand best, in pixels.
+        places: The best places for the labels of line ends, in pixels.
         height: Of the plot: they stay within, as far as there is room.
         gap: Between the middles of two labels.
     """

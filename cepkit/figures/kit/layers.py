@@ -1,9 +1,9 @@
 """Layout of graphs in rows, with few crossings and no edge under a vertex.
 
-An edge that skips rows bends there, in a lane of its own; all edges of a vertex share its lanes.
-Rows are ordered by the mean place of the neighbours, upwards and downwards in turn; of all orders
-tried the one with the fewest crossings is kept. O(sweeps * edges^2). Source: *Methods for Visual
-Understanding of Hierarchical System Structures* (Sugiyama, Tagawa and Toda, 1981).
+An edge that skips rows passes them in a lane of its own; all edges of a vertex share its lanes.
+Rows are sorted by the mean place of their neighbours, upwards and downwards in turn; the order with
+the fewest crossings wins. O(sweeps * edges^2). Source: *Methods for Visual Understanding of
+Hierarchical System Structures* (Sugiyama, Tagawa and Toda, 1981).
 """
 
 from __future__ import annotations
@@ -134,14 +134,14 @@ def _mean(values: Sequence[float], otherwise: float) -> float:
 
 
 def _apart(wished: Sequence[float], widths: Sequence[float], room: float) -> list[float]:
-    """Return middles near the wished ones, in the same order, so far apart as the widths ask."""
+    """Return middles near the desired ones, in the same order, as far apart as the widths need."""
     pushed = _pushed(wished, widths, room)
     mirrored = _pushed([room - wish for wish in wished[::-1]], widths[::-1], room)
     return [(x + room - y) / 2 for x, y in zip(pushed, mirrored[::-1], strict=True)]
 
 
 def _pushed(wished: Sequence[float], widths: Sequence[float], room: float) -> list[float]:
-    """Return middles that are pushed to the right by those before, and back by the end."""
+    """Return middles pushed right by their predecessors, and back left by the end of the row."""
     result: list[float] = []
     left = 0.0
     for wish, width in zip(wished, widths, strict=True):

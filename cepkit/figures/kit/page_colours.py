@@ -1,8 +1,8 @@
-"""Texts of plotly's figures in the colour of the page around them, where that has one.
+"""Texts of plotly's figures in the text colour of the page around them, if it has one.
 
-Plotly computes with colours and refuses the variables of a page's style. In markup within a text
-it passes them on: so a notebook's theme gives texts their colour, light or dark. Elsewhere the grey
-stays that can be read on both.
+Plotly computes with colours and refuses CSS variables, but passes them on in markup within a text.
+So a notebook's theme can colour texts, light or dark. Elsewhere they stay in a grey that is
+readable on both.
 """
 
 from __future__ import annotations

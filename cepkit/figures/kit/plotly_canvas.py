@@ -18,18 +18,18 @@ ROOM = 900.0
 """The width of pictures in plotly's figures, where none is named."""
 
 _BUTTONS = 60.0
-"""What plotly's buttons take of the line of the title."""
+"""The width that plotly's buttons take from the title's line."""
 _HEAD = 44
 _HOVER = 600
 
 
 def laid_out(picture: Callable[[float], Canvas], title: str, width: float | None = None) -> Drawing:
-    """Return the figure of a picture that notebooks show in the width that they have.
+    """Return the figure of a picture that notebooks show in a fitting width.
 
     Args:
         picture: Lays it out for a width.
         title: A text from data; it is escaped here.
-        width: The only one that is wanted; None for as much as there is room.
+        width: The only width to lay out; None for several.
     """
     if width is not None:
         return to_figure(picture(width), title)
@@ -50,7 +50,7 @@ def to_figure(canvas: Canvas, title: str) -> Drawing:
     hidden: dict[str, Any] = {"visible": False, "fixedrange": True, "automargin": False}
     chart.update_xaxes(range=[0, room], **hidden)
     chart.update_yaxes(range=[canvas.height, 0], **hidden)
-    # All at once: adding shapes one by one validates all earlier ones again each time.
+    # All at once: adding shapes one by one would validate all earlier ones again.
     shapes = [shape for item in canvas.items for shape in _shapes(item)]
     filled = [i for i in canvas.items if isinstance(i, Circle | Card) and i.fill is not None]
     annotations = [
@@ -80,7 +80,7 @@ def to_figure(canvas: Canvas, title: str) -> Drawing:
 
 
 def _spots(item: Item) -> list[tuple[float, float, float, str]]:
-    """Return where, how large and about what a mark must be for the pointer to find the item."""
+    """Return the places, sizes and texts of invisible marks that catch the pointer for an item."""
     match item:
         case Circle(hover=text) | Card(hover=text) if text:
             left, top, right, bottom = item.box()
@@ -126,7 +126,7 @@ def _shapes(item: Item) -> list[dict[str, Any]]:
 
 
 def _opaque(fill: str | None) -> str:
-    """Return a fill on which dark texts can be read whatever the page is like."""
+    """Return an opaque fill on which dark texts are readable on any page."""
     return "rgba(0,0,0,0)" if fill is None else on_white(fill) if fill in TINTS else fill
 
 

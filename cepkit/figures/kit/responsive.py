@@ -1,7 +1,7 @@
-"""Pictures as HTML without scripts, as wide as there is room.
+"""Pictures as HTML without scripts that fit the available width.
 
-A picture that was laid out several times is there as often, and the page shows the widest layout
-that fits: styles ask for the width of what is around it, not for that of the window.
+The HTML contains every layout of a picture and shows the widest one that fits: styles query the
+width of the container, not of the window.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def as_image(svg: str, text: str) -> str:
 
 
 def as_layouts(canvases: Sequence[Canvas], title: str = "", otherwise: str = "") -> str:
-    """Return a picture as HTML that shows the layout for which there is room.
+    """Return a picture as HTML that shows the widest layout that fits.
 
-    A notebook that is not trusted loses styles and SVG, whose texts it would show: they are hidden
-    until a style shows them, and an image is shown until a style hides it.
+    An untrusted notebook drops styles and SVG but keeps the texts inside. So the SVG stays hidden
+    until a style shows it, and an image is shown until a style hides it.
 
     Args:
         canvases: The layouts, the widest first.

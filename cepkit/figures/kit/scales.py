@@ -1,7 +1,7 @@
 """An axis for numbers that may be zero, differ by powers of ten, or be too large for a float.
 
-Numbers come as their logarithms to base ten (-infinity for zero). Where they differ much they
-are placed by them, and zero has a place of its own below the smallest; else by themselves.
+Numbers come as logarithms to base ten (-infinity for zero). If they differ much the axis is
+logarithmic, and zero gets a place below the smallest; otherwise it is linear.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Scale:
 
     @classmethod
     def of_powers(cls, logs: Iterable[float], room: float = 0.0) -> Scale:
-        """Return a scale that is logarithmic however alike the numbers are, and close around them.
+        """Return a scale that is always logarithmic, and close around the numbers.
 
         Args:
             logs: Their logarithms to base ten.
@@ -97,7 +97,7 @@ class Scale:
         return (place - low) / (high - low)
 
     def _range(self) -> tuple[float, float]:
-        # It begins a hair before its least place so that a mark there is whole.
+        # It begins slightly before its least place, so that a mark there is whole.
         least = self.begin if self.logarithmic else 0.0
         return least - 0.012 * (self.end - least), self.end
 
@@ -117,7 +117,7 @@ class Scale:
 class TextScale:
     """Where texts lie on an axis: side by side in their order.
 
-    Left to itself, plotly would read texts as numbers or dates where it can, and markup in them.
+    By default plotly would read texts as numbers, dates or markup.
 
     Attributes:
         texts: The different texts in ascending order.
@@ -135,7 +135,7 @@ class TextScale:
         return bisect_left(self.texts, text)
 
     def axis(self) -> dict[str, Any]:
-        """Return the settings of a plotly axis; of many texts some are written."""
+        """Return the settings of a plotly axis; of many texts only some are labelled."""
         places = range(0, len(self.texts), -(-len(self.texts) // _MOST_TICKS))
         return {
             "range": [-0.5, len(self.texts) - 0.5],

@@ -1,9 +1,9 @@
 """How figures look: colours, fonts and sizes, in one place.
 
 A kernel cannot know whether the page around a figure is light or dark, so paper is transparent.
-Texts have the colour of the page where that tells it (`page_colours`, `svg`), else a grey that can
-be read on both; on a fill they are dark where they do not follow the page. The colours are those of
-Okabe and Ito, told apart by the colour-blind; wherever one carries a meaning, a shape, a dash or a
+Texts take the page's colour if it is known (`page_colours`, `svg`), else a grey that is readable on
+both; on a fill they are dark unless they follow the page. The colours are those of Okabe and Ito,
+which colour-blind readers can tell apart; wherever a colour carries a meaning, a shape, a dash or a
 letter carries it too.
 """
 
@@ -21,7 +21,7 @@ from cepkit.figures.kit.texts import width_of
 TEXT = "#767676"
 """4.5:1 on white, 4.2:1 on #111: no grey reaches 4.5:1 on both."""
 INK, PALE = "#111111", "#ffffff"
-"""Of texts on a fill: dark, and on the one dark colour white."""
+"""Colours of texts on a fill: dark, and white on the one dark colour."""
 GRID = "rgba(118,118,118,0.25)"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 SIZE = 12
@@ -34,13 +34,13 @@ PLAIN, REACHED = "rgba(86,180,233,0.16)", "rgba(86,180,233,0.30)"
 FINAL, FULFILLED = "rgba(0,158,115,0.22)", "rgba(0,158,115,0.30)"
 QUIET, CHANGED = "rgba(118,118,118,0.08)", "rgba(213,94,0,0.20)"
 TINTS = (PLAIN, REACHED, FINAL, FULFILLED, QUIET, CHANGED)
-"""Fills of cards and circles that show the page through: the colour of its texts can be read."""
+"""Transparent fills of cards and circles: texts in the page's colour stay readable."""
 
 COLOURS = (SKY, ORANGE, GREEN, YELLOW, PURPLE, VERMILLION, BLUE, GREY)
-"""Of things that are told apart; black is left out, as it is lost on a dark page."""
+"""Colours that tell things apart; black is left out, as it is invisible on a dark page."""
 
 LEGEND_MARK = 48
-"""Pixels of a line in a legend: each of plotly's dashes shows what it is."""
+"""Pixels of a line in a legend: enough to recognise each of plotly's dashes."""
 
 _LEGEND_ROW, _HEADING, _NARROWEST = 20, 22, 460
 """The heights of a row of a legend and of a heading, and the width of the narrowest page."""
@@ -54,7 +54,7 @@ def ink(colour: str) -> str:
 
 
 def on_white(tint: str) -> str:
-    """Return the colour that a tint is on a white page, for where texts do not follow the page."""
+    """Return the colour of a tint on a white page, for texts that do not follow the page."""
     *colour, share = map(float, tint.removeprefix("rgba(").removesuffix(")").split(","))
     return "#" + "".join(f"{round(share * part + (1 - share) * 255):02x}" for part in colour)
 
@@ -79,7 +79,7 @@ def figure(title: str, height: int, width: int | None = None) -> Drawing:
     """
     chart = Drawing()
     chart.update_layout(
-        # An empty template: what the session has set as default stays there and out of here.
+        # An empty template: the session's default template must not apply here.
         template=go.layout.Template(),
         title={"text": title, "x": 0, "xref": "container", "xanchor": "left", "pad": {"l": 12}},
         title_font_size=SIZE + 2,
@@ -113,13 +113,13 @@ def figure(title: str, height: int, width: int | None = None) -> Drawing:
 
 
 def axis_of(chart: go.Figure) -> dict[str, Any]:
-    """Return the look of a figure's first axes, which plotly does not give to further ones."""
+    """Return the look of a figure's first axes; plotly does not pass it on to further ones."""
     return {key: chart.layout.xaxis[key] for key in ("gridcolor", "linecolor", "zeroline")}
 
 
 def at_the_top(lines: int = 1) -> dict[str, object]:
-    """Return where a title stays whatever the margin below it has to hold."""
-    # Plotly hangs up the first of several lines where it would hang up a single one.
+    """Return a position that keeps the title at the top, whatever the margin holds."""
+    # Plotly aligns the first of several lines where it would align a single one.
     pad = {"l": 12, "t": 12 + 14 * (lines - 1)}
     return {"y": 1, "yref": "container", "yanchor": "top", "pad": pad}
 

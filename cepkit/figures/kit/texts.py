@@ -1,7 +1,7 @@
 """Texts from data for figures: escaped, cut, wrapped and measured.
 
-Plotly reads a small subset of HTML in every text, and TeX between dollars where MathJax is on
-the page: what comes from data must not be read so.
+Plotly interprets a small subset of HTML in every text, and TeX between dollars if the page has
+MathJax: data must not be interpreted like that.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def fitted(text: object, size: float, width: float) -> str:
 def wrapped(text: object, size: float, width: float, most: int) -> list[str]:
     """Return the text broken into at most `most` lines of at most `width` pixels.
 
-    Lines are broken at spaces; a word that is too long for a line is cut, and so is the last
-    line where more would follow.
+    Lines break at spaces; a word too long for a line is cut, and so is the last line if more would
+    follow.
     """
     words = plain(text).split(" ")
     lines: list[str] = []

@@ -1,9 +1,9 @@
 """Layout of trees without overlap, in which equal subtrees look equal.
 
-Subtrees are arranged by themselves and pushed together until they nearly touch on some level, as
-in *Tidier Drawings of Trees* (Reingold and Tilford, 1981). A node stands over the middle of its
-children or straight over the heaviest of them: a tree that leans to one side becomes a narrow
-column then. Children keep their order. O(nodes * depth).
+Subtrees are laid out separately and pushed together until they nearly touch on some level, as in
+*Tidier Drawings of Trees* (Reingold and Tilford, 1981). A node stands above the middle of its
+children or straight above the heaviest one, which turns a tree that leans to one side into a narrow
+column. Children keep their order. O(nodes * depth).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Node:
     """A node with the room that it takes on its level.
 
     Attributes:
-        left: How far it reaches to the left of the line on which its edges end.
+        left: Its extent to the left of the line where its edges end.
         right: How far to the right.
         children: From left to right.
     """
@@ -50,8 +50,8 @@ def arranged(root: Node, gap: float, *, straight: bool = False) -> tuple[Place, 
     Args:
         root: The tree.
         gap: What is left free between two nodes of a level.
-        straight: Whether a node stands straight over the child with the most leaves (where
-            several have as many: in their middle), not over the middle of all.
+        straight: Whether a node stands straight above the child with the most leaves (with ties, in
+            their middle) instead of the middle of all.
     """
     spans, places = _block(root, gap, straight)
     shift = -min(least for least, _ in spans)

@@ -1,4 +1,4 @@
-"""What a player carries of its events: pages are passed on, and may hold less than the stream."""
+"""Which data of events a player contains: pages are passed on, and may omit or redact some."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Carried:
     """Which attributes of events a document shows, and which it redacts.
 
     Attributes:
-        attributes: Those that it has; None for all.
-        redact: Those whose values are replaced by numbers, "#1" for the first that comes.
+        attributes: The attributes to show; None for all.
+        redact: The attributes whose values are replaced by numbers, "#1" for the first one.
     """
 
     attributes: tuple[str, ...] | None = None
@@ -23,18 +23,18 @@ class Carried:
 
     @classmethod
     def of(cls, attributes: Sequence[str] | None, redact: Sequence[str]) -> Carried:
-        """Return what is asked for."""
+        """Return the choice of the caller."""
         return cls(None if attributes is None else tuple(attributes), tuple(redact))
 
     def check(self, known: Iterable[str], keys: Sequence[str] = ()) -> None:
         """Check that the events have such attributes.
 
         Args:
-            known: The names of those that they have.
-            keys: Of counters, as "customer 17": what these are called is known as well.
+            known: The names of the events' attributes.
+            keys: Keys of counters, as "customer 17": the attributes in them are known as well.
 
         Raises:
-            TraceError: They have not.
+            TraceError: The events lack one of them.
         """
         names = list(known)
         for name in (*(self.attributes or ()), *self.redact):
@@ -44,7 +44,7 @@ class Carried:
                 )
 
     def of_events(self, events: dict[str, Any]) -> dict[str, Any]:
-        """Return the columns of events as far as they are carried."""
+        """Return the columns of events that the document contains."""
         columns = {
             name: _numbered(column) if name in self.redact else column
             for name, column in events["attributes"].items()
@@ -55,11 +55,11 @@ class Carried:
     def of_trace(
         self, played: dict[str, Any], known: Collection[str], clauses: Sequence[Mapping[str, Any]]
     ) -> dict[str, Any]:
-        """Return what is a trace's own, its keys and evaluated conditions without values.
+        """Return a trace's own part, with its keys and evaluated conditions without values.
 
         Args:
             known: The attributes that events have.
-            clauses: Those of the pattern: evaluated conditions are numbered by them.
+            clauses: The clauses of the pattern, which number the evaluated conditions.
         """
         if not self.redact and self.attributes is None:
             return played
@@ -76,7 +76,7 @@ class Carried:
 
 
 def _without_values(operation: Any, plain: Mapping[int, str]) -> Any:
-    """Return an operation; some of the conditions that it evaluated as the pattern has them."""
+    """Return an operation; some of its evaluated conditions as in the pattern, without values."""
     if not isinstance(operation, list):
         return operation
     return [
@@ -94,7 +94,7 @@ def _checked(one: Any, plain: Mapping[int, str]) -> Any:
 
 
 def _numbered(column: Sequence[Any]) -> list[str | None]:
-    """Return equal values as equal texts that say nothing else; what is not there stays away."""
+    """Replace values by numbers: equal values get equal texts, missing ones stay missing."""
     numbers: dict[Any, int] = {}
     return [
         None if value is None else f"#{numbers.setdefault(value, len(numbers) + 1)}"

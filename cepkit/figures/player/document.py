@@ -1,7 +1,7 @@
 """The JSON document of the player, `cepkit.player/1`: several traces of one stream.
 
-Pattern, clauses, events and moments are said once; each trace keeps the rest of its JSON, with a
-step for each moment (docs/player.md). Long traces are cut, and the document says so in words.
+Pattern, clauses, events and moments appear once; each trace keeps the rest of its JSON, with a step
+for each moment (docs/player.md). Long traces are cut, and the document says so.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from cepkit.tracing import AnyTrace, CounterTrace, MechanismTrace
 from cepkit.tracing.operations import REASONS
 
 Traces: TypeAlias = Sequence[AnyTrace]
-"""Of one kind: they are played together."""
+"""Traces of one kind, which are played together."""
 
 SCHEMA = "cepkit.player/1"
 
 DEFAULT_STEPS = 2_000
-"""As many steps as a notebook keeps without growing heavy: some 0.3 MB for each trace."""
+"""Steps that keep a notebook small: some 0.3 MB for each trace."""
 MOST_STEPS = 20_000
-"""Beyond that a step takes too long, and the document too much."""
+"""With more, a step takes too long and the document gets too large."""
 MOST_OPERATIONS = 400_000
-"""Of all traces: an eager automaton may do thousands in a step."""
+"""The most operations of all traces: an eager automaton may do thousands in a step."""
 
 _LARGEST = 2**53
-"""The integers up to here are numbers of JavaScript."""
+"""The largest integer that JavaScript holds exactly."""
 
 _SHARED = ("pattern", "clauses", "events", "moments", "looked_at")
 
@@ -44,18 +44,17 @@ def player_document(
     Args:
         traces: One for each card, in the order in which they are shown.
         steps: How many steps at most.
-        carried: What it holds of the events; None for all of it.
+        carried: Which data of events it contains; None for all.
 
     Raises:
-        TraceError: There is no trace, they are not of one kind, pattern and stream, the number
-            of steps is none that the player can show, or an attribute is none of the events'.
+        TraceError: There is no trace, the traces differ in kind, pattern or stream, the number of
+            steps is out of range, or the events lack an attribute.
     """
     if not 1 <= steps <= MOST_STEPS:
         raise TraceError(f"a player of {steps:,} steps", expected=f"1 to {MOST_STEPS:,}")
     first = first_of(traces)
     moments = moments_of(traces)
-    # One that does much in each step may have been recorded less far: they are played as far as
-    # all go.
+    # A trace with many operations a step may be recorded less far: play as far as all go.
     recorded = min((len(trace) for trace in traces if trace.truncated), default=len(moments))
     total = max((t.truncated.of for t in traces if t.truncated), default=len(moments))
     operations = [
@@ -107,7 +106,7 @@ def _events(trace: AnyTrace, moments: Sequence[Moment]) -> dict[str, Any]:
 
 
 def _played(trace: AnyTrace, number: int, moments: Sequence[Moment]) -> dict[str, Any]:
-    """Return what is a trace's own, at each moment; its totals are those of the whole run."""
+    """Return a trace's own part at each moment; its totals are those of the whole run."""
     encoded = trace.encoded()
     at = _steps_of(number, moments)
     counts = counts_at(trace, number, moments)
@@ -135,7 +134,7 @@ def _played(trace: AnyTrace, number: int, moments: Sequence[Moment]) -> dict[str
 
 
 def _columns(traces: Sequence[CounterTrace], moments: Sequence[Moment]) -> dict[str, list[Any]]:
-    """Return what the moments of counters are, a column for each of it."""
+    """Return the moments of counters as columns."""
     columns: dict[str, list[Any]] = {
         name: [] for name in ("time", "event", "name", "key", "position", "trigger")
     }
@@ -157,7 +156,7 @@ def _columns(traces: Sequence[CounterTrace], moments: Sequence[Moment]) -> dict[
 
 
 def affordable(traces: Sequence[Sequence[Sequence[Any]]], steps: int) -> int:
-    """Return how many of the first `steps` steps hold no more operations than a page can.
+    """Return how many of the first `steps` steps fit a page by their operations.
 
     Args:
         traces: For each trace its steps, for each step its operations.
@@ -184,12 +183,12 @@ def types_of(clauses: Sequence[Mapping[str, Any]], types: Sequence[str]) -> list
 
 
 def exact(value: Any) -> Any:
-    """Return a value that a browser reads as it is: large integers as texts."""
+    """Return a value that a browser reads exactly: large integers become texts."""
     return str(value) if isinstance(value, int) and abs(value) > _LARGEST else value
 
 
 def cut_in_words(length: int, total: int, recorded: int, limit: int) -> str | None:
-    """Say what is not shown, and how to see it; None where everything is.
+    """Describe what is not shown, and how to see it; None if everything is shown.
 
     Args:
         length: How many steps are shown.

@@ -1,9 +1,9 @@
 """Lines up several traces in common moments.
 
-Mechanisms take a step for each event, and go in step as they are. Prefix counters do the same at
+Mechanisms take one step for each event, so their traces are aligned already. Prefix counters act at
 the same events, however a sequence is cut; but a cut adds STARTs, and with them expiries. A
-*moment* is a step that one trace or several take: what one event does once, what happens without an
-event, or an event that does nothing. O(moments and traces).
+*moment* is a step that one or several traces take: one action of an event, something that happens
+without an event, or an event that does nothing. O(moments and traces).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class Moment:
     """A step of traces that are played together.
 
     Attributes:
-        time: When, in microseconds.
-        event: The event, None where none causes it.
+        time: Its time in microseconds.
+        event: The event; None if none causes it.
         steps: For each trace its step, None where nothing happens to it.
     """
 
@@ -70,7 +70,7 @@ def moments_of(traces: Sequence[AnyTrace]) -> tuple[Moment, ...]:
     times = enumerate(first.events.time)
     idle = [Moment(time, event, nothing) for event, time in times if event not in busy]
     if idle:
-        # An event that does nothing comes after all else of its time: sorting keeps that order.
+        # An event that does nothing comes last at its time: sorting keeps that order.
         merged = sorted([*merged, *idle], key=lambda moment: moment.time)
     return tuple(merged)
 
@@ -86,7 +86,7 @@ def counts_at(trace: AnyTrace, number: int, moments: Sequence[Moment]) -> tuple[
     now: Any = CounterCounts(0, 0, 0, 0, 0)
     for moment in moments:
         step = moment.steps[number]
-        # Only counters have moments at which nothing happens to them.
+        # Only traces of counters have moments without a step.
         now = now._replace(new=0) if step is None else trace.counters[step]
         counts.append(now)
     return tuple(counts)
@@ -102,7 +102,7 @@ def _merged(traces: Sequence[AnyTrace]) -> list[Moment]:
         present = [head for head in heads if head is not None]
         if not present:
             return moments
-        # All come to the same event next; what expires in some before that comes first.
+        # All reach the same event next; expiries before it come first.
         expiries = [head.time for head in present if head.event is None]
         time = min(expiries) if expiries else present[0].time
         mine = [head is not None and (head == (time, None) or not expiries) for head in heads]

@@ -1,7 +1,7 @@
 """HTML around the player: a fragment for notebooks, a page for files. Nothing is fetched.
 
-What the document says is data from streams and patterns: it stands in the page as JSON in which
-no character can end a script, and the player makes nothing but text of it.
+The document contains data from streams and patterns: the page embeds it as JSON in which no
+character can end a script, and the player shows it only as text.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from json import dumps
 
 from cepkit.printing import html_text
 
-# The browser itself holds the page to it: no request leaves it.
+# The browser enforces it: the page sends no request.
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 
 _PAGE_STYLE = """
@@ -38,7 +38,7 @@ def script() -> str:
         folder.joinpath(f"{part}.js").read_text(encoding="utf-8").strip("\n") + "\n"
         for part in _PARTS
     )
-    # Inside a page these would end or hide the script; the module has no need of them.
+    # Inside a page these would end or hide the script; the module does not need them.
     assert "</" not in source
     assert "<!--" not in source
     return source
@@ -53,10 +53,10 @@ def fragment(
         document: JSON, as `player_document` makes it.
         fallback: HTML for where no script runs, as in a notebook that is not trusted.
         step: Where to begin.
-        link: Players of one link go together; None: this one goes alone.
-        page: Whether all keys of the page are the player's.
+        link: Players with the same link move together; None: this one moves alone.
+        page: Whether the player handles all keys of the page.
     """
-    # A notebook may show an output twice, and a page hold many: each finds its own places.
+    # A notebook may show an output twice, and a page may hold many: each needs its own ids.
     name = f"cepkit-{secrets.token_hex(6)}"
     linked = embedded(dumps(link))
     options = f"{{step: {step}, link: {linked}, page: {str(page).lower()}}}"
@@ -85,8 +85,8 @@ def page(title: str, body: str) -> str:
 
 
 def embedded(json: str) -> str:
-    """Return JSON as it can stand in a script: no markup, no line breaks of other kinds."""
-    # As a property's name in source it would say what the object inherits from.
+    """Return JSON that is safe inside a script: no markup, no exotic line breaks."""
+    # In source this property name would set the object's prototype.
     safe = re.sub(r'(?<=[{,])"__proto__":', '["__proto__"]:', json)
-    # Halves of surrogate pairs are in no file of UTF-8.
+    # UTF-8 cannot encode lone surrogates.
     return re.sub("[<\u2028\u2029\ud800-\udfff]", lambda c: f"\\u{ord(c[0]):04x}", safe)

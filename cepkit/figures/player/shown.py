@@ -20,9 +20,9 @@ from cepkit.tables import html_table, text_table
 class Player:
     """Traces to play: one card each, over the same events in lockstep.
 
-    In a notebook it plays where it is the last value of a cell, and it still does in the notebook
-    exported as HTML, without a kernel and without a network. `cepkit_widgets.PlayerWidget` is the
-    same with a position that Python can read and set.
+    In a notebook it plays if it is the last value of a cell, and still plays in the notebook
+    exported as HTML, without a kernel or a network. `cepkit_widgets.PlayerWidget` is the same with
+    a position that Python can read and set.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Player:
         attributes: Sequence[str] | None = None,
         redact: Sequence[str] = (),
     ) -> None:
-        """Collect what is shown.
+        """Collect the document to show.
 
         Args:
             traces: Of one pattern over one stream, all from `simulate` or all from
@@ -43,7 +43,7 @@ class Player:
             steps: How many steps at most, up to 20,000; what is cut is said above the player.
             start: The position where it begins: how many steps have been taken.
             link: Any name: in a page the step of one player moves all that have the same.
-            attributes: Those of events that the page carries; None for all.
+            attributes: The attributes of events that the page contains; None for all.
             redact: Attributes whose values the page replaces by numbers: "#1" stands for the
                 first value, and for every one that equals it.
 
@@ -78,7 +78,7 @@ class Player:
             The path.
 
         Raises:
-            FileError: It cannot, or must not, be written.
+            FileError: The file exists already, or cannot be written.
         """
         names = ", ".join(trace["name"] for trace in self._content["traces"])
         body = page.fragment(
@@ -91,7 +91,7 @@ class Player:
         return f"{self._headline()}\n{text_table(*self._totals())}"
 
     def to_html(self) -> str:
-        """Return HTML that plays inside any page where scripts run, and says so elsewhere."""
+        """Return HTML that plays inside any page where scripts run, and shows a note elsewhere."""
         return page.fragment(self.document, self._fallback(), step=self._start, link=self._link)
 
     def _repr_html_(self) -> str:
@@ -115,7 +115,7 @@ class Player:
         return list(self._titles.values()), rows
 
     def _fallback(self) -> str:
-        """Return what is seen where no script runs."""
+        """Return the HTML shown where no scripts run."""
         note = "It plays where scripts may run: in a trusted notebook, or in a page that it saves."
         return html_output(
             f"<p>{html_text(self._headline())} {note}</p>",

@@ -84,7 +84,7 @@ class AggregateFunction:
 
 
 def kept(accumulator: Accumulator, value: Any) -> Any:
-    """Return what is kept of one value."""
+    """Return the state of an accumulator after one value."""
     match accumulator:
         case "deviations":
             return exact(value)
@@ -97,7 +97,7 @@ def kept(accumulator: Accumulator, value: Any) -> Any:
 
 
 def joined(accumulator: Accumulator, x: Any, y: Any) -> Any:
-    """Return what is kept of the values of both; None is of no values."""
+    """Combine two states of an accumulator; None is the state without values."""
     if x is None or y is None:
         return y if x is None else x
     match accumulator:

@@ -188,7 +188,7 @@ def _computation(
     kinds: Sequence[ValueKind],
     result: ValueKind,
 ) -> Callable[..., Any]:
-    """Return what a node makes of values, of which none is missing."""
+    """Return the value of a node if none of its operands is missing."""
     form, two = function.form, len(kinds) == 2
     match form:
         case OnNumbers() if (whole := function.whole(kinds)) is not None:
@@ -212,7 +212,7 @@ def _computation(
                     return overflowing(*values)
 
             def overflowing(*values: Any) -> Any:
-                """Return what NumPy and loops have, an infinity."""
+                """Return an infinity, as NumPy and compiled loops do."""
                 with np.errstate(all="ignore"):
                     return finish(float(function.of(column, [*map(np.float64, values)])))
 
@@ -241,7 +241,7 @@ def _computation(
 
 
 def _of_registered(node: c.Negative | c.Arithmetic | c.Call, columns: Sequence[Column]) -> Any:
-    """Return what a user's function says, which takes columns: of one row here."""
+    """Call a user function, which takes columns, with one row."""
     answer = computed(node, columns)
     result = answer.values[0]
     return bool(result) if answer.kind == "boolean" else known(float(result))

@@ -20,7 +20,7 @@ Codes = npt.NDArray[np.integer]
 def of_distinct(
     compute: Callable[[Sequence[Any]], Any], kind: Kind, arguments: Sequence[Column]
 ) -> Column:
-    """Return what `compute` makes of each row.
+    """Return the value of `compute` for each row.
 
     Args:
         compute: Takes Python's own values, none of them missing; None: there is no value.

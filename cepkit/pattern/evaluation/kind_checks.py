@@ -101,7 +101,7 @@ def check_condition(condition: c.Expression, read: ReadKind) -> None:
 
 
 def kind_of(expression: c.Expression, read: ReadKind) -> ValueKind:
-    """Return what a value is.
+    """Return the kind of the value of an expression.
 
     Args:
         expression: The value; no condition.

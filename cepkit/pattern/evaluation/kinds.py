@@ -19,6 +19,7 @@ from cepkit.pattern.conditions import (
     Comparison,
     Constant,
     InList,
+    place_of,
     plain_function,
 )
 from cepkit.pattern.duration_hints import with_units
@@ -49,7 +50,7 @@ _WORDS: dict[ValueKind, str] = {
 
 
 def word(kind: ValueKind) -> str:
-    """Return what a value of a kind is called, with its article."""
+    """Return the name of a value of a kind, with its article."""
     return _WORDS[kind]
 
 
@@ -60,7 +61,7 @@ def column_kind(kind: ValueKind) -> Kind:
 
 
 def constant_kind(constant: Constant) -> Kind:
-    """Return what a constant is."""
+    """Return the kind of a constant."""
     match constant:
         case None:
             return "null"
@@ -81,12 +82,12 @@ def constant_kind(constant: Constant) -> Kind:
 
 
 def set_function_kind(node: Aggregate, kind: ValueKind) -> ValueKind:
-    """Return what a function of a set gives, of members whose attribute is of a kind.
+    """Return the kind of a set function's value, given the kind of the members' attribute.
 
     Raises:
         PatternError: It cannot take them.
     """
-    if node.function in ("first", "last", "prev"):
+    if place_of(node.function) is not None or node.function.startswith("prev"):
         return kind
     definition = AGGREGATES[plain_function(node.function)]
     match definition.takes:
@@ -142,7 +143,7 @@ def check_comparable(
 
 
 def classes(kind: ValueKind) -> frozenset[Class]:
-    """Return what a kind may be for a function."""
+    """Return the operand classes that a value of a kind may have."""
     match kind:
         case "integer" | "float":
             return frozenset(("number",))

@@ -42,7 +42,7 @@ _COMPARE: dict[c.ComparisonOperator, Callable[[Any, Any], Any]] = {
 
 
 def computed(node: c.Negative | c.Arithmetic | c.Call, operands: Sequence[Column]) -> Column:
-    """Return what a function or an operator gives for each row.
+    """Return the value of a function or an operator for each row.
 
     Raises:
         PatternError: An argument or the answer is not what it should be; the error points at the
@@ -80,7 +80,7 @@ def computed(node: c.Negative | c.Arithmetic | c.Call, operands: Sequence[Column
 
 
 def _nothing(*operands: Column) -> Column:
-    """Return what is computed of a column that has no value at all."""
+    """Return the result for operands without any value."""
     size = max(len(column.values) for column in operands)
     return Column("null", np.full(size, np.nan), has_missing=True)
 

@@ -1,7 +1,8 @@
 """Set functions over lists of members: `avg(b.price)` for each of many sets at once (NumPy).
 
 Members without a value are left out, as in SQL; count(b) counts them all. One pass over the
-members for each function.
+members for each function. The value of a single member, `b[2].price`, is missing where the set has
+fewer.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy.typing as npt
 from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.aggregates.columns import addends, origin_of
 from cepkit.pattern.aggregates.contract import EXTREMES, Accumulator
-from cepkit.pattern.conditions import Aggregate
+from cepkit.pattern.conditions import Aggregate, place_of
 from cepkit.pattern.evaluation.floats import as_floats, rounded
 from cepkit.pattern.evaluation.kinds import WHOLE, column_kind, set_function_kind
 from cepkit.stream.columns import MISSING_INTEGER, Column
@@ -22,11 +23,24 @@ from cepkit.stream.columns import MISSING_INTEGER, Column
 Starts = npt.NDArray[np.int64]
 
 
+def member_at(starts: Starts, place: int) -> tuple[Starts, npt.NDArray[np.bool_]]:
+    """Return where one member of each set stands, and whether there is one.
+
+    Args:
+        starts: Where the members of each set begin, and the end; no set is empty.
+        place: Counted from 1 on, or from -1 back; where there is none, the first one is returned.
+    """
+    begins, ends = starts[:-1], starts[1:]
+    at = begins + place - 1 if place > 0 else ends + place
+    there = (begins <= at) & (at < ends)
+    return np.where(there, at, begins), there
+
+
 def set_function(node: Aggregate, members: Column | None, starts: Starts) -> Column:
     """Return the value of a set function for each set.
 
     Args:
-        node: The function; first and last are attributes of single events by now.
+        node: The function.
         members: The attribute of all members, set after set; None for count(b).
         starts: Where the members of each set begin, and the end; no set is empty.
 
@@ -36,6 +50,9 @@ def set_function(node: Aggregate, members: Column | None, starts: Starts) -> Col
     begins = starts[:-1]
     if members is None:
         return Column("integer", np.diff(starts))
+    if (place := place_of(node.function)) is not None:
+        at, there = member_at(starts, place)
+        return members.take(at).where(there)
     kind = column_kind(set_function_kind(node, members.kind))
     present = ~members.missing()
     counts = _added(present.astype(np.int64), begins)
@@ -58,7 +75,7 @@ def set_function(node: Aggregate, members: Column | None, starts: Starts) -> Col
             return rounded(values) if kind == "duration" else Column(kind, values, has_missing=True)
         case "min" | "max":
             return _extreme(node.function == "min", members, present, begins)
-        case _:  # by its accumulators; first and last are attributes of single events by now
+        case _:  # by its accumulators
             definition = AGGREGATES[node.function]
             held = [_held(each, members, present, begins) for each in definition.state]
             enough = counts >= definition.least

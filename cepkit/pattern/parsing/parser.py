@@ -100,7 +100,7 @@ def parse_results(text: str) -> tuple[ResultColumn, ...]:
 
 
 def parse_skip(text: str) -> AfterMatch:
-    """Return what `text` writes, as after AFTER MATCH SKIP: ``PAST LAST EVENT``, ``TO FIRST b``.
+    """Parse what follows AFTER MATCH SKIP: ``PAST LAST EVENT``, ``TO FIRST b``.
 
     Raises:
         PatternSyntaxError: The text does not follow the grammar.

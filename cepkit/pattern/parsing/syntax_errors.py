@@ -380,7 +380,7 @@ class _Report:
             yield 'types are listed as a IN (A, B); as a name IN goes in double quotes: "IN"'
         if last == "[":
             yield (
-                "the members of a set are b[1], b[last], b[i] and the one before it, b[i-1]; "
+                "the members of a set are b[1], b[2], b[last], b[i] and the one before it, b[i-1]; "
                 "sum(b[..i].price) is of those up to each"
             )
         elif self.word == "-" and "NUMBER" in self.accepts:

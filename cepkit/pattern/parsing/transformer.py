@@ -347,41 +347,45 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         return c.Aggregate(function, name, attribute, self._span(meta))
 
     def numbered_member(self, meta: Meta, children: Children) -> str:
-        number = children[0]
-        if self._number(number) != 1:
-            raise PatternSyntaxError(
-                f"the member {number} of a set, of which the first and the last can be named",
-                expected="b[1].price or b[last].price",
-                hint="events that are to be named stand before the set: SEQ(B b1, B b2, KL(B b))",
-                span=self._span(number),
-            )
-        return "first"
+        return c.member_function(self._place(children[0]))
 
     def last_member(self, meta: Meta, children: Children) -> str:
-        return "last"
+        return c.member_function(-1 - self._place(children[-1]) if children else -1)
 
     def any_member(self, meta: Meta, children: Children) -> str:
         if children[0].lower() != "i":
             raise PatternSyntaxError(
                 f"'{children[0]}' stands for no member of a set",
                 expected="b[i].price of each member, b[i-1].price of the one before it, b[1].price "
-                "of the first or b[last].price of the last",
+                "of the first, b[2].price of the second or b[last].price of the last",
                 span=self._span(children[0]),
             )
         return ""
 
     def member_before(self, meta: Meta, children: Children) -> str:
         self.any_member(meta, children)
-        if self._number(children[-1]) != 1:
+        return c.prev_function(self._place(children[-1]))
+
+    def _place(self, token: Token) -> int:
+        """Return the number of a member, counted from one on."""
+        number = self._number(token)
+        if not isinstance(number, int) or not 1 <= number <= c.FARTHEST:
             raise PatternSyntaxError(
-                f"the member {children[-1]} before another",
-                expected="the one before it, b[i-1].price",
-                span=self._span(children[-1]),
+                f"{token} as the number of a member",
+                expected=f"a whole number from 1 to {c.FARTHEST:,}",
+                hint="the first member of a set is b[1], the last one b[last]",
+                span=self._span(token),
             )
-        return "prev"
+        return number
 
     def members_up_to(self, meta: Meta, children: Children) -> _UpTo:
         name, end, *attribute = children
+        if c.distance_of(end) > 1:
+            raise PatternSyntaxError(
+                f"the members up to {c.distance_of(end)} before another",
+                expected="b[..i], those up to each member, or b[..i-1], those before it",
+                span=self._span(meta),
+            )
         which = c.EARLIER if end else c.RUNNING
         return _UpTo(name, which, attribute[0] if attribute else None, self._span(meta))
 
@@ -422,14 +426,21 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
                 return c.Aggregate(function, str(variable), None, span)
             case (c.Attribute(variable, name),):
                 return c.Aggregate(function, variable, name, span)
+            case (c.Attribute(variable, name), c.Literal(far)) if (
+                function == "prev" and type(far) is int and 1 <= far <= c.FARTHEST
+            ):
+                return c.Aggregate(c.prev_function(far), variable, name, span)
             case (_UpTo(variable, which, name),) if function in AGGREGATES:
                 return c.Aggregate(which + function, variable, name, span)
         other = {"min": "least", "max": "greatest"}.get(function)
+        hint = f"of several values: {other}(...)" if other and len(arguments) > 1 else None
+        if function == "prev" and len(arguments) > 1:
+            hint = "the second before each is prev(b.price, 2): whole numbers from 1 on"
         raise PatternSyntaxError(
             f"{function} of something that is not a set of events",
             expected=f"{function}(b{'' if function == 'count' else '.price'}), "
             "where b is a variable under KL",
-            hint=f"of several values: {other}(...)" if other and len(arguments) > 1 else None,
+            hint=hint,
             span=span,
         )
 

@@ -1,8 +1,8 @@
-"""Simulated annealing over shared plans: a worse neighbour is taken with falling probability.
+"""Simulated annealing over shared plans: it accepts worse neighbours with falling probability.
 
 A neighbour that costs d more is taken with probability exp(-d / c). c begins as the median
 difference of some neighbours of the start and is multiplied by `cooling` after each tenth of as
-many steps as there are edges. Anytime, seeded. O(length) a step, and what the local planner takes.
+many steps as there are edges. Anytime, seeded. O(length) a step, plus the local planner.
 Source: MULTI, which begins with the largest difference and cools at each step.
 """
 
@@ -17,17 +17,17 @@ from cepkit.sharing.searches.contract import SharingObserver
 from cepkit.sharing.searches.moves import LocalSearch, Moves
 
 _REPORTED = 200
-"""Steps after which the observer is told how far the search is."""
+"""Report progress to the observer after this many steps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Annealing(LocalSearch):
-    """Simulated annealing; a step looks at one neighbour.
+    """Simulated annealing; a step examines one neighbour.
 
     Attributes:
-        cooling: What c is multiplied by.
-        probes: How many neighbours of the start c is made of.
-        name: How tables call it.
+        cooling: The factor of c at each cooling.
+        probes: The number of neighbours of the start that determine the first c.
+        name: The name in tables.
     """
 
     steps: int = 20_000

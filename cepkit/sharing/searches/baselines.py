@@ -2,8 +2,8 @@
 
 `reordering` (RE): each branch's order of cheapest next steps, nothing shared. `sharing-only` (SH):
 the order of the text, equal nodes once. `own-plans`: each branch's best plan, equal nodes once. As
-trees, orders lean left. Nodes are shared among equal windows, which never costs more than not to
-share. O(what the local planner takes).
+trees, orders lean left. Nodes are shared among equal windows, which never costs more than not
+sharing. Time: that of the local planner.
 Source: MULTI, whose RE picks the least cost, although its text says "maximizing".
 """
 
@@ -37,7 +37,7 @@ class Baseline:
     Attributes:
         name: How tables call it.
         plan: Gives the plan of a branch.
-        shared: Whether equal nodes are there once.
+        shared: Whether equal nodes are computed once.
     """
 
     name: str

@@ -23,10 +23,10 @@ class SharingObserved:
     """The progress of a search for shared plans.
 
     Attributes:
-        seconds: Since it began.
-        examined: How many changes of plans it has looked at.
-        cost: Of the best plans so far.
-        done: The share of the search that is done at most; None where there is no end to foresee.
+        seconds: The time since it began.
+        examined: How many changes of plans it has examined.
+        cost: The cost of the best plans so far.
+        done: The finished share of the search at most; None if the end cannot be foreseen.
     """
 
     seconds: float
@@ -36,18 +36,18 @@ class SharingObserved:
 
 
 SharingObserver: TypeAlias = Callable[[SharingObserved], None]
-"""Called with where a search stands, when there are better plans and at its end."""
+"""Called with the state of a search at each improvement and at the end."""
 
 
 class SharingSearch(Protocol):
     """A search for the plans of several branches.
 
-    Equal arguments give equal plans, unless a time limit cuts.
+    Equal arguments give equal plans, unless a time limit ends it.
     """
 
     @property
     def name(self) -> str:
-        """How users and tables call it."""
+        """The name for users and tables."""
         ...
 
     def search(self, prepared: Prepared, observe: SharingObserver | None = None) -> Changes:
@@ -55,21 +55,21 @@ class SharingSearch(Protocol):
 
         Args:
             prepared: The workload with its prices.
-            observe: Called with where the search stands.
+            observe: Called with the state of the search.
 
         Raises:
-            SearchInterrupted: The user interrupted, and there are plans.
-            LimitError: The search is exact, and the workload too large for it.
+            SearchInterrupted: The user interrupted, and there are plans already.
+            LimitError: The search is exact and the workload is too large for it.
         """
         ...
 
 
 class Progressed:
-    """The best plans that a search has seen, its observer and its clock.
+    """The best plans so far of a search, its observer and its clock.
 
     Args:
-        graph: The plans that it begins with.
-        observe: Called when there are better ones.
+        graph: The initial plans.
+        observe: Called at each improvement.
         seconds: When it must stop; None for never.
     """
 
@@ -92,7 +92,7 @@ class Progressed:
         return self._limit is not None and perf_counter() - self._begin >= self._limit
 
     def offer(self) -> bool:
-        """Remember the plans of the graph if they are better than the best so far."""
+        """Keep the plans of the graph if they are better than the best so far."""
         if self.graph.cost >= self.cost:
             return False
         self.best, self.cost = dict(self.graph.choices), self.graph.cost
@@ -100,7 +100,7 @@ class Progressed:
         return True
 
     def report(self) -> None:
-        """Tell the observer where the search stands."""
+        """Report the state of the search to the observer."""
         if self._observe is not None:
             seconds = perf_counter() - self._begin
             cost = number_of(self.cost)
@@ -108,10 +108,10 @@ class Progressed:
 
     @contextlib.contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Let the best plans so far be the result where the user interrupts.
+        """If the user interrupts, make the best plans so far the result.
 
         Raises:
-            SearchInterrupted: The user did.
+            SearchInterrupted: The user interrupted.
         """
         try:
             yield

@@ -1,10 +1,10 @@
 """The best of all plans of a few branches, by branch and bound: the judge of the others.
 
-All plans of all branches, and all choices of whether different windows share, are gone through, the
-cheapest addition first; what costs as much as the best so far is cut off, the roots of those still
-to come included where nobody else can have them. Orders may begin with nodes that demand less than
-they do (weakening.py). O(product of the numbers of plans): 24 orders or 15 trees of four variables,
-120 or 105 of five. Source: ours.
+It enumerates all plans of all branches, with every choice of whether different windows share, the
+cheapest addition first. It prunes when the cost so far, plus the nodes of later branches that
+nobody else can share, reaches the best cost. Orders may begin with weaker nodes (weakening.py).
+O(product of the numbers of plans): 24 orders or 15 trees of four variables, 120 or 105 of five.
+Source: ours.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Exact:
     """Searches for the plans with the least total cost.
 
     Attributes:
-        combinations: The most combinations of plans that it may have to go through.
+        combinations: The most combinations of plans that it accepts.
     """
 
     combinations: float = 1e9
@@ -81,26 +81,26 @@ def _search(
 def _least_after(
     prepared: Prepared, sharers: Sequence[Sharer], weaker: Sequence[Sequence[Choice]]
 ) -> list[int]:
-    """Return for each branch what those after it cost at least: nodes that nobody else can have.
+    """Return for each branch a lower bound of the cost of later ones: nodes nobody else can share.
 
     Args:
-        weaker: For each branch its orders that begin with nodes which demand less.
+        weaker: For each branch its orders that begin with weaker nodes.
     """
     least = [_least(prepared, each, weaker[each.number]) for each in sharers]
     return [sum(least[number + 1 :]) for number in range(len(least))]
 
 
 def _least(prepared: Prepared, sharer: Sharer, weaker: Sequence[Choice]) -> int:
-    """Return the least that a plan of a branch pays for nodes that nobody else can have."""
+    """Return the least cost of a branch's nodes that nobody else can share."""
     step, holders = prepared.prices(sharer).step, prepared.workload.holders
     weak = {sum(1 << p for p in c.order[: _weak_size(prepared, c)]) for c in weaker}
     least = [0]
     for mask in range(1, 1 << sharer.size):
         if sharer.form(mask)[0] in holders or any(mask & ~each == 0 for each in weak):
-            least.append(0)  # others may have it with all that it is made of
+            least.append(0)  # others may share all of it
             continue
         rights = [part for part in range(1, mask + 1) if part & mask == part]
-        if prepared.mode == "order":  # what one event is joined to
+        if prepared.mode == "order":  # the prefix that one event is joined to
             costs = [least[mask ^ p] + step(mask ^ p, p) for p in rights if not p & (p - 1)]
         elif mask & (mask - 1):
             costs = [least[mask ^ p] + least[p] + step(mask ^ p, p) for p in rights if p != mask]
@@ -122,7 +122,7 @@ def _choices(prepared: Prepared, sharer: Sharer) -> Iterator[Choice]:
 
 
 def _weaker_choices(prepared: Prepared) -> list[list[Choice]]:
-    """Return for each branch its orders that begin with nodes which demand less than it does."""
+    """Return for each branch its orders that begin with weaker nodes."""
     choices: list[dict[Choice, None]] = [{} for _ in prepared.workload.sharers]
     for node in weaker_nodes(prepared):
         for number, begun in beginning_with(prepared, node, COMMON).items():

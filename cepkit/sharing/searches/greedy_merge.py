@@ -1,13 +1,13 @@
 """Greedy merge: gives every common sub-pattern, largest first, to all of its holders at once.
 
-All who have a sub-pattern get its best plan, as prefix or subtree; then each goes back to its old
-plan, if that is cheaper. What gained is kept. Where plans are orders, the same is tried with nodes
-that demand less than their users (weakening.py). Between rounds each branch takes its best response
-beside all others, and the few users of a node are taken out and put back in another order. It ends
-when nothing of it gains. It finds what pairwise moves miss: a sub-pattern that pays only for many.
-O(rounds * holders of all sub-patterns * length).
-Many branches are searched in blocks, those with much in common together: more time for each would
-gain little. Equal nodes of different blocks are there once all the same.
+All holders of a sub-pattern get its best plan, as prefix or subtree; then each returns to its old
+plan if that is cheaper. A change that gains is kept. For orders, the same is tried with weaker
+nodes (weakening.py). Between rounds each branch takes its best response to all others, and the
+users of nodes with few users are removed and put back in another order. The search ends when
+nothing gains. It finds what pairwise moves miss: a sub-pattern that pays off only for many.
+O(rounds * holders of all sub-patterns * length). Many branches are searched in blocks of branches
+with much in common: larger blocks would gain little. Equal nodes of different blocks are still
+computed once.
 Source: ours.
 """
 
@@ -25,17 +25,17 @@ from cepkit.sharing.start import own_plans
 from cepkit.sharing.weakening import starts_of, weakenings, weaker_nodes
 
 _FEW = 3
-"""Branches that are put back in every order."""
+"""The most branches that are put back in every order."""
 _FEW_BRANCHES, _SMALL = 4, 4
-"""So few branches of so few variables are given sub-patterns in all their plans."""
+"""Up to so many branches of so many variables try sub-patterns in all their plans."""
 
 
 @dataclass(frozen=True, slots=True)
 class GreedyMerge:
-    """Gives common sub-patterns to all holders at once, as long as that gains.
+    """Gives common sub-patterns to all holders at once while that gains.
 
     Attributes:
-        at_once: The most branches that are searched together.
+        at_once: The most branches in a block.
     """
 
     at_once: int = 200
@@ -77,8 +77,9 @@ def _merge(state: Progressed, *, all_ways: bool) -> None:
     """Merge while anything gains.
 
     Args:
-        state: The plans of all, and the best so far.
-        all_ways: Whether to try all plans of each sub-pattern, and all others answer to each.
+        state: The current plans, and the best so far.
+        all_ways: Whether to try all plans of each sub-pattern, with responses of all others to
+            each.
     """
     graph = state.graph
     ranked = [sharer.number for sharer in graph.prepared.workload.ranked]
@@ -107,7 +108,7 @@ def _merge(state: Progressed, *, all_ways: bool) -> None:
 
 
 def _coalitions(graph: PlanGraph, ranked: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return the users of nodes that have few; of few branches all pairs and threes."""
+    """Return the users of nodes with few users; for few branches, all pairs and triples."""
     if len(ranked) <= _FEW_BRANCHES:
         return [few for size in (2, _FEW) for few in combinations(ranked, size)]
     users: dict[int, list[int]] = {}
@@ -120,11 +121,11 @@ def _coalitions(graph: PlanGraph, ranked: Sequence[int]) -> list[tuple[int, ...]
 
 
 def _try(graph: PlanGraph, changes: Changes, others: Iterable[int], starts: Starts) -> None:
-    """Change plans; let each branch go back to its old one, and all if nothing is gained.
+    """Change plans; let each branch return to its old one, and undo all if nothing is gained.
 
     Args:
-        changes: The new ones.
-        others: Branches that may answer before it is known whether anything is gained.
+        changes: The new plans.
+        others: Branches that may respond before the gain is computed.
         starts: The weaker sub-patterns that they may begin with.
     """
     before = graph.cost

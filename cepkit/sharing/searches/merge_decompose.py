@@ -1,11 +1,11 @@
 """Merge and decomposition as a Steiner tree, without reordering: after MOTTO.
 
-A branch, or a sub-pattern that several have, is made of single events or of a smaller sub-pattern,
-in the order of the text; an edge costs what then has to be bound. The tree that reaches all
-branches at the least cost is approximated: the sub-pattern that saves most is added, as long as one
-saves anything. O(sub-patterns^2 * holders). Source: SH-MDT of MULTI, after Zhang et al.,
-*Multi-Query Optimization for Complex Event Processing in SAP ESP* (ICDE 2017); the greedy
-approximation of the Steiner tree is ours, and operators are not transformed into each other.
+A branch, or a sub-pattern of several, is built from single events or from a smaller sub-pattern, in
+the order of the text; an edge costs the remaining bindings. The cheapest tree that reaches all
+branches is approximated: add the sub-pattern that saves most, as long as one saves anything.
+O(sub-patterns^2 * holders). Source: SH-MDT of MULTI, after Zhang et al., *Multi-Query Optimization
+for Complex Event Processing in SAP ESP* (ICDE 2017); the greedy approximation of the Steiner tree
+is ours, and operators are not transformed into each other.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class _Steiner:
             self.made[best] = _Target(sharer, _mask(places))
 
     def _savings(self, targets: list[_Target]) -> dict[_Key, int]:
-        """Return what each sub-pattern would save that is not in the tree."""
+        """Return the saving of each sub-pattern that is not yet in the tree."""
         savings: dict[_Key, int] = {}
         made_of: dict[_Key, int] = {}
         for target in targets:
@@ -110,7 +110,7 @@ class _Steiner:
         return tuple(place for place in text_order(target.sharer) if wanted >> place & 1)
 
     def _cost(self, target: _Target) -> tuple[int, _Key | None, Places]:
-        """Return the cheapest way to a target: what it costs, from which sub-pattern."""
+        """Return the cheapest path to a target: its cost, and the sub-pattern it starts from."""
         ways: list[tuple[int, _Key | None, Places]] = [(self._edge(target, ()), None, ())]
         ways += [
             (self._edge(target, places), key, places)
@@ -120,7 +120,7 @@ class _Steiner:
         return min(ways, key=lambda way: way[0])
 
     def order(self, target: _Target) -> Places:
-        """Return the variables of a target in the order of its way."""
+        """Return the variables of a target in the order of its path."""
         _, key, places = self._cost(target)
         if key is None:
             return self._rest(target, 0)

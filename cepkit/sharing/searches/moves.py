@@ -1,11 +1,10 @@
-"""Neighbours of plans: some branches with a common sub-pattern plan it in the same way.
+"""Neighbours of plans: some branches with a common sub-pattern plan it alike.
 
-Neighbourhood `edge`: two branches with an edge of the multi-pattern graph, and one of the
-sub-patterns that they have in common; or none, and both go back to their own best plan - otherwise
-nothing would ever be unshared. `vertex(k)`: the same for up to k branches that have the
-sub-pattern. Trees keep their other shared subtrees, or not, at random; where plans are orders, a
-node that demands less than some of its users (weakening.py) is a sub-pattern like others. Source:
-MULTI, section on local search; weaker nodes are ours.
+Neighbourhood `edge`: two branches with an edge in the multi-pattern graph share one of their common
+sub-patterns, or none: then both return to their own best plans - otherwise nothing would ever be
+unshared. `vertex(k)`: the same for up to k branches with the sub-pattern. Trees keep their other
+shared subtrees, or not, at random; for orders, weaker nodes (weakening.py) count as sub-patterns
+too. Source: MULTI, section on local search; weaker nodes are ours.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from cepkit.sharing.weakening import WeakerNode, beginning_with, weaker_nodes
 from cepkit.sharing.workload import Form, Sharer
 
 _NOTHING_SHARED = 0.1
-"""How often a neighbour shares nothing."""
+"""The probability that a neighbour shares nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +30,10 @@ class LocalSearch:
     """The settings of a search that goes from neighbour to neighbour.
 
     Attributes:
-        most: How many branches a move is about at most: 2 is the neighbourhood `edge`, more
-            `vertex`.
+        most: The most branches in a move: 2 is the neighbourhood `edge`, more is `vertex`.
         seed: Of what is random.
         steps: The most steps that are taken.
-        idle: How many in a row may bring nothing better.
+        idle: The most steps in a row without an improvement.
         seconds: The most time; None for no limit. With one, equal seeds may give unequal plans.
     """
 
@@ -48,7 +46,7 @@ class LocalSearch:
     def begun(
         self, prepared: Prepared, observe: SharingObserver | None
     ) -> tuple[PlanGraph, Progressed, Moves]:
-        """Return each branch's best plan, where the search stands, and its moves."""
+        """Return each branch's best plan, the progress of the search, and its moves."""
         graph = PlanGraph(prepared, own_plans(prepared))
         state = Progressed(graph, observe, self.seconds)
         return graph, state, Moves(graph, self.most, self.seed)
@@ -90,7 +88,7 @@ class Moves:
         self.edges = sorted(common)
 
     def propose(self) -> Changes:
-        """Return a random neighbour: new plans of some branches, none where nothing changes."""
+        """Return a random neighbour: new plans of some branches; empty if nothing changes."""
         random = self.random
         edge = random.choice(self.edges)
         if random.random() < _NOTHING_SHARED:

@@ -1,12 +1,12 @@
 """Sharing of substrings by their redundancy, without reordering: after SPASS.
 
-A substring is a run of variables in the order of the text. Its score is what it costs those who
-have it, each by itself, less what it costs once; its redundancy ratio is the share of the former
-that is saved. Substrings are taken by score, greedily, as the minimal substring cover is
-approximated; a branch takes those that do not overlap what it has: one as the prefix of its order,
-or several as subtrees. All else is in the order of the text. O(substrings * holders). Source: SH-RR
-of MULTI, after Ray, Lei and Rundensteiner, *Scalable Pattern Sharing on Event Streams* (SIGMOD
-2016); scores by the cost model are ours.
+A substring is a run of variables in the order of the text. Its score is its total cost for all
+holders without sharing, minus its cost once; its redundancy ratio is the saved share. Substrings
+are taken greedily by score, which approximates the minimal substring cover; a branch takes those
+that do not overlap its earlier ones: one as the prefix of its order, or several as subtrees. The
+rest follows the order of the text. O(substrings * holders). Source: SH-RR of MULTI, after Ray, Lei
+and Rundensteiner, *Scalable Pattern Sharing on Event Streams* (SIGMOD 2016); scores by the cost
+model are ours.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from cepkit.sharing.workload import Form, Places, Sharer
 
 _Users: TypeAlias = list[tuple[Sharer, Places]]
 _Substrings: TypeAlias = dict[tuple[Form, int], _Users]
-"""Who has a substring, by its form and window, and the variables in one order for all."""
+"""The users of each substring by form and window, with their variables in a common order."""
 
 
 @dataclass(frozen=True, slots=True)
 class RedundancyRatio:
-    """Shares substrings in the order of their saving, with plans in the order of the text."""
+    """Shares substrings by their saving, with plans in the order of the text."""
 
     name: str = "redundancy-ratio"
 
@@ -68,7 +68,7 @@ def _substrings(prepared: Prepared) -> _Substrings:
                 run = text[begin:end]
                 form, places = sharer.form(sum(1 << place for place in run))
                 if form in prepared.workload.holders:
-                    # The text of the first says in which order all have it.
+                    # The text of the first user determines the order for all.
                     order = orders.setdefault(form, tuple(map(places.index, run)))
                     user = (sharer, tuple(places[i] for i in order))
                     users.setdefault((form, sharer.window), []).append(user)
@@ -85,7 +85,7 @@ def _fits(taken: Sequence[Places], order: Places, most: int) -> bool:
 
 
 def _plan(mode: Mode, sharer: Sharer, taken: Sequence[Places]) -> Planned:
-    """Return the order of the text with what is taken first, or as subtrees."""
+    """Return the order of the text with the taken substrings first, or as subtrees."""
     rest = [place for place in text_order(sharer) if not any(place in order for order in taken)]
     if mode == "order":
         return tuple([place for order in taken for place in order] + rest)

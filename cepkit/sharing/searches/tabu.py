@@ -1,7 +1,7 @@
-"""Tabu search over shared plans: always the best of some neighbours not visited lately.
+"""Tabu search over shared plans: always take the best neighbour not visited recently.
 
-Of `width` random neighbours the cheapest that is none of the last `memory` states is taken, even if
-it costs more. Anytime, seeded. O(width * length) a step, and what the local planner takes.
+Each step takes the cheapest of `width` random neighbours that is not among the last `memory`
+states, even if it costs more. Anytime, seeded. O(width * length) a step, plus the local planner.
 Source: MULTI.
 """
 
@@ -19,9 +19,9 @@ class Tabu(LocalSearch):
     """Tabu search; a step makes a move.
 
     Attributes:
-        width: How many neighbours a move is chosen from.
-        memory: How many states are remembered.
-        name: How tables call it.
+        width: The number of neighbours to choose from.
+        memory: The number of states in the tabu list.
+        name: The name in tables.
     """
 
     steps: int = 300

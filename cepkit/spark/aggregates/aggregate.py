@@ -1,6 +1,6 @@
-"""Aggregates over a Spark DataFrame, as Spark DataFrames: each cell as a local stream would be.
+"""Aggregates over a Spark DataFrame, as Spark DataFrames: each cell runs like a local stream.
 
-Source: ASEQ; how a stream may be cut for that, `query.py` says.
+Source: ASEQ; `query.py` tells how a stream may be cut for it.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ def aggregate(
 ) -> SparkAggregates:
     """Return the aggregates of a query in a Spark stream, as a Spark DataFrame.
 
-    Nothing is aggregated before an action asks for it; where neither the plan's statistics nor
-    the footers of Parquet files say how much there is, one job counts the stream now.
+    Nothing is aggregated before an action; if neither the plan's statistics nor Parquet footers
+    tell the size of the stream, one job counts it now.
 
     Args:
         stream: Events in a Spark DataFrame, which is read again for each action.
-        method: As for `cepkit.aggregate`; the choice between A-Seq's is made in each cell.
+        method: As for `cepkit.aggregate`; each cell chooses between A-Seq's methods.
         plan: How the matches are detected where they have to be; None: in pattern order.
         slice_seconds: The length of a time slice; None: chosen.
         route: How the events reach the workers; None: chosen.
 
     Raises:
         PatternError: An aggregate cannot take the column that it is of.
-        UnsupportedError: The method is not for such a query; a function does not say what type
-            its values have.
+        UnsupportedError: The method cannot aggregate such a query, or a function does not declare
+            the type of its values.
     """
     batch_frame(stream)
     prepared = prepare(stream, query, functions, way_of(query, method), emit, plan)
@@ -79,7 +79,7 @@ def aggregate_fetched(
         functions: The columns of aggregates, by name.
         method: As for `aggregate`.
         emit: Which rows.
-        workers: Makes the same aggregates, computed by workers.
+        workers: Returns the same aggregates, computed by workers.
         plan: How the matches are detected where they have to be.
 
     Raises:
@@ -105,12 +105,12 @@ def aggregate_several(
 ) -> SeveralSparkAggregates:
     """Return the aggregates of several queries in a Spark stream.
 
-    What is shared is decided now, once for all cells. Where that depends on how often events come
-    ("auto", "chop-connect"), two jobs count the stream and fetch a sample of it.
+    Sharing is decided now, once for all cells. If it depends on rates ("auto", "chop-connect"), two
+    jobs count the stream and fetch a sample of it.
 
-    Sequences with windows go in one pass, in time slices with a halo of the widest window, by keys
-    only if all have the same; those without a window in a pass for each key; and what has to be
-    detected by itself.
+    Sequences with windows run in one pass over time slices with a halo of the widest window, and by
+    keys only if all have the same; sequences without a window in a pass for each key; and queries
+    that need detection separately.
 
     Args:
         stream: Events in a Spark DataFrame.
@@ -154,7 +154,7 @@ def aggregate_several(
 
 
 def passes_of(prepared: Mapping[int, AggregateQuery], plan: SharingPlan) -> list[set[int]]:
-    """Return which queries go together, in the order of the first of each."""
+    """Group queries into passes, in the order of the first query of each."""
     keys = {q: one.cut.key for q, one in prepared.items()}
     for cluster in plan.clusters:
         if len({keys[q] for q in cluster.queries}) > 1:

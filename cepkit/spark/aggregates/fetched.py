@@ -1,4 +1,4 @@
-"""The aggregates of fetched events: computed in this process, a Spark DataFrame all the same."""
+"""Aggregates of fetched events: computed in this process, but still a Spark DataFrame."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, slots=True)
 class _Rows:
-    """The rows of local aggregates, as a frame asks for them.
+    """The rows of local aggregates, in the form that a frame needs.
 
     Attributes:
         part: The events.
         prepared: What is asked of them.
         method: As for `cepkit.aggregate`.
-        known: The rows, once somebody has asked for them.
+        known: The rows, once computed.
     """
 
     part: Stream
@@ -68,7 +68,7 @@ class FetchedAggregates(FetchedFrame, SparkAggregates):
         part: Its events, fetched.
         prepared: What is asked.
         method: As for `cepkit.aggregate`.
-        workers: Makes the same aggregates, computed by workers.
+        workers: Returns the same aggregates, computed by workers.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Queries that are aggregated in one pass over a Spark stream, in the same cells.
 
-The rows of all come out as one DataFrame with the number of the query; what one query gets is a
-part of it. For `emit="total"` each cell adds up the matches that are its own, and the sums of a
-group, few and small, are joined in a second round.
+The rows of all queries form one DataFrame with the number of the query; each query's result is a
+part of it. For `emit="total"` each cell adds up its own matches, and a second round merges the few
+small sums of each group.
 
 Source: ASEQ.
 """
@@ -32,10 +32,10 @@ from cepkit.stream.stream import Stream
 
 @dataclass(frozen=True, eq=False, slots=True)
 class AggregationPass:
-    """Aggregates of some queries that an action will compute.
+    """The aggregates of some queries, to be computed by an action.
 
     Attributes:
-        aggregation: What workers know of them.
+        aggregation: The part that workers need.
         pass_: The pass over the stream.
         frame: The rows of all queries.
     """
@@ -47,7 +47,7 @@ class AggregationPass:
 
     @property
     def columns(self) -> OneTable:
-        """Which columns of `frame` are whose."""
+        """The columns of `frame` by query."""
         return self.aggregation.rows
 
     def rows_of(self, query: int) -> DataFrame:
@@ -57,7 +57,7 @@ class AggregationPass:
         return self.frame.where(F.col(QUERY) == query).select(*own)
 
     def way_of(self, query: int) -> tuple[str, str]:
-        """Return how a query is aggregated, and why."""
+        """Return the method of a query, and the reason."""
         for cluster in self.aggregation.clusters:
             if query in cluster.queries:
                 return "shared-counters", cluster.reason
@@ -74,7 +74,7 @@ def start(
     route: Route | None = None,
     reported: bool = False,
 ) -> AggregationPass:
-    """Return a pass over a stream; where nothing says how much there is, a job counts it now.
+    """Return a pass over a stream; if its size is unknown, a job counts it now.
 
     Args:
         stream: The stream; its DataFrame is read again for each action.
@@ -83,7 +83,7 @@ def start(
         statistics: What is known of the stream.
         slice_seconds: The length of a time slice; None: chosen.
         route: How the events reach the workers; None: chosen.
-        reported: Whether the user has been warned of rows that are no events.
+        reported: Whether the user was already warned of rows that are no events.
     """
     scan = scan_for(stream, queries, statistics, slice_seconds)
     emit = next(iter(queries.values())).request.emit
@@ -103,7 +103,7 @@ def scan_for(
     statistics: Statistics | None = None,
     slice_seconds: float | None = None,
 ) -> Scan:
-    """Return what is read of a stream for some queries, and how it may be cut for all of them."""
+    """Return the scan of a stream for some queries, with a cut that suits all of them."""
     requests, cuts = zip(*((each.request, each.cut) for each in queries.values()), strict=True)
     first = requests[0]
     windows = [cut.window for cut in cuts if cut.window is not None]
@@ -128,7 +128,7 @@ def scan_for(
 def sink_for(
     queries: Mapping[int, AggregateQuery], clusters: Iterable[Cluster]
 ) -> tuple[AggregatesSink | TotalsSink, t.StructType, t.StructType]:
-    """Return what tasks do, and for Spark the columns of rows, and of what tasks yield."""
+    """Return the tasks' sink, and Spark's columns of the rows and of the tasks' output."""
     rows, output = one_table({q: (one.promised, one.output.fields) for q, one in queries.items()})
     requests = {q: one.request for q, one in queries.items()}
     aggregation = Aggregation(requests, tuple(clusters), rows)
@@ -141,9 +141,9 @@ def sink_for(
 def _totals(
     pass_: Pass, sink: TotalsSink, between: t.StructType, output: t.StructType
 ) -> DataFrame:
-    """Return totals: the sums of cells, joined in a second round."""
+    """Return totals: the sums of cells, merged in a second round."""
     sums = pass_.rows(sink, between)
-    # Where there are no events at all Spark may run no task, and yet there is a total.
+    # Without any events Spark may run no task, but there must still be a total.
     if zeros := sink.zeros():
         nothing = pa.Table.from_batches(zeros)
         sums = sums.unionAll(sums.sparkSession.createDataFrame(nothing, between))

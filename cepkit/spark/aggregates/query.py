@@ -1,9 +1,9 @@
 """A query prepared for aggregation on Spark, before the stream is cut.
 
-A live match has all its events within a window, so that a time slice with a halo of one window
-knows what is live at any moment of its own. Two things look back further: an expiry is told a
-microsecond after the window, and what must be absent before a match is looked for up to a window
-before it. Where groups share no match, buckets of their keys need no halo.
+A live match has all its events within a window, so a time slice with a halo of one window knows all
+live matches at its own moments. Two things look back further: an expiry is reported a microsecond
+after the window, and events that must be absent before a match lie up to a window before it. If
+groups share no match, buckets of their keys need no halo.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _EACH = "each cell takes prefix counters or a window product"
 
 @dataclass(frozen=True, slots=True)
 class AggregateQuery:
-    """A query whose aggregates are wanted, and how a stream may be cut for it.
+    """An aggregation query, and how a stream may be cut for it.
 
     Attributes:
-        request: What workers must know.
+        request: The part that workers need.
         cut: How the stream may be cut.
         promised: The columns of the output, in Arrow.
         output: The same, in Spark.
@@ -61,13 +61,13 @@ class AggregateQuery:
 
     @property
     def method(self) -> str:
-        """How it is aggregated, in a word."""
+        """The name of the method."""
         way = self.request.way
         return "detect" if way.sequence is None else way.method or "a-seq"
 
     @property
     def reason(self) -> str:
-        """Why in this way."""
+        """The reason for the method."""
         way = self.request.way
         return _EACH if way.sequence is not None and way.method is None else way.reason
 
@@ -80,7 +80,7 @@ def prepare(
     emit: Emit,
     plan: Plan | None = None,
 ) -> AggregateQuery:
-    """Return what must be known of a query, refusing what cannot be computed.
+    """Prepare a query; refuse what cannot be computed.
 
     Args:
         way: How it is aggregated.
@@ -88,7 +88,7 @@ def prepare(
 
     Raises:
         PatternError: An aggregate cannot take the column that it is of.
-        UnsupportedError: A function does not say what type its values have.
+        UnsupportedError: A function does not declare the type of its values.
     """
     check_names(query.group_by, tuple(functions))
     bare = without_aggregates(query)
@@ -96,7 +96,10 @@ def prepare(
     attributes = {*attributes_of(functions), *bare.partition_by, *compiled.attributes}
     if way.sequence is not None:
         attributes |= way.sequence.attributes
-    numbers = numbers_for(compiled.programs, in_turn=compiled.chooses)
+    if stream.lateness is not None and stream.schema.by_arrival:
+        assert stream.schema.arrival is not None
+        attributes.add(stream.schema.arrival)  # a bucket brings its events into this order
+    numbers = numbers_for(compiled.programs, ordered=compiled.chooses or stream.schema.by_arrival)
     detects = way.sequence is None
     if detects and emit != "total" and "arrival" not in numbers and _ties_matter(compiled):
         numbers = ("arrival", *numbers)
@@ -116,7 +119,7 @@ def sending_for_aggregates(
     *,
     every_type: bool,
 ) -> Sending:
-    """Return what workers are sent for aggregates: no more than they read."""
+    """Return the columns to send to workers for aggregates: only those they read."""
     schema = replace(stream.schema, columns=tuple(sorted(attributes)))
     read = Stream(stream.source, schema, stream.column_names)
     return sending_for(read, queries, attributes, numbers=numbers, every_type=every_type)
@@ -127,9 +130,9 @@ def _every_type(query: Query, emit: Emit) -> bool:
 
 
 def route_for(emit: Emit, cut: Cut, route: Route | None) -> Route | None:
-    """Return how the events reach the workers, None where both routes would do.
+    """Return the route of the events to workers; None if both routes are possible.
 
-    Files have no slices after the last event, where expiries are emitted, and no buckets.
+    The route of files has no slices after the last event, for expiries, and no buckets.
     """
     if emit == "changes" or (cut.window is None and cut.key is not None):
         return route or "rows"
@@ -144,14 +147,14 @@ def _cut(request: Request) -> Cut:
     if emit != "total" and clock != "time":
         clock, window = "time", None  # rows are about moments
     absent = detects and any(branch.negated for branch in compiled.branches)
-    # What ends after a cell's own moments is not what its rows are about.
+    # A cell's rows do not depend on matches that end after its own moments.
     ahead = detects and looks_ahead(compiled.programs, clock) if emit == "total" else absent
     if emit in ("trigger", "changes"):
         if window is not None:
             window = max(window, 0) * (1 + absent) + (emit == "changes")
         key = Key(group_by, missing_agree=True) if group_by else None
     elif key is not None:
-        key = replace(key, missing_agree=True)  # a trigger without a key has its row
+        key = replace(key, missing_agree=True)  # a trigger without a key has a row too
     cut = Cut(window, clock, ahead, key)
     if compiled.chooses:
         return replace(cut, uncut=IN_TURN)
@@ -161,7 +164,7 @@ def _cut(request: Request) -> Cut:
 
 
 def _ties_matter(compiled: CompiledQuery) -> bool:
-    """Return whether of events of one time that end a match only arrival says which is the last."""
+    """Return whether only arrival tells which of several events at the same time ends a match."""
     for branch in compiled.branches:
         last = [v for v in branch.variables if not branch.after(v) & set(branch.variables)]
         if len(last) > 1 or any(variable in last for variable, _, _ in branch.repeated):
@@ -170,7 +173,7 @@ def _ties_matter(compiled: CompiledQuery) -> bool:
 
 
 def _output(request: Request, frame: DataFrame) -> tuple[pa.Schema, t.StructType]:
-    """Return the columns of the output, which Spark must be promised, in Arrow and in Spark."""
+    """Return the declared columns of the output, in Arrow and in Spark."""
     nothing = request.sending.nothing
     moments, group_rows = request.moments(nothing, lambda: iter(()))
     table = request.table(nothing, moments.take(np.zeros(0, np.int64)), group_rows)

@@ -24,12 +24,12 @@ from cepkit.stream.columns import EventColumns
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An aggregation as workers need it.
+    """An aggregation in the form that workers need.
 
     Attributes:
         way: How it is aggregated.
         sending: What of the stream is read for it alone.
-        compiled: What detects its matches.
+        compiled: The compiled query that detects its matches.
     """
 
     query: Query
@@ -41,7 +41,7 @@ class Request:
 
     @property
     def rows_of_cells(self) -> Emit:
-        """Which rows a cell gives: of a slice not all that its events complete is its own."""
+        """The kind of rows of a cell: a slice owns only a part of what its events complete."""
         return "new" if self.emit == "total" else self.emit
 
     def moments(
@@ -49,7 +49,7 @@ class Request:
         columns: EventColumns,
         blocks: Callable[[], Iterator[tuple[Program, Block]]],
     ) -> tuple[Moments, npt.NDArray[np.int32]]:
-        """Return the rows that the events of a cell give, and an event of each group."""
+        """Return the rows of a cell's events, and an event of each group."""
         if self.way.sequence is None:
             return aggregate_blocks(columns, blocks, self.query, self.functions, self.emit)
         moments, group_rows, _, _ = aggregate_sequence(

@@ -30,9 +30,9 @@ class SparkAggregates(ResultFrame):
     The columns are those of `cepkit.aggregate` on a local stream; rows are in no particular order.
 
     Attributes:
-        query: What was asked.
-        method: How they are computed: "a-seq", one of its methods, "shared-counters" or "detect".
-        reason: Why in this way.
+        query: The query.
+        method: The method: "a-seq", one of its methods, "shared-counters" or "detect".
+        reason: The reason for the method.
         route: How the events reach the workers, and how they are cut, as a sentence.
     """
 
@@ -53,22 +53,21 @@ class SparkAggregates(ResultFrame):
 class SeveralSparkAggregates(Several[SparkAggregates]):
     """The aggregates of several queries over a Spark stream, in their order.
 
-    Each is a DataFrame of its own, and reads the stream when it is asked. What is aggregated in one
-    pass is computed again for each of its queries, unless it is kept: `persist` it first, or take
-    all rows as `together`.
+    Each is a separate DataFrame and reads the stream at each action. A pass with several queries
+    runs again for each of them, unless you `persist` it first or take all rows from `together`.
 
     Attributes:
         results: One for each query.
         plan: What they share.
         passes: The passes over the stream that they need.
-        progress: Whether what takes long shows a bar: see `cepkit.aggregate`.
+        progress: Whether long work shows a bar: see `cepkit.aggregate`.
     """
 
     passes: tuple[AggregationPass, ...]
     progress: Progress = "auto"
 
     def with_progress(self, progress: Progress) -> SeveralSparkAggregates:
-        """Return the same, saying whether actions show a bar."""
+        """Return the same with or without bars for actions."""
         for result in self.results:
             result.with_progress(progress)
         return replace(self, progress=progress)
@@ -87,8 +86,8 @@ class SeveralSparkAggregates(Several[SparkAggregates]):
     def together(self) -> ResultFrame:
         """The rows of all queries as one DataFrame, which reads the stream once for each pass.
 
-        The column `pattern` has the name of the query. Of the other columns those that a query does
-        not have are null in its rows.
+        The column `pattern` has the name of the query. Columns that a query does not have are null
+        in its rows.
 
         Raises:
             PatternError: Two queries have columns of one name that are of different types, or one
@@ -114,21 +113,21 @@ class SeveralSparkAggregates(Several[SparkAggregates]):
             level: Where, as for `DataFrame.persist`.
 
         Returns:
-            The same aggregates. Its results take what is kept; so do those of this object that
-            have not been asked for anything yet.
+            The same aggregates, with results that use the stored rows; unused results of this
+            object do so as well.
         """
         for aggregates in self.passes:
             aggregates.frame.persist(level)
         return SeveralSparkAggregates.of(self.passes, self.plan).with_progress(self.progress)
 
     def unpersist(self) -> None:
-        """Let go of what `persist` has kept."""
+        """Drop the rows stored by `persist`."""
         for aggregates in self.passes:
             aggregates.frame.unpersist()
 
 
 def check_one_type(columns: Iterable[tuple[str, str]]) -> None:
-    """Check that the columns of several queries, by name and type, can be those of one table.
+    """Check that the columns of several queries fit into one table.
 
     Raises:
         PatternError: Two of one name are of different types, or one is called `pattern`.

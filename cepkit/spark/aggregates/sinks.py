@@ -1,7 +1,7 @@
 """Sinks of aggregation: tasks yield rows, or add up totals.
 
-Several queries over the same cells are aggregated in one go, and what they share is counted once.
-The sums of a group, few and small, are joined in a second round.
+Several queries over the same cells are aggregated together, and shared parts are counted once. A
+second round merges the few small sums of each group.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Aggregation:
     rows: OneTable
 
     def moments(self, cell: Cell) -> Iterator[tuple[int, Moments, npt.NDArray[np.int32]]]:
-        """Yield query number, moments and an event of each group: of sequences not only its own."""
+        """Yield query number, moments (also foreign ones of sequences) and an event of a group."""
         requests = self.requests
         sequences = {q: r.way.sequence for q, r in requests.items() if r.way.sequence is not None}
         functions = {q: request.functions for q, request in requests.items()}
@@ -88,7 +88,7 @@ class AggregatesSink:
 
 @dataclass(frozen=True, slots=True)
 class TotalsSink:
-    """Adds up the matches that are a cell's own, and yields sums when all cells are done.
+    """Adds up each cell's own matches, and yields the sums after all cells.
 
     Attributes:
         aggregation: The queries.
@@ -108,7 +108,7 @@ class TotalsSink:
         return ()
 
     def zeros(self) -> list[pa.RecordBatch]:
-        """Return the sums of no events: without groups there is a total all the same."""
+        """Return the sums of no events: without groups there is still a total."""
         return [
             self.sums.widened(query, self._totals(query).packed())
             for query, request in self.aggregation.requests.items()
@@ -116,7 +116,7 @@ class TotalsSink:
         ]
 
     def joined(self, batches: Batches) -> Batches:
-        """Yield rows of sums, all of a group being in one partition."""
+        """Merge sums, with all of a group in one partition, and yield rows."""
         totals: dict[int, Totals] = {}
         for batch in batches:
             for query, part in self.sums.parted(batch):
@@ -129,13 +129,13 @@ class TotalsSink:
         return Totals(self.aggregation.requests[query], self.aggregation.rows.of[query])
 
     def _add(self, cell: Cell, totals: Mapping[int, Totals]) -> None:
-        """Add what is a cell's own to totals."""
+        """Add a cell's own matches to totals."""
         requests = self.aggregation.requests
         for query, request in requests.items():
             ungrouped = not request.query.group_by and not request.compiled.chooses
             detects = request.way.sequence is None
             if detects and ungrouped and only_counts(request.functions.values()):
-                detector = Detector(request.compiled)  # counted without being made
+                detector = Detector(request.compiled)  # counts without building matches
                 for _ in detector.count(cell.events, cell.owned):
                     pass
                 totals[query].add_number(sum(steps[-1].survivors for steps in detector.counters))
@@ -148,7 +148,7 @@ class TotalsSink:
 
 
 def _blocks_of(request: Request, cell: Cell) -> Callable[[], Iterator[tuple[Program, Block]]]:
-    """Return what finds the matches that the rows of a cell, or its sums, are about."""
+    """Return a function that finds the matches for a cell's rows or sums."""
     owned = _wanted(request.emit, request.compiled.programs, cell)
 
     def blocks() -> Iterator[tuple[Program, Block]]:
@@ -159,14 +159,14 @@ def _blocks_of(request: Request, cell: Cell) -> Callable[[], Iterator[tuple[Prog
 
 
 def _wanted(emit: Emit, programs: tuple[Program, ...], cell: Cell) -> Owned:
-    """Return matches among which are all that the rows of a cell, or its sums, are about."""
+    """Return a superset of the matches for a cell's rows or sums."""
     owned = cell.owned
     match emit:
         case "trigger" | "changes":
             return EVERYTHING
         case "new" if owned.since is not None and any(p.followed for p in programs):
-            # A row is about matches that end at its moment; a set may end up to a window after
-            # what says whose a match is.
+            # A row covers matches that end at its moment; a set may end up to a window after the
+            # event that decides which cell owns the match.
             return replace(owned, since=owned.since - cell.halo)
         case _:
             return owned

@@ -1,4 +1,4 @@
-"""Totals on Spark: tasks yield partial aggregates of each group, which are combined later.
+"""Totals on Spark: tasks yield partial aggregates of each group, merged later.
 
 Source: ASEQ's aggregates as semirings (`aggregation/rows/partial.py`).
 """
@@ -40,14 +40,14 @@ class Totals:
             self._sums[()] = self._together.zero
 
     def add_number(self, number: int) -> None:
-        """Add so many matches, of which nothing else is asked and which are in no group."""
+        """Add a number of matches, if there are no other aggregates and no groups."""
         self._plus((), (number,) * (1 + len(self._request.functions)))
 
     def add(self, columns: EventColumns, moments: Moments, group_rows: Rows) -> None:
-        """Add what matches among some events give, with an event of each group."""
+        """Add the aggregates of matches among some events, with an event of each group."""
         sums = summed(moments, self._together)
         if names := self._groups.names:
-            # A group of triggers alone has no row.
+            # A group with triggers only has no row.
             sums = {group: element for group, element in sums.items() if element[0]}
         rows = columns.source_rows(group_rows[np.fromiter(sums, np.int64, len(sums))])
         keys = columns.source.select(names).take(pa.array(rows))
@@ -57,7 +57,7 @@ class Totals:
             self._plus(group, element)
 
     def merge(self, batch: pa.RecordBatch) -> None:
-        """Add what `batch` made."""
+        """Merge a batch made by `packed`."""
         *keys, elements = (column.to_pylist() for column in batch.columns)
         groups = zip(*keys, strict=True) if keys else [()] * len(elements)
         for group, element in zip(groups, elements, strict=True):
@@ -65,12 +65,12 @@ class Totals:
 
     def packed(self) -> list[pa.Array]:
         """Return the columns of the groups, and the sums, each packed."""
-        # What a user's own function makes may be of a class that only he knows.
+        # A user's function may return instances of a class that only the user's code defines.
         packed = [pickled(element) for element in self._sums.values()]
         return [*self._keys(), pa.array(packed, pa.binary())]
 
     def results(self, promised: pa.Schema) -> list[pa.Array]:
-        """Return the columns that are shown."""
+        """Return the result columns."""
         sending = self._request.sending
         columns = self._keys()
         for place, (name, function) in enumerate(self._request.functions.items(), 1):
@@ -91,14 +91,14 @@ class Totals:
 
 
 def _normal(value: Any) -> Any:
-    """Return the one value that stands for all that GROUP BY takes to be equal."""
+    """Return the representative of all values that GROUP BY treats as equal."""
     if isinstance(value, float):
         return None if value != value else value + 0.0
     return value
 
 
 def as_promised(values: Values, field: pa.Field) -> pa.Array:
-    """Return values as Spark was promised them.
+    """Convert values to the declared Spark type.
 
     Raises:
         LimitError: An integer is beyond 64 bits.

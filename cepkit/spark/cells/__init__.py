@@ -1,1 +1,1 @@
-"""Cells of a Spark stream: how it is cut, and what is sent to workers."""
+"""Cells of a Spark stream: the cut, and the data sent to workers."""

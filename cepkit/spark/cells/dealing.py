@@ -1,9 +1,8 @@
-"""Deals events out to cells by clock and key, packed for Spark's shuffle.
+"""Assigns events to cells by clock and key, packed for Spark's shuffle.
 
-Rows travel from the JVM to Python once. There they are cut into cells and packed, many at a
-time, as Arrow messages; the shuffle then moves a few large binary values in place of many small
-rows, which is some two to three times as fast. Cells are cut by the same int64 times that the
-engine works on, so nothing depends on how the JVM would have read a time.
+Rows go from the JVM to Python once. There they are cut into cells and packed as Arrow messages; the
+shuffle then moves a few large binary values instead of many small rows, which is two to three times
+as fast. Cells are cut by the engine's int64 times, so nothing depends on how the JVM reads a time.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ _FIELDS = pa.schema([("cell", pa.int64()), ("packed", pa.binary())])
 _FLUSH_ROWS = 500_000
 _FLUSH_BYTES = 32 * 2**20
 _PIECE_ROWS = 1 << 14
-"""A piece of a megabyte or so: the JVM copies larger arrays at a higher price."""
+"""Rows of a piece (about a megabyte): the JVM copies larger arrays less efficiently."""
 
 
 def dealt_out(rows: DataFrame, sending: Sending, layout: Layout, tasks: int) -> DataFrame:
-    """Return rows as packed pieces, each cell in one partition, its pieces side by side."""
+    """Return rows as packed pieces; all pieces of a cell are adjacent in one partition."""
 
     def run(batches: Batches) -> Batches:
         return split(sending, layout, batches)
@@ -46,7 +45,7 @@ def dealt_out(rows: DataFrame, sending: Sending, layout: Layout, tasks: int) -> 
     packed = rows.mapInArrow(run, _PACKED)
     number = F.pmod(F.col("cell"), F.lit(tasks)).cast("int")
     dealt: Any
-    if hasattr(DataFrame, "repartitionById"):  # since Spark 4.1; a hash may put many in one
+    if hasattr(DataFrame, "repartitionById"):  # since Spark 4.1; hashes may collide
         dealt = packed.repartitionById(tasks, number)
     else:
         dealt = packed.repartition(tasks, "cell")
@@ -57,7 +56,7 @@ def dealt_out(rows: DataFrame, sending: Sending, layout: Layout, tasks: int) -> 
 def split(sending: Sending, layout: Layout, batches: Iterable[pa.RecordBatch]) -> Batches:
     """Yield the events of `batches` as packed pieces of cells.
 
-    A last piece without a cell says how many rows were no events.
+    A last piece without a cell has the number of rows that were no events.
     """
     held: list[pa.RecordBatch] = []
     dropped = Dropped()
@@ -105,7 +104,7 @@ def _pack(
 
 
 def _packed(table: pa.Table, cells: Integers) -> pa.RecordBatch:
-    """Return the rows in pieces, one for each cell; rows of a cell stand together."""
+    """Return the rows in pieces, one for each cell; rows of a cell are adjacent."""
     numbers: list[int] = []
     offsets = [0]
     sink = pa.BufferOutputStream()
@@ -155,13 +154,13 @@ def _hashed(
 
 
 def _small(numbers: Integers) -> npt.NDArray[np.signedinteger[Any]]:
-    """Return the same order in as few bits as hold it: two bytes are sorted by radix."""
+    """Return order-preserving numbers in as few bits as possible: NumPy radix-sorts two bytes."""
     low, high = int(numbers.min()), int(numbers.max())
     return numbers if high - low > 32_000 else (numbers - low).astype(np.int16)
 
 
 def unpacked(sending: Sending, batches: Iterable[pa.RecordBatch]) -> Tables:
-    """Yield the cells of a task, whose pieces come one after the other, and the dropped rows."""
+    """Yield the cells of a task, whose pieces are adjacent, and the dropped rows."""
 
     def pieces() -> Iterator[tuple[int | None, pa.Buffer]]:
         for batch in batches:

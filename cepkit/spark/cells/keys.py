@@ -20,8 +20,8 @@ class Key:
 
     Attributes:
         columns: Their names.
-        missing_agree: Whether events without a value agree with each other, as in PARTITION BY;
-            where not, they are in no match.
+        missing_agree: Whether events without a value agree with each other, as in PARTITION BY; if
+            not, they are in no match.
     """
 
     columns: tuple[str, ...]
@@ -29,9 +29,9 @@ class Key:
 
 
 def key_of(query: CompiledQuery) -> Key | None:
-    """Return the columns whose values may be looked at by themselves; None: there are none.
+    """Return the columns whose values can be searched separately; None if there are none.
 
-    A match leaves out others of its partition by AFTER MATCH SKIP, whatever else they agree on.
+    AFTER MATCH SKIP lets a match exclude others of its partition, regardless of other keys.
     """
     if query.after_match is not None and not query.programs[0].partition_by:
         return None
@@ -39,11 +39,10 @@ def key_of(query: CompiledQuery) -> Key | None:
 
 
 def common_key(programs: Sequence[Program]) -> Key | None:
-    """Return what all events of every match agree on: PARTITION BY, or a chain of equalities.
+    """Return the key of all events of every match: PARTITION BY, or a chain of equalities.
 
-    `a.k = b.k AND b.k = c.k` is a key in fact, where all variables are linked by the same
-    attribute in every branch - those under NOT as well, or an event that breaks a match could
-    be in another bucket.
+    `a.k = b.k AND b.k = c.k` makes a key if the same attribute links all variables in every branch,
+    including those under NOT; otherwise an event that breaks a match could be in another bucket.
     """
     partitions = {program.partition_by for program in programs}
     if len(partitions) == 1 and programs[0].partition_by:
@@ -79,9 +78,9 @@ def _is_linked(program: Program, negated: str, name: str) -> bool:
 
 
 def key_hashes(columns: Sequence[Column]) -> npt.NDArray[np.uint64]:
-    """Return a number for each event that is equal where its keys are, in every process.
+    """Return a hash of each event's keys, the same in every process.
 
-    Missing values (null and NaN) give one number, as they are one partition.
+    Missing values (null and NaN) have the same hash, because they form one partition.
     """
     hashes = np.zeros(len(columns[0].values), dtype=np.uint64)
     for column in columns:
@@ -100,7 +99,7 @@ def key_hashes(columns: Sequence[Column]) -> npt.NDArray[np.uint64]:
 
 
 def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return splitmix64's finaliser of the values: neighbours end up far apart."""
+    """Return splitmix64's finaliser of the values, which spreads neighbours."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(values ^ (values >> np.uint64(31)))

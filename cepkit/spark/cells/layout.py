@@ -1,13 +1,13 @@
-"""The layout of cells: a stream cut by clock, by key or by both, so that workers can hold each.
+"""The layout of cells: a stream cut by clock, key or both into cells that fit a worker.
 
-A slice of time owns the matches whose last event lies in it and sees the events up to a window
-before it (the halo), which are copied to it. Events of one time are never parted. A window in
-events is cut in the same way by the numbers that it counts: those of arrival, or those inside the
-partition. Where all events of a match agree on a key, buckets of keys need no copies; they are cut
-by the clock as well where the heaviest key alone is too much for a worker, or where its task would
-go on long after all others: the halos then cost less than waiting for it. The halo of a slice of
-ten windows costs a tenth; fewer than some 50,000 events do not pay for a task, unless searching
-them takes as long as bringing so many.
+A time slice owns the matches whose last event lies in it. It also gets copies of the events up to a
+window before it (the halo). Events of equal time are never separated. Windows in events are cut in
+the same way by the numbers that they count: arrival numbers, or places inside the partition. If all
+events of a match share a key, buckets of keys need no copies. Buckets are cut by the clock as well
+if the heaviest key alone is too much for a worker, or if its task would run long after all others:
+the halos then cost less than waiting. The halo of a slice of ten windows costs a tenth; fewer than
+some 50,000 events do not pay for a task, unless searching them takes as long as transferring that
+many.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from cepkit.errors import StreamError
 from cepkit.spark.cells.keys import Key
 
 LEAST_EVENTS = 50_000
-"""Relevant events of a cell, at least, where there are so many, or as much work as they bring."""
+"""The least relevant events of a cell, or as much work as they bring, if the stream has them."""
 
 USUAL_EVENTS = 1_000_000
-"""Relevant events of a cell, at most, unless ten windows hold more."""
+"""The most relevant events of a cell, unless ten windows hold more."""
 
 MOST_BYTES = 128 * 2**20
-"""Of the events of a cell, as Arrow holds them; the engine needs about as much again."""
+"""The most Arrow bytes of a cell's events; the engine needs about as much again."""
 
 NO_WINDOW = "there is no window to cut by"
 IN_TURN = "what is taken depends on what was taken before"
-"""Why there are no slices: where there is no window, and under skip-till-next-match."""
+"""Why there are no slices without a window and under skip-till-next-match."""
 
 MOST_TASKS = 4000
 MOST_COPIES = 1000
 
 _SECONDS_AN_EVENT = 4e-7
-"""What bringing an event to a worker takes; measured."""
+"""The time to transfer an event to a worker; measured."""
 
 _LONG = 1e9
-"""Seconds: what is expected to be infinite takes at least as long."""
+"""Seconds that stand for an infinite expectation."""
 
 _WORTH = 0.9
-"""Slices replace buckets where they take less than this share of the time."""
+"""Slices replace buckets if they take less than this share of the time."""
 
 _FAR = 2**60
 """Some 36,000 years in microseconds; sums of a few of these are still int64."""
@@ -53,15 +53,15 @@ _FAR = 2**60
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The size of a stream: what is known of its time span, events and keys.
+    """The size of a stream: its time span, events and keys.
 
     Attributes:
-        events: Those of types that the query names.
-        first: What the clock says at the first, about: a time in microseconds, or a number.
-        last: What it says at the last.
-        heaviest: The events of the most frequent key, at most.
-        seconds: How long one core is expected to search them, beside bringing them.
-        share: The part of that in which the most frequent key is searched.
+        events: The events of types in the query.
+        first: The approximate clock value of the first: a time in microseconds, or a number.
+        last: The clock value of the last.
+        heaviest: An upper bound on the events of the most frequent key.
+        seconds: The expected search time of one core, without the transfer.
+        share: The part of that time for the most frequent key.
     """
 
     events: int
@@ -73,7 +73,7 @@ class Extent:
 
     @property
     def searching(self) -> float:
-        """The cost of the search, in events that are brought to a worker for as much."""
+        """The cost of the search, in transferred events."""
         return min(self.seconds, _LONG) / _SECONDS_AN_EVENT
 
 
@@ -82,13 +82,13 @@ class Cut:
     """How a stream may be cut for a query.
 
     Attributes:
-        window: What a cell must see before what is its own, by the clock; None: there are no
+        window: How far before its own events a cell must see, by the clock; None if there are no
             slices.
         clock: By what slices are cut.
         ahead: Whether a slice must see as much after it.
         key: Columns that can be hashed into buckets.
-        uncut: Why there are no slices where there are none.
-        length: The length of a slice that is wanted, in seconds or in events; None: any.
+        uncut: Why there are no slices, if there are none.
+        length: The requested length of a slice, in seconds or in events; None: any.
     """
 
     window: int | None = None
@@ -101,15 +101,15 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How events are dealt out to cells.
+    """The assignment of events to cells.
 
     Attributes:
         cut: How the stream may be cut.
-        slice: The length of a slice by the clock, None for all of it.
+        slice: The length of a slice by the clock; None for no slices.
         origin: Where slice 0 begins.
-        buckets: Into how many the keys are hashed; 1: they are not.
-        cells: How many there are, about; None where nothing is known.
-        sample: The slices that are wanted, None for all.
+        buckets: The number of buckets that keys are hashed into; 1 for no hashing.
+        cells: The approximate number of cells; None if unknown.
+        sample: The sampled slices; None for all.
     """
 
     cut: Cut = Cut()
@@ -121,23 +121,23 @@ class Layout:
 
     @property
     def halo(self) -> int:
-        """How much before its beginning a slice sees too."""
+        """How far before its beginning a slice sees."""
         return self.cut.window or 0
 
     @property
     def ahead(self) -> int:
-        """How much after its end a slice sees too."""
+        """How far after its end a slice sees."""
         return self.halo if self.cut.ahead else 0
 
     def owned(self, cell: int) -> Owned:
-        """Return which matches are a cell's own."""
+        """Return the range of matches that a cell owns."""
         if self.slice is None:
             return Owned(clock=self.cut.clock)
         begin = self.origin + (cell // self.buckets) * self.slice
         return Owned(begin, begin + self.slice, self.cut.clock)
 
     def tasks(self, cores: int) -> int:
-        """Return among how many tasks the cells are dealt out."""
+        """Return the number of tasks for the cells."""
         return max(1, min(4 * cores if self.cells is None else self.cells, MOST_TASKS))
 
     def __str__(self) -> str:
@@ -162,13 +162,13 @@ class Layout:
 
 
 def choose_layout(extent: Extent | None, cut: Cut, *, cores: int, row_bytes: float) -> Layout:
-    """Return cells that fit a worker, enough of them for all cores.
+    """Choose cells that fit a worker and keep all cores busy.
 
     Args:
-        extent: How much there is; None only where the length of a slice is given.
+        extent: The size of the stream; None only if the length of a slice is given.
         cut: How the stream may be cut.
         cores: How many tasks run at once.
-        row_bytes: Of an event, about.
+        row_bytes: The approximate bytes of an event.
 
     Raises:
         StreamError: A given length is so small that the halos would be most of the work.
@@ -192,7 +192,7 @@ def choose_layout(extent: Extent | None, cut: Cut, *, cores: int, row_bytes: flo
     if cut.key is not None:
         buckets = max(1, *_shares(events // slices, most, most))
         if given is None:
-            # Of slices that are fewer than the cores each is dealt out.
+            # If there are fewer slices than cores, each gets its own task.
             buckets = max(buckets, math.ceil(min(cores, events / usual) / slices))
             fits = extent.heaviest <= most
             if fits and not _ends_earlier(extent, cut, length, slices * buckets, cores):
@@ -202,7 +202,7 @@ def choose_layout(extent: Extent | None, cut: Cut, *, cores: int, row_bytes: flo
 
 
 def _buckets(extent: Extent | None, cut: Cut, cores: int, usual: int, most: int) -> Layout:
-    """Return buckets of keys; one for all without a key."""
+    """Return the number of buckets; one without a key."""
     if cut.key is None:
         return Layout(cut)
     events, heaviest = (0, 0) if extent is None else (extent.events, extent.heaviest)
@@ -212,10 +212,10 @@ def _buckets(extent: Extent | None, cut: Cut, cores: int, usual: int, most: int)
 
 
 def _ends_earlier(extent: Extent, cut: Cut, length: int, cells: int, cores: int) -> bool:
-    """Return whether slices of the keys are done earlier than buckets without halos.
+    """Return whether slices of keys finish earlier than buckets without halos.
 
-    By the work of the busiest core: its share of all, or that of the heaviest key, which is one
-    task's, or of a slice of it. Events are brought to each slice that sees them, but searched once.
+    The busiest core decides: its share of all work, or the heaviest key (a single task), or a slice
+    of it. Events are transferred to each slice that sees them, but searched once.
     """
     halos = 1 + (cut.window or 0) * (2 if cut.ahead else 1) / length
     slices = (extent.last - extent.first) // length + 1
@@ -229,7 +229,7 @@ def _ends_earlier(extent: Extent, cut: Cut, length: int, cells: int, cores: int)
 
 
 def _given_length(window: int, cut: Cut) -> int | None:
-    """Return the length of a slice that was asked for by the clock.
+    """Return the requested length of a slice by the clock.
 
     Raises:
         StreamError: It is so small that the halos would be most of the work.
@@ -252,7 +252,7 @@ def _shares(events: int, *sizes: int) -> tuple[int, ...]:
 
 
 def _length(extent: Extent, cut: Cut, usual: int, most: int) -> int:
-    # By place, the slices of all keys are numbered alike: the heaviest key has all of them.
+    # By place, all keys share slice numbers: the heaviest key has all slices.
     events = extent.heaviest if cut.clock == "place" else extent.events
     window, span = cut.window or 0, max(extent.last - extent.first, 1)
     each = span / max(events, 1)

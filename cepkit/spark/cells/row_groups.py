@@ -1,4 +1,4 @@
-"""Parquet row groups that tasks read by themselves for a slice."""
+"""Parquet row groups that tasks read directly for a slice."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _BATCH = 1 << 17
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """A row group and when it lies.
+    """A row group and its time range.
 
     Attributes:
         path: The file.
         number: The row group in it.
         rows: How many it has.
-        first: The earliest time in microseconds; None where no row has a time.
+        first: The earliest time in microseconds; None if no row has a time.
         last: The latest.
     """
 
@@ -40,11 +40,12 @@ class RowGroup:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What one task reads.
+    """The row groups that one task reads.
 
     Attributes:
         cell: Its slice.
-        groups: The row groups, each with whether this task counts the rows that are no events.
+        groups: The row groups, each with a flag whether this task counts its rows that are no
+            events.
     """
 
     cell: int
@@ -54,10 +55,10 @@ class Read:
 def read_cells(
     sending: Sending, layout: Layout, reads: Sequence[Read], batches: Iterable[pa.RecordBatch]
 ) -> Tables:
-    """Yield the slices whose numbers in `reads` a task is given, and the dropped rows."""
+    """Yield the slices of a task, given their numbers in `reads`, and the dropped rows."""
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            if number >= len(reads):  # no rows at all, and yet one task
+            if number >= len(reads):  # no rows at all, but still one task
                 continue
             read = reads[number]
             parts: list[pa.Table] = []
@@ -80,7 +81,7 @@ def read_cells(
 def _needed(
     sending: Sending, layout: Layout, batch: pa.RecordBatch, cell: int
 ) -> tuple[pa.Table, Dropped]:
-    """Return the rows that a slice needs, and how many are no events."""
+    """Return the rows that a slice needs, and the number of rows that are no events."""
     table = sending.table([batch.select(sending.columns.names)])
     ts = sending.times(table)
     is_event, dropped = sending.wanted_rows(table, ts)
@@ -100,6 +101,6 @@ def _needed(
 
 def _filtered(table: pa.Table, mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.Table:
     rows = np.flatnonzero(mask)
-    if len(rows) and rows[-1] - rows[0] + 1 == len(rows):  # one stretch, as of sorted files
+    if len(rows) and rows[-1] - rows[0] + 1 == len(rows):  # contiguous, as in sorted files
         return table.slice(int(rows[0]), len(rows))
     return table.filter(pa.array(mask))

@@ -16,10 +16,10 @@ from cepkit.stream.schema import Schema
 
 
 def nullable(columns: t.StructType) -> t.StructType:
-    """Return the columns with null allowed everywhere, at any depth.
+    """Return the columns with null allowed at any depth.
 
-    Spark demands of Python exactly the types that it was promised; "not null" is a promise that
-    neither Parquet files nor a variable that a branch of an OR lacks can keep.
+    Spark requires exactly the declared types from Python; neither Parquet files nor variables
+    missing in a branch of an OR can guarantee "not null".
     """
     return t.StructType.fromJson(_nullable(columns.jsonValue()))
 
@@ -32,7 +32,7 @@ def _nullable(value: Any) -> Any:
 
 
 def arrow_columns(frame: DataFrame, names: Sequence[str], selected: Sequence[str]) -> pa.Schema:
-    """Return what some columns of a Spark DataFrame are in Arrow, timestamps in UTC.
+    """Return the Arrow types of some columns of a Spark DataFrame, with timestamps in UTC.
 
     Args:
         names: Its columns.
@@ -65,13 +65,13 @@ def arrow_columns(frame: DataFrame, names: Sequence[str], selected: Sequence[str
 def match_columns(
     columns: t.StructType, names: Sequence[str], matches: MatchColumns, in_arrow: pa.Schema
 ) -> t.StructType:
-    """Return the columns of the matches as Spark has them: the types of the source stay.
+    """Return the Spark columns of the matches; they keep the types of the source.
 
     Args:
         columns: Those of the source.
         names: What they are called.
         matches: The columns.
-        in_arrow: What they are in Arrow.
+        in_arrow: Their Arrow types.
     """
     from pyspark.sql.pandas.types import from_arrow_type
 
@@ -94,11 +94,11 @@ def match_columns(
 
 
 def event_type(columns: t.StructType, names: Sequence[str], schema: Schema) -> t.StructType:
-    """Return what an event of a match is; as for `match_columns`."""
+    """Return the Spark type of an event in a match; see `match_columns`."""
     by_name = dict(zip(names, nullable(columns).fields, strict=True))
     return t.StructType([by_name[name] for name in schema.carried(names)])
 
 
 def quoted(name: str) -> str:
-    """Return a column's name as Spark reads it in expressions, whatever is in it."""
+    """Return any column name quoted for Spark's expressions."""
     return "`" + name.replace("`", "``") + "`"

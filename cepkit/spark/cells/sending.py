@@ -1,6 +1,6 @@
-"""The columns and arrival numbers that workers are sent of a stream.
+"""The columns and arrival numbers of a stream that are sent to workers.
 
-Numbers, where windows count events, come with the rows: only Spark sees the whole stream.
+If windows count events, numbers come with the rows: only Spark sees the whole stream.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from cepkit.stream.stream import Stream
 Integers = npt.NDArray[np.int64]
 
 NUMBERS: dict[Clock, str] = {"arrival": "\0arrival", "place": "\0place"}
-"""What columns of numbers are called on the way: no column of a stream has such a name."""
+"""Temporary names of the number columns; no stream has such names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """The columns of a stream that workers are sent.
+    """The columns of a stream that are sent to workers.
 
     Attributes:
         columns: The columns that are sent, in Arrow.
         attributes: Those that conditions, keys and aggregates read.
-        types: The types of the events that are sent, None for any.
+        types: The event types to send; None for any.
         functions: The user's functions that conditions call.
-        numbers: The clocks beside time whose numbers are sent with the rows, after the columns.
-        arrival: The column that they were made of, None for the order of the rows.
+        numbers: The clocks besides time whose numbers are sent with the rows, after the columns.
+        arrival: The arrival column; None for row order.
     """
 
     schema: Schema
@@ -72,7 +72,7 @@ class Sending:
         return event_columns(self.columns.empty_table(), self.schema, self.attributes)
 
     def table(self, batches: Iterable[pa.RecordBatch]) -> pa.Table:
-        """Return batches of these columns, whatever Spark called them, as one table."""
+        """Return batches of these columns as one table, ignoring Spark's names."""
         fields = self.fields
         table = pa.Table.from_batches([batch.rename_columns(fields.names) for batch in batches])
         return table if table.schema.equals(fields) else table.cast(fields)
@@ -98,7 +98,7 @@ class Sending:
         try:
             return microseconds(column, schema.time, unit=schema.unit, timezone=schema.timezone)
         except StreamError as error:
-            # Which row of which batch it was means nothing to the user.
+            # The number of the row in its batch means nothing to the user.
             error.found = re.sub(r" in row \d+ \(rows count from 0\)", "", error.found)
             raise
 
@@ -129,7 +129,7 @@ class Sending:
         """Refuse rows that Spark could not number.
 
         Raises:
-            StreamError: The arrival column does not tell rows apart, or rows moved after counting.
+            StreamError: The arrival column has duplicates, or rows moved after counting.
         """
         for clock in self.numbers:
             unknown = table.column(NUMBERS[clock]).null_count
@@ -147,13 +147,13 @@ class Sending:
                 )
 
     def register(self) -> None:
-        """Make the user's functions known to this process."""
+        """Register the user's functions in this process."""
         for name, function in self.functions.items():
             register_function(name, function)
 
 
 def numbers_of(table: pa.Table, clock: Clock) -> Integers:
-    """Return the numbers that rows were sent with."""
+    """Return the numbers sent with the rows."""
     return np.asarray(raw(single(table.column(NUMBERS[clock])), np.int64), dtype=np.int64)
 
 
@@ -165,13 +165,13 @@ def sending_for(
     numbers: tuple[Clock, ...] = (),
     every_type: bool = False,
 ) -> Sending:
-    """Return what workers are sent of a stream in Spark for some queries.
+    """Return the part of a Spark stream to send to workers for some queries.
 
     Args:
-        stream: The stream; its schema says which columns go to the output.
+        stream: The stream; its schema defines the output columns.
         attributes: The columns that are read.
-        numbers: The clocks beside time whose numbers workers need.
-        every_type: Whether workers need the events of all types, as they arrive.
+        numbers: The clocks besides time whose numbers workers need.
+        every_type: Whether workers need the events of all types, in arrival order.
 
     Raises:
         StreamError: There is no such column, or Spark cannot hand it to Python.
@@ -192,7 +192,7 @@ def sending_for(
 
 
 def types_of(query: Query) -> frozenset[str] | None:
-    """Return the types that a query names; None where an event of it may have any."""
+    """Return the types in a query; None if an event of it may have any type."""
     events = events_of(query.structure)
     if any(event.types is None for event in events):
         return None
@@ -207,10 +207,14 @@ def functions_of(*queries: Query) -> dict[str, UserFunction]:
     return {name: registered_function(name) for name in names}
 
 
-def numbers_for(programs: Sequence[Program], *, in_turn: bool) -> tuple[Clock, ...]:
-    """Return the clocks beside time that windows count in, or that decide between matches."""
+def numbers_for(programs: Sequence[Program], *, ordered: bool) -> tuple[Clock, ...]:
+    """Return the clocks besides time that windows count in, or that order.
+
+    Args:
+        ordered: Whether arrival decides between matches, or between events of equal time.
+    """
     read = {clock for program in programs for clock in program.clocks}
-    if in_turn:
+    if ordered:
         read.add("arrival")
     clocks: tuple[Clock, ...] = ("arrival", "place")
     return tuple(clock for clock in clocks if clock in read)

@@ -1,9 +1,9 @@
 """Detection over a Spark DataFrame, as a Spark DataFrame.
 
-Types that the query does not name and columns that nobody reads are left behind in the JVM. The
-others reach Python workers as rows, or are read there from files (`passes/delivery.py`).
+Types not in the query and unused columns stay in the JVM. The rest reaches Python workers as rows,
+or is read there from files (`passes/delivery.py`).
 
-Workers need cepkit installed, as they need pyarrow.
+Workers need cepkit and pyarrow installed.
 """
 
 from __future__ import annotations
@@ -52,11 +52,10 @@ def detect(
 ) -> SparkMatches:
     """Return the matches of a query in a Spark stream, as a Spark DataFrame.
 
-    Nothing is detected before an action asks for it. How the stream is cut follows from the
-    plan's statistics, or from the footers of Parquet files; where there are neither and no
-    `slice_seconds`, one job counts the time and type columns now, which takes a fraction of the
-    detection; where windows count events there is always such a job. A pattern without a window
-    and without a key can only run as one task.
+    Nothing is detected before an action. The cut of the stream follows from the plan's statistics
+    or from Parquet footers. Without these and without `slice_seconds`, one job counts the time and
+    type columns now, which takes a fraction of the detection; windows in events always need such a
+    job. A pattern without a window and without a key can only run as one task.
 
     Args:
         stream: Events in a Spark DataFrame, which is read again for each action.
@@ -67,13 +66,13 @@ def detect(
         limit: The most matches wanted, None for all.
         sets: Which sets of Kleene variables make matches.
         route: How the events reach the workers; None: chosen.
-        plans: What says, inside of each task, under which plan each slice is run.
-        reported: Whether the user has been warned of what is odd in the stream.
+        plans: Chooses the plan of each slice inside each task.
+        reported: Whether the user was already warned about the stream.
 
     Raises:
         PatternError: A condition compares what cannot be compared.
-        StreamError: A missing column, or one that cannot be read; an arrival column without a
-            value for some event.
+        StreamError: A column is missing or cannot be read, or the arrival column has missing
+            values.
         UnsupportedError: The query has a part that the engine cannot detect; the DataFrame is
             a stream.
     """
@@ -113,7 +112,7 @@ def detect_fetched(
     sets: Literal["every", "maximal"] = "every",
     plans: SlicePlans | None = None,
 ) -> FetchedMatches:
-    """Return the matches in a Spark stream that has been fetched, found in this process.
+    """Return the matches in a fetched Spark stream, found in this process.
 
     Args:
         stream: Events in a Spark DataFrame.
@@ -148,8 +147,8 @@ def scan_for(
     slice_seconds: float | None = None,
     slice_events: int | None = None,
 ) -> Scan:
-    """Return what is read of a stream for queries that are run as one, and how it may be cut."""
-    numbers = numbers_for(compiled.programs, in_turn=compiled.chooses)
+    """Return the scan of a stream for queries that run together, with its cut."""
+    numbers = numbers_for(compiled.programs, ordered=compiled.chooses or stream.schema.by_arrival)
     read = {*compiled.attributes}.union(*(query.computed_from for query in queries))
     sending = sending_for(_returning(stream, queries), queries, read, numbers=numbers)
     cut = _cut(compiled, slice_seconds, slice_events)
@@ -157,7 +156,7 @@ def scan_for(
 
 
 def _returning(stream: Stream, queries: tuple[Query, ...]) -> Stream:
-    """Return a stream of which no more goes to the output than RETURN asks for."""
+    """Return a stream with only the output columns of RETURN."""
     if not all(query.returned for query in queries):
         return stream
     sources = (result.source for query in queries for result in query.returned)

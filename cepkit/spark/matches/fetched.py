@@ -1,4 +1,4 @@
-"""The matches among fetched events: found in this process, a Spark DataFrame all the same."""
+"""Matches among fetched events: found in this process, but still a Spark DataFrame."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class FetchedMatches(FetchedFrame, SparkMatches):
         workers: Makes the same matches, found by workers.
 
     Attributes:
-        here: The same matches as those of a local stream.
+        here: The matches as those of a local stream.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class FetchedMatches(FetchedFrame, SparkMatches):
         self.variables = matches.variables
 
     def with_progress(self, progress: Progress) -> Self:
-        """Say whether what takes long shows a bar, and return itself."""
+        """Set whether long work shows a bar; return itself."""
         self.here.progress = progress
         return super().with_progress(progress)
 

@@ -1,7 +1,7 @@
-"""Packs rows, so that the driver can take some of them and they keep their Arrow types.
+"""Packs rows so that the driver can take some of them with their Arrow types.
 
-`limit(n).toArrow()` has every task find n rows; `take(n)` starts few tasks, but makes Python
-objects of the values. A packet is a value of its own that `take` hands over as it is.
+`limit(n).toArrow()` makes every task find n rows; `take(n)` starts few tasks, but converts values
+to Python objects. A packet is a single value that `take` passes on unchanged.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 SIZE = 100
-"""Rows of a packet."""
+"""The rows of a packet."""
 COLUMNS = "rows binary"
 
 
 def packets(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the packets of some rows, each when it is asked for."""
+    """Yield the packets of some rows, lazily."""
     for batch in batches:
         for begin in range(0, len(batch), SIZE):
             part = batch.slice(begin, SIZE)
@@ -29,6 +29,6 @@ def packets(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def unpacked(found: Sequence[bytes | bytearray]) -> pa.Table:
-    """Return the rows of some packets; there is one at least."""
+    """Return the rows of one or more packets."""
     tables = [pa.ipc.open_stream(bytes(packet)).read_all() for packet in found]
     return pa.concat_tables(tables)

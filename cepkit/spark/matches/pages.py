@@ -1,7 +1,7 @@
 """Pages of the matches of a Spark stream, and the events around a match, for the match browser.
 
-Spark starts no more tasks than it needs to find a page. A filter becomes a condition of the pattern
-where that means the same, so the engine does not find the other matches; Spark itself sorts.
+Spark starts only the tasks needed for a page. If possible, a filter becomes a condition of the
+pattern, so that the engine does not find other matches; Spark itself sorts.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class MatchPages:
     """Fetches matches of a Spark stream page by page.
 
     Attributes:
-        query: Without RETURN: the events themselves are looked at.
+        query: The query without RETURN, because the browser shows events.
         schema: How the rows of the events are read.
         names: The columns of an event.
-        timed: Whether times are moments, and not numbers.
-        progress: Whether what takes long shows a bar.
+        timed: Whether times are timestamps instead of numbers.
+        progress: Whether long work shows a bar.
     """
 
     def __init__(self, matches: SparkMatches) -> None:
@@ -56,12 +56,12 @@ class MatchPages:
         self._stream = replace(stream, schema=replace(stream.schema, columns=self.schema.columns))
         kind = stream.source.schema.fields[stream.column_names.index(self.schema.time)].dataType
         self.timed = isinstance(kind, t.TimestampType | t.TimestampNTZType)
-        # As it is where that has all columns: the user may have cached it.
+        # Use it unchanged if it has all columns: the user may have cached it.
         as_it_is = not read and not matches.query.returned
         self._found: DataFrame = matches.select("*") if as_it_is else self._detected(self.query)
 
     def first(self, n: int) -> pa.Table:
-        """Return `n` of the matches at most, whichever are found first: a struct a variable."""
+        """Return the first `n` matches found, with a struct for each variable."""
         return self._watched(lambda: _some(self._found, n))
 
     def searched(
@@ -72,14 +72,14 @@ class MatchPages:
         *,
         descending: bool = False,
     ) -> pa.Table:
-        """Return `n` of all matches that satisfy a condition, the first in an order.
+        """Return the first `n` matches, in an order, that satisfy a condition.
 
         Args:
             n: The most matches.
-            condition: About the variables; it `can_search` for it.
+            condition: A condition on the variables for which `can_search` is true.
             sort: A variable and an attribute, or an empty text and "start" or "length"; None for
-                whichever are found first.
-            descending: Whether the greatest comes first. What is missing comes last either way.
+                the first ones found.
+            descending: Whether the greatest comes first. Missing values always come last.
         """
 
         def found() -> pa.Table:
@@ -93,10 +93,10 @@ class MatchPages:
         return self._watched(found)
 
     def can_search(self, condition: c.Expression | None) -> bool:
-        """Return whether a condition on matches is one on the pattern.
+        """Return whether a condition on matches can become a condition of the pattern.
 
-        It is not where a match depends on others, where some matches do not have its variables,
-        and where no more than some number of matches is asked for.
+        It cannot if a match depends on others, if some matches lack its variables, or if there is a
+        limit.
         """
         query = self.query
         if self._matches.most is not None:
@@ -114,7 +114,7 @@ class MatchPages:
         Args:
             first: When that time begins, as a text of the column's type.
             last: When it ends.
-            seconds: So much earlier and later as well.
+            seconds: Include this much time before and after.
             most: The most events: those nearest to the beginning.
         """
         rows = StreamRows(self._stream)
@@ -148,7 +148,7 @@ class MatchPages:
 
 
 def _some(rows: DataFrame, n: int) -> pa.Table:
-    """Return `n` rows at most, whichever are found first."""
+    """Return the first `n` rows found."""
     packed = rows.mapInArrow(packets, COLUMNS)
     wanted = -(-n // SIZE)
     while True:
@@ -161,7 +161,7 @@ def _some(rows: DataFrame, n: int) -> pa.Table:
 
 
 def _by(rows: DataFrame, variable: str, name: str, descending: bool) -> list[Column]:
-    """Return what Spark sorts by; of equal ones the earlier comes first."""
+    """Return Spark's sort keys; ties go to the earlier match."""
     if variable:
         column = F.col(quoted(variable))
         if isinstance(rows.schema[variable].dataType, t.ArrayType):

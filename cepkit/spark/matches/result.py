@@ -27,18 +27,17 @@ if TYPE_CHECKING:
 
 
 class SparkMatches(ResultFrame):
-    """The matches as a Spark DataFrame: nothing is computed before an action asks for it.
+    """The matches as a Spark DataFrame: nothing is computed before an action.
 
-    A struct column for each variable, null where a branch of an OR does not have it, then
+    It has a struct column for each variable (null if a branch of an OR does not have it),
     `match_start` and `match_end`. It can be selected from, joined, cached and written like any
-    other; what is derived from it is a plain DataFrame. `to_pandas()` fetches flat columns such as
-    `a.price`. Matches come out of the workers some at a time and never pass the driver unless they
-    are collected. Counters come with them, so `explain()` after an action that took all matches
-    costs nothing.
+    other; derived DataFrames are plain. `to_pandas()` fetches flat columns such as `a.price`.
+    Workers emit matches in batches, which never pass the driver unless they are collected. Counters
+    come with them, so `explain()` costs nothing after an action that took all matches.
 
     Attributes:
-        query: What was asked.
-        most: The limit of `detect`, None for all (`limit()` is Spark's own).
+        query: The query.
+        most: The limit of `detect`; None for all (`limit()` is Spark's own).
         route: How the events reach the workers, and how they are cut, as a sentence.
         variables: The variables of a match in pattern order.
         sets: Which sets of Kleene variables make matches.
@@ -76,11 +75,11 @@ class SparkMatches(ResultFrame):
     def explain(  # type: ignore[override]
         self, extended: bool | str | None = None, mode: str | None = None
     ) -> Explanation | AdaptedExplanation | None:
-        """Return what each step of the plan did, beside what was expected.
+        """Return the actual and expected numbers of each step of the plan.
 
-        The numbers are those of the workers, gathered while an action ran. They are always of
-        the whole stream: where no action has taken all matches yet (`show()` takes some), the
-        matches are counted first, without making rows of them.
+        Workers gather the numbers during an action. They always cover the whole stream: if no
+        action has taken all matches yet (`show()` takes only some), the matches are counted first,
+        without building rows.
 
         Args:
             extended: As for any Spark DataFrame: with this or `mode`, Spark's own plan is
@@ -99,7 +98,7 @@ class SparkMatches(ResultFrame):
 
     @property
     def plans(self) -> PlansInForce:
-        """Which plan was in force when, and why; of the workers, as `explain` gathers it."""
+        """Which plan was in force when, and why; gathered from workers like `explain`."""
         work, _ = self._run()
         return PlansInForce.of(self.query, self.plan, work)
 
@@ -109,9 +108,9 @@ class SparkMatches(ResultFrame):
         return self._run()[1]
 
     def count(self) -> int:
-        """Return the number of matches; their rows are not made, unless the frame is cached."""
+        """Return the number of matches, without building rows unless the frame is cached."""
         level = self.storageLevel
-        # Counters tell how many matches there were to choose among.
+        # Counters tell the number of all matches before the limit.
         if level.useMemory or level.useDisk or self.query.after_match is not None:
             return super().count()
         matches = self._run()[0].matches
@@ -137,7 +136,7 @@ class SparkMatches(ResultFrame):
             )
         with plain_errors(self):
             table = self.select("*").limit(n).toArrow()
-        # Beside the frame there are the rows of the table, and the table.
+        # Besides the frame, the rows of the table and the table need memory.
         room = Room("matches", "a table of their events", "ask for fewer", copies=3)
         some = frame_of(table.to_batches(), table.schema, room, nested=True)
         return timeline(some, self.variables, self._roles.time, self._roles.type)

@@ -1,4 +1,4 @@
-"""The matches of several queries in a Spark stream: one pass for those that are cut alike."""
+"""The matches of several queries in a Spark stream: one pass for queries with the same cut."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ _COUNT = "n"
 class SeveralSparkMatches(SeveralResults[SparkMatches]):
     """The matches of several queries in a Spark stream, each under its name or number.
 
-    Each is a Spark DataFrame of its own; `together` is one of the matches of all, from one pass for
-    the queries that are cut alike.
+    Each is a separate Spark DataFrame; `together` has all matches, from one pass for the queries
+    with the same cut.
     """
 
     @cached_property
     def _here(self) -> SeveralMatches | None:
-        """The matches, found in this process, where the stream is small; None: it is not."""
+        """The matches, found in this process if the stream is small; else None."""
         fetch, plans = self.options["fetch"], self.plan or self.plans
         if fetch is None or not all(map(is_quick, self.plans)):
             return None
@@ -138,7 +138,7 @@ class SeveralSparkMatches(SeveralResults[SparkMatches]):
         )
 
     def _together_columns(self, here: SeveralMatches) -> t.StructType:
-        """Return what the columns of `together` are in Spark, from its matches in this process."""
+        """Return the Spark columns of `together`, from its matches in this process."""
         schema = self.stream.schema.without_arrival()
         kinds: dict[str, t.DataType] = {PATTERN: t.StringType()}
         for matches in here:
@@ -177,7 +177,7 @@ class SeveralSparkMatches(SeveralResults[SparkMatches]):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _GroupPass:
-    """A pass for queries that are run as one.
+    """A pass for queries that run together.
 
     Attributes:
         group: The queries.
@@ -210,7 +210,7 @@ class SeveralSink:
     limited: bool
 
     def __call__(self, cells: Iterator[Cell]) -> Generator[pa.RecordBatch, None, Counters]:
-        """Yield the matches of each cell, some at a time."""
+        """Yield the matches of each cell in batches."""
         detector = Detector(self.group.query)
         for cell in cells:
             blocks = detector.matches(cell.events, cell.owned, limited=self.limited)
@@ -220,7 +220,7 @@ class SeveralSink:
 
 @dataclass(frozen=True, slots=True)
 class SizesSink:
-    """Counts the matches of each query and makes no rows of them.
+    """Counts the matches of each query without building rows.
 
     Attributes:
         group: The queries.

@@ -1,6 +1,6 @@
 """Sinks of detection: tasks yield matches, or their number.
 
-In a file of their own, as workers load no more than this.
+In a separate file, because workers load only this.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class MatchesSink:
     Attributes:
         columns: Those of its rows.
         limited: Whether only some of the matches are wanted.
-        plans: What says under which plan each slice of a cell is run; None: all as `query` says.
+        plans: Chooses the plan of each slice of a cell; None: the plan of `query`.
     """
 
     query: CompiledQuery
@@ -33,7 +33,7 @@ class MatchesSink:
     plans: SlicePlans | None = None
 
     def __call__(self, cells: Iterator[Cell]) -> Generator[pa.RecordBatch, None, Work]:
-        """Yield the matches of each cell, some at a time."""
+        """Yield the matches of each cell in batches."""
         detector, programs = Detector(self.query, plans=self.plans), self.query.programs
         for cell in cells:
             writer = Writer(cell.events, self.columns)
@@ -44,7 +44,7 @@ class MatchesSink:
 
 @dataclass(frozen=True, slots=True)
 class CountsSink:
-    """Counts the matches of a query and makes no rows of them.
+    """Counts the matches of a query without building rows.
 
     Attributes:
         plans: As for `MatchesSink`.

@@ -1,4 +1,4 @@
-"""The matches of several queries as one table, as workers write and users see it."""
+"""The matches of several queries as one table, for workers and for users."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def table_rows(
 
 
 def lists_in(tables: Iterable[OneTable]) -> set[str]:
-    """Return the variables that are a list of events in the matches of any query."""
+    """Return the variables that are lists of events in the matches of any query."""
     return {
         name
         for table in tables
@@ -84,14 +84,14 @@ def pattern_column(names: Sequence[str]) -> Column:
 
 
 def ends_last(rows: DataFrame, *behind: str) -> DataFrame:
-    """Return rows whose last columns say when a match starts and ends, some others behind them."""
+    """Return rows with the columns for start and end of a match moved to the end."""
     ends = [START, END, *behind]
     columns = [name for name in rows.columns if name not in ends]
     return rows.select(*(F.col(quoted(name)) for name in [*columns, *ends]))
 
 
 def named_columns(table: OneTable, lists: Collection[str]) -> list[Column]:
-    """Return the columns of a table with the names that users know, those of one name as one."""
+    """Return the columns of a table with users' names, merging equal names."""
     places: dict[str, dict[int, bool]] = {}
     for query, at in table.places.items():
         for place, field in zip(at, table.of[query], strict=True):

@@ -3,11 +3,11 @@
 - rows: a first round of workers cuts the rows into cells (time slices with a halo of one window,
   or buckets of keys) and packs them, Spark's shuffle brings the pieces of a cell together, and a
   second round does the work. It works for every DataFrame;
-- files: where the DataFrame is nothing but Parquet files that this Python can open, tasks are
-  told which row groups their time slice needs and read them themselves. Nothing is shuffled.
+- files: if the DataFrame is just Parquet files that this Python can open, each task reads the row
+  groups of its time slice itself. Nothing is shuffled.
 
-Windows in events and contiguity count what no worker sees, the whole stream: there rows are
-numbered first (`numbering.py`), and take the first route.
+Windows in events and contiguity count over the whole stream, which no worker sees: rows are
+numbered first (`numbering.py`) and take the first route.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ Route: TypeAlias = Literal["rows", "files"]
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """The input of a pass's tasks, and how they make cells of it.
+    """The input of a pass's tasks, and how they turn it into cells.
 
     Attributes:
         source: A DataFrame with one partition for each task.
-        tables: Makes cells, and counts of dropped rows, of what a task is given.
+        tables: Turns the input of a task into cells and counts of dropped rows.
         layout: How the events are dealt out to cells.
         tasks: How many tasks there are.
         route: The route in words.
-        dropped: The rows that are no events, where they are known already.
-        left_out: Those of them that no task is given.
+        dropped: The rows that are no events, if already known.
+        left_out: The rows among them that no task gets.
     """
 
     source: DataFrame
@@ -61,11 +61,11 @@ class Delivery:
 
 
 def deliver(scan: Scan, route: Route | None) -> Delivery:
-    """Return how the events reach the workers.
+    """Choose how the events reach the workers.
 
     Args:
         scan: What is read of the stream.
-        route: How; None: by files where they are there for it.
+        route: The route; None: files if possible.
 
     Raises:
         UnsupportedError: The tasks cannot read the files.
@@ -82,7 +82,7 @@ def deliver(scan: Scan, route: Route | None) -> Delivery:
 
 
 def _rows(scan: Scan) -> Delivery:
-    """Return the route of rows, measuring the stream where nothing is known of it."""
+    """Return the route of rows; measure the stream if its size is unknown."""
     sending, cut = scan.sending, scan.cut
     numbers = numbered(scan) if sending.numbers else None
     dropped = None if numbers is None else numbers.dropped
@@ -110,7 +110,7 @@ def _rows(scan: Scan) -> Delivery:
 
 
 def _files(scan: Scan) -> Delivery | None:
-    """Return the route of files; None where it cannot be taken or would not pay."""
+    """Return the route of files; None if it is impossible or would not pay off."""
 
     def layout_for(extent: Extent) -> Layout:
         known = extent_of_statistics(scan.statistics, scan.queries[0], None)
@@ -133,14 +133,14 @@ def _files(scan: Scan) -> Delivery | None:
 
 
 def layout_of(scan: Scan, extent: Extent | None, cut: Cut) -> Layout:
-    """Return the cells of a stream of some extent."""
+    """Return the layout of a stream of some extent."""
     size = row_bytes(scan.sending.columns) + 8 * len(scan.sending.numbers)
     return choose_layout(extent, cut, cores=StreamRows(scan.stream).cores, row_bytes=size)
 
 
 def _rows_of(scan: Scan) -> DataFrame:
-    """Return the rows that may be events of the queries or none at all, columns pruned."""
+    """Return the rows that may be events of the queries, or no events, with pruned columns."""
     source = StreamRows(scan.stream)
-    # Rows without a time or a type come along to be counted.
+    # Include rows without a time or a type, to count them.
     rows = source.rows.where(source.may_have(scan.sending.types) | source.no_type | source.no_time)
     return rows.select(*map(source.place, scan.sending.columns.names))

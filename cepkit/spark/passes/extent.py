@@ -1,4 +1,4 @@
-"""The size of a stream for a query, from statistics or by one cheap pass over Spark."""
+"""The size of a stream for a query, from statistics or by one cheap Spark job."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from cepkit.stream.columns import Dropped
 from cepkit.stream.stream import Stream
 
 KEY_BUCKETS = 256
-"""Into how many keys are hashed to tell how heavy the heaviest is, at most."""
+"""The number of hash buckets of keys for bounding the heaviest key."""
 
 
 def row_bytes(columns: pa.Schema) -> float:
-    """Return the bytes of a row, about."""
+    """Return the approximate bytes of a row."""
     return 8.0 + sum(map(_width, columns.types))
 
 
@@ -37,7 +37,7 @@ def _width(kind: pa.DataType) -> float:
 def extent_of_statistics(
     statistics: Statistics | None, query: Query, key: Key | None
 ) -> Extent | None:
-    """Return what statistics say of a stream; None where they do not say it."""
+    """Return the extent from statistics; None if they lack it."""
     if statistics is None or statistics.first is None or statistics.last is None:
         return None
     events = events_of(query.structure)
@@ -45,7 +45,7 @@ def extent_of_statistics(
         return None
     total = float(statistics.events)
     if types_of(query) is not None:
-        # Variables of one set of types share their events; overlapping sets are counted twice.
+        # Variables with the same types share their events; overlapping sets of types count twice.
         rates = {event.types: statistics.rates[event.variable] for event in events}
         total = min(total, sum(rates.values()) * max(statistics.span_seconds, 1.0))
     share = math.sqrt(statistics.same_key) if key is not None and key.missing_agree else 1.0
@@ -56,10 +56,10 @@ def extent_of_statistics(
 
 
 def share_of_heaviest(statistics: Statistics | None, key: Key | None, extent: Extent) -> float:
-    """Return the share of a search that the most frequent key takes.
+    """Return the share of the search time for the most frequent key.
 
-    Events are joined with those of their key, so the work of a key grows with the square of its
-    events. Where keys were not counted, the share of its events is taken.
+    Events are joined with events of the same key, so the work of a key grows with the square of its
+    events. If keys were not counted, the share of its events is used.
     """
     counts = None if statistics is None else _counts_of(statistics, key)
     if counts is None:
@@ -71,7 +71,7 @@ def share_of_heaviest(statistics: Statistics | None, key: Key | None, extent: Ex
 
 
 def _counts_of(statistics: Statistics, key: Key | None) -> KeyCounts | None:
-    """Return how often the keys occur, where that was counted and they do."""
+    """Return the frequencies of the keys, if they were counted and occur."""
     if key is None:
         return None
     found = (counts for counts in statistics.keys if counts.attributes == key.columns)
@@ -88,7 +88,7 @@ def measured_extent(
         key: What all events of a match agree on.
 
     Returns:
-        The extent, times good to a day (the span is better), and the rows that are no events.
+        The extent (times are accurate to a day, the span more so), and the rows that are no events.
     """
     source = StreamRows(stream)
     is_relevant = source.is_event & source.may_have(types)

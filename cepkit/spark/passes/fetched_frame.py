@@ -1,4 +1,4 @@
-"""A result over fetched events: this process has its rows, Spark what is derived from it."""
+"""Results over fetched events: this process has the rows, Spark runs derived DataFrames."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 _LATER = object()
-"""Stands for what Spark knows of a result until Spark is asked."""
+"""Stands for Spark's handle of a result until it is needed."""
 
 
 class Found(Protocol):
-    """Rows that are found in this process."""
+    """Rows found in this process."""
 
     def count(self) -> int:
         """Return their number."""
@@ -40,9 +40,9 @@ class Found(Protocol):
 class FetchedFrame(ResultFrame):
     """Rows of this process as a Spark DataFrame.
 
-    What returns rows (`count`, `show`, `collect`, `take`, `toPandas`, `to_pandas`, `toArrow`)
-    starts no worker. All else, such as `select` or `write`, is Spark's as for any result: its
-    workers find the rows anew.
+    Methods that return rows (`count`, `show`, `collect`, `take`, `toPandas`, `to_pandas`,
+    `toArrow`) start no worker. All others, such as `select` or `write`, run on Spark as for any
+    result: its workers find the rows again.
 
     Args:
         here: The rows.
@@ -74,7 +74,7 @@ class FetchedFrame(ResultFrame):
         self._columns = columns
 
     def _handle(self) -> Any:
-        """Return what Spark knows of it, made when Spark is asked."""
+        """Return Spark's handle, created on demand."""
         if self._made is _LATER and self._workers is not None:
             workers = self._workers()
             self._made = access_to(workers).handle(workers)
@@ -84,10 +84,10 @@ class FetchedFrame(ResultFrame):
         self._made = handle
 
     _jdf = property(_handle, _keep)
-    """What a classic DataFrame is made of."""
+    """The handle of a classic DataFrame."""
 
     _plan = property(_handle, _keep)
-    """What one of Connect is made of."""
+    """The handle of a Connect DataFrame."""
 
     @property
     def schema(self) -> StructType:
@@ -107,11 +107,11 @@ class FetchedFrame(ResultFrame):
         return self._some(num).collect()
 
     def show(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> None:
-        """Print the first `n` rows that are found."""
+        """Print the first `n` rows found."""
         self._some(n + 1).show(n, truncate, vertical)
 
     def toPandas(self) -> pd.DataFrame:  # noqa: N802 - Spark's name
-        """Return all rows in this process as Spark makes them, each event in one column."""
+        """Return all rows in this process in Spark's form, with one column for each event."""
         return self._in_spark(self.toArrow()).toPandas()
 
     def _flat(self, *, nested: bool) -> pd.DataFrame:
@@ -127,7 +127,7 @@ class FetchedFrame(ResultFrame):
         return self._in_spark(self._as_spark_has_it(self._here.first(max(n, 0))))
 
     def _in_spark(self, rows: pa.Table) -> DataFrame:
-        # Of a table without rows Spark cannot tell the types.
+        # Spark cannot infer types from a table without rows.
         return self.sparkSession.createDataFrame(rows if len(rows) else [], self._columns)
 
     def _as_spark_has_it(self, rows: pa.Table) -> pa.Table:

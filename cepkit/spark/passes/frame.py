@@ -32,21 +32,21 @@ _INSTEAD = ".limit(1000) gives some of them, .count() their number; .write.parqu
 class ResultFrame(WithProgress, DataFrame):
     """A result of workers as a Spark DataFrame that can explain its plan.
 
-    It is a DataFrame of the kind that its session has, classic or of Connect. What is derived from
-    it (`select`, `limit`) is a plain one of Spark's.
+    It is a DataFrame of its session's kind, classic or Connect. Derived DataFrames (`select`,
+    `limit`) are plain Spark DataFrames.
 
     Args:
         rows: What it is made of.
         title: What it is.
         route: How the events reach the workers.
-        reports: What tasks report, rows that are no events among them.
+        reports: The reports of tasks, including rows that are no events.
 
     Attributes:
         route: How the events reach the workers, and how they are cut, as a sentence.
     """
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
-        """Return an object: Spark's own would make a classic DataFrame of no more than two."""
+        """Create the object: Spark's own `__new__` takes two arguments and makes a classic one."""
         return object.__new__(cls)
 
     def __init__(self, rows: DataFrame, *, title: str, route: str, reports: Reports) -> None:
@@ -57,14 +57,14 @@ class ResultFrame(WithProgress, DataFrame):
         self._reports = reports
 
     def _begin(self, access: Access, handle: Any, session: SparkSession) -> None:
-        """Become a DataFrame of the kind of a session, made of what its kind is made of."""
+        """Become a DataFrame of a session's kind, given its handle."""
         frame_class: Any = access.frame_class()
         own: Any = type(self)
         self.__class__ = _of_kind(own, frame_class)
         frame_class.__init__(self, handle, session)
 
     def _watched(self, action: Callable[[], Result], description: str) -> Result:
-        """Return what an action returns; a bar shows how far it is, an interrupt stops its jobs."""
+        """Run an action with a progress bar; an interrupt stops its jobs."""
         with plain_errors(self):
             return run_with_progress(action, description, progress=self.progress)
 
@@ -79,15 +79,15 @@ class ResultFrame(WithProgress, DataFrame):
         return self._watched(super().count, "counting")
 
     def show(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> None:
-        """Print the first `n` rows that are found."""
-        # Printed in this thread: a notebook shows it below the cell that asked.
+        """Print the first `n` rows found."""
+        # Print in this thread, so that a notebook shows it below the calling cell.
         text = super()._show_string  # type: ignore[misc]
         print(self._watched(lambda: text(n, truncate, vertical), "looking"))  # noqa: T201
 
     def toPandas(self) -> pd.DataFrame:  # noqa: N802 - Spark's name
-        """Return all rows in this process as Spark makes them, each event in one column."""
+        """Return all rows in this process in Spark's form, with one column for each event."""
         with warnings.catch_warnings():
-            # Spark would tell of an error twice.
+            # Spark would report an error twice.
             warnings.filterwarnings("ignore", "toPandas attempted Arrow optimization")
             frame = self._watched(super().toPandas, "fetching")
         self._reports.warn()
@@ -95,10 +95,10 @@ class ResultFrame(WithProgress, DataFrame):
 
     @typed
     def to_pandas(self, *, nested: bool = False) -> pd.DataFrame:
-        """Return all rows in this process, in columns such as `a.price`, as of a local stream.
+        """Return all rows in this process, in columns such as `a.price`, as for a local stream.
 
         Args:
-            nested: Whether each variable is one column of dictionaries, a set a list of them.
+            nested: Whether each variable is one column of dictionaries (lists of them for sets).
 
         Raises:
             LimitError: They would not fit the free memory.
@@ -128,7 +128,7 @@ class ResultFrame(WithProgress, DataFrame):
 
 @cache
 def _of_kind(result: Any, frame: Any) -> type[ResultFrame]:
-    """Return the class of such results among DataFrames of a kind, under its own name."""
+    """Return the subclass of a result class for a kind of DataFrame, with the same name."""
     if issubclass(result, frame):
         return cast("type[ResultFrame]", result)
     names = {"__module__": result.__module__, "__qualname__": result.__qualname__}

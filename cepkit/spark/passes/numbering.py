@@ -1,16 +1,16 @@
 """Arrival numbers of a Spark DataFrame's events.
 
-All types count, though only those of the query travel on. Nothing is sorted in one place:
+All types count, although only those of the query are passed on. Nothing is sorted in one place:
 
-- without an arrival column the events are counted in each of Spark's partitions; a number is what
-  came in the partitions before, and the position in its own. One pass over time and type.
-- with a column of consecutive whole numbers, as a log has them, a number is a difference. That the
-  values are all there, each once, shows in a hash over all of them (wrong once in 2**64).
-- with any other column the events are shuffled into ranges of its values, which a sample sets,
-  counted there, sorted there and numbered there.
+- without an arrival column the events are counted in each Spark partition; a number is the count of
+  earlier partitions plus the position in its own. One pass over time and type.
+- with a column of consecutive integers, as in a log, a number is a difference. A hash over all
+  values verifies that each occurs once (wrong once in 2**64).
+- with any other column the events are shuffled into ranges of its values (bounds from a sample),
+  then counted, sorted and numbered there.
 
-Numbers inside partitions of the query are made by a shuffle on its key. A number that cannot be
-made is null; the workers refuse it.
+Numbers inside partitions of the query need a shuffle on its key. A number that cannot be determined
+is null; the workers refuse it.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ from cepkit.stream.reading.arrival import refuse_missing
 _RANGE_EVENTS = 500_000
 _MOST_RANGES = 1000
 _SAMPLED = 100
-"""Events sampled for each range: it then holds within a third or so of what it should."""
+"""Events sampled for each range: its size is then right within about a third."""
 
 _POSITION_BITS = 33
-"""Of Spark's monotonically increasing ids; the bits above are the partition."""
+"""Position bits of Spark's monotonically increasing ids; the higher bits are the partition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """Events that know their numbers.
+    """Events with their numbers.
 
     Attributes:
         rows: The wanted columns of the events that the query may be about, then a column for each
             clock.
-        extent: How much there is, by the clock that is cut by, unless that is time.
+        extent: The size of the stream by the clock of the cut, unless that is time.
         dropped: The rows that are no events.
     """
 
@@ -63,12 +63,12 @@ class Numbered:
 
 @dataclass(frozen=True, slots=True)
 class _EventCounts:
-    """What one pass over the stream counted, by Spark partition where that is asked.
+    """The counts of one pass over the stream, by Spark partition if requested.
 
     Attributes:
-        events: In each partition, all types.
+        events: The events of all types in each partition.
         fitting: Events of the query's types.
-        heaviest: The events of the most frequent key, at most, all types.
+        heaviest: An upper bound on the events of the most frequent key, all types.
         heaviest_fitting: The same of the query's types.
         dropped: The rows that are no events.
         missing: The events without a value in the arrival column.
@@ -95,13 +95,13 @@ def numbered(scan: Scan) -> Numbered:
 
     Raises:
         StreamError: The arrival column has no value for some event.
-        UnsupportedError: The partition is by times that are texts, which only workers can read.
+        UnsupportedError: PARTITION BY uses times as texts, which only workers can read.
     """
     return _Numbering(scan).run()
 
 
 class _Numbering:
-    """The steps of `numbered`, over rows whose columns are called by position."""
+    """The steps of `numbered`, over rows whose columns are named by position."""
 
     def __init__(self, scan: Scan) -> None:
         source, schema = StreamRows(scan.stream), scan.stream.schema
@@ -123,7 +123,7 @@ class _Numbering:
     def run(self) -> Numbered:
         counts = self._count_events(self._rows)
         if counts.dropped:
-            # What is no event has no position either.
+            # Rows that are no events have no position.
             self._rows = self._rows.where(self._is_event)
             if self._by_row:
                 counts = replace(self._count_events(self._rows), dropped=counts.dropped)
@@ -148,12 +148,12 @@ class _Numbering:
         return Numbered(rows, Extent(counts.fitting, 0, max(0, last - 1), heaviest), counts.dropped)
 
     def _carried(self) -> list[Column]:
-        """Return the wanted columns, empty where nobody will read them: they may be shuffled."""
+        """Return the wanted columns, emptied if unused, because they may be shuffled."""
         names = map(self._source.place, self._sent)
         return [F.when(self._fitting, F.col(name)).alias(name) for name in names]
 
     def _keys(self, names: Sequence[str]) -> list[Column]:
-        """Return the partition of the query such that equal values are equal for Spark, too."""
+        """Return the query's partition key in a form with Spark's equality."""
         keys = []
         for name, alias in zip(self._partition_by, names, strict=True):
             column, kind = self._source.column(name), self._source.kind(name)
@@ -166,7 +166,7 @@ class _Numbering:
         return keys
 
     def _order(self) -> Column:
-        """Return when a row came, as `came`: whole numbers wherever that can be."""
+        """Return the arrival of a row as `came`: an integer if possible."""
         if self._source.schema.arrival is None:
             return F.monotonically_increasing_id().alias("came")
         return self._came().alias("came")
@@ -244,14 +244,14 @@ class _Numbering:
         return hashed == counts.hashed
 
     def _bounds(self, total: int) -> list[Column]:
-        """Return values between which about as many events lie, from a sample."""
+        """Return bounds of ranges with about equal numbers of events, from a sample."""
         ranges = max(2 * cores_of(self._rows), min(math.ceil(total / _RANGE_EVENTS), _MOST_RANGES))
         events = self._rows.where(self._is_event).select(self._order())
         share = _SAMPLED * ranges / max(total, 1)
         if share < 1:
             events = events.sample(fraction=share, seed=0)
         kind = events.schema["came"].dataType
-        # As texts: these are values again whatever the type, and mean the same in every zone.
+        # As texts: they convert back for every type, independent of time zones.
         ordered = events.orderBy("came").select(F.col("came").cast("string")).collect()
         texts = [ordered[i * len(ordered) // ranges][0] for i in range(1, ranges) if ordered]
         return [F.lit(text).cast(kind) for text in dict.fromkeys(texts)]
@@ -287,7 +287,7 @@ def _position(groups: Sequence[str], order: str, *, checked: bool) -> Column:
     Args:
         groups: Columns that say the group.
         order: The column that says the order.
-        checked: Whether it is null where the row before has the same place in the order.
+        checked: Whether it is null for ties with the previous row.
     """
     window = Window.partitionBy(*groups).orderBy(order)
     position = F.row_number().over(window).cast("long") - 1
@@ -298,7 +298,7 @@ def _position(groups: Sequence[str], order: str, *, checked: bool) -> Column:
 
 
 def _range_of(bounds: Sequence[Column]) -> Column:
-    """Return how many of the bounds are not above `came`, by halving."""
+    """Return how many bounds are at most `came`, by bisection."""
 
     def between(low: int, high: int) -> Column:
         if low == high:
@@ -320,10 +320,10 @@ def _looked_up(values: Sequence[int], place: Column) -> Column:
 
 
 def fixed(rows: DataFrame) -> DataFrame:
-    """Return rows that lie in the same partitions in the same order whenever they are read.
+    """Return rows that keep their partitions and order at every read.
 
-    Those of files do. What a shuffle brings lies anew each time, in other partitions for other
-    columns: there the shuffle is run now, and its outcome is read from then on.
+    Rows of files do. Rows from a shuffle are rearranged each time, in other partitions for other
+    columns: then the shuffle runs now and its output is read from then on.
     """
     access = access_to(rows)
     return access.kept(rows) if access.is_shuffled(rows) else rows

@@ -1,7 +1,7 @@
 """One pass over a Spark stream: prepared for one or several queries, run into sinks.
 
-A sink says what a task makes of its cells: matches, numbers of matches, aggregates. All else is
-the same for all: how the stream is cut, what is sent, what tasks report.
+A sink defines the output of a task: matches, numbers of matches, aggregates. Everything else is
+common: the cut of the stream, the data sent, the reports of tasks.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from cepkit.stream.warnings import warn_of_dropped
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell as a task receives it.
+    """A cell of a task.
 
     Attributes:
         events: Its events, and those around it that it sees.
         owned: The matches, or the moments, that are its own.
-        halo: How much before its own it sees.
+        halo: How far before its own range it sees.
     """
 
     events: EventColumns
@@ -46,12 +46,12 @@ class Sink(Protocol):
     """Turns the cells of a task into output."""
 
     def __call__(self, cells: Iterator[Cell]) -> Generator[pa.RecordBatch, None, Work]:
-        """Yield rows, and return what the steps of detection did, if there are any."""
+        """Yield rows, and return the counters of detection, if any."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Pass:
-    """A pass over a Spark stream that an action will run.
+    """A pass over a Spark stream, to be run by an action.
 
     Attributes:
         scan: What is read of the stream.
@@ -63,8 +63,8 @@ class Pass:
     reports: Reports
 
     def rows(self, sink: Sink, columns: StructType) -> DataFrame:
-        """Return what a sink makes of all cells, as a DataFrame with these columns."""
-        # Not this object: tasks are sent what they need, and no DataFrame.
+        """Return the output of a sink for all cells, as a DataFrame with these columns."""
+        # Do not capture `self`: tasks need only these values, and no DataFrame.
         sending, layout, tables = self.scan.sending, self.delivery.layout, self.delivery.tables
 
         def work(batches: Batches) -> Generator[pa.RecordBatch, None, TaskReport]:
@@ -76,13 +76,13 @@ class Pass:
 def start_pass(
     scan: Scan, route: Route | None, *, dropped: Dropped | None = None, reported: bool = False
 ) -> Pass:
-    """Return a pass; where nothing says how much there is, a job counts the stream now.
+    """Return a pass; if the size of the stream is unknown, a job counts it now.
 
     Args:
         scan: What is read of the stream.
         route: How the events reach the workers; None: chosen.
-        dropped: The rows that are no events, where they are known.
-        reported: Whether the user has been warned of them.
+        dropped: The rows that are no events, if known.
+        reported: Whether the user was already warned of them.
     """
     delivery = deliver(scan, route)
     known = delivery.dropped if dropped is None else dropped
@@ -97,7 +97,7 @@ def start_pass(
 def run_sink(
     sink: Sink, sending: Sending, layout: Layout, tables: Tables
 ) -> Generator[pa.RecordBatch, None, TaskReport]:
-    """Yield what a sink makes of the cells of a task; return what the task did."""
+    """Yield the output of a sink for the cells of a task; return the task's report."""
     sending.register()
     dropped = Dropped()
 

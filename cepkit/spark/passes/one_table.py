@@ -1,7 +1,7 @@
-"""The rows of several queries as one table, with common columns once.
+"""The rows of several queries as one table that merges common columns.
 
-Spark takes one schema from its workers. Columns of the same name and type are one column; a query
-that does not have it has null there.
+Spark takes a single schema from its workers. Columns with the same name and type become one; it is
+null for queries that lack it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyspark.sql import types as t
 
 QUERY = "q"
-"""The column of the query's number. The others are c0, c1, ..., whatever users call them."""
+"""The column of the query's number. The others are named c0, c1, ..."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class OneTable:
     places: Mapping[int, tuple[int, ...]]
 
     def widened(self, query: int, columns: Sequence[pa.Array]) -> pa.RecordBatch:
-        """Return rows of a query as rows of all."""
+        """Widen rows of a query to all columns."""
         size = len(columns[0])
         widened = [pa.nulls(size, field.type) for field in self.schema]
         widened[0] = pa.array(np.full(size, query, np.int32))
@@ -42,7 +42,7 @@ class OneTable:
         return pa.RecordBatch.from_arrays(widened, schema=self.schema)
 
     def parted(self, batch: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:
-        """Return the rows of each query among rows of all, with their own columns."""
+        """Split rows of all queries into the rows of each, with its own columns."""
         numbers = batch.column(0)
         return [
             (

@@ -1,11 +1,10 @@
-"""Parquet files read by the tasks themselves, past the JVM.
+"""Parquet files read by the tasks themselves, bypassing the JVM.
 
-Taken only where it is beyond doubt that the DataFrame is the files' rows and nothing else: a
-scan of local Parquet files, without filters, partition columns, or a schema of its own. The
-statistics in the footers say which row groups a time slice needs; a row group at the edge of
-slices is read by each of them. Where the files are so little sorted by time that every slice
-would read much of everything, or without statistics (Spark's INT96 timestamps have none), this
-route does not pay and is not taken.
+This route is taken only if the DataFrame is certainly just the files' rows: a scan of local Parquet
+files without filters, partition columns or a custom schema. Footer statistics tell which row groups
+a time slice needs; a row group at the edge of slices is read by each of them. If the files are so
+unsorted by time that every slice would read most of them, or have no statistics (as Spark's INT96
+timestamps), the route does not pay off and is not taken.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ from cepkit.stream.schema import Schema
 
 MOST_FILES = 5000
 MOST_READS = 4.0
-"""How many times the tasks may read the files: that is still far cheaper than the other route."""
+"""The most reads of the files by tasks in total: still far cheaper than the other route."""
 
 
 def choose(
     scan: Scan, layout_for: Callable[[Extent], Layout]
 ) -> tuple[Layout, tuple[Read, ...], str] | None:
-    """Return slices, what the task of each reads, and a sentence; None: not this route.
+    """Return slices, the reads of each task, and a sentence; None if this route is not taken.
 
     Args:
         scan: What is read of the stream.
@@ -68,7 +67,7 @@ def choose(
 
 
 def scanned_files(frame: DataFrame) -> list[Path] | None:
-    """Return the local Parquet files whose rows the frame is; None where in doubt."""
+    """Return the local Parquet files of a frame; None if in doubt."""
     if frame.storageLevel.useMemory or frame.storageLevel.useDisk:
         return None  # cached: the files may have changed since
     node = access_to(frame).relation(frame)
@@ -104,7 +103,7 @@ def scanned_files(frame: DataFrame) -> list[Path] | None:
 
 
 def rows_in_files(frame: DataFrame) -> int | None:
-    """Return how many rows a DataFrame has, where the footers of its files say that."""
+    """Return the number of rows of a DataFrame from the footers of its files, if known."""
     try:
         return sum(pq.read_metadata(path).num_rows for path in scanned_files(frame) or ()) or None
     except (pa.ArrowException, OSError):
@@ -114,11 +113,11 @@ def rows_in_files(frame: DataFrame) -> int | None:
 def row_groups(
     paths: Iterable[Path], names: Sequence[str], schema: Schema, columns: pa.Schema
 ) -> list[RowGroup] | None:
-    """Return the row groups of files with their times; None where a footer does not tell."""
+    """Return the row groups of files with their times; None if a footer lacks them."""
     kind = columns.field(schema.time).type
     naive = pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and kind.tz is None)
     if is_text(kind) or (naive and not is_utc(schema.timezone)):
-        return None  # the order of the values is not that of the times
+        return None  # values do not sort like times
     groups = []
     for path in paths:
         try:
@@ -161,7 +160,7 @@ def _of_file(
             ends = pa.array([statistics.min, statistics.max]).cast(kind)
             first, last = microseconds(ends, schema.time, unit=schema.unit).tolist()
         except (pa.ArrowException, StreamError, OverflowError, ValueError):
-            return None  # the other route says what is wrong
+            return None  # the other route reports the error
         if first == MISSING_INTEGER or last == MISSING_INTEGER:
             return None
         groups.append(RowGroup(path, number, group.num_rows, first, last))
@@ -169,7 +168,7 @@ def _of_file(
 
 
 def _same_columns(file: pa.Schema, names: Sequence[str], columns: pa.Schema) -> bool:
-    """Return whether a file has the columns just as Spark says."""
+    """Return whether a file has exactly Spark's columns."""
     if len(set(file.names)) < len(file.names) or not set(names) <= set(file.names):
         return False
     return all(_same(file.field(field.name).type, field.type) for field in columns)
@@ -177,7 +176,7 @@ def _same_columns(file: pa.Schema, names: Sequence[str], columns: pa.Schema) -> 
 
 def _same(stored: pa.DataType, expected: pa.DataType) -> bool:
     if pa.types.is_timestamp(stored) and pa.types.is_timestamp(expected):
-        # Of nanoseconds Spark keeps no more than microseconds, or makes whole numbers.
+        # Spark truncates nanoseconds to microseconds, or converts them to integers.
         return stored.unit in ("us", "ms", "s") and (stored.tz is None) == (expected.tz is None)
     if pa.types.is_dictionary(stored):
         stored = stored.value_type
@@ -189,7 +188,7 @@ def _same(stored: pa.DataType, expected: pa.DataType) -> bool:
 
 
 def _reads(groups: Sequence[RowGroup], layout: Layout) -> tuple[tuple[Read, ...], float] | None:
-    """Return what each slice reads and how often a row is read; None where that is too much."""
+    """Return the reads of each slice and how often a row is read; None if that is too often."""
     total = sum(group.rows for group in groups)
     if layout.slice is None:
         everything = tuple((group, True) for group in groups)
@@ -206,7 +205,7 @@ def _reads(groups: Sequence[RowGroup], layout: Layout) -> tuple[tuple[Read, ...]
     )
     if work > MOST_READS * total and len(groups) > 0:
         return None
-    # The slice after the last event may be there for a window's sake only: nothing ends in it.
+    # The slice after the last event may exist only because of a window: no match ends in it.
     most = max((group.last for group in groups if group.last is not None), default=0)
     end = (most - layout.origin) // layout.slice
     cells: dict[int, list[tuple[RowGroup, bool]]] = {}

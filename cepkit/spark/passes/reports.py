@@ -1,4 +1,4 @@
-"""Reports that tasks send as they finish (`session/access.py`), summed up."""
+"""The reports of finished tasks (`session/access.py`), summed up."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from cepkit.stream.warnings import warn_of_dropped
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """What one task did.
+    """The report of one task.
 
     Attributes:
-        work: Summed over the task's cells; of aggregates none.
-        dropped: The rows that are no events, as far as the task was told of them.
+        work: Counters summed over the task's cells; none for aggregates.
+        dropped: The rows that are no events, as far as the task knows.
     """
 
     work: Work
@@ -28,7 +28,7 @@ class TaskReport:
 
 
 class Reports:
-    """The reports of the tasks of a pass, and a warning of rows that are no events: once.
+    """The reports of a pass's tasks, with a single warning of rows that are no events.
 
     Args:
         sent: Where tasks report.
@@ -74,7 +74,7 @@ class Reports:
         return total
 
     def warn(self) -> None:
-        """Warn of rows that are no events once all tasks have reported, if there are any."""
+        """Once all tasks have reported, warn of rows that are no events, if any."""
         if not self.reported and self.complete:
             self.reported = True
             warn_of_dropped(self.dropped, *self._queries)

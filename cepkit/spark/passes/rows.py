@@ -1,6 +1,6 @@
 """Spark expressions over the rows of a stream: times, types, keys.
 
-Workers look again, as they know how times and types are written.
+Workers check again, because only they interpret times and types exactly.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as t
 from pyspark.sql.pandas.functions import pandas_udf
 
+from cepkit.errors import UnsupportedError
 from cepkit.spark.session.access import access_to
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.reading.time_zones import instants, is_utc
@@ -27,28 +28,28 @@ _NO_TIMES = ("", "NAT", "NAN", "NULL", "NONE", "NA", "N/A")
 
 @dataclass(frozen=True, slots=True)
 class StreamRows:
-    """The rows of a Spark stream, their columns called by position: c0, c1, ..."""
+    """The rows of a Spark stream, with columns named by position: c0, c1, ..."""
 
     stream: Stream
 
     @property
     def schema(self) -> Schema:
-        """Which column is what."""
+        """The schema of the stream."""
         return self.stream.schema
 
     @property
     def rows(self) -> DataFrame:
-        """All rows: whatever their columns are called, Spark finds them."""
+        """All rows, with names that Spark can always resolve."""
         frame: DataFrame = self.stream.source
         return frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
 
     @property
     def cores(self) -> int:
-        """How many tasks run at once."""
+        """The number of tasks that run at once."""
         return cores_of(self.stream.source)
 
     def place(self, name: str) -> str:
-        """Return what a column is called among `rows`."""
+        """Return the name of a column in `rows`."""
         return f"c{self.stream.column_names.index(name)}"
 
     def column(self, name: str) -> Column:
@@ -92,13 +93,13 @@ class StreamRows:
         return seconds_of(self.column(time), self.kind(time), self.schema.unit)
 
     def may_have(self, types: frozenset[str] | None) -> Column:
-        """Return whether a row may have one of the types, None for any."""
+        """Return whether a row may have one of the types; None for any."""
         fitting = has_type(self.column(self.schema.type), self.kind(self.schema.type), types)
         return F.lit(True) if fitting is None else fitting
 
 
 def cores_of(frame: DataFrame) -> int:
-    """Return how many tasks run at once in the session of a DataFrame."""
+    """Return the number of tasks that run at once in a DataFrame's session."""
     return access_to(frame).cores(frame.sparkSession)
 
 
@@ -107,21 +108,29 @@ def batch_frame(stream: Stream) -> DataFrame:
 
     Raises:
         SessionError: Its session has been stopped.
+        UnsupportedError: It is a streaming one; or ties go by an arrival that nobody knows.
     """
     frame: DataFrame = stream.source
     check_session(frame)
     check_all_there(stream)
+    schema = stream.schema
+    if schema.by_arrival and schema.arrival is None and access_to(frame).is_shuffled(frame):
+        raise UnsupportedError(
+            "ties='arrival' and a Spark DataFrame whose rows come out of a shuffle, in no certain"
+            " order",
+            hint="events(..., arrival=column) says in which order they came",
+        )
     return frame
 
 
 def key_value(column: Column, name: str, kind: t.DataType, schema: Schema) -> Column:
-    """Return an attribute such that values that are equal for conditions are so for Spark.
+    """Return an attribute in a form whose equality in Spark is that of conditions.
 
-    Not of times that are texts: how they are read only the workers know.
+    Not for times written as texts: only workers can read these.
 
     Args:
         column: The attribute.
-        schema: Knows the time column and the time zone.
+        schema: Has the time column and the time zone.
     """
     if name == schema.time and isinstance(kind, t.NumericType):
         return _counted(column, isinstance(kind, t.IntegralType), schema.unit or "s")
@@ -144,7 +153,7 @@ def key_value(column: Column, name: str, kind: t.DataType, schema: Schema) -> Co
 
 
 def _counted(column: Column, whole_numbers: bool, unit: str) -> Column:
-    """Return a time that is a number in microseconds, rounded as it is when it is read."""
+    """Return a numeric time in microseconds, rounded like the reader does."""
     if whole_numbers and unit == "ns":
         column = column.cast("long")
         return F.call_function("div", column - F.pmod(column, F.lit(1000)), F.lit(1000))
@@ -155,9 +164,9 @@ def _counted(column: Column, whole_numbers: bool, unit: str) -> Column:
 
 
 def _instant(wall: Column, schema: Schema) -> Column:
-    """Return when the clocks of a stream's zone showed a time, in microseconds.
+    """Return a local time of the stream's zone as an instant in microseconds.
 
-    By Python, as Java has other offsets for times before 1970.
+    Python computes it, because Java has other offsets before 1970.
     """
     zone = schema.timezone
     if zone is None or is_utc(zone):
@@ -167,14 +176,14 @@ def _instant(wall: Column, schema: Schema) -> Column:
     def located(local: pd.Series) -> pd.Series:
         return pd.Series(instants(local.to_numpy(), zone))
 
-    # pandas would make floats of integers beside null.
+    # pandas would convert integers with nulls to floats.
     return F.when(wall.isNotNull(), located(F.coalesce(wall, F.lit(0))))
 
 
 def has_type(column: Column, kind: t.DataType, names: frozenset[str] | None) -> Column | None:
-    """Return whether a row may have one of the types; None where Spark is not asked.
+    """Return whether a row may have one of the types; None if Spark cannot tell.
 
-    What this lets through is looked at again in the workers, who know how types are written.
+    Workers check the remaining rows again, because they know the exact text of types.
     """
     if names is None:
         return None
@@ -199,9 +208,9 @@ def _number(text: str) -> float:
 
 
 def seconds_of(column: Column, kind: t.DataType, unit: str | None) -> Column:
-    """Return a time in seconds since 1970; without a zone it is exact to a day only.
+    """Return a time in seconds since 1970; without a zone it is accurate only to a day.
 
-    That is enough for choosing cells, not for putting events into them.
+    That is enough for choosing cells, but not for assigning events to them.
     """
     match kind:
         case t.TimestampType():

@@ -19,8 +19,8 @@ class Scan:
         sending: What workers are sent.
         cut: How the stream may be cut.
         statistics: What is known of the stream.
-        partition_by: The partition in which the places of events are counted.
-        seconds: How long one core is expected to search the stream.
+        partition_by: The partition in which places are counted.
+        seconds: The expected search time of one core.
     """
 
     stream: Stream

@@ -1,9 +1,9 @@
 """Counts of keys and equal keys of a Spark stream, in one pass.
 
-Each event is unpivoted into one row for each list of attributes of which the pattern makes keys;
-rows are counted by key, for each variable those of its types. The workers then multiply the counts
-of the two variables of an equality, key by key, and send back sums and the most frequent keys.
-Keys travel as texts, in one spelling for attributes that are compared with each other.
+Each event is unpivoted into one row for each key of the pattern; rows are counted by key, for each
+variable those of its types. The workers then multiply the counts of the two variables of an
+equality, key by key, and return sums and the most frequent keys. Keys are sent as texts, spelled
+alike for attributes that are compared with each other.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class _Places:
     """The positions of the counted columns, as workers need them.
 
     Attributes:
-        kinds: Of the attributes of each key, as they are compared.
+        kinds: The kinds of the attributes of each key, for comparison.
         missing_agree: For each key whether missing values are one.
-        family: For each key the number of those that it is compared with.
+        family: For each key the number of the group that it is compared with.
         links: For each link the numbers of the keys of its two variables.
         schema: Knows the time zone.
     """
@@ -73,10 +73,10 @@ class KeyCounter:
     """Counts the keys of a stream, and the pairs with equal keys.
 
     Attributes:
-        written: For each type the values that the type column has for it.
+        written: For each type its values in the type column.
         kinds: What the attributes are.
-        keys: Which lists of attributes are keys; without any there is nothing to count.
-        links: Which variables are compared.
+        keys: The lists of attributes that are keys; may be empty.
+        links: The links between variables.
     """
 
     source: Source
@@ -89,8 +89,8 @@ class KeyCounter:
     def of(
         cls, source: Source, written: Mapping[str, Sequence[Any]], kinds: Mapping[str, Kind]
     ) -> KeyCounter:
-        """Return what counts the keys that the query of a stream makes."""
-        # Of lists there are no keys, and of times written as texts Spark would read other times.
+        """Return the counter for the keys of a query."""
+        # Lists cannot be keys, and Spark would misread times written as texts.
         time = source.schema.time
         left_out = {name for name, kind in kinds.items() if kind == "array"}
         left_out |= {time} if isinstance(source.kind(time), t.StringType) else set()
@@ -107,7 +107,7 @@ class KeyCounter:
         """Return how often keys occur, and for each link the share of pairs with equal keys.
 
         Args:
-            table: What `frame` brought.
+            table: The result of `frame`.
         """
         sums: dict[tuple[str, int], int] = {}
         frequent: dict[int, list[Frequent]] = {}
@@ -177,7 +177,7 @@ class KeyCounter:
         return _Places(tuple(kinds), agree, tuple(family), links, self.source.schema)
 
     def _common(self, names: Sequence[str]) -> Kind:
-        """Return as what attributes are compared that are compared with each other."""
+        """Return the common kind of attributes that are compared with each other."""
         kinds = {self.kinds[name] for name in names} - {"null"}
         return "float" if len(kinds) != 1 else kinds.pop()
 
@@ -185,14 +185,14 @@ class KeyCounter:
         return F.array(*map(self._text, attributes, kinds))
 
     def _text(self, name: str, kind: Kind) -> Column:
-        """Return the value of an attribute in the one spelling of its kind."""
+        """Return the canonical text of an attribute's value."""
         column = key_value(
             F.col(self.source.place(name)), name, self.source.kind(name), self.source.schema
         )
         return (column.cast("double") if kind == "float" else column).cast("string")
 
     def _same(self, link: Link, places: _Places, number: int) -> Column:
-        """Return whether an event would agree with itself."""
+        """Return whether an event agrees with itself."""
         one, other = places.links[number]
         if one == other:
             return F.lit(True)
@@ -221,7 +221,7 @@ class KeyCounter:
 
 
 def _summing(places: _Places) -> Any:
-    """Return what a worker does with counted keys."""
+    """Return the function that a worker runs on counted keys."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         sums: dict[tuple[str, int], int] = {}
@@ -249,7 +249,7 @@ def _numbers(batch: pa.RecordBatch, name: str) -> Counts:
 
 
 def _present(batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
-    """Return whether all values of a key are there."""
+    """Return whether no value of a key is missing."""
     keys = batch.column("key")
     offsets = np.asarray(keys.offsets) - keys.offsets[0].as_py()
     absent = np.asarray(pc.is_null(keys.flatten())).astype(np.int64)
@@ -283,7 +283,7 @@ def _add_keys(
 
 
 def _values(texts: pa.Array, kind: Kind, schema: Schema) -> Values:
-    """Return values that travelled as texts as conditions read them."""
+    """Convert values sent as texts back to the form of conditions."""
     values = texts.cast(_ARROW[kind])
     if kind == "timestamp":
         values = values.cast(pa.timestamp("us", "UTC"))
@@ -301,6 +301,6 @@ def _add_links(places: _Places, batch: pa.RecordBatch, sums: dict[tuple[str, int
         _add(sums, "both", i, int(_numbers(batch, f"both_{i}").sum()))
         _add(sums, "itself", i, int(_numbers(batch, f"itself_{i}")[present].sum()))
         some = present & (first > 0) & (second > 0)
-        # Python's whole numbers: products of counts may be more than 64 bits hold.
+        # Python integers: products of counts may exceed 64 bits.
         products = first[some].astype(object) * second[some].astype(object)
         _add(sums, "equal", i, int(products.sum()) if some.any() else 0)

@@ -1,4 +1,4 @@
-"""Several DataFrames in one action: Spark runs their stages side by side."""
+"""Runs several DataFrames in one action, so that Spark runs their stages in parallel."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pyspark.sql import functions as F
 
 
 def in_one_action(frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
-    """Return the rows of each of some DataFrames, which are few, by one action for all.
+    """Return the (few) rows of each of several DataFrames by one action.
 
-    Tasks of the first have the numbers that they would have alone.
+    Tasks of the first one keep the numbers that they would have alone.
     """
     if len(frames) < 2:
         return {name: frame.toArrow() for name, frame in frames.items()}
-    # Each is one column, and null in the rows of the others. A struct alone, were it null, would
-    # have nulls in fields that are never null, which Arrow refuses: in a list it is just not there.
+    # Each is one column, null in the rows of the others. Inside a list: a bare null struct would
+    # have nulls in its non-null fields, which Arrow refuses.
     packed = [frame.select(F.array(F.struct("*")).alias(name)) for name, frame in frames.items()]
     united = reduce(lambda one, more: one.unionByName(more, allowMissingColumns=True), packed)
     table = united.toArrow()

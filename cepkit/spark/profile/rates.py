@@ -1,8 +1,8 @@
 """Rates of a Spark stream's events from a sample, to plan shared counters.
 
-One job counts the rows, unless the footers of files say how many there are; a second one fetches
-some, drawn from all of them. What the filters of the queries let through of those, and how many
-agree in their keys, is counted here.
+One job counts the rows, unless file footers have the number; a second one fetches a random sample.
+This process then counts the events that pass the queries' filters, and those that agree in their
+keys.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from cepkit.spark.passes.rows import StreamRows
 from cepkit.stream.stream import Stream
 
 SAMPLE = 100_000
-"""Rows that are fetched, about: a rate of one event in a hundred is good to 3 %."""
+"""The approximate size of the sample: a rate of one event in a hundred is accurate to 3 %."""
 
 
 def unknown_rates(sequences: Sequence[EventSequence]) -> Rates:
-    """Return rates that nobody has asked for, all NaN."""
+    """Return unmeasured rates, all NaN."""
     return Rates(
         dict.fromkeys(shared.kinds_of(sequences), math.nan), shared.longest_window(sequences)
     )
 
 
 def sampled_rates(stream: Stream, frame: DataFrame) -> RatesOf:
-    """Return what tells how often events come."""
+    """Return a function for the rates of events."""
 
     def rates_of(sequences: Sequence[EventSequence]) -> Rates:
         kinds, names = shared.kinds_of(sequences), stream.column_names

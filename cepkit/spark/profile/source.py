@@ -1,4 +1,4 @@
-"""A Spark stream prepared for counting: which rows have a type, and which a value."""
+"""A Spark stream prepared for counting types and values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cepkit.stream.reading.times import microseconds
 
 @dataclass(frozen=True, slots=True)
 class Source(StreamRows):
-    """A stream in Spark, and what a query reads of it.
+    """A stream in Spark, with the columns that a query reads.
 
     Attributes:
         columns: Time, type and the attributes that the query reads, in Arrow.
@@ -32,10 +32,10 @@ class Source(StreamRows):
     columns: pa.Schema
 
     def has(self, types: frozenset[str] | None, written: Mapping[str, Sequence[Any]]) -> Column:
-        """Return whether a row has one of the types, None for any, exactly.
+        """Return whether a row has exactly one of the types; None for any.
 
         Args:
-            written: For each type that occurs the values that the type column has for it.
+            written: For each type that occurs its values in the type column.
         """
         if types is None:
             return F.lit(True)
@@ -45,7 +45,7 @@ class Source(StreamRows):
         return F.coalesce(self.column(self.schema.type).isin(*values), F.lit(False))
 
     def is_missing(self, name: str) -> Column:
-        """Return whether an attribute has no value: null, NaN, or a list without all numbers."""
+        """Return whether an attribute is missing: null, NaN, or a list with missing numbers."""
         column, kind = self.column(name), self.kind(name)
         absent = column.isNull()
         match kind:
@@ -63,7 +63,7 @@ class Source(StreamRows):
                 return absent
 
     def any_missing(self, names: Sequence[str]) -> Column:
-        """Return whether one of several attributes has no value."""
+        """Return whether any of several attributes is missing."""
         return reduce(Column.__or__, map(self.is_missing, names))
 
     def microseconds(self, column: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:

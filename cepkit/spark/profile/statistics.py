@@ -1,13 +1,12 @@
-"""Statistics of a Spark stream for a pattern: the whole counted, selectivities from a sample.
+"""Statistics of a Spark stream for a pattern: exact counts, and selectivities from a sample.
 
-What is counted takes one action, and with all details a part of a second one, whatever the pattern
-(stream_counts.py). For the selectivities some time slices are drawn, each with the window before
-and after it, and measured by the workers in that second action; they send back a few numbers. A
-pattern without a time window has no slices: there events are drawn by a hash of their row, which
-leaves every combination the same chance.
+Counts take one action, and all details a part of a second one, for any pattern (stream_counts.py).
+For the selectivities, workers measure some random time slices, each with a window before and after
+it, in that second action; they return a few numbers. A pattern without a time window has no slices:
+there events are drawn by a hash of their row, which gives every combination the same chance.
 
-The same seed gives the same statistics, however the rows lie: slices are drawn by number, and
-events of one time are brought into an order of their own before they are drawn from.
+The same seed gives the same statistics for any order of rows: slices are drawn by number, and
+events of equal time are sorted canonically before sampling.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ from cepkit.stream.reading.time_zones import is_utc
 from cepkit.stream.stream import Stream
 
 SAMPLE_EVENTS = 400_000
-"""Relevant events to measure; a stream with fewer is measured whole."""
+"""The number of relevant events to measure; a stream with fewer is measured completely."""
 
 Joins: TypeAlias = Mapping[frozenset[str], Joined]
 
@@ -76,11 +75,11 @@ def profile(
 
     Args:
         stream: Events in a Spark DataFrame.
-        seed: Of the sample.
+        seed: Seed of the sample.
         sample_events: About how many events of the pattern's types to measure.
-        details: Whether to count what plans do not need as well: keys, events over time, what is
-            missing and what is late.
-        joins: Whether to sample joins, where the stream is small enough to be measured whole.
+        details: Whether to count also what plans do not need: keys, events over time, missing
+            values and late events.
+        joins: Whether to sample joins, if the stream is small enough to measure completely.
         progress: Whether to show a bar: see `run_with_progress`.
 
     Raises:
@@ -120,14 +119,14 @@ def profile(
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """What is measured of a stream, and whether it is less than everything."""
+    """The measured part of a stream, and whether it is partial."""
 
     rows: DataFrame
     partial: bool
 
 
 def _measured(table: pa.Table) -> tuple[list[Tally], Joins]:
-    """Return what workers sent, in an order that depends on nothing but the stream."""
+    """Return the workers' results, in an order that depends only on the stream."""
     rows = sorted(table.to_pylist(), key=lambda row: (row["cell"], sorted(row["variables"])))
     tallies, joined = [], {}
     for row in rows:
@@ -147,7 +146,7 @@ class _Profiler:
     joins: bool
 
     def sample(self, counts: StreamCounts) -> _Sample:
-        """Return what measures a sample."""
+        """Return the DataFrame that measures a sample."""
         source = self.source
         types = types_of(source.query)
         relevant = sum(n for name, n in counts.by_type.items() if types is None or name in types)
@@ -171,7 +170,7 @@ class _Profiler:
         tasks = max(1, min(slices, 4 * source.cores))
         packed = dealt_out(placed, sending, layout, tasks)
         sample = SAMPLE if slices == 1 else max(1000, 2 * SAMPLE // slices)
-        # Slices know nothing of each other's joins.
+        # Separate slices cannot sample joins of the whole stream.
         joins = self.joins and slices == 1 and share >= 1
         work = _measuring(sending, layout, source.query, self.seed, sample, joins=joins)
         return _Sample(packed.mapInArrow(work, _MEASURED), share < 1)
@@ -179,7 +178,7 @@ class _Profiler:
     def _drawn(
         self, counts: StreamCounts, relevant: int, window: int, share: float
     ) -> tuple[Layout, float]:
-        """Return the slices of the sample; all of the stream as one where it is small."""
+        """Return the slices of the sample; a single one for a small stream."""
         assert counts.first is not None
         assert counts.last is not None
         span = counts.last - counts.first + 1
@@ -195,7 +194,7 @@ class _Profiler:
         return Layout(cut, length, counts.first, cells=size, sample=tuple(numbers)), size / there
 
     def _near(self, layout: Layout) -> Column:
-        """Return whether a row may lie in a chosen slice: the workers look more closely."""
+        """Return whether a row may lie in a chosen slice; workers check exactly."""
         schema = self.source.schema
         kind, seconds = self.source.kind(schema.time), self.source.seconds
         naive = isinstance(kind, t.TimestampNTZType | t.DateType | t.StringType)
@@ -207,7 +206,7 @@ class _Profiler:
             begin = (layout.origin + number * (layout.slice or 0)) / 1e6
             wide = layout.halo / 1e6 + margin
             inside |= seconds.between(begin - wide, begin + (layout.slice or 0) / 1e6 + wide)
-        # What Spark cannot read as a time, the workers must see.
+        # Workers must see values that Spark cannot read as times.
         return inside | seconds.isNull()
 
 
@@ -255,7 +254,7 @@ def _as_batch(cell: int, tallies: tuple[Tally, ...], joins: Joins) -> pa.RecordB
 
 
 def _in_one_order(table: pa.Table) -> pa.Table:
-    """Return the rows in an order that depends on nothing but the rows."""
+    """Return the rows in a canonical order."""
     keys = pa.table(
         [
             pa.array([repr(value) for value in column.to_pylist()])

@@ -1,10 +1,9 @@
 """Counts over a whole Spark stream.
 
-The first action counts the events of each type, what is missing, and finds the first and the last
-time; with PARTITION BY it counts the keys as well, and it reads times that are texts. The details
-are counted in one action with the sample of the conditions: keys and equalities, events over time,
-events out of order. One more is needed only where Spark's partitions
-overlap far in time.
+The first action counts the events of each type and the missing values, and finds the first and the
+last time; with PARTITION BY it also counts the keys, and it parses times written as texts. The
+details are counted together with the sample of the conditions: keys and equalities, events over
+time, events out of order. Another action is needed only if Spark's partitions overlap far in time.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def count(source: Source, *, details: bool) -> FirstCounts:
     """Count the events of each type and find the first and the last.
 
     Args:
-        details: Whether to count what is missing as well.
+        details: Whether to count missing values as well.
     """
     rows, schema = source.rows, source.schema
     time, kind = F.col(source.place(schema.time)), F.col(source.place(schema.type))
@@ -109,10 +108,10 @@ def count(source: Source, *, details: bool) -> FirstCounts:
 
 @dataclass(frozen=True, slots=True)
 class Detailed:
-    """All counts that a profile shows, beside those of the first action.
+    """All counts of a profile besides those of the first action.
 
     Attributes:
-        first: What the first job counted.
+        first: The counts of the first job.
     """
 
     first: FirstCounts
@@ -121,10 +120,10 @@ class Detailed:
 
     @classmethod
     def of(cls, source: Source, first: FirstCounts, kinds: Mapping[str, Kind]) -> Detailed:
-        """Return what counts a stream.
+        """Return the counter of a stream.
 
         Args:
-            kinds: What the attributes are.
+            kinds: The kinds of the attributes.
         """
         times = Times(source, first.counts, first.written)
         return cls(first, times, KeyCounter.of(source, first.written, kinds))
@@ -138,7 +137,7 @@ class Detailed:
         """Return the counts.
 
         Args:
-            tables: What `frames` brought.
+            tables: The results of `frames`.
         """
         counts = self.first.counts
         keys, by_frequency = self.keys.counted(tables["keys"]) if "keys" in tables else ((), {})
@@ -157,19 +156,19 @@ def _at(values: list[Any], mask: Any) -> list[Any]:
 
 
 def _ends(source: Source, table: pa.Table) -> tuple[int | None, int | None]:
-    """Return the first and the last time of those that were found for each type."""
+    """Return the first and the last time over all types."""
     firsts, lasts = (source.microseconds(table.column(name)) for name in ("first", "last"))
     return _ends_of(firsts)[0], _ends_of(lasts)[1]
 
 
 def _ends_of(ts: Integers) -> tuple[int | None, int | None]:
-    """Return the least and the greatest of times, None where there are none."""
+    """Return the least and the greatest time; None if there are none."""
     known = ts[ts != MISSING_INTEGER]
     return (int(known.min()), int(known.max())) if len(known) else (None, None)
 
 
 def _ends_of_texts(source: Source) -> DataFrame:
-    """Return the first and the last time of texts, whose own order is not that of times."""
+    """Return the first and the last time of texts, which do not sort like times."""
     schema = source.schema
 
     def ends(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -187,7 +186,7 @@ def _ends_of_texts(source: Source) -> DataFrame:
 
 
 def _same_key(source: Source) -> DataFrame:
-    """Return the sums of which the share of pairs of events in one partition is made."""
+    """Return the sums for the share of pairs of events in one partition."""
     names = source.query.partition_by
     keys = [
         key_value(F.col(source.place(name)), name, source.kind(name), source.schema)
@@ -195,8 +194,7 @@ def _same_key(source: Source) -> DataFrame:
     ]
     events: DataFrame = source.rows.where(source.is_event)
     of_key = events.groupBy(*keys).agg(F.count("*").cast("double").alias("n"))
-    # Doubles add up exactly, in whatever order, as long as no bits are lost: squares lose
-    # them only beyond 2**53, and then in the last digits.
+    # Sums of doubles are exact in any order up to 2**53; beyond, squares lose only the last digits.
     squares = F.sum(F.col("n") * F.col("n"))
     return of_key.agg(squares.alias("pairs"), F.sum("n").alias("events"))
 

@@ -1,10 +1,10 @@
-"""When the events of a Spark stream come, and how far out of order, in one pass over their times.
+"""Counts of a Spark stream's events over time and out of order, in one pass over their times.
 
-Each of Spark's partitions is counted by itself. Its first events are sent back as they are, for
-they may be late because of the partitions before. Only where later ones may be too there is a
-second pass, which knows the latest time before each partition. Without an arrival column events
-came in the order of the rows; rows that a shuffle brings have no order that means anything, and
-their lateness is not measured. With an arrival column they are sorted by it, once, beside the pass.
+Each Spark partition is counted separately. Its first events are returned as they are, because they
+may be late relative to earlier partitions. Only if later events may be late too, a second pass runs
+with the latest time before each partition. Without an arrival column events came in row order; rows
+from a shuffle have no meaningful order, and their lateness is not measured. With an arrival column
+they are sorted by it once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.reading.times import microseconds
 
 HEAD = 4096
-"""How many events of each partition are sent back as they are."""
+"""The number of first events of each partition that are returned as they are."""
 
 _SORTED_EVENTS = 500_000
 _MOST_PARTITIONS = 1000
@@ -47,7 +47,7 @@ _COUNTED = (
 
 @dataclass(frozen=True)
 class Times:
-    """Counts when the events of a stream come, and how late.
+    """Counts the events of a stream over time, and their lateness.
 
     Attributes:
         counts: What the first job counted.
@@ -70,7 +70,7 @@ class Times:
         return frames
 
     def over_time(self, tables: Mapping[str, pa.Table]) -> OverTime | None:
-        """Return when the events came; None for an empty stream.
+        """Return the counts over time; None for an empty stream.
 
         Args:
             tables: What `frames` brought.
@@ -86,7 +86,7 @@ class Times:
         return buckets.of_variables({v: counts.sum(axis=0) for v, counts in of_variables.items()})
 
     def lateness(self, tables: Mapping[str, pa.Table]) -> Lateness | None:
-        """Return how far events come out of order; None where it is not known when they came."""
+        """Return how far events come out of order; None if their arrival is unknown."""
         if self._came is None:
             return None
         total, before, all_known = LateCounts(), dict[int, int](), True
@@ -106,13 +106,13 @@ class Times:
 
     @cached_property
     def _by_rows(self) -> bool:
-        """Whether events came in the order of the rows."""
+        """Whether events came in row order."""
         frame = self.source.stream.source
         return self.source.schema.arrival is None and not access_to(frame).is_shuffled(frame)
 
     @cached_property
     def _came(self) -> DataFrame | None:
-        """The events in the order in which they came; None where that is not known."""
+        """The events in order of arrival; None if unknown."""
         if self._by_rows:
             return self._events(F.lit(True))
         return None if self.source.schema.arrival is None else self._sorted()
@@ -126,7 +126,7 @@ class Times:
         return rows.select(source.place(source.schema.time), kind.alias("kind"))
 
     def _sorted(self) -> DataFrame:
-        """Return the times in the order of arrival; a second pass finds what the first sorted."""
+        """Return the times in order of arrival, sorted once for both passes."""
         source = self.source
         assert source.schema.arrival is not None
         time = source.place(source.schema.time)
@@ -161,11 +161,11 @@ class Times:
     def _counted(
         self, rows: DataFrame, buckets: Buckets | None, before: Mapping[int, int] | None = None
     ) -> DataFrame:
-        """Return counts of each partition: of late events, and of kinds where there are buckets.
+        """Return counts of each partition: late events, and kinds if there are buckets.
 
         Args:
-            before: The latest time before each partition; None where it is not known, and the
-                first events are sent back.
+            before: The latest time before each partition; None if unknown: then the first events
+                are returned.
         """
         schema, kinds = self.source.schema, len(self._kinds)
         reached, most = before or {}, HEAD if before is None else 0
@@ -207,7 +207,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The events of one of Spark's partitions, if it has any.
+    """The events of one Spark partition, if it has any.
 
     Attributes:
         number: Of its task.

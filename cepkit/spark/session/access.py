@@ -1,8 +1,8 @@
 """Access to a Spark session: classic, with the JVM beside Python, or Connect, through a server.
 
-DataFrames are the same in both. What is not - what Spark knows of a plan, what tasks report beside
-their rows, how a DataFrame is made of another - is asked here and nowhere else. How streams are run
-is not among it: they are for classic sessions alone.
+DataFrames are the same in both. The differences are handled here and nowhere else: Spark's view of
+a plan, the reports of tasks besides their rows, and creating a DataFrame from another. Streaming is
+not covered: it needs a classic session.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from cepkit.spark.session.tasks import Work
 
 
 class TaskReports(Protocol):
-    """Reports of tasks: each once, when all that it makes has left it, under its number.
+    """Reports of tasks: each task reports once under its number, after its last row.
 
-    A task that runs again (a retry, a second action) reports under the same number, and the newer
-    report replaces the older one. A task that is broken off, as by `show()`, reports nothing.
+    A task that runs again (a retry, a second action) replaces its report. A task that is cut short,
+    as by `show()`, reports nothing.
     """
 
     def rows(self, source: DataFrame, work: Work, columns: StructType) -> DataFrame:
-        """Return what tasks make of a DataFrame's partitions, whose reports come here."""
+        """Run tasks over a DataFrame's partitions; return their rows and collect their reports."""
 
     @property
     def by_task(self) -> Mapping[int, Any]:
@@ -32,32 +32,32 @@ class TaskReports(Protocol):
 
 
 class Access(Protocol):
-    """The requests that classic sessions and those of Connect answer in different ways."""
+    """The operations that differ between classic and Connect sessions."""
 
     def frame_class(self) -> type[DataFrame]:
         """Return the class of its DataFrames."""
 
     def handle(self, frame: DataFrame) -> Any:
-        """Return of what, beside the session, a DataFrame of that class is made."""
+        """Return what, besides the session, a DataFrame of that class is made of."""
 
     def cores(self, session: SparkSession) -> int:
-        """Return how many tasks run at once."""
+        """Return the number of tasks that run at once."""
 
     def reports(self, session: SparkSession) -> TaskReports:
-        """Return where tasks can report."""
+        """Return an empty collection of task reports."""
 
     def relation(self, frame: DataFrame) -> Any:
-        """Return Java's analyzed plan of a DataFrame; None where it cannot be seen."""
+        """Return Java's analyzed plan of a DataFrame; None if it is not accessible."""
 
     def is_shuffled(self, frame: DataFrame) -> bool:
         """Return whether rows come from a shuffle, so that their order may change each time."""
 
     def kept(self, frame: DataFrame) -> DataFrame:
-        """Return what a shuffle brings such that it is run once and its outcome read again."""
+        """Materialise the output of a shuffle, so that it runs only once."""
 
 
 def access_to(owner: DataFrame | SparkSession) -> Access:
-    """Return the access to a session, or to that of a DataFrame."""
+    """Return the access to a session, or to a DataFrame's session."""
     if is_connect(owner):
         from cepkit.spark.session.connect import Connect
 
@@ -68,5 +68,5 @@ def access_to(owner: DataFrame | SparkSession) -> Access:
 
 
 def is_connect(owner: Any) -> bool:
-    """Return whether a DataFrame or a session is one of Spark Connect."""
+    """Return whether a DataFrame or a session belongs to Spark Connect."""
     return any(each.__module__.startswith("pyspark.sql.connect.") for each in type(owner).__mro__)

@@ -1,4 +1,4 @@
-"""Access to a classic session: the JVM is asked by py4j, and tasks report to accumulators."""
+"""Access to a classic session: through py4j to the JVM; tasks report to accumulators."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Classic:
         return frame._jdf  # noqa: SLF001 - Spark has no other way
 
     def cores(self, session: SparkSession) -> int:
-        """Return how many tasks run at once."""
+        """Return the number of tasks that run at once."""
         cores: int = session.sparkContext.defaultParallelism
         return cores
 
     def reports(self, session: SparkSession) -> _Accumulated:
-        """Return where tasks can report."""
+        """Return an empty collection of task reports."""
         return _Accumulated(session.sparkContext.accumulator({}, _Latest()))
 
     def relation(self, frame: DataFrame) -> Any:
@@ -49,7 +49,7 @@ class Classic:
         return "Exchange" in execution.executedPlan().toString()
 
     def kept(self, frame: DataFrame) -> DataFrame:
-        """Return what a shuffle brings such that it is run once and its outcome read again."""
+        """Materialise the output of a shuffle, so that it runs only once."""
         session = frame.sparkSession
         shuffled = frame._jdf.javaRDD()  # noqa: SLF001 - without carrying the rows to Python
         java = session._jsparkSession.createDataFrame(  # noqa: SLF001
@@ -77,7 +77,7 @@ class _Accumulated:
     accumulator: Accumulator[dict[int, Any]]
 
     def rows(self, source: DataFrame, work: Work, columns: StructType) -> DataFrame:
-        accumulator = self.accumulator  # tasks are sent no more than that
+        accumulator = self.accumulator  # capture only this for tasks
 
         def run(batches: Batches) -> Generator[pa.RecordBatch]:
             report = yield from work(batches)

@@ -1,9 +1,9 @@
-"""Access to a session of Spark Connect: there is a server, and no JVM to ask.
+"""Access to a Spark Connect session: a server, without access to the JVM.
 
-A task's report travels behind its rows, as a row of its own with nothing in its other columns. The
-server observes these rows, takes them out, and hands what it has observed to whatever action ran:
-`write` as well as `collect`. How a DataFrame came about the client does not tell, so that tasks
-never read its files by themselves.
+A task's report follows its rows as an extra row with all other columns empty. The server observes
+these rows, removes them, and returns the observed reports to any action, `write` as well as
+`collect`. The client does not expose the origin of a DataFrame, so tasks never read its files
+directly.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pyspark.sql.connect.observation import Observation
 from cepkit.spark.session.tasks import Batches, Work, pickled, task_number
 
 _REPORT = "\0report"
-"""The column of reports: no column of a stream has such a name."""
+"""The column of reports; no stream has such a name."""
 
 _cores: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 
@@ -43,26 +43,26 @@ class Connect:
         return frame._plan  # noqa: SLF001 - Spark has no other way
 
     def cores(self, session: SparkSession) -> int:
-        """Return how many tasks run at once; a job asks once a session."""
+        """Return the number of tasks that run at once, found by one job for each session."""
         if session not in _cores:
-            # A range has as many partitions as there are cores, unless it is told otherwise.
+            # By default a range has one partition for each core.
             parts = session.range(1 << 20).select(F.spark_partition_id().alias("part"))
             _cores[session] = int(parts.agg(F.max("part")).collect()[0][0]) + 1
         return _cores[session]
 
     def reports(self, session: SparkSession) -> _Observed:  # noqa: ARG002 - see `Access`
-        """Return where tasks can report."""
+        """Return an empty collection of task reports."""
         return _Observed()
 
     def relation(self, frame: DataFrame) -> None:
-        """Return None: the plan cannot be seen."""
+        """Return None: the plan is not accessible."""
 
     def is_shuffled(self, frame: DataFrame) -> bool:
         """Return whether rows come from a shuffle, so that their order may change each time."""
         return "Exchange" in frame._explain_string()  # type: ignore[operator]  # noqa: SLF001
 
     def kept(self, frame: DataFrame) -> DataFrame:
-        """Return what a shuffle brings such that it is run once and its outcome read again."""
+        """Materialise the output of a shuffle, so that it runs only once."""
         return frame.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
 
 
@@ -94,7 +94,7 @@ class _Observed:
         observation: Any = Observation()
         report = F.col(f"`{_REPORT}`")
         self.observations.append(observation)
-        # One text: of what is observed not every type finds its way to the client.
+        # One text, because the client does not receive every observed type.
         packed = F.array_join(F.collect_list(F.base64(report)), ",").alias("reports")
         made = source.mapInArrow(run, with_report).observe(observation, packed)
         return made.where(report.isNull()).drop(report)
@@ -104,7 +104,7 @@ class _Observed:
         for observation in self.observations:
             for text in observation.get.get("reports", "").split(","):
                 if text:
-                    # What a task has written.
+                    # The output of a task.
                     self.known.update(cloudpickle.loads(base64.b64decode(text)))
         return self.known
 

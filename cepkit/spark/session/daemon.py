@@ -1,15 +1,15 @@
-"""The process that forks Spark's Python workers, ready to search.
+"""The process that forks Spark's Python workers, with imports already done.
 
 pyspark's own daemon forks bare workers, and each imports pandas, Arrow and cepkit for its first
-task, a second or two. Here they are imported before the first fork, so that workers have them. A
-fork has none of its parent's threads; those that NumPy and Arrow start are made anew by them in
-each child. On other systems than Linux libraries are not as careful, and nothing is imported.
+task, which takes a second or two. This daemon imports them before the first fork, so that workers
+inherit them. A fork has none of its parent's threads; NumPy and Arrow restart theirs in each child.
+Libraries are not as careful on other systems than Linux, so nothing is imported there.
 
-`show()` and `limit()` take what they need and hang up; a worker that was still writing then meets
-a broken pipe, and pyspark's daemon prints a traceback of it among the user's output. That is no
-news. After each task pyspark collects garbage, which looks at every object of every module
-that was ever loaded: some ten milliseconds, more than many a task takes. Here what modules are made
-of is set aside once. Sessions that cepkit starts name this module as `spark.python.daemon.module`.
+`show()` and `limit()` close the connection once they have enough rows; a worker that is still
+writing gets a broken pipe, and pyspark's daemon would print a traceback into the user's output.
+This daemon suppresses it. After each task pyspark runs a garbage collection, which scans every
+object of every loaded module: some ten milliseconds, more than many tasks take. Here module objects
+are frozen once. Sessions that cepkit starts set this module as `spark.python.daemon.module`.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _MODULES = (
     "cepkit.columnar.compile.weak",
     "cepkit.columnar.skip_till_next.detection",
 )
-"""What workers load sooner or later; the last two only for some patterns."""
+"""Modules that workers load sooner or later; the last two only for some patterns."""
 
 
 def main() -> None:
-    """Run pyspark's daemon with workers of ours."""
+    """Run pyspark's daemon with our workers."""
     warn_once_among_forks()
     if sys.platform == "linux":
         prepare()
@@ -48,20 +48,20 @@ def main() -> None:
 
 
 def prepare() -> None:
-    """Import what workers need; what cannot be imported here they miss themselves."""
+    """Import the modules of workers; import errors will show up in the workers themselves."""
     for name in _MODULES:
-        # What is printed would be taken for the daemon's answer to Spark.
+        # Spark would take printed text for the daemon's reply.
         with suppress(Exception), redirect_stdout(sys.stderr):
             import_module(name)
     gc.collect()
-    gc.freeze()  # or collections in workers would copy all the pages that they share
+    gc.freeze()  # otherwise garbage collection in workers would copy all shared pages
 
 
 def polite(work: Worker) -> Worker:
-    """Return a worker that ends quietly when its reader has left, and sets modules aside.
+    """Return a worker that ends quietly when its reader has gone, and freezes module objects.
 
     Args:
-        work: Does one task.
+        work: Runs one task.
     """
     modules = 0
 
@@ -74,7 +74,7 @@ def polite(work: Worker) -> Worker:
         finally:
             if len(sys.modules) != modules:
                 modules = len(sys.modules)
-                gc.collect()  # or what is garbage now would stay for ever
+                gc.collect()  # otherwise present garbage would never be freed
                 gc.freeze()
 
     return worker

@@ -1,4 +1,4 @@
-"""Raises errors of cepkit from workers as themselves instead of Spark's report."""
+"""Re-raises cepkit's errors from workers instead of Spark's report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NEXT = re.compile(
 
 @contextlib.contextmanager
 def plain_errors(frame: DataFrame | None = None) -> Iterator[None]:
-    """Raise an error of cepkit from a worker without the traces of Python and Java around it.
+    """Raise a worker's cepkit error without the Python and Java tracebacks around it.
 
     Raises:
         SessionError: The session of `frame` has been stopped.
@@ -40,7 +40,7 @@ def plain_errors(frame: DataFrame | None = None) -> Iterator[None]:
 
 
 def error_of(report: str) -> errors.CepkitError | None:
-    """Return the error of cepkit that a report of Spark's ends in, None where there is none.
+    """Return the cepkit error at the end of Spark's report; None if there is none.
 
     Args:
         report: Spark's text: a Python traceback, perhaps followed by a Java one.

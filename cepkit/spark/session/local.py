@@ -1,4 +1,4 @@
-"""One local Spark session: silent, sized for this machine, on a Java that was checked first."""
+"""A local Spark session: silent, sized for this machine, on a checked Java."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def get_session(
     app_name: str = "cepkit",
     progress: Progress = "auto",
 ) -> SparkSession:
-    """Return the session that is running, or start a local one.
+    """Return the running session, or start a local one.
 
-    A session that the user or the platform has started is returned as it is: its settings are not
-    ours to change, and the arguments have no effect.
+    A session started by the user or the platform is returned unchanged, and the arguments have no
+    effect.
 
     Args:
         cores: How many cores to use; all that this process may use if None.
@@ -54,8 +54,8 @@ def get_session(
         The session.
 
     Raises:
-        JavaNotFoundError: There is no Java that Spark can run on; nothing was started.
-        ArgumentError: There is no argument of that name, or it has no such value.
+        JavaNotFoundError: There is no suitable Java; nothing was started.
+        ArgumentError: An argument is unknown or has an invalid value.
 
     Example:
         >>> import cepkit as ck
@@ -82,33 +82,33 @@ def local_settings(cores: int, memory: str) -> dict[str, str]:
         memory: The memory of the JVM's heap, as Spark writes it.
 
     Returns:
-        Setting to value. The session's time zone is not among them: Spark takes the machine's, and
-        a pandas user who reads local times would see all of them shifted by another one.
+        Setting to value. They do not include the session's time zone: Spark uses the machine's;
+        another one would shift all local times for pandas users.
     """
     return {
         "spark.master": f"local[{cores}]",
-        # Nothing outside this machine takes part; a laptop's changing addresses do not matter.
+        # Only this machine takes part; a laptop's changing addresses do not matter.
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": memory,
-        # A logging file of our own is read before the first line is written; a level that is set
-        # on the session comes too late. As a URI, it may have spaces in its path.
+        # Our own logging file is read before the first line is logged; setting a level on the
+        # session comes too late. A URI allows spaces in its path.
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # The default, 200, is made for a cluster: on one machine it is 200 tiny tasks.
+        # The default, 200, is for a cluster: on one machine it means 200 tiny tasks.
         "spark.sql.shuffle.partitions": str(cores),
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-        # Spark's own default, INT96, loses the time zone: other readers see other times.
+        # Spark's default, INT96, loses the time zone: other readers see other times.
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.python.daemon.module": "cepkit.spark.session.daemon",
-        # The state of streams on disk, and of each micro-batch only what has changed.
+        # Keep the state of streams on disk, and store only changes for each micro-batch.
         "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming"
         ".state.RocksDBStateStoreProvider",
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-        # A query that is killed while it writes its first offsets leaves a part of them, and Spark
-        # would refuse to start it again.
+        # A query killed while writing its first offsets leaves a partial file, and Spark would
+        # refuse to restart it.
         "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
     }
 
@@ -134,11 +134,11 @@ def _start(cores: int | None, memory: str | None, app_name: str) -> SparkSession
     with spark_java_home(find_java()) as java_home:
         environment = {
             "JAVA_HOME": str(java_home),
-            # Workers run on the Python that runs this, wherever PATH leads.
+            # Workers use this Python, regardless of PATH.
             "PYSPARK_PYTHON": sys.executable,
             "PYSPARK_DRIVER_PYTHON": sys.executable,
         }
-        # Spark keeps what it reads here at its start: the user's other programs never see it.
+        # Spark reads these only at its start, so the user's other programs never see them.
         with _environment(environment):
             session = builder.getOrCreate()
     _silence_second_reports()
@@ -146,7 +146,7 @@ def _start(cores: int | None, memory: str | None, app_name: str) -> SparkSession
 
 
 def _silence_second_reports() -> None:
-    """Keep pyspark from logging, with the whole Java trace, the errors that it also raises."""
+    """Keep pyspark from logging errors, with the whole Java trace, that it also raises."""
     from pyspark.logger import PySparkLogger
 
     for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
@@ -155,7 +155,7 @@ def _silence_second_reports() -> None:
 
 @contextlib.contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables, and set them back afterwards."""
+    """Set environment variables temporarily."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
@@ -169,7 +169,7 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 
 def _usable_cores() -> int:
-    """Count the cores that this process may use, which a container may make fewer."""
+    """Count the cores that this process may use; a container may limit them."""
     # Not on macOS and Windows.
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -183,14 +183,14 @@ def _default_memory() -> str:
 
 
 def _machine_memory() -> int:
-    """Return the bytes of memory that this machine or container has."""
+    """Return the bytes of memory of this machine or container."""
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         # Windows does not tell this way.
         return 8 * _GIB
     for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        # Absent outside of Linux; "max" where there is no limit.
+        # Absent outside Linux; "max" means no limit.
         with contextlib.suppress(OSError, ValueError):
             memory = min(memory, int(Path(limit).read_text(encoding="ascii")))
     return memory

@@ -1,11 +1,10 @@
-"""Progress bars of Spark jobs, which are cancelled on Ctrl-C.
+"""Progress bars of Spark jobs, with cancellation on Ctrl-C.
 
-The action runs in a thread of its own under a job group; this thread looks at the group's tasks
-a few times a second. Interrupting an action from Python alone would leave its tasks running:
-here the group is cancelled, which takes a fraction of a second, and the session stays usable.
-
-This thread, which an interrupt reaches, never talks to Java itself: an interrupt in the middle of a
-call would leave an answer on the thread's connection that the next call takes for its own.
+The action runs in another thread under a job group; this thread polls the group's tasks a few times
+a second. Interrupting an action only in Python would leave its tasks running: here the group is
+cancelled, which takes a fraction of a second, and the session stays usable. This thread receives
+interrupts and so never talks to Java: an interrupt in the middle of a call would leave a reply on
+the connection that the next call would take for its own.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _LOOK_SECONDS = 0.2
 _STOP_SECONDS = 30.0
 
 _watched = threading.local()
-"""Whether this thread runs an action that is watched: what it calls is then watched with it."""
+"""Whether this thread runs a watched action; nested actions then share its bar."""
 
 
 def run_with_progress(
@@ -38,14 +37,14 @@ def run_with_progress(
     progress: Progress = "auto",
     group: str | None = None,
 ) -> Result:
-    """Return what an action on Spark returns, with a bar while it runs.
+    """Run an action on Spark with a progress bar; return its result.
 
     Args:
         action: Starts Spark jobs: `lambda: matches.write.parquet(path)`.
-        description: What the bar says it does.
+        description: The text of the bar.
         progress: True for a bar; "auto" for one in a terminal or a notebook, and only when the
             action takes more than two seconds; False for none (the user may still interrupt).
-        group: What the jobs are called together, for `tasks_of`; None: a name of their own.
+        group: The job group, for `tasks_of`; None for a new one.
 
     Raises:
         KeyboardInterrupt: The user interrupted; the jobs were cancelled.
@@ -67,7 +66,7 @@ def run_with_progress(
                 jobs[0] = own  # the user's, who may cancel it as well
             else:
                 context.setJobGroup(jobs[0], description or "cepkit", interruptOnCancel=True)
-            with showing("", progress=False):  # it is shown from the thread that waits
+            with showing("", progress=False):  # the waiting thread shows the bar
                 outcome["result"] = action()
         except BaseException as error:  # noqa: BLE001 - it is raised again below, in the user's thread
             outcome["error"] = error
@@ -79,7 +78,7 @@ def run_with_progress(
         try:
             _watch(lambda: caller.submit(_tasks, context, jobs[0]), finished, shown, progress)
         except KeyboardInterrupt:
-            # Again and again, as the action may be about to start its next job.
+            # Repeat, because the action may be about to start its next job.
             stop = time.monotonic() + _STOP_SECONDS
             while not finished.is_set() and time.monotonic() < stop:
                 caller.submit(context.cancelJobGroup, jobs[0]).result()
@@ -98,26 +97,26 @@ def _watch(
     shown: Work,
     progress: Progress,
 ) -> None:
-    """Wait for the action, telling how many tasks are done."""
+    """Wait for the action, reporting finished tasks."""
     began = time.monotonic()
     quiet = SILENT_SECONDS if progress == "auto" else 0.0
     most = 0.0
-    # An event, not the thread's join: an interrupted join forgets that the thread still runs.
+    # Wait on an event: after an interrupted join, Python forgets that the thread still runs.
     while not done.wait(_LOOK_SECONDS):
         if not is_shown(progress) or time.monotonic() - began < quiet:
             continue
         finished, total = tasks().result()
         if total:
-            # A further job begins with more tasks to do: a bar that goes back says nothing.
+            # Another job adds tasks: the bar must not go back.
             most = max(most, finished / total)
             shown.tell(shown.what, most)
 
 
 def tasks_of(group: str) -> tuple[int, int]:
-    """Return how many tasks of a job group are done, and how many are known of.
+    """Return the numbers of finished and of known tasks of a job group.
 
     Args:
-        group: What `run_with_progress` was given.
+        group: The `group` of `run_with_progress`.
     """
     from pyspark import SparkContext
 
@@ -126,7 +125,7 @@ def tasks_of(group: str) -> tuple[int, int]:
 
 
 def _tasks(context: SparkContext, group: str) -> tuple[int, int]:
-    """Return how many tasks of a group are done, and how many are known of."""
+    """Return the numbers of finished and of known tasks of a group."""
     tracker = context.statusTracker()
     finished = total = 0
     for job in tracker.getJobIdsForGroup(group):

@@ -1,4 +1,4 @@
-"""What tasks do wherever they run: workers load no more than this."""
+"""Common code of tasks: workers load only this."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pyspark import TaskContext, cloudpickle
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 Work: TypeAlias = Callable[[Batches], Generator[pa.RecordBatch, None, Any]]
-"""What a task does: it yields rows, and returns a report."""
+"""The work of a task: it yields rows and returns a report."""
 
 
 def task_number() -> int:
-    """Return the number of the task that this process runs."""
+    """Return the number of the task in this process."""
     task = TaskContext.get()
     assert task is not None
     return task.partitionId()
 
 
 def pickled(value: Any) -> bytes:
-    """Return an object as bytes, also one of a class that only the user knows."""
+    """Pickle an object, also of a class defined in the user's session."""
     packed: bytes = cloudpickle.dumps(value)  # type: ignore[no-untyped-call]
     return packed

@@ -226,7 +226,7 @@ def _check_bounded(prepared: AggregateQuery) -> None:
         UnsupportedError: It is such a query.
     """
     request = prepared.request
-    check_time_window(request.query, request.compiled.programs)
+    check_time_window(request.query, request.compiled)
     if request.compiled.chooses or prepared.cut.window is None:
         raise UnsupportedError(
             "aggregates under skip-till-next-match, or with AFTER MATCH SKIP, over a streaming"

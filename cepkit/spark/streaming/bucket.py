@@ -28,7 +28,7 @@ from cepkit.spark.streaming.slices import Slices
 from cepkit.stream.columns import EventColumns
 
 TAKEN = "\0taken"
-"""Columns that say which events a match has, one for each search under skip-till-next-match."""
+"""Columns of marks, one for each search whose matches depend on those before."""
 
 Found = tuple[str, pa.RecordBatch | int | str]
 """What rows are, and the rows; or how many events were looked at, by which plan, what it did."""

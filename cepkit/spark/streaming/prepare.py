@@ -9,7 +9,6 @@ from typing import Literal
 from pyspark.sql.classic.dataframe import DataFrame as Classic
 
 from cepkit.arguments import check_range
-from cepkit.columnar.compile.program import Program
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
 from cepkit.columnar.results.output import START, MatchColumns
 from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead
@@ -20,7 +19,7 @@ from cepkit.pattern.numbers import has_next
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
-from cepkit.spark.cells.keys import Key, common_key
+from cepkit.spark.cells.keys import Key, common_key, key_of
 from cepkit.spark.cells.sending import Sending, numbers_for, sending_for
 from cepkit.spark.streaming.bucket import Bucket
 from cepkit.spark.streaming.identity import Identity
@@ -115,8 +114,8 @@ def _check_slices(prepared: Prepared) -> None:
     for search in prepared.bucket.searches:
         if search.in_turn:
             raise UnsupportedError(
-                "slices of time under skip-till-next-match, over a streaming DataFrame: which"
-                " events are taken depends on all slices before",
+                "slices of time under skip-till-next-match, or with AFTER MATCH SKIP, over a"
+                " streaming DataFrame: which matches are taken depends on all slices before",
                 hint="leave slice_seconds out, or PARTITION BY a column",
             )
         if search.reach.counted is not None:
@@ -131,7 +130,7 @@ def identity_of(
     stream: Stream, pattern: str, bucket: Bucket, buckets: int, **more: str
 ) -> Identity:
     """Return the identity of a query, or of several, whose text is `pattern`."""
-    slices = {}
+    slices = {"ties": "by arrival"} if stream.schema.by_arrival else {}
     if bucket.slices is not None:
         slices["slices"] = duration_text(bucket.slices.length)
     return Identity(
@@ -169,10 +168,10 @@ def prepare(
     """
     compiled = compile_query(query, plan, sets)
     if timeouts:
-        check_time_window(query, compiled.programs)
+        check_time_window(query, compiled)
     others = timeout_queries(query) if timeouts else {}
     every = [compiled, *(compile_query(other, as_plan(None, other)) for other in others.values())]
-    reaches = [reach_of(one.programs) for one in every]
+    reaches = [reach_of(one) for one in every]
     sending = live_sending(stream, (query,), every, reaches)
     check_kinds(query, sending.nothing.kinds)
     columns = MatchColumns.of(query, sending.schema)
@@ -181,7 +180,7 @@ def prepare(
     start = rows.get_field_index(START)
     for awaited, one, reach in zip(others, every[1:], reaches[1:], strict=True):
         found.append(TimeoutSearch(MatchSearch(one, columns, rows, reach), awaited, start))
-    keys = [live_key(one.programs) for one in every]
+    keys = [live_key([one]) for one in every]
     key = keys[0] if all(each == keys[0] for each in keys) else None
     return Prepared(Bucket(sending, tuple(found)), key)
 
@@ -197,33 +196,34 @@ def live_sending(
     Where events are counted that is those of all types; where it matters which of two of one time
     came first, the column that says so too.
     """
-    if any(one.after_match is not None for one in compiled):
-        raise UnsupportedError(
-            "AFTER MATCH SKIP over a streaming DataFrame: which match is taken depends on all"
-            " before it",
-            hint="leave it out, and choose among the matches afterwards",
-        )
     attributes = {name for one in compiled for name in one.attributes}
     attributes.update(name for query in queries for name in query.computed_from)
     counted = any(reach.counted is not None for reach in reaches)
-    if stream.schema.arrival is not None and (counted or any(one.in_turn for one in compiled)):
+    ordered = counted or stream.schema.by_arrival or any(one.chooses for one in compiled)
+    if stream.schema.arrival is not None and ordered:
         attributes.add(stream.schema.arrival)
     return sending_for(stream, queries, attributes, every_type=counted)
 
 
-def live_key(programs: Sequence[Program]) -> Key | None:
-    """Return the key that all events of a match share; None if events are counted over all keys."""
+def live_key(queries: Sequence[CompiledQuery]) -> Key | None:
+    """Return the key that all events of a match share; None: buckets must hold all events."""
+    programs = [program for query in queries for program in query.programs]
     everywhere = any("arrival" in program.clocks for program in programs)
-    return None if everywhere else common_key(programs)
+    alone = all(query.after_match is None or key_of(query) for query in queries)
+    return common_key(programs) if alone and not everywhere else None
 
 
-def reach_of(programs: Sequence[Program]) -> Reach:
+def reach_of(query: CompiledQuery) -> Reach:
     """Return which events around a stretch of time are needed to find the matches that end in it.
+
+    With AFTER MATCH SKIP those that start in it: of these the first is known when the window of
+    its first event has ended.
 
     Raises:
         UnsupportedError: All events would have to be seen, or those to come without an end.
     """
-    clocks = numbers_for(programs, in_turn=False)
+    programs = query.programs
+    clocks = numbers_for(programs, ordered=False)
     clock, window = cutting_clock(programs)
     if window is None:
         raise UnsupportedError(
@@ -234,7 +234,15 @@ def reach_of(programs: Sequence[Program]) -> Reach:
     if clock == "time":
         length = min(max(window, 0), FAR)
         ahead = length if looks_ahead(programs, "time") else 0
-        return Reach(length, ahead, Counted((), None) if clocks else None)
+        by_start = query.after_match is not None
+        ahead += length if by_start else 0
+        return Reach(length, ahead, Counted((), None) if clocks else None, by_start)
+    if query.after_match is not None:
+        raise UnsupportedError(
+            "AFTER MATCH SKIP with a pattern that counts events and has no window in time, over a"
+            " streaming DataFrame: whether an earlier match is still to come is certain at no time",
+            hint="WITHIN a duration, which passes in any case",
+        )
     if clock == "place" and "arrival" in clocks:
         raise UnsupportedError(
             "strict-contiguity with a window in events of a partition and NOT, over a streaming"
@@ -253,13 +261,13 @@ def reach_of(programs: Sequence[Program]) -> Reach:
     return Reach(0, 0, Counted(partition_by, max(window, 0)))
 
 
-def check_time_window(query: Query, programs: Sequence[Program]) -> int:
+def check_time_window(query: Query, compiled: CompiledQuery) -> int:
     """Return the window in microseconds of a query that does not count events.
 
     Raises:
         UnsupportedError: There is none, or it does.
     """
-    reach = reach_of(programs)
+    reach = reach_of(compiled)
     if reach.counted is not None:
         raise UnsupportedError(
             f"aggregates, or timeouts, of {_counting(query)} over a streaming DataFrame: such a"

@@ -66,9 +66,12 @@ class StreamFrame(DataFrame):
         after = duration_text(self._late)
         if ahead:
             after += f" and {duration_text(ahead)}"
-        reason = " (the second because a forbidden event may still come)" if ahead else ""
+        by_start = any(search.reach.by_start for search in self.live.bucket.searches)
+        why = "a match that starts earlier" if by_start else "a forbidden event"
+        event = "first event" if by_start else "last event"
+        reason = f" (the second because {why} may still come)" if ahead else ""
         return f"""{self._described()}
-  emitted {after} after their last event{reason}, up to two triggers later in
+  emitted {after} after their {event}{reason}, up to two triggers later in
     a bucket of few events
   state: {self._kept()}, in {self._buckets()}
   each event is examined once and, with a trigger interval L, another {self._again()}

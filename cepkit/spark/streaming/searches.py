@@ -30,7 +30,8 @@ class Carried:
     """The state of a search beyond the events of its bucket.
 
     Attributes:
-        taken: Which of the events matches have, under skip-till-next-match; else None.
+        taken: Which of the events matches have, under skip-till-next-match; with AFTER MATCH SKIP
+            which no match may start with; else None.
         plans: What decides the plan of the next stretch: see `SlicePlans.memory`.
         work: What the steps of each plan did in this step.
     """
@@ -62,11 +63,13 @@ class Reach:
         window: How much before it, in microseconds.
         ahead: How much after it.
         counted: How it counts events; None: it does not.
+        by_start: Whether a match belongs to the stretch in which it starts, not to that of its end.
     """
 
     window: int
     ahead: int
     counted: Counted | None = None
+    by_start: bool = False
 
 
 class Search(Protocol):
@@ -84,7 +87,7 @@ class Search(Protocol):
 
     @property
     def in_turn(self) -> bool:
-        """Whether an event is in one of its matches at most."""
+        """Whether its matches depend on those before: each event has a mark that says how."""
         ...
 
     @property
@@ -134,16 +137,16 @@ class MatchSearch:
     @property
     def in_turn(self) -> bool:
         """As for any search."""
-        return self.query.in_turn
+        return self.query.chooses
 
     def is_due(self, ts: npt.NDArray[np.int64], owned: Owned) -> bool:
-        """Return whether an event lies in the stretch: the last one of a match does."""
+        """Return whether an event lies in the stretch: one of each match does."""
         return has_event(ts, owned)
 
     def batches(
         self, events: EventColumns, owned: Owned, carried: Carried
     ) -> Iterator[pa.RecordBatch | str]:
-        """Yield the matches whose last event lies in the stretch."""
+        """Yield the matches that end in the stretch, or start in it, as `reach` says."""
         if self.reach.counted is not None:
             events = counted_by_time(events)
         writer = Writer(events, self.columns)

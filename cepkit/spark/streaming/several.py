@@ -95,7 +95,7 @@ class GroupSearch:
     @property
     def in_turn(self) -> bool:
         """As for any search."""
-        return self.group.query.in_turn
+        return self.group.query.chooses
 
     @property
     def rows(self) -> pa.Schema:
@@ -223,12 +223,12 @@ def prepare_several(
     for number, (name, query) in enumerate(queries.items()):
         one = compile_query(query, own[number], sets, sharing.late[number])
         with telling(called(name)):
-            reaches.append(reach_of(one.programs))
+            reaches.append(reach_of(one))
             if timeouts:
-                check_time_window(query, one.programs)
+                check_time_window(query, one)
                 for awaited, other in timeout_queries(query).items():
                     shorter = compile_query(other, as_plan(None, other))
-                    partial.append((number, awaited, shorter, reach_of(shorter.programs)))
+                    partial.append((number, awaited, shorter, reach_of(shorter)))
         compiled.append(one)
     every = [*compiled, *(one for _, _, one, _ in partial)]
     all_reaches = [*reaches, *(reach for *_, reach in partial)]
@@ -243,7 +243,7 @@ def prepare_several(
     found: list[Search] = []
     if follow is None:
         groups = _groups(compiled, reaches, pools, share=share)
-        found += [GroupSearch(one, table, written, reach_of(one.query.programs)) for one in groups]
+        found += [GroupSearch(one, table, written, reach_of(one.query)) for one in groups]
     else:
         for q, (name, query) in enumerate(queries.items()):
             with telling(called(name)):
@@ -255,7 +255,7 @@ def prepare_several(
         start = table.places[q][table.of[q].get_field_index(START)]
         search = GroupSearch(_alone(one, q), table, written, reach)
         found.append(TimeoutSearch(search, awaited, start))
-    key = live_key([program for one in every for program in one.programs])
+    key = live_key(every)
     return Prepared(Bucket(sending, tuple(found)), key), table, in_spark
 
 

@@ -8,7 +8,7 @@ behind them, so that the engine finds them as it finds matches, whatever the pla
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,6 +21,8 @@ from cepkit.errors import UnsupportedError
 from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes
 from cepkit.pattern.checks import check
+from cepkit.pattern.names import name_text
+from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.spark.streaming.searches import Carried, Reach, Search
@@ -87,32 +89,70 @@ def timeout_queries(query: Query) -> dict[str, Query]:
     Raises:
         UnsupportedError: The pattern is no SEQ or AND of plain events, each match for itself.
     """
-    structure = query.structure
-    items = structure.items if isinstance(structure, nodes.Seq | nodes.And) else (structure,)
-    # Where any event of a SEQ could have been the next, one of them is the first.
-    bare = [
-        item.item if isinstance(item, nodes.First) and isinstance(structure, nodes.Seq) else item
-        for item in items
-    ]
-    events = [item for item in bare if isinstance(item, nodes.Event)]
-    plain = len(events) == len(items) and not query.groups
+    if query.after_match is not None:
+        raise UnsupportedError(
+            "timeouts with AFTER MATCH SKIP: it chooses among complete matches",
+            hint="leave timeouts out, or ask for them with a second query without AFTER MATCH SKIP",
+        )
+    inside = tuple(nodes.walk(query.structure))
+    plain = all(isinstance(p, nodes.Seq | nodes.And | nodes.First | nodes.Event) for p in inside)
+    plain = plain and not query.groups
     if not plain or query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
         raise UnsupportedError(
             "timeouts of such a pattern: they are defined only for SEQ and AND of single events"
-            " (in a SEQ also FIRST) under skip-till-any-match",
+            " (also FIRST) under skip-till-any-match",
             hint="leave timeouts out, or ask for them with a simpler pattern in a second query",
         )
+    (branch,) = normal_form(query)
+    events = nodes.events_of(query.structure)
+    firsts = {nodes.events_of(p)[0] for p in inside if isinstance(p, nodes.First)}
     parts = c.conjuncts(query.where)
     queries = {}
     for k in range(1, len(events)):
-        known = {event.variable for event in events[: k + 1]}
+        awaited, known = events[k].variable, {event.variable for event in events[: k + 1]}
         about = tuple(p for p in parts if c.variables_of(p) <= known)
         where = None if not about else about[0] if len(about) == 1 else c.AllOf(about)
-        first: tuple[nodes.Structure, ...] = (*items[:k], nodes.Not(events[k]))
-        shorter = nodes.Seq(first) if isinstance(structure, nodes.Seq) else nodes.And(first)
         bounds = tuple(bound for bound in query.bounds if {bound.first, bound.last} <= known)
+        if events[k] in firsts:
+            together = [*map(c.variables_of, about), *({b.first, b.last} for b in bounds)]
+            _check_first(awaited, branch.before(awaited), together)
+        shorter = _shorter(query.structure, known, awaited)
+        assert shorter is not None
         shorter_query = replace(
             query, structure=shorter, where=where, bounds=bounds, returned=(), text=None
         )
-        queries[events[k].variable] = check(shorter_query)
+        queries[awaited] = check(shorter_query)
     return queries
+
+
+def _shorter(structure: nodes.Structure, known: Set[str], awaited: str) -> nodes.Structure | None:
+    """Return the part of a structure that is about some variables, with NOT for the awaited one."""
+    match structure:
+        case nodes.Seq(items) | nodes.And(items):
+            parts = [_shorter(item, known, awaited) for item in items]
+            left = tuple(part for part in parts if part is not None)
+            return type(structure)(left) if len(left) > 1 else left[0] if left else None
+        case _:
+            (event,) = nodes.events_of(structure)
+            if event.variable == awaited:
+                return nodes.Not(event)
+            return structure if event.variable in known else None
+
+
+def _check_first(variable: str, before: Set[str], together: Iterable[Set[str]]) -> None:
+    """Refuse to wait for a FIRST event where others than those before it decide what fits.
+
+    Where only those before it do, one of the events that could have been the next is the first.
+
+    Args:
+        together: The variables of each condition.
+    """
+    linked = {name for names in together if variable in names for name in names}
+    others = linked - before - {variable}
+    if others:
+        listed = " and ".join(sorted(map(name_text, others)))
+        raise UnsupportedError(
+            f"timeouts of FIRST {name_text(variable)}, with a condition on it and {listed}, which"
+            " is not before it: an earlier event, which need not fulfil that, rules out later ones",
+            hint="leave FIRST out, or use PARTITION BY instead of equalities",
+        )

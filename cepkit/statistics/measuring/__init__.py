@@ -1,1 +1,1 @@
-"""Statistics measured on events: counted, sampled, or kept up to date as events come."""
+"""Statistics measured on events: counted, sampled, or updated as events arrive."""

@@ -2,12 +2,12 @@
 
 A selectivity is the share of combinations that satisfy some conditions among those that lie
 inside the window, in the pattern's order and in one partition. The first two events of a
-combination are drawn uniformly among all such pairs, every further one uniformly in its scope
-with the size of the scope as weight, so the estimate is unbiased however bursty the stream is.
-Of pairs of variables of which attributes must be equal those that agree are counted, and only the
-rest of the conditions is sampled, among them. Conditions on whole sets, as `avg(b.x) > 1`, are
-not measured. Slices are measured one by one and added up, in this process or by Spark's workers.
-Cost: O(n log n) for the scopes and O(sample) for each set of variables with conditions.
+combination are drawn uniformly from all such pairs, every further event uniformly from its scope,
+weighted by the size of the scope. So the estimate is unbiased, however bursty the stream is. If
+attributes of a pair of variables must be equal, the pairs that agree are counted exactly, and only
+the other conditions are sampled, among these pairs. Conditions on whole sets, as `avg(b.x) > 1`,
+are not measured. Slices are measured one by one and added up, in this process or by Spark's
+workers. Cost: O(n log n) for the scopes and O(sample) for each set of variables with conditions.
 Source of the quantities: JOIN, section 4.1.
 """
 
@@ -36,7 +36,7 @@ from cepkit.statistics.stream_counts import StreamCounts, count_stream
 from cepkit.stream.columns import EventColumns
 
 SAMPLE = 10_000
-"""Combinations drawn for each set of variables: a share of 1/2 is then known to about 0.005."""
+"""Combinations drawn for each set of variables: they give a share of 1/2 to about 0.005."""
 
 
 def tally_slice(
@@ -51,14 +51,14 @@ def tally_slice(
 
     Args:
         columns: The events, with the attributes of `attributes_read`.
-        seed: Of the draws; the same seed on the same events gives the same numbers.
+        seed: Seed of the draws; the same seed on the same events gives the same numbers.
         sample: Combinations to draw for each set of variables.
-        owned: The first and the last microsecond of the slice; None: of the events. Events up to
-            a window before and after complete the combinations of which the first variable's
-            event lies in the slice.
+        owned: The first and the last microsecond of the slice; None for those of the events. A
+            combination belongs to the slice if its first variable's event does; the events of a
+            window before and after complete it.
     """
     tallies: dict[frozenset[str], Tally] = {}
-    known: dict[SubPattern, Tally] = {}  # by what they are about, whatever the names
+    known: dict[SubPattern, Tally] = {}  # by sub-pattern, regardless of names
     events = Events(columns, query.partition_by, owned)
     for branch in map(_without_set_functions, written_branches(query)):
         sets = {variables_of(c) for c in branch.conditions if variables_of(c)}
@@ -89,15 +89,15 @@ def tally_slice(
 def combine(
     query: Query, counts: StreamCounts, slices: Iterable[Iterable[Tally]], *, partial: bool = False
 ) -> Statistics:
-    """Return the statistics that the counts and the measured slices give.
+    """Return the statistics from the counts and the measured slices.
 
-    Where no combination satisfied the conditions the share is half a combination of those drawn:
-    zero would make every plan free.
+    If no combination satisfied the conditions, the share is half a combination of those drawn: zero
+    would make every plan free.
 
     Args:
         counts: The whole stream.
-        slices: The tallies of each measured slice; each weighs as much as it has combinations.
-        partial: Whether there are other slices, which were not measured.
+        slices: The tallies of each measured slice, weighted by its combinations.
+        partial: Whether other slices exist that were not measured.
     """
     by_set: dict[frozenset[str], list[Tally]] = {}
     for tallies in slices:
@@ -108,7 +108,7 @@ def combine(
     for event in events_of(query.structure):
         types = counts.by_type if event.types is None else event.types
         total = sum(counts.by_type.get(name, 0) for name in types)
-        # One moment has no rate; as if it were a second.
+        # A single moment has no rate: count it as one second.
         rates[event.variable] = total / (span / 1e6 if span else 1.0)
     shares = {names: _share(tallies, partial=partial) for names, tallies in by_set.items()}
     equalities = {
@@ -151,13 +151,13 @@ def estimate(
 
     Args:
         columns: The events, with the attributes of `attributes_read`.
-        seed: Of the sample.
-        details: Whether to count what plans do not need as well: keys, times, what is missing
-            and what is late.
-        joins: Whether to sample joins, which takes as long as all else.
+        seed: Seed of the sample.
+        details: Whether to count what plans do not need as well: keys, times, missing values and
+            late events.
+        joins: Whether to sample joins, which takes as long as everything else.
 
     Raises:
-        PatternError: A condition compares what cannot be compared.
+        PatternError: A condition compares values that cannot be compared.
     """
     check_kinds(query, columns.kinds)
     counts = count_stream(columns, query, details=details)
@@ -174,13 +174,12 @@ def joins_of(
     seed: int,
     part: Part | None = None,
 ) -> dict[frozenset[str], Joined]:
-    """Return what samples of joins tell of sets of variables of each branch.
+    """Return the sampled joins of sets of variables of each branch.
 
     Args:
-        columns: The whole stream, or part of it, with the attributes of `attributes_read`.
+        columns: The whole stream or a part of it, with the attributes of `attributes_read`.
         statistics: Its selectivities.
-        seed: Of the draws.
-        part: What part; None: the whole stream.
+        seed: Seed of the draws.
     """
     joined: dict[frozenset[str], Joined] = {}
     events = Events(columns, query.partition_by)
@@ -191,7 +190,7 @@ def joins_of(
 
 
 def _share(tallies: list[Tally], *, partial: bool) -> Selectivity:
-    # Where no two events agree nothing was drawn, and that says enough.
+    # If no two events agree nothing was drawn, and the share is known to be 0.
     measured = [t for t in tallies if t.weight > 0 or (t.equal == 0 and t.combinations > 0)]
     total = sum(tally.combinations for tally in measured)
     if not total:
@@ -202,7 +201,7 @@ def _share(tallies: list[Tally], *, partial: bool) -> Selectivity:
     if all(tally.exact for tally in tallies) and not partial:
         return Selectivity(share)
     sampled = sum(tally.drawn for tally in tallies)
-    # Of the draws inside the slices, which are independent,
+    # Variance of the draws inside the slices, which are independent,
     rest = min(1.0, held / reached) if reached else 0.0
     variance = sum(
         (t.reached / total) ** 2 * rest * (1 - rest) * t.squares / t.weight**2
@@ -210,7 +209,7 @@ def _share(tallies: list[Tally], *, partial: bool) -> Selectivity:
         if t.weight
     )
     if partial:
-        # and of the choice of slices: how far they lie apart, each by its weight.
+        # plus that of the choice of slices: their weighted spread.
         if len(measured) > 1:
             apart = sum(
                 ((t.reached * _part(t) - t.combinations * share) / total) ** 2 for t in measured
@@ -222,12 +221,12 @@ def _share(tallies: list[Tally], *, partial: bool) -> Selectivity:
 
 
 def _part(tally: Tally) -> float:
-    """Return the share that holds of the combinations among which was drawn."""
+    """Return the share of the combinations drawn from that satisfy the conditions."""
     return tally.held / tally.weight if tally.weight else 0.0
 
 
 def _without_set_functions(branch: Branch) -> Branch:
-    """Return a branch without its conditions on whole sets: here events are drawn, not sets."""
+    """Return a branch without its conditions on whole sets: sampling draws events, not sets."""
     conditions = tuple(c for c in branch.conditions if not has_set_functions(c))
     unchanged = len(conditions) == len(branch.conditions)
     return branch if unchanged else replace(branch, conditions=conditions)

@@ -1,13 +1,12 @@
 """Estimates of partial matches by sampling the joins of each set of variables.
 
 A sample of the partial matches of a set is extended by another variable: an index counts the events
-in scope of each, some of the pairs are drawn, and those that satisfy the conditions are the sample
-of the larger set. Each stands for as many partial matches as were left out for one drawn, so that
-the numbers are unbiased, bursts and conditions that depend on each other included. What was
-measured before decides from which subset a set is reached, and how many pairs are drawn: chance
-must not. Only where nothing was found of that subset another is taken. The error grows with each
-step: that of a step which keeps h is about 1 / sqrt(h).
-O(2^n) steps for n variables, each O(sample * log events).
+in scope of each partial match, some of the pairs are drawn, and those that satisfy the conditions
+are the sample of the larger set. Each drawn pair is weighted by the pairs it stands for, so the
+numbers are unbiased, including bursts and dependent conditions. Earlier statistics decide from
+which subset a set is reached and how many pairs are drawn, because chance must not. Another subset
+is taken only if the sample of the first is empty. The error grows with each step: a step that keeps
+h adds about 1 / sqrt(h). O(2^n) steps for n variables, each O(sample * log events).
 Source: index-based join sampling is in *Cardinality Estimation Done Right: Index-Based Join
 Sampling* (CIDR 2017); windows, order and all subsets are ours.
 """
@@ -34,15 +33,15 @@ from cepkit.statistics.slice_events import Held, Rows, reader
 from cepkit.stream.columns import EventColumns
 
 MOST_VARIABLES = 6
-"""Of more, there are too many sets."""
+"""More variables have too many sets."""
 
 SAMPLE = 1000
-"""Partial matches of a set that are extended: a count is then known to some 3 % for each step."""
+"""Partial matches of a set that are extended: a count is then accurate to some 3 % a step."""
 _ALL = 32_000
-"""Of all sets together."""
+"""The same for all sets together."""
 
 _FEW, _MORE = 30, 8
-"""Where fewer hits than that are expected, so many times as many pairs are drawn."""
+"""If fewer hits than the first are expected, up to so many times as many pairs are drawn."""
 _LEAST = 1e-12
 
 
@@ -51,9 +50,9 @@ class Part:
     """The part of a stream that is sampled.
 
     Attributes:
-        owned: Which events belong to it; partial matches count where their first event does.
-        share: Of the events of the stream that belong to it.
-        sizes: How many events of the whole stream an event of the pattern can take.
+        owned: Which events belong to it; a partial match counts if its first event does.
+        share: The share of the stream's events that belong to it.
+        sizes: For each event of the pattern, how many events of the whole stream it can take.
     """
 
     owned: Held
@@ -67,8 +66,8 @@ class JoinSample:
 
     Attributes:
         bound: Their events.
-        weight: How many partial matches each stands for.
-        variance: Of the logarithm of their number, as far as drawing is to blame.
+        weight: How many partial matches each one stands for.
+        variance: The variance of the logarithm of their number that is due to drawing.
     """
 
     bound: Bound
@@ -82,15 +81,15 @@ class JoinSample:
 
     @property
     def number(self) -> float:
-        """How many partial matches there are, as far as the sample tells."""
+        """The estimated number of partial matches."""
         return self.size * self.weight
 
 
 def joined_variables(branch: Branch) -> tuple[str, ...]:
-    """Return the variables of which all sets are measured; none where that is not done.
+    """Return the variables whose sets are all sampled; none if this branch cannot be sampled.
 
-    Repeated variables take sets, which are not sampled; windows in events need other clocks; and of
-    the strategies that leave matches out, all matches say little.
+    Repeated variables take sets, which are not sampled; windows in events need other clocks; and
+    for strategies that leave matches out, the number of all matches says little.
     """
     repeated = {variable for variable, _, _ in branch.repeated}
     single = tuple(v for v in branch.variables if v not in repeated)
@@ -110,13 +109,13 @@ def sampled_joins(
     seed: int,
     part: Part | None = None,
 ) -> dict[frozenset[str], Joined]:
-    """Return what a sample of their joins tells of sets of two or more variables of a branch.
+    """Return the sampled joins of sets of two or more variables of a branch.
 
     Args:
         columns: The whole stream, or part of it.
         branch: The branch, without conditions on whole sets.
-        members: For each of `joined_variables` the rows that pass its own conditions.
-        statistics: What else was measured: it says in which order to join.
+        members: For each variable of `joined_variables` the rows that pass its own conditions.
+        statistics: The other measurements; they decide the order of joins.
         seed: Of the draws.
         part: What part; None: the whole stream.
     """
@@ -126,7 +125,7 @@ def sampled_joins(
 
 
 class JoinSampling:
-    """The samples of all sets of some variables of a branch.
+    """Samples all sets of some variables of a branch.
 
     Args:
         columns: The whole stream, or part of it.
@@ -171,7 +170,7 @@ class JoinSampling:
         self._in_scope: dict[frozenset[str], float] = {}
 
     def joined(self) -> dict[frozenset[str], Joined]:
-        """Return what is known of all sets of two or more, the smaller ones first."""
+        """Return the estimates of all sets of two or more, smaller sets first."""
         for variable, rows in self._members.items():
             alone = frozenset((variable,))
             self.samples[alone] = self._thinned({variable: rows}, 1.0, 0.0)
@@ -185,12 +184,12 @@ class JoinSampling:
         return known
 
     def _join(self, names: frozenset[str]) -> Joined | None:
-        """Return what is known of a set, None if of no subset a partial match is known."""
+        """Return the estimate of a set; None if no subset has a sampled partial match."""
         reached = [v for v in sorted(names) if names - {v} in self.samples]
         reached = [v for v in reached if self.samples[names - {v}].size]
         if not reached:
             return None
-        # Were it the fewest pairs of the samples themselves, chance would choose.
+        # Choosing the fewest pairs of the samples themselves would let chance decide.
         new = min(reached, key=lambda variable: self._log_pairs(variable, names))
         sample = self.samples[names - {new}]
         drawn, weight, in_scope, owned = self._drawn(
@@ -199,29 +198,29 @@ class JoinSampling:
         exact = not sample.variance and weight == sample.weight and self._part is None
         variance = 0.0 if exact else sample.variance + 1 / max(len(drawn[new]), 1)
         self.samples[names] = self._thinned(drawn, weight, variance)
-        # As many for each combination in scope as for each partial match.
+        # A combination in scope and a partial match get the same number of draws.
         self._in_scope[names] = self._in_scope[names - {new}] * in_scope / sample.number
         events = prod(self._sizes[v] for v in names) * (self._part.share if self._part else 1.0)
         hits = self._owned(drawn)
-        # Hits that come from few hits before are worth as few.
+        # Hits that stem from few earlier hits count as that few.
         worth = min(1 / variance, hits) if hits and variance else float(hits)
         each = weight / events * (hits / worth if hits else 1.0)
         return Joined(self._in_scope[names] * owned / events, worth, each, exact)
 
     def _owned(self, drawn: Mapping[str, Rows]) -> int:
-        """Return how many combinations begin with an event of the part that is sampled."""
+        """Return how many combinations begin with an event of the sampled part."""
         rows = [*drawn.values()]
         if self._part is None or not len(rows[0]):
             return len(rows[0])
-        # Rows are in the order of time.
+        # Rows are in time order.
         return int(np.count_nonzero(self._part.owned[np.minimum.reduce(rows)]))
 
     def _drawn(
         self, sample: JoinSample, scope: Scope, names: frozenset[str]
     ) -> tuple[dict[str, Rows], float, float, float]:
-        """Return partial matches of a set, how many each stands for, and the pairs looked at.
+        """Return partial matches of a set, how many each stands for, and the pairs examined.
 
-        Also the share of these pairs that belong to the part of the stream.
+        Also return the share of these pairs that belong to the part of the stream.
         """
         size, most = scope.size, self._sample
         if most * exp(self._log_kept(scope.variable, names)) < _FEW:
@@ -244,16 +243,16 @@ class JoinSampling:
         return {v: rows[held] for v, rows in drawn.items()}, weight, in_scope, owned
 
     def _log_pairs(self, new: str, names: frozenset[str]) -> float:
-        """Return how many pairs are to be looked at if this variable comes last, as a logarithm.
+        """Return the logarithm of the number of pairs to examine if this variable comes last.
 
-        What is the same for all variables of the set is left out.
+        Terms that are the same for all variables of the set are left out.
         """
         before = (share for about, share in self._log_shares.items() if about <= names - {new})
         looked_up = (s for about, s in self._log_equal.items() if new in about and about <= names)
         return fsum((*before, *looked_up)) - 1e-9 * len(self._members[new])
 
     def _log_kept(self, new: str, names: frozenset[str]) -> float:
-        """Return the logarithm of the share of these pairs that is expected to be kept."""
+        """Return the logarithm of the expected share of these pairs that is kept."""
         due = (
             share - self._log_equal.get(about, 0.0)
             for about, share in self._log_shares.items()
@@ -262,11 +261,11 @@ class JoinSampling:
         return min(0.0, fsum(due))
 
     def _due(self, names: frozenset[str], new: str) -> Iterable[Expression]:
-        """Yield the conditions that can be checked when a set is complete, and not before."""
+        """Yield the conditions that can be checked only once the set is complete."""
         return (c for about, c in self._conditions if new in about and about <= names)
 
     def _thinned(self, rows: Mapping[str, Rows], weight: float, variance: float) -> JoinSample:
-        """Return a sample of no more rows than are extended."""
+        """Return a sample of at most as many rows as are extended."""
         size = len(next(iter(rows.values())))
         if size <= self._sample:
             return JoinSample(self._lookups.bound(rows), weight, variance)

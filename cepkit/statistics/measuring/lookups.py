@@ -21,16 +21,16 @@ from cepkit.statistics.slice_events import Rows, partition_of, sorting_order
 from cepkit.stream.columns import EventColumns
 
 EqualKeys: TypeAlias = Mapping[str, Codes]
-"""For each of some variables the key of each event of the stream; all of a match must agree."""
+"""For some variables, the key of each event of the stream; the keys of a match must agree."""
 
 _GREATEST = 1 << 62
-"""Keys and times that are joined to one whole number stay below this."""
+"""Keys and times packed into one integer stay below this."""
 
 
 def equal_keys(columns: EventColumns, branch: Branch) -> list[EqualKeys]:
-    """Return the keys in which positive variables agree: the partition, and what equalities imply.
+    """Return the keys in which positive variables agree: the partition, and those of equalities.
 
-    An equality that is implied by others counts as one that is written down.
+    An implied equality counts like a written one.
     """
     keys: list[EqualKeys] = []
     if branch.partition_by:
@@ -40,7 +40,7 @@ def equal_keys(columns: EventColumns, branch: Branch) -> list[EqualKeys]:
         if names <= {*branch.variables}:
             equal += (((link.first, x), (link.second, y)) for x, y in link.attributes)
     for members in components(equal):
-        # Of two attributes of one variable the conditions see to it that they are equal.
+        # If two attributes belong to one variable, its conditions ensure that they are equal.
         attributes = dict(sorted(members, reverse=True))
         read = sorted({*attributes.values()})
         codes, _ = dense_keys([columns.attributes[name] for name in read])
@@ -51,7 +51,7 @@ def equal_keys(columns: EventColumns, branch: Branch) -> list[EqualKeys]:
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """Events of a variable in the order of some keys and of time."""
+    """The events of a variable, sorted by some keys and time."""
 
     rows: Rows
     ranks: Rows
@@ -59,7 +59,7 @@ class _Index:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Events of partial matches, and when they came, from the first event of the stream on."""
+    """The events of partial matches, and their times since the first event of the stream."""
 
     rows: Mapping[str, Rows]
     times: Mapping[str, Rows]
@@ -71,7 +71,7 @@ class Lookups:
     """Looks up the events that extend the partial matches of a branch.
 
     Args:
-        branch: Of a window in time, or none.
+        branch: The branch, with a window in time or none.
         members: For each variable the rows that pass its own conditions.
     """
 
@@ -90,7 +90,7 @@ class Lookups:
         self._indexes: dict[tuple[str, tuple[int, ...]], _Index] = {}
 
     def bound(self, rows: Mapping[str, Rows]) -> Bound:
-        """Return events of partial matches, made ready for looking up what extends them."""
+        """Return the events of partial matches, ready for look-ups."""
         times = {v: self._ts[events] - self._begin for v, events in rows.items()}
         if len(times) == 1:
             (alone,) = times.values()
@@ -128,7 +128,7 @@ class Lookups:
         return Scope(variable, bound.rows, index.rows, begins, widths, others)
 
     def _fitting(self, numbers: Iterable[int]) -> tuple[int, ...]:
-        """Return the keys that can be looked up together."""
+        """Return the keys that fit into one look-up."""
         fitting: list[int] = []
         size = self._span + 2
         for number in numbers:
@@ -150,7 +150,7 @@ class Lookups:
                 rows, ranks, keys = rows[present], ranks[present], keys[present]
                 ranks = ranks * self._sizes[number] + keys
             if looked_up:
-                # Rows of one key stay in the order of time.
+                # Rows of one key stay in time order.
                 order = sorting_order(ranks)
                 rows, ranks = rows[order], ranks[order]
             ranks = ranks * (self._span + 2) + (self._ts[rows] - self._begin)
@@ -158,7 +158,7 @@ class Lookups:
         return self._indexes[key]
 
     def _times(self, variable: str, bound: Bound) -> tuple[Rows, Rows]:
-        """Return from when up to, not including, when an event may come, from the first one on."""
+        """Return the times [from, to) in which an event may come, since the first event."""
         low = np.maximum(bound.latest - self._window, 0)
         high = np.minimum(bound.earliest + (self._window + 1), self._span + 1)
         for other, ts in bound.times.items():
@@ -171,15 +171,15 @@ class Lookups:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The events that lie in scope of partial matches, as a range of rows for each of these.
+    """The events in scope of partial matches: one range of rows for each partial match.
 
     Attributes:
         variable: Whose events they are.
         bound: The events of the partial matches.
-        rows: What the ranges count in.
+        rows: The rows that the ranges refer to.
         begins: Where each begins.
-        widths: How many there are in each.
-        others: Keys that must agree and are not looked up, with a bound variable that has them.
+        widths: The length of each.
+        others: Keys that must agree but are not looked up, each with a bound variable that has it.
     """
 
     variable: str
@@ -191,11 +191,11 @@ class Scope:
 
     @property
     def size(self) -> int:
-        """How many pairs of a partial match and an event there are."""
+        """The number of pairs of a partial match and an event."""
         return int(self.widths.sum())
 
     def draw(self, rng: np.random.Generator, most: int) -> dict[str, Rows]:
-        """Return the events of drawn pairs, one of each of `most` equal parts; all if no more."""
+        """Return the events of drawn pairs, one from each of `most` equal parts; all if fewer."""
         ends = np.cumsum(self.widths)
         size = int(ends[-1]) if len(ends) else 0
         if size <= most:

@@ -1,9 +1,9 @@
 """Rates and selectivities over a sliding window of time, while events come one by one.
 
-An exponential histogram counts the events of a window in buckets of 1, 2, 4, ... events; only of
-the oldest bucket it is unknown how much of it still lies in the window. With at most k/2 + 1
-buckets of each size the count is off by 1/k at most, relatively.
-An event costs O(1) on average, O(log n) at worst; n events in a window take O(k log n) numbers.
+An exponential histogram counts the events of a window in buckets of 1, 2, 4, ... events; only the
+oldest bucket may lie partly outside the window. With at most k/2 + 1 buckets of each size the
+relative error of the count is at most 1/k. An event costs O(1) on average, O(log n) at worst; n
+events in a window take O(k log n) numbers.
 Source: Datar, Gionis, Indyk and Motwani, *Maintaining Stream Statistics over Sliding Windows* (SIAM
 J. Comput. 2002), which ADAPT (US 11,693,862 B2) takes for its estimates.
 """
@@ -23,14 +23,14 @@ from cepkit.statistics.selectivity import Selectivity
 
 
 class SlidingCount:
-    """How many events came in the last stretch of time, about.
+    """An approximate count of the events in the last stretch of time.
 
     Args:
         window: The length of the stretch, in microseconds.
-        error: How far the count may be off, relatively.
+        error: The largest relative error of the count.
 
     Raises:
-        StatisticsError: There is no such window, or no such error.
+        StatisticsError: The window or the error is invalid.
     """
 
     def __init__(self, window: int, error: float = 0.05) -> None:
@@ -45,7 +45,7 @@ class SlidingCount:
         self._total = 0
 
     def add(self, ts: int) -> None:
-        """Count an event, which is not before the last one."""
+        """Count an event; it must not be earlier than the last one."""
         self._expire(ts)
         self._buckets[0].append(ts)
         self._total += 1
@@ -66,7 +66,7 @@ class SlidingCount:
 
     @property
     def buckets(self) -> int:
-        """How many buckets are held."""
+        """The number of buckets."""
         return sum(map(len, self._buckets))
 
     def _expire(self, now: int) -> None:
@@ -77,7 +77,7 @@ class SlidingCount:
             self._total -= 2**size
 
     def _largest(self) -> int | None:
-        """Return the size of the oldest bucket, as a power of two; None without any."""
+        """Return the size of the oldest bucket, as a power of two; None if there is none."""
         sizes = range(len(self._buckets) - 1, -1, -1)
         return next((size for size in sizes if self._buckets[size]), None)
 
@@ -85,13 +85,13 @@ class SlidingCount:
 class OnlineStatistics:
     """The statistics of a pattern over the last stretch of a stream.
 
-    Rates are counted, and for pairs of variables how often their conditions were tried and held.
-    What nobody tries stays as it was known before.
+    It counts events, and for pairs of variables how often their conditions were tried and how often
+    they held. Conditions that are never tried keep their previous selectivity.
 
     Args:
-        known: What was known before.
+        known: The previous statistics.
         window: The length of the stretch, in microseconds.
-        error: How far a count may be off, relatively.
+        error: The largest relative error of a count.
     """
 
     def __init__(self, query: Query, known: Statistics, window: int, error: float = 0.05) -> None:
@@ -116,12 +116,12 @@ class OnlineStatistics:
             self._by_type[kind].add(ts)
 
     def tried(self, ts: int, variables: Iterable[str], *, held: bool) -> None:
-        """Count that the conditions between some variables were tried.
+        """Count one evaluation of the conditions between some variables.
 
         Args:
-            ts: When, in microseconds, not before the last time.
-            variables: Which: two or more.
-            held: Whether they held.
+            ts: Its time in microseconds, not before the last time.
+            variables: The variables, two or more.
+            held: Whether the conditions held.
         """
         names = frozenset(variables)
         if names not in self._tried:
@@ -135,7 +135,7 @@ class OnlineStatistics:
     def now(self, ts: int) -> Statistics:
         """Return the statistics of the stretch before a time.
 
-        Of what did not come, or never held, half a case is taken.
+        Events that did not come, and conditions that never held, count as half a case.
 
         Args:
             ts: The time in microseconds, not before that of the last event.

@@ -1,7 +1,7 @@
 """Ranges of events in scope of others, over rows sorted by partition and time.
 
-Scope is what window, order and partition leave. O(n log n) to sort an event's scope, O(log n) for
-each look-up.
+Window, order and partition define the scope. O(n log n) to sort an event's scope, O(log n) for each
+look-up.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class Ranges:
             case TimeWindow(microseconds, exclusive):
                 self._window = min(span, microseconds - exclusive)
             case CountWindow(number):
-                # As long as so many events of a partition take on average.
+                # The average time in which a partition gets that many events.
                 partitions = events.partitions(next(iter(keys.values())))
                 self._window = min(span, span * number * partitions // max(1, len(ts)))
             case None:
                 self._window = span
 
     def of(self, name: str, bound: Mapping[str, Rows], rows: Rows) -> tuple[Rows, Rows, Rows]:
-        """Return begins, ends, and the rows of `name` that they count in."""
+        """Return begins, ends, and the rows of `name` that they refer to."""
         events = self._events
         ranks, ranked = events.ranked(self._keys[name], rows)
         bound_times = {v: events.ts[of_variable] for v, of_variable in bound.items()}
@@ -48,7 +48,7 @@ class Ranges:
         known = next(iter(bound))
         if self._keys[known].any():
             keys = self._keys[known][bound[known]]
-            # Looked up in their order they are next to each other in memory.
+            # Sorted look-ups touch neighbouring memory.
             order = sorting_order(keys)
             begins, ends = np.empty((2, len(keys)), np.int64)
             for places, times in ((begins, low), (ends, high)):
@@ -62,7 +62,7 @@ class Ranges:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """All pairs in scope, as a row of ranges: the n-th pair is found without making the others."""
+    """All pairs in scope as a list of ranges: the n-th pair is found without listing the others."""
 
     order: list[str]
     first: Rows
@@ -82,12 +82,12 @@ class Pairs:
         return int(self.ends[-1]) if len(self.ends) else 0
 
     def draw(self, rng: np.random.Generator, sample: int) -> tuple[Rows, dict[str, Rows]]:
-        """Return the numbers of drawn pairs, all where there are no more, and their events."""
+        """Return the numbers of drawn pairs and their events; all pairs if there are no more."""
         if self.number <= sample:
             numbers = np.arange(self.number)
         else:
             numbers = rng.integers(0, self.number, sample)
-            # Half as many bytes are sorted in half the time.
+            # Half the bytes sort in half the time.
             numbers = np.sort(numbers.astype(np.int32) if self.number < 2**31 else numbers)
         if len(self.ends) < len(numbers):
             upto = np.searchsorted(numbers, self.ends)

@@ -1,8 +1,8 @@
-"""Combinations of events drawn from the scopes that order, window and partition leave them.
+"""Combinations of events, drawn from the scopes that order, window and partition define.
 
-The first two events are drawn uniformly among all pairs in scope of each other, each further one
-uniformly in its scope with the size of the scope as weight.
-Cost: O(n log n) to sort an event's scope, O(draws * log n) to draw.
+The first two events are drawn uniformly from all pairs in scope of each other, each further event
+uniformly from its scope, weighted by the size of the scope. Cost: O(n log n) to sort an event's
+scope, O(draws * log n) to draw.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ class Tally:
     """The counts of one slice for the conditions on one set of variables.
 
     Attributes:
-        combinations: How many there are in the slice; for three variables or more an estimate.
-        drawn: How many were looked at.
-        exact: Whether all were looked at, each once.
+        combinations: How many the slice has; for three variables or more an estimate.
+        drawn: How many were examined.
+        exact: Whether all were examined, each once.
         weight: The sum of their weights.
         held: The sum of the weights of those that satisfy the conditions.
         squares: The sum of the squares of the weights.
-        equal: How many of the combinations agree in the attributes that must be equal: exact, and
-            the draws are among these. None where nothing must be.
+        equal: How many combinations agree in the attributes that must be equal, counted exactly;
+            the draws are among these. None if no attributes must be equal.
     """
 
     variables: frozenset[str]
@@ -47,11 +47,11 @@ class Tally:
 
     @property
     def reached(self) -> float:
-        """The combinations among which the draws are."""
+        """The number of combinations that the draws are taken from."""
         return self.combinations if self.equal is None else self.equal
 
     def of_equality(self) -> Tally:
-        """Return what the slice says of the equalities alone: a count, nothing drawn."""
+        """Return the tally of the equalities alone: an exact count without draws."""
         size = self.combinations
         one = 1.0 if self.equal else 0.0
         return Tally(self.variables, size, int(size), True, one, one, one, self.equal)
@@ -59,10 +59,10 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A branch over the events of a slice, made ready for drawing.
+    """A branch over the events of a slice, ready for drawing.
 
     Attributes:
-        branch: Says order, window and conditions.
+        branch: The order, window and conditions.
         members: For each variable the rows that pass its own conditions.
     """
 
@@ -71,7 +71,7 @@ class Slice:
     members: Mapping[str, Rows]
 
     def in_order(self, names: frozenset[str]) -> list[str]:
-        """Return variables as the pattern has them: each combination is in one slice then."""
+        """Return variables in pattern order, so that each combination belongs to one slice."""
         positions = [e.variable for e in self.branch.positive + self.branch.negated]
         return sorted(names, key=positions.index)
 
@@ -85,7 +85,7 @@ class Slice:
 
 
 def sampled(names: frozenset[str], part: Slice, rng: np.random.Generator, sample: int) -> Tally:
-    """Return what draws from one slice say about the conditions on a set of variables."""
+    """Return the tally of the conditions on a set of variables, by draws from one slice."""
     order = part.in_order(names)
     first = part.events.owned_rows(part.members[order[0]])
     scope = Ranges(part.events.sorted, part.branch, dict.fromkeys(names, part.events.keys))
@@ -103,7 +103,7 @@ def sampled(names: frozenset[str], part: Slice, rng: np.random.Generator, sample
         weights, low, widths = weights[some], low[some], widths[some]
         bound[name] = rows[low + (rng.random(len(low)) * widths).astype(np.int64)]
     held = part.holds(names, bound, len(weights))
-    # One event cannot be two of a combination.
+    # One event cannot take two variables.
     apart = np.ones(len(weights), dtype=np.bool_)
     for i, one in enumerate(order):
         for other in order[:i]:
@@ -121,15 +121,14 @@ def sampled(names: frozenset[str], part: Slice, rng: np.random.Generator, sample
 
 
 def linked(link: Link, part: Slice, rng: np.random.Generator, sample: int) -> Tally:
-    """Return what one slice says about two variables of which attributes must be equal.
+    """Return the tally of two variables whose attributes must be equal, in one slice.
 
-    The pairs that agree are counted, not drawn, so that a key of many values is measured as well
-    as one of few. What else must hold between the two is drawn among those that agree.
+    The pairs that agree are counted, not drawn, so that keys with many values are measured as well
+    as keys with few. The other conditions are sampled among the pairs that agree.
 
     Args:
-        link: The two, and what must be equal.
-        rng: Of the draws.
-        sample: How many, at most.
+        link: The two variables, and the attributes that must be equal.
+        rng: Draws the sample.
     """
     names = link.variables
     order = part.in_order(names)
@@ -138,7 +137,7 @@ def linked(link: Link, part: Slice, rng: np.random.Generator, sample: int) -> Ta
     second = part.members[order[1]]
     scope = Ranges(events.sorted, part.branch, dict.fromkeys(names, events.keys))
     of, joined = events.link(link)
-    # An event of both variables' types is in scope of itself, where neither must be first.
+    # If neither must be first, an event of both types would pair with itself.
     both = first[:0]
     if not {(order[0], order[1]), (order[1], order[0])} & part.branch.order:
         both = np.intersect1d(first, second, assume_unique=True)
@@ -171,6 +170,6 @@ def linked(link: Link, part: Slice, rng: np.random.Generator, sample: int) -> Ta
 
 
 def _with_key(keys: Rows, rows: Rows) -> Rows:
-    """Return those of some rows that have a key: the same array where all have."""
+    """Return the rows that have a key; the same array if all have."""
     present = keys[rows] >= 0
     return rows if present.all() else rows[present]

@@ -1,11 +1,11 @@
 """Statistics from a few random slices of a stream.
 
-The slices are put one after another as a stream of their own, too far apart for a window to hold
-events of two of them, with nothing but the events that the pattern can take, and measured
-as any other. A slice owns the events up to its length, and has those of a window more, so that no
-partial match that begins with an event of its own is cut off: numbers of partial matches are
-unbiased, bursts included. Events are counted by type in the whole stream.
-Cost: O(n) to count the types of n events, else O(size log size).
+The slices are concatenated to a stream of their own, too far apart for a window to span two of
+them; it has only the events that the pattern can take and is measured like any other stream. A
+slice owns the events within its length and also holds one more window of events, so that no partial
+match that begins inside it is cut off: numbers of partial matches are unbiased, including bursts.
+Events are counted by type over the whole stream. Cost: O(n) to count the types of n events, else
+O(size log size).
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from cepkit.statistics.stream_counts import count_types, types_of_variables
 from cepkit.stream.columns import EventColumns
 
 SIZE = 32_000
-"""The events that the slices have together, where a window is short: some milliseconds."""
+"""The total events of the slices if the window is short: measuring takes milliseconds."""
 _SLICES = 64
 _LEAST_SLICES = 2
 _LEAST_EVENTS = 20
-"""Of each variable; where slices have fewer of a type that the stream has, they are longer, once:
-an order that begins with what is rarer still has little work, whatever comes then."""
+"""The events that slices need of each variable. If they have fewer although the stream has more,
+they are lengthened once: an order that begins with a rarer type has little work in any case."""
 _LONGER = 4
 _KEYED = 20_000
-"""Events by which the share of one partition is counted."""
+"""Events used to count the share of one partition."""
 
 
 def estimate_by_slices(
@@ -48,12 +48,12 @@ def estimate_by_slices(
     Args:
         columns: The events, with the attributes of `attributes_read`.
         query: The pattern. Without a window in time everything is measured.
-        seed: Of the choice of slices, and of the draws.
-        size: How many events the slices have together, about, and more where windows are long.
-        joins: Whether to sample joins, which takes longer than all else.
+        seed: Seed of the choice of slices and of the draws.
+        size: About how many events the slices have together; more if windows are long.
+        joins: Whether to sample joins, which takes longer than everything else.
 
     Raises:
-        PatternError: A condition compares what cannot be compared.
+        PatternError: A condition compares values that cannot be compared.
     """
     check_kinds(query, columns.kinds)
     counts = count_types(columns)
@@ -74,13 +74,13 @@ def estimate_by_slices(
 
 @dataclass(frozen=True, slots=True)
 class _Slices:
-    """Slices of a stream as a stream.
+    """Slices of a stream, concatenated to a stream.
 
     Attributes:
-        columns: Their events of the types of the pattern.
-        owned: Which of these the slices own.
-        share: Of the events of the stream that they own.
-        events: How many events of all types they have.
+        columns: The events of the slices that have types of the pattern.
+        owned: Which of these events the slices own.
+        share: The share of the stream's events that they own.
+        events: The number of events of all types in the slices.
     """
 
     columns: EventColumns
@@ -90,10 +90,10 @@ class _Slices:
 
     @classmethod
     def of(cls, columns: EventColumns, query: Query, seed: int, size: int) -> _Slices | None:
-        """Return slices of about so many events; None where all may as well be measured.
+        """Return slices of about `size` events; None if the whole stream may as well be measured.
 
         Args:
-            seed: Of where they begin.
+            seed: Seed of the places where they begin.
             size: How many events they have together; more where windows are long.
         """
         number = len(columns)
@@ -144,7 +144,7 @@ class _Slices:
         return cls(glued, np.concatenate(owned), share, int((ends - begins).sum()))
 
     def has_all_types(self, query: Query, by_type: Mapping[str, int]) -> bool:
-        """Return whether there are enough events of each variable, as far as the stream has any."""
+        """Return whether the slices have enough events of each variable that the stream has."""
         own = count_types(self.columns).by_type
         for event in events_of(query.structure):
             here = sum(own[name] for name in own if event.types is None or name in event.types)
@@ -160,7 +160,7 @@ def _of_types(by_type: Mapping[str, int], types: frozenset[str] | None) -> int:
 def _sizes(
     columns: EventColumns, query: Query, by_type: Mapping[str, int]
 ) -> dict[CanonicalEvent, float]:
-    """Return for each event of a pattern how many of the whole stream pass its own conditions."""
+    """Return for each event of a pattern how many events of the stream pass its own conditions."""
     events = Events(columns)
     sizes = {}
     for branch in written_branches(query):
@@ -173,7 +173,7 @@ def _sizes(
 
 
 def _same_key(columns: EventColumns, query: Query) -> float:
-    """Return the share of pairs of events in one partition, by events all over the stream."""
+    """Return the share of pairs of events in one partition, from events all over the stream."""
     if not query.partition_by or not len(columns):
         return 1.0
     rows = np.arange(0, len(columns), max(1, len(columns) // _KEYED))
@@ -186,6 +186,6 @@ def _same_key(columns: EventColumns, query: Query) -> float:
     )
     of_key = np.bincount(partition_of(some, query.partition_by)).astype(np.float64)
     number = len(rows)
-    # Events that were left out would share keys as well; no event is a pair with itself.
+    # Scale up for the events left out, which share keys as well; no event pairs with itself.
     pairs = float((of_key * (of_key - 1)).sum()) / max(1.0, number * (number - 1.0))
     return pairs + (1 - pairs) / len(columns)

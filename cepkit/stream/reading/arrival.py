@@ -1,6 +1,6 @@
-"""The order in which events came, from a column that says so: as dense numbers from 0.
+"""The order of arrival from a column, as dense numbers from 0.
 
-O(events) where the column ascends already, O(events log events) otherwise.
+O(events) if the column ascends already, otherwise O(events log events).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def arrival_numbers(column: ArrowColumn, name: str, rows: npt.NDArray[np.integer
     """Return for each event how many of the events came before it.
 
     Args:
-        column: Says for each row of a source when it came: numbers or times.
+        column: The arrival of each row of a source: numbers or times.
         name: The column's name, for error messages.
         rows: The rows that are events, ascending.
 
@@ -28,8 +28,8 @@ def arrival_numbers(column: ArrowColumn, name: str, rows: npt.NDArray[np.integer
         A number for each of `rows`, from 0 without a gap.
 
     Raises:
-        StreamError: The column holds what has no order, or has no value for some event, or the
-            same value for several.
+        StreamError: The column's values have no order, a value is missing, or several events have
+            the same value.
     """
     check_arrival(column.type, name)
     array = single(column)
@@ -57,7 +57,7 @@ def arrival_numbers(column: ArrowColumn, name: str, rows: npt.NDArray[np.integer
 
 
 def check_arrival(kind: pa.DataType, name: str) -> None:
-    """Refuse a column whose values have no order in which events can have come.
+    """Refuse a column whose values cannot define an order of arrival.
 
     Raises:
         StreamError: It holds neither numbers nor times.
@@ -72,7 +72,7 @@ def check_arrival(kind: pa.DataType, name: str) -> None:
 
 
 def refuse_missing(name: str, missing: int, events: int) -> None:
-    """Refuse a column that is silent about some events.
+    """Refuse a column with missing values.
 
     Args:
         name: The column's name.

@@ -18,14 +18,14 @@ _UNSIGNED = {1: pa.uint8(), 2: pa.uint16(), 4: pa.uint32(), 8: pa.uint64()}
 
 
 def single(column: ArrowColumn) -> pa.Array:
-    """Return the column as one array; nothing is copied where it is one already."""
+    """Return the column as one array, without a copy if it is one already."""
     if not isinstance(column, pa.ChunkedArray):
         return column
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def raw(array: pa.Array, dtype: type[np.generic]) -> npt.NDArray[np.generic]:
-    """Return a read-only view of an array's values; undefined where the array is null.
+    """Return a read-only view of an array's values; undefined where it is null.
 
     Args:
         array: Of a type with values of fixed width, at least a byte.
@@ -39,7 +39,7 @@ def raw(array: pa.Array, dtype: type[np.generic]) -> npt.NDArray[np.generic]:
 
 
 def nulls(array: ArrowColumn) -> npt.NDArray[np.bool_] | None:
-    """Return, for each value, whether it is null; None where none is."""
+    """Return for each value whether it is null; None if none is."""
     if not array.null_count:
         return None
     return filled(array.is_null().cast(pa.uint8()), np.bool_, False, np.uint8)
@@ -51,7 +51,7 @@ def filled(
     """Return a column's values in a new array, with `missing` where they are null.
 
     Args:
-        column: As for `raw`, in one part or several, each of which is copied once.
+        column: As for `raw`, in one part or several; each is copied once.
         dtype: The NumPy type of the new array.
         missing: A value of it.
         stored: The NumPy type of the values; None for the same.
@@ -81,7 +81,7 @@ def value_codes(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int32], int]:
     if len(values) > _MANY:
         numbers, kinds = pd.factorize(values)
         return numbers.astype(np.int32), len(kinds)
-    # Where there are few, importing pandas would take longer.
+    # For few values, importing pandas would take longer.
     if values.dtype.kind == "f":
         missing = np.isnan(values)
         if missing.any():
@@ -111,7 +111,7 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def described(kind: pa.DataType) -> str:
-    """Return what a column of an Arrow type holds, in the same words whoever made the column."""
+    """Describe the values of an Arrow type, independent of who made the column."""
     if pa.types.is_dictionary(kind):
         return described(kind.value_type)
     if is_list(kind):

@@ -1,9 +1,9 @@
-"""The columns that a stream has read, kept so that a file is decoded once.
+"""A cache of the columns that a stream has read, so that a file is decoded only once.
 
-Columns stay in memory as the engine reads them, up to `MOST_KEPT` bytes a stream and no more than a
-quarter of the memory that is free. Before they are used again the file is looked at: one whose size
-or times are others is read anew. Of Parquet files a column is read when somebody asks for it, those
-for the output when there is output.
+Columns stay in memory in the engine's form, up to `MOST_KEPT` bytes for each stream and at most a
+quarter of the free memory. Before reuse the file's size and times are checked; a changed file is
+read again. Columns of Parquet files are read on demand, those for the output only when there is
+output.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from cepkit.stream.reading.plain import plain
 from cepkit.stream.schema import Schema
 
 MOST_KEPT = 1 << 30
-"""Bytes of columns that a stream keeps."""
+"""The most bytes of columns that a stream caches."""
 _SHARE_OF_FREE = 4
 _TEXT = 64
-"""Bytes of a text in a dictionary."""
+"""The estimated bytes of a text in a dictionary."""
 _LARGE = 1 << 25
-"""Bytes of a column after which Arrow gives back memory; less is sooner used again."""
+"""Arrow releases memory only after columns of at least this many bytes."""
 _SETTLED = 100_000_000
-"""Nanoseconds after which a change would be seen in a file's times."""
+"""After this many nanoseconds a change shows in a file's times."""
 
 Mark: TypeAlias = tuple[tuple[object, ...], ...]
-"""What changes when a file does."""
+"""A fingerprint that changes when a file does."""
 
 
 @dataclass(eq=False, slots=True)
@@ -44,9 +44,9 @@ class ColumnCache:
     """The columns that a stream has read of an unchanged source.
 
     Attributes:
-        mark: Of the source when they were read.
-        columns: These; None: nothing is kept.
-        fetched: What was fetched of a Spark DataFrame, of which there are no columns here.
+        mark: The mark of the source when they were read.
+        columns: The columns; None if nothing is cached.
+        fetched: The events fetched from a Spark DataFrame.
     """
 
     mark: Mark | None = None
@@ -55,7 +55,7 @@ class ColumnCache:
 
     @property
     def size(self) -> int:
-        """How many bytes are kept."""
+        """The number of cached bytes."""
         size = 0 if self.columns is None else _size(self.columns)
         return size if self.fetched is None else size + int(self.fetched.size)
 
@@ -64,16 +64,16 @@ class ColumnCache:
         self.mark = self.columns = self.fetched = None
 
     def of(self, mark: Mark) -> EventColumns | None:
-        """Return what was read of the source as it is."""
+        """Return the cached columns if the source is unchanged."""
         return self.columns if self.mark == mark else None
 
     def keep(self, mark: Mark, columns: EventColumns) -> None:
-        """Keep columns, in place of those before, where memory allows."""
+        """Cache columns in place of earlier ones, if memory allows."""
         self.forget()
         if _size(columns) <= min(MOST_KEPT, free_memory() // _SHARE_OF_FREE):
             self.mark, self.columns = mark, columns
 
-    # Copies of a stream read for themselves.
+    # A pickled copy of a stream starts with an empty cache.
     def __reduce__(self) -> tuple[object, ...]:
         return ColumnCache, ()
 
@@ -91,7 +91,7 @@ def load(
         source: A pandas DataFrame, an Arrow table or a path.
         names: The columns of the source.
         required: The attributes.
-        kept: What was read before; what is read now is kept there.
+        kept: The cache; newly read columns are added.
 
     Raises:
         StreamError: As `event_columns`, or the source cannot be read.
@@ -111,7 +111,7 @@ def load(
             table = sources.all_rows(source, tuple(lacking), names)
             columns = _with(known, table.column, schema, lacking)
         if _mark(source) != mark:
-            # It was changed meanwhile: what one look tells is of one time at least.
+            # The file changed meanwhile: a single read is at least consistent.
             kept.forget()
             return _at_once(source, schema, names, required)
         kept.keep(mark, columns)
@@ -134,20 +134,20 @@ def _by_column(
     known: EventColumns | None,
     mark: Mark,
 ) -> EventColumns:
-    """Read columns of Parquet files one after another: each is in memory twice for a moment only.
+    """Read columns of Parquet files one after another, so that only one is in memory twice.
 
     Args:
         path: Of the files.
         names: The columns of the files.
         lacking: The attributes to read.
-        known: The events with other attributes; None: they are to be read as well.
+        known: The events with other attributes; None to read them as well.
         mark: Of the files.
     """
     file = _FileColumns(path, names)
     if known is not None:
         return _with(known, file.column, schema, lacking)
     carried = schema.carried(names)
-    sources.first_rows(path, carried, names, 0)  # says what could not be carried to the output
+    sources.first_rows(path, carried, names, 0)  # raises if columns cannot be carried to the output
 
     def read() -> pa.Table:
         unchanged = _mark(path) == mark
@@ -164,7 +164,7 @@ def _by_column(
 
 @dataclass(frozen=True, slots=True)
 class _FileColumns:
-    """The columns of Parquet files, each read when it is asked for, texts as codes."""
+    """The columns of Parquet files, each read on demand, texts as codes."""
 
     path: Path
     column_names: tuple[str, ...]
@@ -173,7 +173,7 @@ class _FileColumns:
         """Return a column in plain types."""
         column = plain(readers.read_table(self.path, (name,), coded=True)).column(0)
         if column.nbytes > _LARGE:
-            pa.default_memory_pool().release_unused()  # what decoding took, and the one before
+            pa.default_memory_pool().release_unused()  # of decoding, and of the column before
         return column
 
 
@@ -196,7 +196,7 @@ def _with(
 
 
 def _mark(source: Any) -> Mark | None:
-    """Return what changes with a source; None where that could not be seen."""
+    """Return the mark of a source; None if changes could go unnoticed."""
     if isinstance(source, pa.Table):
         return ()
     if not isinstance(source, Path):

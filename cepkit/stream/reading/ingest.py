@@ -10,13 +10,13 @@
 | durations | duration: int64 microseconds | null |
 | lists of numbers | array: float64, a row for each event, padded with NaN | null, empty |
 
-Lists of unequal length are padded at the end, as wide as the longest; so a NaN at the end of a
-row may be one or the other, and what is computed from two rows must not depend on the width.
-Everything else is carried to the output, but no condition may read it. The smallest int64 is
-the mark of missing values: an event that has it as a value is taken to have none.
+Lists of unequal length are padded to the longest; so a NaN at the end of a row may be padding or a
+value, and results computed from two rows must not depend on the width. Other types are carried to
+the output, but conditions cannot read them. The smallest int64 marks missing values: an event with
+this value counts as having none.
 
 O(events) for each column, O(events log events) if the times are not in order. Every array of the
-result is new, contiguous and writable, whatever the table was: compiled code sees one layout.
+result is new, contiguous and writable, so compiled code sees a single layout.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _MAX_PADDED_VALUES = 2**28
 
 
 class Readable(Protocol):
-    """What has columns by name, as a table."""
+    """An object with columns by name, like a table."""
 
     @property
     def column_names(self) -> Sequence[str]:
@@ -77,19 +77,18 @@ def event_columns(
 
     Args:
         table: Rows in order of arrival, unless the schema or `arrivals` say when they came.
-        attributes: The columns that conditions read; others are carried along untouched.
-        arrivals: For each row its arrival number, where it is known already: the rows are some
-            events of a larger stream.
+        attributes: The columns that conditions read; others are carried along unchanged.
+        arrivals: The arrival number of each row, if the rows are a part of a larger stream.
         places: The same, counted inside the partition.
-        source: What gives the rows for the output; None: they are in the table.
+        source: Provides the rows for the output; None if they are in the table.
 
     Returns:
-        The events, sorted by time and, where times are equal, by arrival. Rows without a time
-        (counted first) or without a type are left out and counted in `dropped`.
+        The events, sorted by time and then by arrival. Rows without a time (counted first) or
+        without a type are left out and counted in `dropped`.
 
     Raises:
-        StreamError: A column is missing or there twice, a time is no time, conditions
-            cannot read an attribute, or the arrival column does not tell the events apart.
+        StreamError: A column is missing or occurs twice, a time is invalid, conditions cannot read
+            an attribute, or the arrival column has duplicates.
         LimitError: Padding lists of very unequal length would take gigabytes.
     """
     names = tuple(table.column_names)
@@ -127,6 +126,7 @@ def event_columns(
         dropped=dropped,
         arrivals=arrivals,
         places=places,
+        by_arrival=schema.by_arrival,
     )
 
 
@@ -154,12 +154,12 @@ def is_readable(kind: pa.DataType) -> bool:
 
 
 def attribute(column: ArrowColumn, name: str, schema: Schema) -> Column:
-    """Return one attribute of all rows, as conditions read it.
+    """Return one attribute of all rows, in the form that conditions read.
 
     Args:
         column: The values.
         name: The column's name, for error messages.
-        schema: Knows the time zone of times without one.
+        schema: Has the time zone of times without one.
 
     Raises:
         StreamError: Conditions cannot read values of this type.
@@ -182,7 +182,7 @@ def attribute(column: ArrowColumn, name: str, schema: Schema) -> Column:
         return Column("boolean", filled(column.cast(pa.int8()), np.int8, -1), has_missing=missing)
     if pa.types.is_integer(kind) and not _beyond_int64(column):
         integers = filled(column, np.int64, MISSING_INTEGER, kind.to_pandas_dtype())
-        # The mark may be there as a value, too: that must not depend on what else is there.
+        # The mark may occur as a value, too: treat it the same with or without missing values.
         missing = bool((integers == MISSING_INTEGER).any())
         return Column("integer", integers, has_missing=missing)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
@@ -198,7 +198,7 @@ def attribute(column: ArrowColumn, name: str, schema: Schema) -> Column:
 
 
 def _events(ts: Integers, codes: npt.NDArray[np.int32]) -> tuple[Integers | None, Dropped]:
-    """Return the rows that are events, None if all are; and how many are not."""
+    """Return the rows that are events (None if all are), and how many are not."""
     without_time, without_type = ts == MISSING_INTEGER, codes < 0
     null_time = int(np.count_nonzero(without_time))
     null_type = int(np.count_nonzero(without_type & ~without_time))
@@ -207,11 +207,11 @@ def _events(ts: Integers, codes: npt.NDArray[np.int32]) -> tuple[Integers | None
 
 
 def _stream_order(ts: Integers, came: Integers | None, events: Integers | None) -> Integers | None:
-    """Return the rows that are events, in stream order; None if all are and stand so already.
+    """Return the rows that are events, in stream order; None if that is all rows in order.
 
     Args:
         ts: The time of each row.
-        came: When each came; None: in the order of the rows.
+        came: The arrival of each; None: row order.
         events: The rows that are events, None for all.
     """
     times = ts if events is None else ts[events]
@@ -250,9 +250,9 @@ def _floats(array: ArrowColumn) -> Floats:
 
 
 def _padded(array: pa.Array, name: str) -> Floats:
-    """Return lists of numbers as rows of one width, NaN where a list has ended.
+    """Return lists of numbers as rows of one width, padded with NaN.
 
-    A list with a missing number is missing as a whole, so that NaN can stand for the end.
+    A list with a missing number counts as missing, so that NaN can mark the end.
     """
     lengths = pc.list_value_length(array).fill_null(0).to_numpy()
     flat = _floats(array.flatten())

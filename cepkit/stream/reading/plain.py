@@ -8,7 +8,8 @@
 | half floats | float32 |
 | decimals of 32 and 64 bits, or with a negative scale | decimals of 128 bits, without a scale |
 
-The values stay. Also inside of lists, structs and maps, where a dictionary is left as it is.
+The values stay the same. It also converts inside lists, structs and maps, except dictionaries
+there.
 """
 
 from __future__ import annotations
@@ -25,11 +26,10 @@ _MOST_DIGITS = 76
 
 
 def plain(table: pa.Table) -> pa.Table:
-    """Return a table whose columns have plain types; nothing is copied where they have already.
+    """Return a table whose columns have plain types, without copying those that have already.
 
     Raises:
-        StreamError: A column is of a type that cannot be made plain, or has a time zone that is
-            none.
+        StreamError: A column has a type that cannot be converted, or an invalid time zone.
     """
     for place, field in enumerate(table.schema):
         column = _plain_column(table.column(place), field.name)
@@ -61,7 +61,7 @@ def _plain_column(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
 
 
 def _is_category(column: pa.ChunkedArray) -> bool:
-    """Return whether codes into texts are all that a column holds."""
+    """Return whether a column is a dictionary of texts without null."""
     return is_text(column.type.value_type) and not any(
         chunk.dictionary.null_count for chunk in column.chunks
     )

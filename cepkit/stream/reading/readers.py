@@ -1,9 +1,9 @@
-"""Files to Arrow tables: CSV (also gzipped), Parquet, and folders of either.
+"""Reads files as Arrow tables: CSV (also gzipped), Parquet, and folders of either.
 
-The suffix says what a file is. In a folder, files are taken in the order of their names; names
-that begin with a dot or an underscore are not events (Spark's `_SUCCESS`, `._part.crc`).
-An empty field of a CSV file is null, as for Spark; so is NaN or NA in a column of numbers, but not
-among texts (a column of nothing but these is one of nulls).
+The suffix determines the format. Files in a folder are read in the order of their names; names that
+begin with a dot or an underscore are skipped (Spark's `_SUCCESS`, `._part.crc`). An empty field of
+a CSV file is null, as in Spark; so is NaN or NA in a column of numbers, but not among texts (a
+column with only these is a column of nulls).
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ _SUFFIXES: dict[str, Format] = {
 _EXPECTED = f"a file that ends in {', '.join(_SUFFIXES)}, or a folder of such files"
 
 MOST_ENTRIES = 100_000
-"""Of a folder and those below it: a second or two of looking."""
+"""The most entries of a folder and its subfolders: a second or two of listing."""
 
 _LONGEST_LINE = 1 << 20
 
-# The reader guesses a column's type from its first block; the whole file is the second try.
+# The reader infers column types from the first block; the second try uses the whole file.
 _BEGINNING = 1 << 16
 _FIRST_BLOCK = 1 << 22
 _WHOLE_FILE = (1 << 31) - 1
 
 
 def column_names(path: Path) -> tuple[str, ...]:
-    """Return the names of a file's columns, reading no more than its beginning.
+    """Return the names of a file's columns from its beginning.
 
     Raises:
-        StreamError: There is no such file, or it is not what its suffix says.
+        StreamError: The file does not exist, or does not have the format of its suffix.
     """
     data = data_at(path)
     return _csv_names(data.files[0]) if data.format == "csv" else tuple(_schema(data).names)
@@ -70,11 +70,11 @@ def read_table(
     Args:
         path: A CSV or Parquet file, or a folder of them.
         columns: The columns to read, in the order wanted.
-        limit: Read about this many rows of the beginning and no more; None for all.
-        coded: Whether texts of Parquet files come as codes into a dictionary, as they are stored.
+        limit: Read only about this many rows from the beginning; None for all.
+        coded: Whether texts of Parquet files stay dictionary-encoded as stored.
 
     Raises:
-        StreamError: There is no such file, it is not what its suffix says, or it is broken.
+        StreamError: The file does not exist, does not have the format of its suffix, or is broken.
     """
     data = data_at(path)
     if data.format == "csv":
@@ -85,7 +85,7 @@ def read_table(
         if limit is not None:
             wanted = pa.schema([schema.field(name) for name in columns])
             return _beginning(data, wanted, limit)
-        # A name could mean several columns, which a dataset refuses.
+        # A dataset refuses duplicate column names.
         plain = len({*schema.names}) == len(schema) and not any("." in n for n in schema.names)
         if data.one_file and plain:
             return _read_file(data, list(columns), texts)
@@ -95,7 +95,7 @@ def read_table(
 
 
 def _read_file(data: Data, columns: list[str], texts: list[str]) -> pa.Table:
-    """Return columns of one Parquet file, without a dataset, for which Arrow imports pandas."""
+    """Read columns of one Parquet file without a dataset, which would import pandas."""
     metadata = _metadata(data)
 
     def part(group: int) -> pa.Table:
@@ -118,7 +118,7 @@ def _read_file(data: Data, columns: list[str], texts: list[str]) -> pa.Table:
 def _beginning(data: Data, wanted: pa.Schema, limit: int) -> pa.Table:
     """Return the first rows of Parquet files.
 
-    A dataset decodes a whole row group for them, which a file does not.
+    A dataset would decode a whole row group for them.
     """
     if not limit:
         return pa.Table.from_batches([], wanted)
@@ -134,7 +134,7 @@ def _beginning(data: Data, wanted: pa.Schema, limit: int) -> pa.Table:
 
 
 def row_count(path: Path) -> int | None:
-    """Return the number of a file's rows where the file says it (Parquet), else None."""
+    """Return the number of a file's rows if its metadata has it (Parquet), else None."""
     data = data_at(path)
     if data.format != "parquet":
         return None
@@ -143,10 +143,10 @@ def row_count(path: Path) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """The files that a path stands for.
+    """The files at a path.
 
     Attributes:
-        format: What they are, all of them.
+        format: The common format.
         files: The files, in the order of their names.
     """
 
@@ -156,7 +156,7 @@ class Data:
 
     @property
     def one_file(self) -> bool:
-        """Whether the path is a file, not a folder, whose names may say more."""
+        """Whether the path is a file; the names inside a folder may carry more meaning."""
         return self.files == (self.path,)
 
 
@@ -164,12 +164,12 @@ def data_at(path: Path) -> Data:
     """Return the files of events at a path.
 
     Raises:
-        StreamError: There is none, they are of several formats, or too many to look at.
+        StreamError: There are none, they have several formats, or there are too many.
     """
     try:
         status = status_of(path, StreamError)
     except StreamError as error:
-        if ":/" in str(path)[2:]:  # s3://..., of which a path keeps one slash
+        if ":/" in str(path)[2:]:  # s3://..., which a path shortens to one slash
             error.hint = "read it with Spark and pass the DataFrame"
         raise
     if not stat.S_ISDIR(status.st_mode):
@@ -189,10 +189,10 @@ def data_at(path: Path) -> Data:
 
 
 def _files_in(folder: Path) -> list[Path]:
-    """Return the files of events in a folder and those below it; links are followed.
+    """Return the files of events in a folder and its subfolders; links are followed.
 
     Raises:
-        StreamError: A part cannot be read, which could be events, or there is too much to look at.
+        StreamError: A part that could hold events cannot be read, or there are too many entries.
     """
     files: list[Path] = []
     pending, known, looked_at = [folder], set(), 0
@@ -200,7 +200,7 @@ def _files_in(folder: Path) -> list[Path]:
         current = pending.pop()
         status = status_of(current, StreamError)
         if (status.st_dev, status.st_ino) in known:
-            continue  # a link to a folder above, or beside
+            continue  # a link to a folder already visited
         known.add((status.st_dev, status.st_ino))
         try:
             with os.scandir(current) as entries:
@@ -255,7 +255,7 @@ def _dataset(data: Data, coded: Sequence[str] = ()) -> pa_dataset.Dataset:
             list(map(str, data.files)),
             format=pa_dataset.ParquetFileFormat(
                 dictionary_columns=set(coded),
-                # Reading ahead whole column chunks is for files that are far away.
+                # Prefetching whole column chunks pays off only for remote files.
                 default_fragment_scan_options=pa_dataset.ParquetFragmentScanOptions(
                     pre_buffer=False
                 ),
@@ -267,7 +267,7 @@ def _dataset(data: Data, coded: Sequence[str] = ()) -> pa_dataset.Dataset:
 
 @contextmanager
 def _opening(data: Data) -> Iterator[None]:
-    """Say clearly what hinders the opening of Parquet files."""
+    """Turn errors of opening Parquet files into clear ones."""
     try:
         yield
     except PermissionError as error:
@@ -298,7 +298,7 @@ def _csv_names(path: Path) -> tuple[str, ...]:
 
 
 def _first_lines(file: TextIO) -> Iterator[str]:
-    """Yield lines; of a file that has hardly any line ends no more than the first megabyte."""
+    """Yield lines; at most the first megabyte of a file with hardly any line ends."""
     while line := file.readline(_LONGEST_LINE):
         if len(line) == _LONGEST_LINE and line[-1] not in "\r\n":
             raise csv.Error(f"a line of more than {_LONGEST_LINE:,} characters")
@@ -308,7 +308,7 @@ def _first_lines(file: TextIO) -> Iterator[str]:
 def _read_csv_files(data: Data, columns: list[str], limit: int | None) -> pa.Table:
     tables: list[pa.Table] = []
     for file in data.files:
-        _csv_names(file)  # its errors are the clear ones
+        _csv_names(file)  # raises clear errors
         tables.append(_read_csv(file, columns, limit))
         if limit is not None and sum(len(table) for table in tables) >= limit:
             break
@@ -331,7 +331,7 @@ def _read_csv(path: Path, columns: list[str], limit: int | None) -> pa.Table:
                 raise
             table = pa_csv.read_csv(path, **_options(columns, _WHOLE_FILE))
     except (pa.ArrowException, KeyError, UnicodeDecodeError, OSError) as error:
-        if "Empty CSV file" in str(error):  # nothing but a header, without an end of line
+        if "Empty CSV file" in str(error):  # only a header, without a line end
             return pa.table({name: pa.nulls(0) for name in columns})
         raise _broken(path, error) from error
     return _without_empty_texts(table)
@@ -343,7 +343,7 @@ def _first_block(path: Path, columns: list[str]) -> pa.Table:
             batch = next(iter(reader), None)
             table = pa.Table.from_batches([] if batch is None else [batch], reader.schema)
     except pa.ArrowInvalid:
-        # A header longer than a block, or something broken: the whole file tells.
+        # A header longer than a block, or a broken file: read the whole file.
         table = pa_csv.read_csv(path, **_options(columns, _FIRST_BLOCK))
     return _without_empty_texts(table)
 
@@ -359,7 +359,7 @@ def _options(columns: list[str], block: int) -> dict[str, object]:
 def _without_empty_texts(table: pa.Table) -> pa.Table:
     """Return the table with null for empty fields in columns of texts, as in all others.
 
-    The reader's own option for this would also make null of a ticker that is called "NA".
+    The reader's own option for this would also turn the ticker "NA" into null.
     """
     for position, field in enumerate(table.schema):
         if not pa.types.is_string(field.type):

@@ -1,7 +1,7 @@
 """Sources of streams: pandas and Spark DataFrames, Arrow tables, files.
 
-Whatever holds the rows, a column is an Arrow column to all who judge or read it. Of Spark only the
-types of the columns are asked here; the rows stay there.
+All code that checks or reads a column sees an Arrow column, for every kind of source. From Spark
+only the column types are read here; the rows stay there.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _SPARK_TYPES: Mapping[str, pa.DataType] = {
     "map": pa.map_(pa.string(), pa.null()),
     "struct": pa.struct([]),
 }
-"""By how Spark's names of types begin."""
+"""Arrow types by the beginning of Spark's type names."""
 
-# What pyarrow raises for values that it has no type for.
+# The errors of pyarrow for values that it has no type for.
 _UNREADABLE = (pa.ArrowException, OverflowError, TypeError, ValueError)
 
 
@@ -66,7 +66,7 @@ def is_pandas(source: object) -> bool:
 
 
 def accepted(source: Any) -> Any:
-    """Return what a stream reads: a DataFrame, an Arrow table or a path.
+    """Return a source that a stream can read: a DataFrame, an Arrow table or a path.
 
     Raises:
         StreamError: It is none of these.
@@ -93,7 +93,7 @@ def accepted(source: Any) -> Any:
 
 
 def _of_rows(rows: Sequence[dict[Any, Any]]) -> pa.Table:
-    """Return rows as a table with the columns of all of them.
+    """Return rows (dictionaries) as a table with the union of their columns.
 
     Raises:
         StreamError: Arrow has no type for the values of a column.
@@ -124,7 +124,7 @@ def column_names(source: Any) -> tuple[str, ...]:
 def first_rows(
     source: Any, columns: tuple[str, ...], names: tuple[str, ...], count: int
 ) -> pa.Table:
-    """Return columns of the first rows; of a Spark DataFrame no rows."""
+    """Return columns of the first rows; for a Spark DataFrame without rows."""
     if is_spark(source):
         written = dict(source.dtypes)
         return pa.table({name: pa.array([], _spark_type(written[name], name)) for name in columns})
@@ -140,7 +140,7 @@ def all_rows(source: Any, columns: tuple[str, ...], names: tuple[str, ...]) -> p
         return plain(readers.read_table(source, columns))
     if isinstance(source, pa.Table):
         return plain(source if columns == names else source.select(list(columns)))
-    # By position: a column's name need not be a text in pandas.
+    # By position: pandas column names need not be texts.
     table = from_pandas(source.iloc[:, [names.index(name) for name in columns]])
     return plain(table.rename_columns(list(columns)))
 
@@ -166,7 +166,7 @@ def from_pandas(rows: Any) -> pa.Table:
 
 
 def _refuse_mixed_zones(kind: pa.DataType, values: Iterable[Any], name: object) -> None:
-    """Refuse times of which some name a zone: Arrow takes the clocks of the others to be in UTC.
+    """Refuse times if only some have a zone: Arrow would take the others for UTC.
 
     Raises:
         StreamError: There are such times.
@@ -188,7 +188,7 @@ def _refuse_mixed_zones(kind: pa.DataType, values: Iterable[Any], name: object) 
 
 
 def _unreadable(rows: Any, error: Exception) -> StreamError:
-    """Return the error for a frame that Arrow cannot take, with the first column that it is."""
+    """Return the error for a frame that Arrow cannot take, with its first bad column."""
     what = "the DataFrame"
     for place, name in enumerate(rows.columns):
         try:
@@ -205,10 +205,10 @@ def _unreadable(rows: Any, error: Exception) -> StreamError:
 
 
 def _spark_type(written: str, name: str) -> pa.DataType:
-    """Return what a column of a Spark DataFrame is in Arrow, as far as it matters to a role.
+    """Return the Arrow type of a Spark column, as far as its role needs it.
 
     Raises:
-        StreamError: Arrow has nothing like it.
+        StreamError: Arrow has no such type.
     """
     if written.startswith("array<"):
         return pa.list_(_spark_type(written[6:-1], name))

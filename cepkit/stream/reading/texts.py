@@ -1,4 +1,4 @@
-"""Texts as codes into a sorted dictionary, which compare as the texts do."""
+"""Texts as codes into a sorted dictionary; codes compare like the texts."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def encode(column: ArrowColumn) -> tuple[Codes, Texts]:
     """Return texts as codes and the distinct texts in ascending order (of code points).
 
     Args:
-        column: Of any text type, or of a dictionary of one.
+        column: A column of any text type, or a dictionary of one.
 
     Returns:
         int32 codes, -1 for null, in a new array; and the texts, which for a dictionary column
         may hold some that do not occur.
     """
     codes, values = _distinct(column)
-    # Only a dictionary made elsewhere can hold a text twice, or null.
+    # Only foreign dictionaries can contain a text twice, or null.
     return _sorted(codes, values, distinct=not pa.types.is_dictionary(column.type))
 
 
@@ -42,7 +42,7 @@ def type_codes(column: ArrowColumn, name: str) -> tuple[Codes, Texts]:
         since that is what becomes of integers beside nulls.
 
     Raises:
-        StreamError: The column holds what has no text.
+        StreamError: The column's values have no unique text.
     """
     check_type(column.type, name)
     if pa.types.is_null(column.type):
@@ -58,8 +58,8 @@ def check_type(kind: pa.DataType, name: str) -> None:
     """Refuse a column whose values cannot be event types.
 
     Raises:
-        StreamError: It holds neither texts nor what is written in one way alone: numbers, truth
-            values, dates. How a time is written depends on its unit and on who holds it.
+        StreamError: It holds neither texts nor values with a unique text: numbers, truth values,
+            dates. The text of a time depends on its unit and its container.
     """
     if pa.types.is_dictionary(kind):
         return check_type(kind.value_type, name)
@@ -74,7 +74,7 @@ def check_type(kind: pa.DataType, name: str) -> None:
 
 
 def compact(codes: Codes, texts: Texts) -> tuple[Codes, Texts]:
-    """Return the same texts with a dictionary of those that occur."""
+    """Return the same texts with a dictionary of only those that occur."""
     occurs = np.bincount(codes, minlength=len(texts)) > 0
     if occurs.all():
         return codes, texts
@@ -109,7 +109,7 @@ def _sorted(codes: Codes, values: pa.Array, *, distinct: bool) -> tuple[Codes, T
         rank[present:] = -1
         rank[:present] = np.cumsum(first) - 1
         texts = texts[first]
-    # One more place at the end, which is where -1 looks.
+    # One more place at the end, because -1 indexes it.
     renumbered = np.full(len(order) + 1, -1, dtype=np.int32)
     renumbered[order] = rank
     return renumbered[codes], texts

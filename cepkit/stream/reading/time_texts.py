@@ -24,26 +24,26 @@ _WITH_ZONE = r"[T ]\d{2}.*(Z|[+-]\d{2}(:?\d{2})?)$"
 _TIDY = (
     (r"\s*(UTC|GMT)$", "Z"),
     (r"\s+([+-]\d{2}(:?\d{2})?)$", r"\1"),
-    (r",(\d+)", r".\1"),  # the fraction as Python's logging writes it
+    (r",(\d+)", r".\1"),  # the fraction in Python's logging format
     (r"(\.\d{6})\d+", r"\1"),  # nanoseconds: cut off is floored, before 1970 too
 )
 
 
 def parse_times(column: ArrowColumn, name: str, timezone: str | None) -> Integers:
-    """Return the instants that texts name.
+    """Parse texts as instants.
 
     Args:
         column: Texts such as "2024-03-01", "2024-03-01T10:00:00.5Z", "2024-03-01 10:00+01:00".
         name: The column's name, for error messages.
-        timezone: The zone of texts that name none; None is UTC, and then either all texts name a
-            zone or none does.
+        timezone: The zone of texts without one; None is UTC, and then all texts must have a zone or
+            none.
 
     Returns:
-        int64 microseconds, `MISSING_INTEGER` for null and for texts that stand for it.
+        int64 microseconds, `MISSING_INTEGER` for null and for texts that mean null.
 
     Raises:
-        StreamError: A text is no time, or some name a zone and others do not; the error shows the
-            first and its row.
+        StreamError: A text is not a time, or some have a zone and others do not; the error shows
+            the first and its row.
     """
     texts = single(column.cast(pa.large_string()))
     naive = _cast(texts, _NAIVE)
@@ -117,7 +117,7 @@ def _tidied(texts: pa.Array) -> pa.Array:
 
 
 def _first_failure(texts: pa.Array, kind: pa.DataType) -> int:
-    """Return the row of the first text that is no time, by bisection."""
+    """Return the row of the first invalid text, by bisection."""
     low, high = 0, len(texts)
     while high - low > 1:
         middle = (low + high) // 2

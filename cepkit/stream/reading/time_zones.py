@@ -1,11 +1,10 @@
-"""Local times to instants, as Spark and java.time convert them.
+"""Converts local times to instants, like Spark and java.time.
 
-A reading that the clocks showed twice (autumn) is the earlier of the two instants. One that they
-never showed (spring) is moved forward by the length of the gap: 02:30 becomes 03:30.
-
-Arrow's own conversion has no rule for the second and, depending on how it was built, forgets
-summer time after 2037; so the offsets come from `zoneinfo`. They are asked for by the day, and
-within the rare day that has a change, its second is found by bisection. O(events + days).
+A local time that occurs twice (autumn) means the earlier instant. A local time that does not exist
+(spring) moves forward by the length of the gap: 02:30 becomes 03:30. Arrow's own conversion has no
+rule for the latter and, in some builds, ignores summer time after 2037; so the offsets come from
+`zoneinfo`. They are looked up by day; on the rare day with a change, bisection finds its second.
+O(events + days).
 """
 
 from __future__ import annotations
@@ -29,22 +28,22 @@ _LAST_DAY = 2_932_896  # 9999-12-31
 
 
 def is_utc(timezone: str | None) -> bool:
-    """Return whether clock readings of the zone are instants already."""
+    """Return whether the zone is UTC."""
     return timezone is None or timezone in ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "+00:00", "Zulu")
 
 
 def instants(local: Integers, timezone: str) -> Integers:
-    """Return the instants at which the clocks of a zone showed what they did.
+    """Return the instants of local times in a zone.
 
     Args:
-        local: Microseconds between 1970-01-01 00:00 and the reading, both on the same clock.
+        local: Microseconds since 1970-01-01 00:00 local time.
         timezone: An IANA name or a fixed offset such as "+02:00".
 
     Returns:
         Microseconds since 1970-01-01 00:00 UTC.
 
     Raises:
-        StreamError: A reading outside the years 1 to 9999, where no zone is defined.
+        StreamError: A time outside the years 1 to 9999, where no zone is defined.
     """
     if not len(local):
         return local.copy()
@@ -79,10 +78,10 @@ def _fixed_offset(timezone: str) -> int:
 
 @lru_cache(maxsize=4096)
 def _offsets(timezone: str, day: int) -> tuple[int, int, int]:
-    """Return a day's offset at its begin, at its end, and the reading from which the latter holds.
+    """Return a day's offset at its begin, at its end, and the local time of the change.
 
-    As a function of the clock reading, the offset with `fold=0` is one step in both kinds of
-    change (PEP 495), and it is just the choice described above.
+    As a function of local time, the offset with `fold=0` is a single step for both kinds of change
+    (PEP 495), which is exactly the choice described above.
     """
     zone = zoneinfo.ZoneInfo(timezone)
     low, high = day * 86_400, min((day + 1) * 86_400, (_LAST_DAY + 1) * 86_400 - 1)

@@ -1,8 +1,8 @@
-"""Times of every kind as int64 microseconds since 1970-01-01 UTC, and durations as microseconds.
+"""Converts times to int64 microseconds since 1970-01-01 UTC, and durations to microseconds.
 
-Null and NaN become `MISSING_INTEGER`; nanoseconds are floored. The result stays within 2**62
-microseconds of 1970 (some 146,000 years), so that adding a window cannot overflow; durations stay
-within as many.
+Null and NaN become `MISSING_INTEGER`; nanoseconds are floored. Results lie within 2**62
+microseconds of 1970 (some 146,000 years), so that adding a window cannot overflow; durations have
+the same limit.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ def microseconds(
         column: Timestamps of any unit with or without a zone, dates (midnight), numbers, or
             texts in ISO 8601 ("2024-03-01", "2024-03-01 10:00:00.5+01:00").
         name: The column's name, for error messages.
-        unit: What a number counts; demanded for numbers and refused for all else.
-        timezone: The zone of times that name none; None is UTC. See `time_zones` for readings
-            that the clocks showed twice or never.
+        unit: The unit of numbers; required for numbers and refused for other values.
+        timezone: The zone of times without one; None is UTC. See `time_zones` for local times that
+            occur twice or never.
 
     Returns:
-        A new int64 array with `MISSING_INTEGER` for null, NaN, and texts that stand for null.
+        A new int64 array with `MISSING_INTEGER` for null, NaN, and texts that mean null.
 
     Raises:
-        StreamError: The column holds no times, or a value that is none: infinite, out of range,
+        StreamError: The column does not hold times, or has an invalid one: infinite, out of range,
             unreadable. The error shows the first such value and its row.
     """
     kind = column.type
@@ -111,7 +111,8 @@ def _from_numbers(array: pa.Array, name: str, unit: str) -> Integers:
     if pa.types.is_integer(array.type):
         values = arrow.raw(array, array.type.to_pandas_dtype())
         if pa.types.is_uint64(array.type):
-            # Beyond int64 is out of range in every unit but ns, and there beyond the year 2262.
+            # Beyond int64 is out of range in every unit except ns, where it is beyond the year
+            # 2262.
             _refuse(values > np.uint64(2**63 - 1), absent, values, name)
         numbers = values.astype(np.int64)
         if absent is not None:
@@ -120,14 +121,14 @@ def _from_numbers(array: pa.Array, name: str, unit: str) -> Integers:
     floats = arrow.raw(array.cast(pa.float64()), np.float64).astype(np.float64)
     missing = np.isnan(floats) if absent is None else np.isnan(floats) | absent
     floats[missing] = 0.0
-    # Floats cannot hold most microseconds exactly: the nearest one is what was meant.
+    # Floats cannot hold most microseconds exactly: round to the nearest.
     scaled = np.floor(floats / 1000) if unit == "ns" else np.rint(floats * UNITS[unit])
     _refuse(~(np.abs(scaled) < _LIMIT), None, floats, name)
     return _without(scaled.astype(np.int64), missing)
 
 
 def _scaled(values: Integers, name: str, unit: str, expected: str = _TIME) -> Integers:
-    """Return whole counts of a unit as microseconds, in place where that can be."""
+    """Convert integer counts of a unit to microseconds, in place if possible."""
     if unit == "ns":
         return np.floor_divide(values, 1000, out=values)
     factor = UNITS[unit]

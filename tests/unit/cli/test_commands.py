@@ -225,6 +225,17 @@ def test_events_count_in_the_order_of_the_arrival_column(cepkit, folder):
     assert json.loads(by_column.out)["matches"] == 1
 
 
+def test_events_of_equal_time_count_in_the_order_of_their_arrival(cepkit, folder):
+    Path("e.csv").write_text("t,kind\n1,B\n1,A\n1,B\n", encoding="utf-8")
+    given = ("--events", "e.csv", "--time", "t", "--unit", "s", "--type", "kind")
+    text = ("--pattern-text", "PATTERN SEQ(A a, B b)", "--json", "-")
+    counts = [
+        json.loads(cepkit("detect", *given, *text, *ties).out)["matches"]
+        for ties in ((), ("--ties", "none"), ("--ties", "arrival"))
+    ]
+    assert counts == [0, 0, 1]
+
+
 SETS = "PATTERN SEQ(MSFT a, KL(GOOG b), AAPL c) WITHIN 9 hours"
 
 

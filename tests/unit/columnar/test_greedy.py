@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
+from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.builder import event, kl, next_of, seq
 
@@ -60,6 +61,46 @@ def test_the_longest_rises_are_found_side_by_side():
     assert [[event["row"] for event in each] for each in found] == [[0, 1, 2], [4, 5, 6]]
 
 
+def test_what_is_asked_of_the_member_before_alone_says_whether_a_run_could_go_on():
+    stream = events("ABB", price=[0, 1, 1])
+    text = "SEQ(A a, NEXT KL(NEXT B b) GREEDY) WHERE prev(b.price) != 1"
+    assert sets(stream, text) == [[1]]
+    assert sets(stream, text.replace("!=", "=")) == [[1, 2]]
+
+
+def test_functions_of_the_members_up_to_each_say_where_a_run_ends():
+    stream = events("B" * 8, price=[1, 2, 3, 9, 1, 5, 0, 0])
+    run = "KL(NEXT B b) GREEDY WHERE {}"
+    assert sets(stream, run.format("sum(b[..i].price) <= 6")) == [
+        [0, 1, 2], [1, 2], [2], [4, 5, 6, 7], [5, 6, 7], [6, 7], [7]
+    ]  # fmt: skip
+    assert sets(stream, run.format("b[i].price > avg(b[..i-1].price)")) == [
+        [0, 1, 2, 3], [1, 2, 3], [2, 3], [3], [4, 5], [5], [6], [7]
+    ]  # fmt: skip
+    pairs = "KL(NEXT B b){2} GREEDY WHERE max(b[..i].price) < 9"
+    assert sets(stream, pairs) == [[0, 1], [1, 2], [4, 5], [5, 6], [6, 7]]
+
+
+def test_until_ends_what_would_go_on():
+    stream = events("ABBCBABBBCB")
+    assert sets(stream, "SEQ(A a, KL(B b) GREEDY UNTIL C c)") == [[1, 2], [6, 7, 8]]
+    assert sets(stream, "SEQ(A a, KL(B b){1,2} GREEDY UNTIL C c)") == [[1, 2], [6, 7]]
+    assert sets(stream, "KL(B b) GREEDY UNTIL C c") == [[1, 2], [4, 6, 7, 8], [10]]
+    assert sets(stream, "KL(NEXT B b){2,} GREEDY UNTIL C c") == [[1, 2], [6, 7, 8], [7, 8]]
+    # Neither is what ends the set a member, nor what is behind it.
+    stream = events("ABBBB", price=[0, 1, 2, 9, 3])
+    ended = "SEQ(A a, KL({}B b) GREEDY UNTIL B c) WHERE c.price > 5"
+    assert sets(stream, ended.format("")) == [[1, 2]]
+    assert sets(stream, ended.format("FIRST ")) == [[1, 2], [2]]
+    assert sets(stream, ended.format("NEXT ")) == [[1, 2], [2]]
+
+
+def test_until_and_a_run_in_a_window_of_events_need_rows_in_order():
+    stream = events("ABBC", [0, 2, 1, 3])
+    with pytest.raises(UnsupportedError, match="'b' in a window of events"):
+        ck.detect(stream, "PATTERN SEQ(A a, KL(NEXT B b) GREEDY UNTIL C c) WITHIN 4 EVENTS").count()
+
+
 def test_a_run_in_a_window_of_events_needs_rows_in_order():
     stream = events("ABBC", [0, 2, 1, 3])
     with pytest.raises(UnsupportedError, match="'b' in a window of events"):
@@ -70,10 +111,15 @@ def test_the_builder_says_it_too():
     pattern = seq(event("a", "A"), next_of(kl(event("b", "B"), 1, 3, greedy=True)))
     assert pattern.query == ck.parse("PATTERN SEQ(A a, NEXT KL(B b){1,3} GREEDY)")
     assert ck.parse(str(pattern)) == pattern.query
+    until = kl(next_of(event("b", "B")), greedy=True, until=event("c", "C"))
+    assert until.query == ck.parse("PATTERN KL(NEXT B b) GREEDY UNTIL C c")
+    assert ck.parse(str(until)) == until.query
 
 
-def test_mechanisms_and_why_not_refuse_it_by_name():
-    for one in ("KL(B b) GREEDY", "KL(NEXT B b) GREEDY"):
-        for ask in (ck.simulate, ck.why_not):
-            with pytest.raises(UnsupportedError, match="not know GREEDY, as in KL"):
-                ask(events("AB"), f"PATTERN SEQ(A a, {one}) WITHIN 1 hour")
+def test_mechanisms_know_it():
+    stream = events("ABBXBCB")
+    for one in ("KL(B b) GREEDY", "FIRST KL(FIRST B b) GREEDY", "NEXT KL(NEXT B b){1,2} GREEDY"):
+        text = f"PATTERN SEQ(A a, {one}, C c) WITHIN 1 hour"
+        for mechanism in MECHANISMS:
+            trace = ck.simulate(stream, text, mechanism=mechanism)
+            assert len(trace.matches) == ck.detect(stream, text).count()

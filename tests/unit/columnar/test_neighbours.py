@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
-from cepkit.errors import UnsupportedError
+from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.pattern.builder import event, kl, prev, var
 
 
@@ -96,8 +96,12 @@ def test_the_builder_says_it_too():
     assert ck.parse(str(pattern)) == pattern.query
 
 
-def test_mechanisms_and_why_not_refuse_it_by_name():
+def test_mechanisms_ask_it_of_each_new_member():
     text = "PATTERN KL(B b) WHERE b.price > prev(b.price) WITHIN 1 hour"
-    for ask in (ck.simulate, ck.why_not):
-        with pytest.raises(UnsupportedError, match=r"b\.price > prev\(b\.price\)"):
-            ask(events([1, 2]), text)
+    stream = events([1, 3, 2])
+    for mechanism in MECHANISMS:
+        trace = ck.simulate(stream, text, mechanism=mechanism)
+        assert len(trace.matches) == ck.detect(stream, text).count() == 5
+        assert "2 > 3 fails" in str(trace[:])
+        edges = [edge.conditions for edge in trace.diagram.edges]
+        assert any("b.price > prev(b.price)" in texts for texts in edges)

@@ -23,10 +23,10 @@ def test_a_chain_is_bounded_by_its_neighbours_among_the_bound() -> None:
     steps = program("PATTERN SEQ(A a, B b, C c, D d) WITHIN 10 us", "b", "a", "d", "c").steps
     assert [(s.variable, s.lower, s.upper) for s in steps] == [
         ("b", (), ()),
-        ("a", (Bound("b", -10),), (Bound("b", 0),)),
+        ("a", (Bound("b", -10),), (Bound("b", 0, "order"),)),
         # d after b (erratum 1 of the sources: not after a), and within the window of a.
-        ("d", (Bound("b", 1),), (Bound("a", 11),)),
-        ("c", (Bound("b", 1),), (Bound("d", 0),)),
+        ("d", (Bound("b", 1, "order"),), (Bound("a", 11),)),
+        ("c", (Bound("b", 1, "order"),), (Bound("d", 0, "order"),)),
     ]
 
 
@@ -43,7 +43,7 @@ def test_an_exclusive_window_is_a_microsecond_shorter() -> None:
 
 def test_without_a_window_only_order_bounds() -> None:
     steps = program("PATTERN SEQ(A a, B b)", "a", "b").steps
-    assert (steps[1].lower, steps[1].upper) == ((Bound("a", 1),), ())
+    assert (steps[1].lower, steps[1].upper) == ((Bound("a", 1, "order"),), ())
 
 
 def test_equalities_link_variables_that_no_condition_names_together() -> None:

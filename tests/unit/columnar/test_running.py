@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
-from cepkit.errors import PatternError, UnsupportedError
+from cepkit.automata.mechanisms import MECHANISMS
+from cepkit.errors import PatternError
 from cepkit.pattern.builder import count, event, kl, running, sum_, var
 
 
@@ -83,8 +84,26 @@ def test_the_builder_says_it_too():
         running(b.price)
 
 
-def test_mechanisms_and_why_not_refuse_it_by_name():
+def test_mechanisms_know_it():
     text = "PATTERN KL(B b) WHERE sum(b[..i].price) < 9 WITHIN 1 hour"
-    for ask in (ck.simulate, ck.why_not):
-        with pytest.raises(UnsupportedError, match=r"sum\(b\[\.\.i\]\.price\) < 9"):
-            ask(events([1, 2]), text)
+    stream = events([1, 2, 9, 5])
+    for mechanism in MECHANISMS:
+        trace = ck.simulate(stream, text, mechanism=mechanism)
+        assert len(trace.matches) == ck.detect(stream, text).count()
+
+
+def test_the_largest_of_each_choice_of_others_are_found():
+    kinds = ["A", "A", *["B"] * 6, "C", "C"]
+    frame = pd.DataFrame({"t": range(10), "kind": kinds, "price": [0, 3, 1, 4, 2, 6, 5, 1, 0, 0]})
+    stream = ck.events(frame, time="t", type="kind", unit="s")
+    for condition in ("sum(b[..i].price) > a.price", "b.price > prev(b.price, 2) + a.price"):
+        text = f"PATTERN SEQ(A a, KL(B b), C c) WHERE {condition}"
+        best: dict[tuple[int, int], int] = {}
+        for match in ck.detect(stream, text):
+            of = match["a"]["t"], match["c"]["t"]
+            best[of] = max(best.get(of, 0), len(match["b"]))
+        largest = [
+            (m["a"]["t"], m["c"]["t"], len(m["b"])) for m in ck.detect(stream, text, sets="maximal")
+        ]
+        assert sorted(largest) == sorted((*of, size) for of, size in best.items())
+        assert len(largest) == 4

@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
-from cepkit.errors import PatternError, UnsupportedError
+from cepkit.automata.mechanisms import MECHANISMS
+from cepkit.errors import PatternError
 from cepkit.pattern.builder import as_query, event, kl, seq, var
 
 
@@ -83,8 +84,8 @@ def test_a_plan_shared_with_a_pattern_without_it_finds_the_same():
     assert alone[0] < alone[1]
 
 
-def test_mechanisms_and_why_not_refuse_it_by_name():
-    text = "PATTERN SEQ(A a, KL(B b) UNTIL C c) WITHIN 1 hour"
-    for ask in (ck.simulate, ck.why_not):
-        with pytest.raises(UnsupportedError, match=r"not know UNTIL, as in KL\(B b\) UNTIL C c"):
-            ask(events("AB"), text)
+def test_mechanisms_know_it():
+    stream, text = events("ABBCBD"), "PATTERN SEQ(A a, KL(B b) UNTIL C c) WITHIN 1 hour"
+    for mechanism in MECHANISMS:
+        trace = ck.simulate(stream, text, mechanism=mechanism)
+        assert len(trace.matches) == ck.detect(stream, text).count() == 3

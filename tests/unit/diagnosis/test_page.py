@@ -11,7 +11,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "why-not.md"
 def test_the_examples_print_what_stands_there():
     blocks = re.findall(r"^```(?:python|text)\n(.*?)^```", PAGE.read_text("utf-8"), re.S | re.M)
     names = {}
-    assert len(blocks) == 4
+    assert len(blocks) == 8
     for code, text in zip(blocks[::2], blocks[1::2], strict=True):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):

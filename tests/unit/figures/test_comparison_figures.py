@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from cepkit import api
+import cepkit as ck
 from cepkit.columnar.results.measuring import run_plans
 from cepkit.costs import Blend
 from cepkit.errors import CepkitError
@@ -223,7 +223,7 @@ def test_curves_that_are_the_same_are_one_line():
 def test_cross_overs_are_where_both_cost_the_same():
     both = query(conjunction("a", "b", "c"), seconds=10)
     statistics = Statistics.assumed({"a": 2, "b": 3, "c": 0.5})
-    plans = [api.choose_plan(both, statistics.with_rate("c", rate)) for rate in (0.5, 50)]
+    plans = [ck.choose_plan(both, statistics.with_rate("c", rate)) for rate in (0.5, 50)]
     assert [str(plan.branches[0]) for plan in plans] == ["c → a → b", "a → b → c"]
     asked = what_if(both, statistics, plans, "c")
     # The one costs 10 c + 200 c, the other 20 + 600, and both the matches 6000 c.
@@ -237,7 +237,7 @@ def test_cross_overs_are_where_both_cost_the_same():
 def test_rates_above_the_plot_stand_in_two_rows_where_they_are_near():
     both = query(conjunction("a", "b", "c"), seconds=10)
     statistics = Statistics.assumed({"a": 2, "b": 3, "c": 2.9})
-    plans = [api.choose_plan(both, statistics.with_rate("c", rate)) for rate in (0.5, 50)]
+    plans = [ck.choose_plan(both, statistics.with_rate("c", rate)) for rate in (0.5, 50)]
     made = draw(what_if(both, statistics, plans, "c"))
     shifts = {
         note.text: note.yshift for note in made.layout.annotations if note.yanchor == "bottom"

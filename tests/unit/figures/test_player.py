@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cepkit.api import aggregate_trace, draw, simulate
+from cepkit import aggregate_trace, draw, simulate
 from cepkit.errors import CepkitError, FileError, TraceError
 from cepkit.figures.player import Player, document, player_document, script
 from cepkit.figures.player.page import embedded

@@ -4,7 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from cepkit.api import draw, simulate
+from cepkit import draw, simulate
 from cepkit.errors import TraceError
 from cepkit.figures.charts.counters import _decimated, counted
 from cepkit.figures.charts.mechanism import layout, traffic

@@ -124,5 +124,5 @@ def test_all_evaluators_agree_on_what_times_and_durations_come_to(
     assert (column.kind, of_column) == expected
 
     layout = Layout({"a": 0, "b": 1}, 2, frozenset(), {n: i for i, n in enumerate(KINDS)}, KINDS)
-    events = [Event(0, 0, 0, "A", tuple(row.values()), ()) for row in rows.values()]
+    events = [Event(0, 0, 0, 0, "A", tuple(row.values()), ()) for row in rows.values()]
     assert scalar(expression, layout)(events) == expected[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -37,7 +38,8 @@ SCHEMA = Schema("ts", "kind", "us")
         ("SEQ(A p, B q) WITHIN 9 us STRATEGY skip-till-next-match PARTITION BY g", Cut(buckets=2)),
     ],
 )
-def test_sinks_find_and_count_what_a_local_stream_has(pattern, cut):
+@pytest.mark.parametrize("ties", ["none", "arrival"])
+def test_sinks_find_and_count_what_a_local_stream_has(pattern, cut, ties):
     n = 120
     table = pa.table(
         {
@@ -48,11 +50,12 @@ def test_sinks_find_and_count_what_a_local_stream_has(pattern, cut):
     )
     query = parse(f"PATTERN {pattern}")
     plan = as_plan(None, query)
-    whole = Matches(events(table, time="ts", type="kind", unit="us"), query, plan)
+    schema = replace(SCHEMA, ties=ties)
+    whole = Matches(events(table, time="ts", type="kind", unit="us", ties=ties), query, plan)
     compiled = compile_query(query, plan)
-    scan = scan_for(stream_of(table, SCHEMA), (query,), compiled)
+    scan = scan_for(stream_of(table, schema), (query,), compiled)
     rows, reports = in_cells(
-        scan, MatchesSink(compiled, MatchColumns.of(query, SCHEMA), False), table, cut
+        scan, MatchesSink(compiled, MatchColumns.of(query, schema), False), table, cut
     )
     found = [str(row) for batch in rows for row in batch.to_pylist()]
     assert sorted(found) == sorted(map(str, whole.to_arrow().to_pylist()))

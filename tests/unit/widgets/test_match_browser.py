@@ -218,15 +218,28 @@ def test_conditions_say_by_how_much_they_held():
     assert said["a before b"].margin == "by 4 s"
 
 
-def test_conditions_between_the_members_of_a_set_have_values():
-    app = browser("PATTERN SEQ(A a, KL(B b), C c) WHERE b.x > prev(b.x) WITHIN 10 seconds")
+@pytest.mark.parametrize(
+    ("condition", "values"),
+    [
+        ("b.x > prev(b.x)", {"one event", "9 > 3"}),
+        ("b.x != prev(b.x, 2)", {"one event", "too few events"}),
+        ("sum(b[..i].x) < 13", {"3 < 13", "9 < 13"}),
+        ("b.x > max(b[..i-1].x)", {"one event", "9 > 3"}),
+        (
+            "b[2].x > 3 OR count(b) = 1",
+            {"b[2].x = 9, count(b) = 2", "b[2].x = NULL, count(b) = 1"},
+        ),
+    ],
+)
+def test_conditions_between_the_members_of_a_set_have_values(condition, values):
+    app = browser(f"PATTERN SEQ(A a, KL(B b), C c) WHERE {condition} WITHIN 10 seconds")
     said = [
         c.values
         for number in app._order
         for c in app._looker.conditions(app._known.binding(int(number)))
-        if "prev" in c.text
+        if c.text == condition
     ]
-    assert set(said) == {"one event", "9 > 3"}
+    assert set(said) == values
 
 
 def test_the_time_line_has_the_events_around_that_take_no_part():

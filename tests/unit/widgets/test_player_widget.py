@@ -5,7 +5,7 @@ import threading
 import pandas as pd
 import pytest
 
-from cepkit.api import simulate
+from cepkit import simulate
 from cepkit.stream.stream import events
 from cepkit_widgets import PlayerState, PlayerWidget
 

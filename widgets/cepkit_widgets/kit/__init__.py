@@ -1,1 +1,1 @@
-"""What apps share: a widget that shows HTML, its controls as HTML, and the style of both."""
+"""Shared by all apps: a widget that shows HTML, its controls as HTML, and their style."""

@@ -1,4 +1,4 @@
-"""An app: a widget that shows what a state looks like, and hands on what its reader does."""
+"""An app: a widget that shows a state and forwards the user's actions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cepkit.printing import html_output
 from cepkit_widgets.kit.parts import error_note
 
 NARROW, WIDE = 320, 1600
-"""Between these widths, in pixels, apps are laid out."""
+"""The range of widths of apps, in pixels."""
 
 _NEEDS_KERNEL = (
     '<p class="note">This is the app as it was when the page was saved. '
@@ -40,19 +40,19 @@ def script() -> str:
 
 
 class App(anywidget.AnyWidget):
-    """The base of all apps: it shows `body()`, and calls `act` when the reader does something.
+    """The base of all apps: it shows `body()` and calls `act` when the user does something.
 
-    An app raises nothing into the notebook: an error becomes a text in the app.
+    An app raises no errors into the notebook: it shows them as text.
     """
 
     _esm = script()
 
     html = traitlets.Unicode().tag(sync=True)
-    """What is shown."""
+    """The HTML to show."""
 
     def __init__(self) -> None:
-        """Show the app; subclasses have set all that `body()` needs."""
-        # JupyterLab hands what its reader does to a thread of its own.
+        """Show the app; subclasses must first set everything that `body()` needs."""
+        # JupyterLab delivers the user's actions in another thread.
         self.moving = RLock()
         self.width = 760
         self.error: Exception | None = None
@@ -62,31 +62,31 @@ class App(anywidget.AnyWidget):
         self.refresh()
 
     def body(self) -> str:
-        """Return what is shown, as HTML in which all texts are escaped."""
+        """Return the HTML of the app, with all texts escaped."""
         raise NotImplementedError
 
     def act(self, name: str, value: Any) -> None:
-        """Do what the reader asks for.
+        """Handle an action of the user.
 
         Args:
-            name: Of the control.
+            name: The name of the control.
             value: Its value; None for a plain button.
         """
         raise NotImplementedError
 
     def refresh(self) -> None:
-        """Show the state as it is now."""
+        """Show the current state."""
         with self.moving:
             error = "" if self.error is None else error_note(self.error)
             try:
                 body = self.body()
             except Exception as reason:  # noqa: BLE001 - an app never raises into the notebook
                 body = error_note(reason)
-            # What comes and goes has a place of its own: what stands behind it stays where it is.
+            # Parts that come and go have a fixed place, so that the parts below do not move.
             self.html = f'<div data-answered="{self._answered}"><div>{error}</div>{body}</div>'
 
     def to_html(self) -> str:
-        """Return the app as it is now, for pages without a kernel: nothing in it moves."""
+        """Return a static copy of the app, for pages without a kernel."""
         return html_output(
             f'<div class="cepkit-app"><style>{style()}</style>{_NEEDS_KERNEL}'
             f"<fieldset disabled>{self.html}</fieldset></div>"
@@ -107,7 +107,7 @@ class App(anywidget.AnyWidget):
             self.refresh()
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """Add what is seen where there are no widgets, as in an exported notebook."""
+        """Add a static copy for pages without widgets, as an exported notebook."""
         made = super()._repr_mimebundle_(**kwargs)
         if made is None:
             return None

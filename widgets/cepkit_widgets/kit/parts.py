@@ -10,7 +10,7 @@ from cepkit.errors import CepkitError
 from cepkit.printing import html_text
 
 STEPS = 400
-"""Of a slider."""
+"""The number of steps of a slider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Tick:
 
     Attributes:
         position: From 0 to `STEPS`.
-        text: What it says.
+        text: Its label.
         kind: "crossing", or "measured".
     """
 
@@ -47,12 +47,12 @@ def slider(
     """Return a slider with its name, its value as a text and marks.
 
     Args:
-        name: What the app calls it.
-        label: What the reader calls it.
+        name: Its name in the app.
+        label: Its name for the user.
         position: From 0 to `STEPS`.
         text: The value with its unit.
-        ticks: Marks; those of crossings are said in words below.
-        moved: Whether the reader has changed it.
+        ticks: Marks; crossings are also described below.
+        moved: Whether the user has changed it.
     """
     ticks = tuple(ticks)
     marks = "".join(
@@ -87,9 +87,9 @@ def button(
 
     Args:
         text: What stands on it.
-        label: Its whole name, where the text on it does not say it.
-        pressed: Whether it is down, of one that stays down.
-        disabled: Whether it does nothing now.
+        label: Its full name, if the text on it is shorter.
+        pressed: Whether a toggle button is down.
+        disabled: Whether it is disabled.
         kind: "small" or "link".
     """
     given = "" if value is None else f' data-value="{html_text(value)}"'
@@ -122,14 +122,14 @@ def table(
     chosen: Iterable[int] = (),
     keys: str = "",
 ) -> str:
-    """Return a table in a frame that scrolls where there is no room.
+    """Return a table in a frame that scrolls if there is no room.
 
     Args:
         caption: What it shows.
         head: The names of the columns.
         rows: A text or a cell for each column.
         numbers: The columns of numbers.
-        chosen: The rows that stand out.
+        chosen: The highlighted rows.
         keys: The action of its arrow keys; none if empty.
     """
     right, marked = set(numbers), set(chosen)
@@ -159,7 +159,7 @@ def table(
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A word to choose from below an editor.
+    """A suggested word below an editor.
 
     Attributes:
         text: As it is listed.
@@ -174,14 +174,14 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class Suggestions:
-    """The words below an editor; places count characters of its text.
+    """The suggestions below an editor; places count characters of its text.
 
     Attributes:
         words: The likeliest first.
-        begin: The first character that a word takes the place of.
+        begin: The first character that a word replaces.
         end: The character after the last one.
-        caret: Where the reader was.
-        asked: Whether the reader asked for them.
+        caret: The place of the caret.
+        asked: Whether the user asked for them.
     """
 
     words: Sequence[Suggestion] = ()
@@ -203,11 +203,11 @@ def editor(
     """Return a text of several lines to be edited, with words to choose from.
 
     Args:
-        name: What the app calls it.
-        label: What the reader calls it.
+        name: Its name in the app.
+        label: Its name for the user.
         text: What stands in it.
         wrong: The characters that are underlined.
-        described_by: The id of what says what is wrong.
+        described_by: The id of the element with the error message.
         suggestions: The words, and where they belong.
     """
     offered = suggestions or Suggestions()
@@ -217,7 +217,7 @@ def editor(
         return len(text[:place].encode("utf-16-le")) // 2
 
     begin, end = wrong or (0, 0)
-    # What lacks at the end has a place, too.
+    # An error at the end of the text needs a place, too.
     marked = text[begin : max(end, begin + 1)].rstrip("\n") or "\u00a0"
     under = f"{escape(text[:begin])}<mark>{escape(marked)}</mark>" if wrong else ""
     options = "".join(
@@ -232,7 +232,7 @@ def editor(
         f' aria-invalid="true" aria-describedby="{html_text(described_by)}"' if described_by else ""
     )
     rows = max(5, text.count("\n") + 2)
-    # The parser of HTML drops a line's end that comes first.
+    # The HTML parser drops a leading line break.
     return (
         f'<div class="editor" data-editor><pre aria-hidden="true">{under}</pre>'
         f'<pre aria-hidden="true">{escape(text[: offered.begin])}<span data-mark></span></pre>'
@@ -248,13 +248,13 @@ def editor(
 
 
 def progress_bar(label: str, share: float | None) -> str:
-    """Return how far something has come; None: nobody can say."""
+    """Return a progress bar; a share of None means unknown."""
     done = "" if share is None else f' value="{max(0.0, min(1.0, share)):.3f}"'
     return f'<progress max="1" aria-label="{html_text(label)}"{done}></progress>'
 
 
 def code_block(summary: str, code: str) -> str:
-    """Return code that can be opened and copied."""
+    """Return code that the user can unfold and copy."""
     # Unlike in other texts, lines stay lines.
     lines = [html_text(line) for line in code.splitlines()]
     return (
@@ -270,7 +270,7 @@ def bar_of(share: float) -> str:
 
 
 def error_note(error: Exception) -> str:
-    """Return the text of an error, as something that is announced."""
+    """Return the text of an error, announced to screen readers."""
     text = str(error) if isinstance(error, CepkitError) else f"{type(error).__name__}: {error}"
     return f'<div class="error" role="alert">{html_text_lines(text)}</div>'
 

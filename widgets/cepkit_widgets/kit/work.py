@@ -1,4 +1,4 @@
-"""Work in a thread of its own that can be stopped."""
+"""Work in a thread that can be stopped."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from typing import Any
 class Work:
     """A function that runs in a thread of its own until it returns or is stopped.
 
-    To be stopped is to be interrupted as by Ctrl-C: what the function calls needs to know of
-    nothing else.
+    Stopping interrupts it as Ctrl-C does, so the code that it calls needs no special support.
 
     Args:
-        function: What is run.
-        done: Is called in the same thread at the end, with what the function returned or the
-            error that it raised: of one that was stopped a KeyboardInterrupt.
+        function: The function to run.
+        done: Called in the same thread at the end, with the function's result or its error; after a
+            stop the error is a KeyboardInterrupt.
     """
 
     def __init__(
@@ -43,7 +42,7 @@ class Work:
                 )
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until all is done; return whether it is."""
+        """Wait for the end; return whether it has ended."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
@@ -54,7 +53,7 @@ class Work:
             try:
                 result = self._function()
             finally:
-                # Whoever stops it later comes too late.
+                # From here on a stop has no effect.
                 with self._lock:
                     self._running = False
         except BaseException as reason:  # noqa: BLE001 - it is handed on

@@ -1,4 +1,4 @@
-"""What a match browser looks like."""
+"""The HTML of a match browser."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def browser_html(
     """Return the browser as HTML.
 
     Args:
-        order: The numbers of those that are seen, in the order of the table.
-        looker: Looks at a match closely.
+        order: The numbers of the visible matches, in table order.
+        looker: Computes the details of a match.
         width: The room, in pixels.
-        total: What is said of the number of all matches.
-        typed: What stands in the filter, right or wrong.
-        doing: What is being fetched; empty: nothing.
+        total: The text about the number of all matches.
+        typed: The text in the filter, valid or not.
+        doing: What is being fetched; empty if nothing is.
     """
     lines = "\n".join(map(html_text, str(known.query).splitlines()))
     return (
@@ -64,7 +64,7 @@ def browser_html(
 
 
 def columns_of(known: Known) -> tuple[Key, ...]:
-    """Return the columns of the table: what conditions read of each variable."""
+    """Return the columns of the table: the attributes of each variable that conditions read."""
     read = [
         (node.variable, node.name)
         for condition in c.conjuncts(known.query.where)
@@ -120,7 +120,7 @@ def _controls(
 
 
 def _has_all(state: BrowserState, known: Known) -> bool:
-    """Return whether there are no other matches than those that are looked at."""
+    """Return whether the browser shows all matches."""
     return known.complete and known.looked_at(state.wanted) == known.size
 
 

@@ -1,4 +1,4 @@
-"""What a reader of matches sees: which rows of the table, in which order, and which match."""
+"""The state of a match browser: the visible rows, their order, and the current match."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ START: Key = ("", "start")
 LENGTH: Key = ("", "length")
 SIZES = (10, 25, 50, 100)
 _FIRST = 1000
-"""Matches that are found before the table is shown."""
+"""The number of matches found before the table is shown."""
 Move: TypeAlias = Literal["ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End"]
 
 
 @dataclass(frozen=True, slots=True)
 class BrowserState:
-    """Which matches are seen, and which of them is looked at.
+    """The visible matches, and the current one.
 
     Attributes:
-        wanted: How many matches to know, as far as there are so many.
-        sort: What they are sorted by.
-        descending: Whether the greatest stands first.
-        condition: What the matches that are seen satisfy; empty for all.
-        event: The event that they have; None for all.
-        current: The number of the match that is looked at; None where there is none.
-        marked: The numbers of matches that the reader has marked.
+        wanted: How many matches to find, if there are that many.
+        sort: The column they are sorted by.
+        descending: Whether the greatest comes first.
+        condition: The condition on visible matches; empty for all.
+        event: The event that visible matches contain; None for all.
+        current: The number of the current match; None if there is none.
+        marked: The numbers of the matches that the user marked.
         page: The number of the page, from 0.
         rows: How many matches a page has.
     """
@@ -58,19 +58,19 @@ class BrowserState:
     rows: int = 10
 
     def sorted_by(self, key: Key) -> BrowserState:
-        """Return the state sorted by a column; by the same one again the other way round."""
+        """Return the state sorted by a column; the same column again reverses the order."""
         down = key == self.sort and not self.descending
         return replace(self, sort=key, descending=down, page=0)
 
     def turned(self, page: int, seen: int) -> BrowserState:
-        """Return the state on another page, or on the nearest that there is."""
+        """Return the state on another page, or on the nearest one."""
         return replace(self, page=max(0, min(page, (seen - 1) // self.rows)))
 
     def at(self, number: int, order: Ints) -> BrowserState:
-        """Return the state that looks at a match, on its page.
+        """Return the state with another current match, on its page.
 
         Raises:
-            ArgumentError: No match that is seen has this number.
+            ArgumentError: No visible match has this number.
         """
         places = np.flatnonzero(order == number)
         if not len(places):
@@ -82,11 +82,11 @@ class BrowserState:
         return replace(self, current=int(number), page=int(places[0]) // self.rows)
 
     def stepped(self, move: str, order: Ints) -> BrowserState:
-        """Return the state that looks at another match in the order of the table.
+        """Return the state with the next or previous match as the current one.
 
         Args:
             move: The name of a key: an arrow for the next or the previous one.
-            order: The numbers of the matches that are seen.
+            order: The numbers of the visible matches.
         """
         if not len(order):
             return self
@@ -103,17 +103,17 @@ class BrowserState:
 
 
 def order_of(state: BrowserState, known: Known) -> Ints:
-    """Return the numbers of the matches that are seen, in the order of the table.
+    """Return the numbers of the visible matches, in table order.
 
     Args:
-        known: The matches; as many are found as the state wants.
+        known: The matches; it finds as many as the state wants.
 
     Raises:
-        PatternError: The condition means nothing.
+        PatternError: The condition is invalid.
         StreamError: A column is unknown.
     """
     known.at_least(state.wanted)
-    # As many as are wanted: the last block may have had more.
+    # Only as many as wanted: the last block may have had more.
     numbers = np.arange(known.looked_at(state.wanted))
     if state.event is not None:
         numbers = np.intersect1d(numbers, known.with_event(state.event))
@@ -123,25 +123,25 @@ def order_of(state: BrowserState, known: Known) -> Ints:
         keys, missing = _keys(state.sort, known)
         keys, missing = keys[numbers], missing[numbers]
         ranks = np.unique(keys, return_inverse=True)[1]
-        # What is missing stands last either way.
+        # Missing values come last in both directions.
         numbers = numbers[np.lexsort((-ranks if state.descending else ranks, missing))]
     elif state.descending:
         numbers = numbers[::-1]
     search = searched(state, known)
     if search is not None and search.sort is not None and not search.complete:
-        # Behind the first that Spark found in this order there may be others.
+        # After the first matches that Spark found in this order there may be others.
         numbers = numbers[: search.size]
     return numbers
 
 
 def search_of(state: BrowserState) -> Search:
-    """Return the search of all matches that a table as it is asks for."""
+    """Return the search of all matches that fits the current table."""
     sort = None if state.sort == NUMBER else state.sort
     return Search(state.condition.strip(), sort, sort is not None and state.descending)
 
 
 def searched(state: BrowserState, known: Known) -> Search | None:
-    """Return what came of the search that a table asks for; None: there was none."""
+    """Return the result of that search; None if there was none."""
     if not isinstance(known, PagedMatches) or known.search is None or state.event is not None:
         return None
     found = known.search
@@ -150,7 +150,7 @@ def searched(state: BrowserState, known: Known) -> Search | None:
 
 
 def can_search(state: BrowserState, known: Known) -> bool:
-    """Return whether a search of all matches has more to find for a table than is known."""
+    """Return whether a search of all matches may find more for the table than is known."""
     if not isinstance(known, PagedMatches) or known.complete or state.event is not None:
         return False
     search, wanted = searched(state, known), search_of(state)
@@ -160,10 +160,10 @@ def can_search(state: BrowserState, known: Known) -> bool:
 
 
 def condition_of(text: str, known: Known) -> c.Expression | None:
-    """Return the condition that a filter writes; None where it is empty.
+    """Return the condition of a filter's text; None if it is empty.
 
     Raises:
-        PatternError: It means nothing.
+        PatternError: It is invalid.
         StreamError: A column is unknown.
     """
     if not text.strip():
@@ -183,7 +183,7 @@ def condition_of(text: str, known: Known) -> c.Expression | None:
 
 
 def _keys(key: Key, known: Known) -> tuple[np.ndarray, np.ndarray]:
-    """Return what matches are sorted by, and where that is missing."""
+    """Return the sort keys of matches, and where they are missing."""
     variable, name = key
     if not variable:
         begin, end = known.times()
@@ -193,9 +193,9 @@ def _keys(key: Key, known: Known) -> tuple[np.ndarray, np.ndarray]:
 
 
 def values_of(known: Known, variable: str, name: str) -> tuple[Column, np.ndarray]:
-    """Return an attribute of the (first) event of a variable in each match, and where it has none.
+    """Return an attribute of a variable's (first) event in each match, and where it is missing.
 
-    Where a match has no event of the variable the value is that of some other event.
+    If a match has no event of the variable, the value is an arbitrary one.
     """
     rows = known.first(variable)
     return known.attribute(name).take(np.where(rows == NONE, 0, rows)), rows == NONE

@@ -38,11 +38,11 @@ from cepkit_widgets.matches.paged import PagedMatches
 class MatchBrowser(App):
     """Matches in a table of any length, and each in time among the events around it.
 
-    However many there are, the first thousand are found when it is shown; others when the reader
-    asks for them. Those on Spark stay there: a thousand are fetched, then what the reader asks for.
+    It finds the first thousand when it is shown, and others when the user asks for them. Matches on
+    Spark stay there: it fetches a thousand, then those that the user asks for.
 
     Attributes:
-        error: What was wrong with the last input; None where nothing was.
+        error: The error of the last input; None if it was valid.
 
     Example:
         >>> import cepkit as ck
@@ -87,7 +87,7 @@ class MatchBrowser(App):
             self.refresh()
 
     def body(self) -> str:
-        """Return what is shown, as HTML."""
+        """Return the HTML of the app."""
         if self._known is None:
             return ""
         return browser_html(
@@ -103,7 +103,7 @@ class MatchBrowser(App):
 
     @property
     def selected(self) -> pd.DataFrame:
-        """The matches that are marked, or the one that is looked at where none is.
+        """The marked matches, or the current one if none is marked.
 
         A row for each; columns `match` and, for each variable, `a.price` and so on. Those of a
         repeated variable hold lists.
@@ -114,30 +114,30 @@ class MatchBrowser(App):
 
     @property
     def current(self) -> int | None:
-        """The number of the match that is looked at, in the order in which they were found."""
+        """The number of the current match, in the order in which matches were found."""
         return self.state.current
 
     def select(self, number: int) -> None:
-        """Look at a match.
+        """Make a match the current one.
 
         Args:
             number: Its number, from 0, in the order in which matches are found.
 
         Raises:
-            ArgumentError: No match that is seen has this number.
+            ArgumentError: No visible match has this number.
         """
         with self.moving:
             self.state = self.state.at(number, self._order)
             self.refresh()
 
     def filter(self, condition: str) -> None:
-        """Show the matches that satisfy a condition alone.
+        """Show only the matches that satisfy a condition.
 
         Args:
             condition: As after WHERE, about the variables of the pattern; empty for all matches.
 
         Raises:
-            PatternError: It means nothing.
+            PatternError: The condition is invalid.
         """
         with self.moving:
             self._to(replace(self.state, condition=condition, page=0))
@@ -149,7 +149,7 @@ class MatchBrowser(App):
 
         Args:
             by: "match", "start", "length", or an attribute as "a.price".
-            descending: Whether the greatest stands first.
+            descending: Whether the greatest comes first.
         """
         keys = {"match": NUMBER, "start": START, "length": LENGTH}
         variable, _, name = by.partition(".")
@@ -159,21 +159,21 @@ class MatchBrowser(App):
             self.refresh()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until what the reader asked for is fetched; return whether it is."""
+        """Wait until the requested matches are fetched; return whether they are."""
         return self._work is None or self._work.wait(seconds)
 
     def stop(self) -> None:
-        """Stop what is being fetched, and its jobs on Spark."""
+        """Stop fetching, and its Spark jobs."""
         if self._work is not None:
             self._work.stop()
 
     def act(self, name: str, value: Any) -> None:
-        """Do what the reader asks for."""
+        """Handle an action of the user."""
         self._there()
         state = self.state
         match name:
             case "filter":
-                # What is wrong stays to be mended.
+                # Keep the invalid text, so that the user can correct it.
                 self._typed = str(value)
                 self._to(replace(state, condition=self._typed, page=0))
             case "rows":
@@ -268,12 +268,12 @@ class MatchBrowser(App):
     def _later(
         self, doing: str, fetch: Callable[[], Any], take: Callable[[Any], None], wanted: int
     ) -> None:
-        """Fetch beside the notebook, then show it.
+        """Fetch in the background, then show the result.
 
         Args:
-            doing: What is done, in words.
+            doing: A description of the work.
             fetch: Takes long and changes nothing.
-            take: Takes what was fetched.
+            take: Takes over the fetched matches.
             wanted: How many matches are wanted from then on.
         """
         if self._work is not None and self._work.running:
@@ -321,7 +321,7 @@ class MatchBrowser(App):
 
 
 def _known_of(matches: Any) -> Known:
-    """Return what knows matches: of events in this process, or fetches them from Spark."""
+    """Return the known matches: of events in this process, or fetched from Spark."""
     if is_spark(matches):
         from cepkit.spark.matches.fetched import FetchedMatches
         from cepkit.spark.matches.pages import MatchPages

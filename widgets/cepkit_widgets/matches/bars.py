@@ -1,4 +1,4 @@
-"""Matches as bars on a line of time, in bands with names."""
+"""Matches as bars on a time line, in bands with names."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Bar:
         marks: Its events: when, in seconds since the first event of the match above, and the
             number of the variable.
         lane: Bars that overlap have lanes of their own.
-        text: What it is.
+        text: Its description.
         chosen: Whether it is the match above.
-        absent: Whether it is drawn because it is *not* there.
+        absent: Whether it marks a match that is *missing*.
     """
 
     number: int
@@ -56,12 +56,12 @@ class Band:
 
 
 def lanes_of(spans: Iterable[tuple[float, float]], gap: float, most: int) -> list[int | None]:
-    """Return a lane for each span, such that none overlaps another; None where all are full.
+    """Return a lane for each span so that none overlaps another; None if all lanes are full.
 
     Args:
         spans: When each begins and ends.
         gap: Between two spans of a lane.
-        most: Lanes.
+        most: The most lanes.
     """
     taken: list[list[tuple[float, float]]] = []
     lanes: list[int | None] = []

@@ -24,8 +24,8 @@ def frame_of_bindings(
 
     Args:
         known: What knows the events.
-        numbers: What the matches are called.
-        bindings: Of each match, the events of each variable.
+        numbers: The numbers of the matches.
+        bindings: For each match the events of each variable.
     """
     data: dict[str, object] = {"match": pd.Series(numbers, dtype="int64")}
     columns, source = known.columns, known.columns.source
@@ -41,7 +41,7 @@ def frame_of_bindings(
                 lists = [list(values.iloc[end - len(events) : end]) for events, end in parts]
                 values = pd.Series(lists, dtype=object)
             elif len(values) != len(numbers):
-                # Of another branch of an OR: the rows that have none stay empty.
+                # Rows of another branch of an OR stay empty here.
                 values.index = pd.Index(np.flatnonzero([bool(events) for events in bound]))
                 values = values.reindex(range(len(numbers)))
             data[f"{variable}.{name}"] = values

@@ -1,4 +1,4 @@
-"""The matches that are known so far: rows of event numbers, found as they are asked for."""
+"""The matches known so far: rows of event numbers, found on demand."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from cepkit.stream.schema import Schema
 Ints = npt.NDArray[np.int64]
 
 MOST = 1_000_000
-"""Matches that are held at most: some eight bytes for each of their events."""
+"""The most matches to hold: some eight bytes for each of their events."""
 NONE = -1
-"""Stands for no event: of a variable of another branch of an OR."""
+"""Stands for no event: the variable belongs to another branch of an OR."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Part:
     members: Mapping[str, Members] = field(default_factory=dict)
 
     def first(self, variable: str) -> Ints:
-        """Return for each match the first event of a variable; `NONE` where it has none."""
+        """Return for each match the first event of a variable, or `NONE`."""
         if variable in self.members:
             return np.asarray(self.members[variable].first, dtype=np.int64)
         return self.rows.get(variable, np.full(self.size, NONE, dtype=np.int64))
@@ -68,18 +68,18 @@ class Part:
 
 
 class Known(ABC):
-    """Some matches, numbered as they were found, and the events that they are of.
+    """Matches, numbered in the order in which they were found, and their events.
 
     Attributes:
         query: The pattern.
-        columns: The events, in which matches count rows.
+        columns: The events; matches refer to its rows.
         variables: In the pattern's order.
         repeated: Those of them that bind several events.
         size: How many matches are known.
         complete: Whether these are all.
-        timed: Whether times are moments, and not numbers.
-        place: Where all the others are, in words; empty: here.
-        lacking: Which events of the stream are not here, in words; empty: none.
+        timed: Whether times are timestamps instead of numbers.
+        place: Where the other matches are, in words; empty if here.
+        lacking: Which events of the stream are not here, in words; empty if all are.
     """
 
     timed: bool
@@ -105,7 +105,7 @@ class Known(ABC):
         """Find more until there are so many, or all."""
 
     def looked_at(self, wanted: int) -> int:
-        """Return how many matches are shown to a reader who wants so many."""
+        """Return how many matches to show if the user wants `wanted`."""
         return min(self.size, wanted)
 
     @property
@@ -114,7 +114,7 @@ class Known(ABC):
         return MOST
 
     def first(self, variable: str) -> Ints:
-        """Return for each known match the first event of a variable; `NONE` where it has none."""
+        """Return for each known match the first event of a variable, or `NONE`."""
         return self._joined("first", variable)
 
     def last(self, variable: str) -> Ints:
@@ -151,7 +151,7 @@ class Known(ABC):
         return {variable: events for variable, events in bound.items() if events}
 
     def with_event(self, event: int) -> Ints:
-        """Return the known matches that an event is a part of."""
+        """Return the known matches that contain an event."""
         held = np.zeros(self.size, dtype=np.bool_)
         for part in self._parts:
             here = held[part.begin : part.begin + part.size]
@@ -173,16 +173,16 @@ class Known(ABC):
         return tuple(self.columns.attributes)
 
     def attribute(self, name: str) -> Column:
-        """Return a column of all events, one that conditions do not read as well.
+        """Return a column of all events, even if no condition reads it.
 
         Raises:
-            StreamError: There is no such column, or it holds what cannot be compared.
+            StreamError: There is no such column, or its values cannot be compared.
         """
         if name not in self._attributes:
             source = self.columns.source
             if name not in source.column_names:
                 raise StreamError.unknown(f"no column '{name}'", name, self.attributes)
-            # The schema says how the time is read; of other columns it says nothing.
+            # The schema tells how to read the time, but not other columns.
             column = attribute(source.column(name), name, Schema("time", "type"))
             rows = self.columns.rows
             self._attributes[name] = column if rows is None else column.take(rows)
@@ -190,10 +190,10 @@ class Known(ABC):
 
 
 class KnownMatches(Known):
-    """The matches of a local stream that are known so far, numbered as they are found.
+    """The known matches of a local stream, numbered in the order in which they are found.
 
     Attributes:
-        matches: What finds them.
+        matches: The result of `detect` that finds them.
     """
 
     def __init__(self, matches: Matches) -> None:
@@ -214,7 +214,7 @@ class KnownMatches(Known):
                 return
             program, block = found
             size = min(block.size, self._most - self.size)
-            # A block is good until the next one is asked for.
+            # A block is valid only until the next one is requested.
             rows: dict[str, Ints] = {}
             members: dict[str, Members] = {}
             for variable in program.variables:
@@ -232,5 +232,5 @@ class KnownMatches(Known):
 
     @property
     def full(self) -> bool:
-        """Whether no more than these are ever held, though there may be more."""
+        """Whether the limit is reached, although there may be more matches."""
         return self.size >= MOST and not self.complete

@@ -1,4 +1,4 @@
-"""One match looked at closely: each condition with its values, and the events around it."""
+"""The details of one match: each condition with its values, and the events around it."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from cepkit.tables import count_text, number
 from cepkit_widgets.matches.known import Ints, Known
 
 _AROUND = 0.15
-"""Of a match's length: how much more is shown on both sides."""
+"""The margin on both sides, as a share of the match's length."""
 _LEAST = 1_000_000
-"""Microseconds on both sides at least."""
+"""The least margin on both sides, in microseconds."""
 _MOST_EVENTS = 400
 _MOST_LANES = 9
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A requirement of the pattern, with what came of it in one match.
+    """A requirement of the pattern, evaluated for one match.
 
     Attributes:
         text: In the pattern's words.
         values: With the values of the match.
-        margin: By how much it held, in words; empty where that is no quantity.
+        margin: By how much it held, in words; empty if that is no quantity.
     """
 
     text: str
@@ -54,8 +54,8 @@ class Seen:
     Attributes:
         event: Its number.
         at: Seconds since the first event of the match.
-        variable: What binds it; None where it takes no part in the match.
-        text: What it is, in lines.
+        variable: The variable that binds it; None if it is not in the match.
+        text: Its description, in lines.
     """
 
     event: int
@@ -70,12 +70,12 @@ class Around:
     """The events of a match in time, among those around it.
 
     Attributes:
-        lanes: What stands in front of each lane: a type, or "other types".
+        lanes: The label of each lane: a type, or "other types".
         events: In the order of time.
         begin: Where the time line begins, in seconds since the first event of the match.
         end: Where it ends.
-        start: When the first event of the match is.
-        left_out: How many events around it are not there, as there are too many.
+        start: The time of the first event of the match.
+        left_out: How many of the events around it are left out because there are too many.
     """
 
     lanes: tuple[str, ...]
@@ -87,7 +87,7 @@ class Around:
 
 
 class Looker:
-    """What looks at matches closely; what it needs of the stream it computes once."""
+    """Computes the details of matches; it reads the stream once."""
 
     def __init__(self, known: Known) -> None:
         self._known = known
@@ -99,7 +99,7 @@ class Looker:
         self.columns = known.columns
 
     def name(self, event: int) -> str:
-        """Return what an event is called in a sentence."""
+        """Return the name of an event for sentences."""
         if not self._known.place:
             return f"row {int(self.columns.source_rows(np.array([event]))[0])}"
         kind = self.columns.type_names[int(self.columns.types[event])]
@@ -112,7 +112,7 @@ class Looker:
         return f"{number(microseconds / 1e6)} s"
 
     def conditions(self, binding: Binding) -> tuple[Condition, ...]:
-        """Return what the pattern requires, with what came of it in a match."""
+        """Return the pattern's requirements, evaluated for a match."""
         best: list[Finding] = []
         chosen = self._inspectors[0]
         for inspector in self._inspectors:
@@ -165,7 +165,7 @@ class Looker:
                 return ""
 
     def event_text(self, event: int) -> str:
-        """Return an event in lines: its type and time, and what conditions read of it."""
+        """Return an event in lines: its type, its time, and the attributes in conditions."""
         columns = self._known.columns
         kind = columns.type_names[int(columns.types[event])]
         lines = [f"{kind}, {self.moment(int(columns.ts[event]))}"]
@@ -206,7 +206,7 @@ class Looker:
         )
 
     def _some(self, others: Ints) -> Ints:
-        """Return as many events as can be shown: those of the pattern's types before others."""
+        """Return as many events as fit, those of the pattern's types first."""
         columns = self._known.columns
         named = [name in self._named for name in columns.type_names]
         mine = np.array(named, dtype=np.bool_)[columns.types[others]]
@@ -233,12 +233,12 @@ class Looker:
 
 
 def margin_of(length: int) -> int:
-    """Return how much more is shown on both sides of a match, in microseconds."""
+    """Return the margin on both sides of a match, in microseconds."""
     return max(int(length * _AROUND), _LEAST)
 
 
 def _counts_events(requirement: req.Requirement) -> bool:
-    """Return whether all events of a stream decide what comes of a requirement."""
+    """Return whether a requirement depends on all events of the stream."""
     match requirement:
         case req.SideBySide() | req.Within(CountWindow()):
             return True
@@ -249,7 +249,7 @@ def _counts_events(requirement: req.Requirement) -> bool:
 
 
 def _spread(events: Ints, most: int) -> Ints:
-    """Return at most so many events, evenly taken."""
+    """Return at most `most` events, evenly spread."""
     if len(events) <= most:
         return events
     return events[np.linspace(0, len(events) - 1, most).astype(np.int64)]

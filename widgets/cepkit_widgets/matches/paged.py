@@ -1,7 +1,7 @@
-"""Matches that stay on Spark and are fetched some at a time.
+"""Matches that stay on Spark and are fetched in pages.
 
-Nothing there has a number: an event is known by its content, a match by its events. So what is
-fetched twice is known once, in whatever order it comes, and a match keeps its number.
+Nothing there has a number: an event is identified by its content, a match by its events. So a match
+that is fetched twice, in any order, is recognised and keeps its number.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from cepkit_widgets.matches.known import NONE, Ints, Known, Part
 from cepkit_widgets.matches.look import margin_of
 
 MOST = 100_000
-"""Matches that are held at most, each with all columns of its events."""
+"""The most matches to hold, each with all columns of its events."""
 MOST_AROUND = 2_000
-"""Events around a match that are fetched at most."""
+"""The most events to fetch around a match."""
 
 
 class Pages(Protocol):
@@ -38,7 +38,7 @@ class Pages(Protocol):
     timed: bool
 
     def first(self, n: int) -> pa.Table:
-        """Return `n` of the matches at most: a struct a variable, a list of them for a set."""
+        """Return at most `n` matches: a struct for each variable, a list of structs for a set."""
 
     def searched(
         self,
@@ -48,7 +48,7 @@ class Pages(Protocol):
         *,
         descending: bool = False,
     ) -> pa.Table:
-        """Return `n` of all matches that satisfy a condition, the first in an order."""
+        """Return the first `n` matches, in an order, that satisfy a condition."""
 
     def can_search(self, condition: Expression | None) -> bool:
         """Return whether all matches can be searched for a condition."""
@@ -59,7 +59,7 @@ class Pages(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What all matches were searched for.
+    """A search of all matches.
 
     Attributes:
         condition: As it was written; empty for all.
@@ -77,10 +77,10 @@ class Search:
 
 
 class PagedMatches(Known):
-    """The matches that were fetched, numbered as they came.
+    """The fetched matches, numbered in the order in which they came.
 
-    To fetch takes long and changes nothing: `first`, `searched` and `around` of `pages`. To `take`
-    what was fetched is short.
+    Fetching (`first`, `searched` and `around` of `pages`) takes long and changes nothing; `take` is
+    quick and adds the fetched matches.
 
     Attributes:
         pages: Where the others are.
@@ -98,7 +98,7 @@ class PagedMatches(Known):
         self._counts: Counter[tuple[tuple[int, ...], ...]] = Counter()
         self._found: list[Part] = []
         self._around: list[tuple[int, int, bool]] = []
-        # Before there is a match nobody knows what its columns hold.
+        # Before the first match the contents of its columns are unknown.
         self._rows = pa.table({name: pa.nulls(0) for name in pages.names})
         self._copies = np.empty(0, dtype=np.int64)
         super().__init__(
@@ -120,12 +120,12 @@ class PagedMatches(Known):
         return MOST
 
     def take(self, found: pa.Table, asked: int, search: Search | None = None) -> None:
-        """Know what was fetched as well.
+        """Add fetched matches.
 
         Args:
             found: The matches.
-            asked: How many there could have been.
-            search: What all matches were searched for; None: any were asked for.
+            asked: How many were requested.
+            search: The search that found them; None: any matches were requested.
         """
         every = len(found) < asked
         if search is None:
@@ -138,33 +138,33 @@ class PagedMatches(Known):
         self._add(found)
 
     def covers(self, number: int) -> bool | None:
-        """Return whether the events around a match are here; None: those nearest to it are."""
+        """Return whether the events around a match are here; None: only the nearest are."""
         low, high = self._span(number)
         full = [full for begin, end, full in self._around if begin <= low and high <= end]
         return any(full) or (None if full else False)
 
     def around(self, number: int) -> tuple[str, str, float, int]:
-        """Return what `pages.around` has to be asked for a match."""
+        """Return the arguments of `pages.around` for a match."""
         events = [e for bound in self.binding(number).values() for e in bound]
         ends = self.columns.source_rows(np.array([min(events), max(events)]))
         texts = [_text(self._rows.column(self.pages.schema.time)[int(row)]) for row in ends]
         low, high = self._span(number)
-        # Half of what is not the match itself.
+        # Half of the rest that is not the match itself.
         length = int(self.columns.ts[max(events)] - self.columns.ts[min(events)])
         return texts[0], texts[1], (high - low - length) / 2e6, MOST_AROUND
 
     def take_around(self, number: int, events: pa.Table) -> None:
-        """Know the events around a match as well, as they were fetched."""
+        """Add fetched events around a match."""
         self._around.append((*self._span(number), len(events) < MOST_AROUND))
         self._grow(events.cast(self._rows.schema), np.zeros(len(events), dtype=np.int64))
         self._number()
 
     def row(self, event: int) -> int:
-        """Return what an event is called whatever else will be fetched."""
+        """Return the permanent number of an event."""
         return int(self.columns.source_rows(np.array([event]))[0])
 
     def event(self, row: int) -> int:
-        """Return the event that is called so."""
+        """Return the event with this permanent number."""
         return int(self._events[row])
 
     def _span(self, number: int) -> tuple[int, int]:
@@ -188,7 +188,7 @@ class PagedMatches(Known):
             for (v, (starts, _)), begin in zip(bound.items(), ends, strict=False)
         }
         new = self._unknown(sets)
-        # The matches of each branch of an OR stand together.
+        # The matches of each branch of an OR are grouped.
         for pattern in np.unique(there[:, new], axis=1).T if len(new) else ():
             some = new[(there[:, new] == pattern[:, None]).all(axis=0)]
             own = {
@@ -210,7 +210,7 @@ class PagedMatches(Known):
         self._number()
 
     def _unknown(self, sets: dict[str, Members]) -> Ints:
-        """Return which of some matches are not known yet; equal ones may be different matches."""
+        """Return which matches are new; equal ones may be different matches."""
         lists = []
         for members in sets.values():
             ends = zip(members.starts, members.starts[1:], strict=False)
@@ -225,18 +225,19 @@ class PagedMatches(Known):
         return np.array(new, dtype=np.int64)
 
     def _grow(self, events: pa.Table, owners: Ints) -> Ints:
-        """Hold events, those that are here once; return the row of each.
+        """Add events that are new; return the row of each.
 
         Args:
-            events: In the columns of those that are here.
-            owners: What each was fetched for: equal events for one owner are different events.
+            events: The events, with the columns of those that are here.
+            owners: The match that each was fetched for: equal events of one owner are different
+                events.
         """
         here = len(self._rows)
         every = pa.concat_tables([self._rows, events])
         codes = _codes(every)
         copies = np.concatenate((self._copies, _occurrences(owners, codes[here:])))
         pairs = np.unique(np.stack((codes, copies)), axis=1, return_index=True, return_inverse=True)
-        # Numbered by their first appearance: those that are here keep their rows.
+        # Numbered by first appearance: the events that are here keep their rows.
         first, inverse = pairs[1], pairs[2].reshape(-1)
         order = np.argsort(first)
         rank = np.empty(len(order), dtype=np.int64)
@@ -247,7 +248,7 @@ class PagedMatches(Known):
         return rows
 
     def _number(self) -> None:
-        """Number all events in stream order, for who looks at them, and those of all matches."""
+        """Number all events, and those of all matches, in stream order."""
         schema = self.pages.schema
         self._hold(Stream(self._rows, schema, tuple(self._rows.column_names)).columns(self._read))
         self._events = np.full(len(self._rows), NONE, dtype=np.int64)
@@ -296,7 +297,7 @@ def _codes(table: pa.Table) -> Ints:
         try:
             coded = pc.dictionary_encode(one, null_encoding="encode")
         except pa.ArrowNotImplementedError:
-            # Lists and what else is nested.
+            # Lists and other nested values.
             coded = pc.dictionary_encode(pa.array(map(repr, one.to_pylist()), pa.string()))
         part = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
         values = part.indices.to_numpy(zero_copy_only=False).astype(np.int64)

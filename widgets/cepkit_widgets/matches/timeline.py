@@ -1,4 +1,4 @@
-"""The time line of a match as SVG, whose marks can be chosen."""
+"""The time line of a match as SVG, with selectable marks."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def timeline_svg(
     action: str | None = "with",
     bands: Sequence[Band] = (),
 ) -> str:
-    """Return the time line: a lane for each type, what takes part with a letter, the rest as rings.
+    """Return the time line: a lane for each type, letters for the match's events, rings for others.
 
     Args:
         around: What is drawn.
         variables: In the pattern's order; they have colours.
         width: In pixels.
-        action: What choosing an event does; None: nothing.
-        bands: What stands below on the same line of time; choosing a bar does "choose".
+        action: The action of choosing an event; None for none.
+        bands: The bands below on the same time line; choosing a bar does "choose".
     """
     names = [cut(lane, 16) for lane in around.lanes]
     titles = [*names, *(text for band in bands for text in (band.name, band.note))]
@@ -94,9 +94,9 @@ def timeline_svg(
 
 
 def _chosen_by(action: str | None, seen: Seen, *, first: bool) -> str:
-    """Return the attributes of an event that can be chosen."""
+    """Return the HTML attributes of a selectable event."""
     if action is None:
-        # What takes no part, and cannot be chosen, is no news to who listens.
+        # Screen readers skip events that are neither in the match nor selectable.
         return ' aria-hidden="true"' if seen.variable is None else ' role="img"'
     return (
         f' data-do="{action}" data-value="{seen.event}" data-at="{seen.at:.6f}" '
@@ -110,7 +110,7 @@ def html_text_of(seen: Seen, what: str) -> str:
 
 
 def _apart(own: list[Seen], x: object, y: object) -> list[tuple[float, float]]:
-    """Return where the marks of a match are: those that would hide each other a little apart."""
+    """Return the places of a match's marks, moved apart if they would overlap."""
     assert callable(x)
     assert callable(y)
     places: list[tuple[float, float]] = []

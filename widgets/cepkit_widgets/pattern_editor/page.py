@@ -1,4 +1,4 @@
-"""What a pattern editor looks like."""
+"""The HTML of a pattern editor."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ from cepkit_widgets.pattern_editor.trial import Trial
 
 _PADDING = 20
 _MOST_BRANCHES = 6
-"""Branches that are drawn: each is a picture of its own."""
+"""The most branches to draw, a picture each."""
 _LANES = 6
 _HINT = "pattern-hint"
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """All that is seen.
+    """The content of the editor.
 
     Attributes:
-        reading: What the text means.
-        suggestions: Words that may stand at the caret.
-        good: The last query that a text wrote; None where there was none.
+        reading: The parsed text.
+        suggestions: Words that may follow at the caret.
+        good: The last valid query; None if there was none.
         events: How many events the sample has.
-        trial: What came of the last query that was tried.
+        trial: The result of the last query tried.
         refused: Why the query cannot be tried.
         trying: Whether a query is being tried.
-        chosen: The number of the match that is looked at.
-        running: The last run over everything.
+        chosen: The number of the current match.
+        running: The last run over the whole stream.
         code: The cell that finds the matches.
     """
 
@@ -99,7 +99,7 @@ def _text(outlook: Outlook) -> str:
         suggestions=outlook.suggestions,
     )
     keys = '<p class="soft">Ctrl+Space: words that may stand here</p>'
-    # It stands there always, so that a screen reader says what changes in it.
+    # The element always exists, so that a screen reader announces its changes.
     return f'{area}<div id="{_HINT}" aria-live="polite">{_error(reading)}</div>{keys}'
 
 
@@ -172,7 +172,7 @@ def _matches(trial: Trial, outlook: Outlook, room: float) -> str:
     every = {n: _span(known, n) for n in range(trial.size)}
     start = every[number][0]
     begin, end = start + around.begin * 1e6, start + around.end * 1e6
-    # The chosen match has its place first.
+    # The chosen match is placed first.
     order = sorted(
         (n for n, (a, b) in every.items() if b >= begin and a <= end), key=lambda n: n != number
     )
@@ -278,7 +278,7 @@ def _run(outlook: Outlook) -> str:
             said += " (of an earlier text)"
     error = running.error if running is not None else None
     note = error_note(error) if isinstance(error, Exception) else ""
-    # The bar and the text have a place of their own: the button stays where it is.
+    # The bar and the text have a fixed place, so that the button does not move.
     return (
         f'<div class="bar apart"><h4>On the whole stream</h4>{controls}<span>{bar}</span>'
         f'<span aria-live="{"off" if goes_on else "polite"}">{html_text(said)}</span></div>'

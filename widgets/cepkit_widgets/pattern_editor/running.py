@@ -7,7 +7,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
-from cepkit.api import detect
+from cepkit import detect
 from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.slices.cutting import ADAPTED_ROWS, WINDOWS_PER_SLICE
 from cepkit.pattern.policies import TimeWindow
@@ -16,23 +16,23 @@ from cepkit.stream.stream import Stream
 from cepkit_widgets.kit.work import Work
 
 _SLICES = 100
-"""So many steps progress has, where windows are short enough."""
+"""The number of steps of progress, if windows are short enough."""
 
 
 class Running:
-    """A count of all matches of a stream, beside the notebook.
+    """A count of all matches of a stream, in the background.
 
     Attributes:
         query: The pattern.
-        matches: What `detect` returns; None: not begun yet.
-        count: The number of matches, when it is done.
-        error: What went wrong; a KeyboardInterrupt where it was stopped.
+        matches: The result of `detect`; None before the start.
+        count: The number of matches, at the end.
+        error: The error, if any; a KeyboardInterrupt after a stop.
         seconds: How long it took.
 
     Args:
         stream: The whole stream.
         query: The pattern.
-        done: Is called at the end.
+        done: Called at the end.
     """
 
     def __init__(self, stream: Stream, query: Query, done: Callable[[], None]) -> None:
@@ -48,12 +48,12 @@ class Running:
 
     @property
     def running(self) -> bool:
-        """Whether it goes on."""
+        """Whether it is still running."""
         return self._work.running
 
     @property
     def share(self) -> float | None:
-        """Which share is done; None where nobody can say."""
+        """The finished share; None if unknown."""
         if isinstance(self.matches, Matches):
             return self.matches.searched or None
         if self.matches is None or self._stream.place == "local":
@@ -65,11 +65,11 @@ class Running:
 
     @property
     def elapsed(self) -> float:
-        """Seconds since it began, or that it took."""
+        """The seconds since it began, or that it took."""
         return monotonic() - self._began if self.running else self.seconds
 
     def stop(self) -> None:
-        """Stop it, jobs on Spark as well."""
+        """Stop it, including Spark jobs."""
         self._work.stop()
 
     def wait(self, seconds: float | None = None) -> bool:
@@ -81,7 +81,7 @@ class Running:
             found = detect(self._stream, self.query)
             assert isinstance(found, Matches)
             rows = slice_rows(found)
-            # Shorter slices than usual: progress moves from one to the next.
+            # Shorter slices than usual, because progress advances with each.
             self.matches = Matches(
                 self._stream, self.query, found.plan, columns=found.columns, slice_rows=rows
             )
@@ -101,7 +101,7 @@ class Running:
 
 
 def slice_rows(matches: Matches) -> int | None:
-    """Return how many events a slice has, such that there are many and windows overlap little.
+    """Return how many events a slice has: many slices, but little overlap of windows.
 
     Args:
         matches: Of the whole stream.

@@ -1,4 +1,4 @@
-"""What a text in the editor means: a query, or an error with its place."""
+"""The text in the editor, parsed: a query, or an error with its place."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from cepkit.stream.stream import Stream
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a text means.
+    """A parsed text.
 
     Attributes:
         text: The text.
-        query: The query that it writes; None where it is wrong.
-        error: What is wrong.
-        span: Where that is; None where it is nowhere in particular.
+        query: Its query; None if the text is invalid.
+        error: The error, if any.
+        span: The place of the error; None if it has no particular place.
     """
 
     text: str
@@ -30,11 +30,11 @@ class Reading:
 
 
 def read(text: str, stream: Stream) -> Reading:
-    """Return what a text means as a pattern over a stream.
+    """Parse a text as a pattern over a stream.
 
     Args:
         text: As it is typed.
-        stream: A local stream; its columns and their kinds are what conditions may read.
+        stream: A local stream; conditions may read its columns.
     """
     try:
         query = checked(stream, text)
@@ -46,17 +46,17 @@ def read(text: str, stream: Stream) -> Reading:
 
 
 def plain_text(text: str) -> str:
-    """Return a text as an editor can hold it: lines end as there, and no half of a character."""
+    """Return a text as an editor holds it: its line ends, and no lone surrogates."""
     whole = text.replace("\r\n", "\n").replace("\r", "\n")
     return whole.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def units_before(text: str, place: int) -> int:
-    """Return what a browser calls a place: it counts UTF-16 units, not characters."""
+    """Return a place in UTF-16 units, which browsers count instead of characters."""
     return len(text[:place].encode("utf-16-le", "surrogatepass")) // 2
 
 
 def characters_before(text: str, units: int) -> int:
-    """Return the place in a text that a browser means."""
+    """Return the place in characters for a browser's place in UTF-16 units."""
     before = text.encode("utf-16-le", "surrogatepass")[: 2 * max(0, units)]
     return len(before.decode("utf-16-le", "replace"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cepkit.api import detect
+from cepkit import detect
 from cepkit.columnar.results.matches import Matches
 from cepkit.diagnosis.result import WhyNot
 from cepkit.diagnosis.why_not import why_not
@@ -14,20 +14,20 @@ from cepkit.stream.stream import Stream
 from cepkit_widgets.matches.known import KnownMatches
 
 FIRST = 200
-"""Matches that are looked for first, and can be looked at."""
+"""The number of matches to find first, which the editor can show."""
 _BUDGET = 4_000_000
-"""Events in combinations that the search for a reason looks at: less than a second."""
+"""The most events in combinations that the search for a reason examines: under a second."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Trial:
-    """What came of a pattern on a sample.
+    """The result of a pattern on a sample.
 
     Attributes:
         query: The pattern.
-        known: Its first matches; None: they were not found in time.
-        count: How many there are; None: that was not counted in time.
-        why: Why there is none; None where there are some, or that was not found in time.
+        known: Its first matches; None if time ran out.
+        count: How many there are; None if time ran out.
+        why: Why there is no match; None if there are some, or if time ran out.
     """
 
     query: Query
@@ -42,7 +42,7 @@ class Trial:
 
 
 def tried(query: Query, sample: Stream) -> Trial:
-    """Return what comes of a pattern on a sample; of what is interrupted as much as was found.
+    """Try a pattern on a sample; if interrupted, return what was found until then.
 
     Raises:
         CepkitError: The pattern cannot be run.
@@ -61,6 +61,6 @@ def tried(query: Query, sample: Stream) -> Trial:
             why = why_not(sample, query, {}, plan=plan, limit=3, budget=_BUDGET)
             trial = replace(trial, why=why)
     except KeyboardInterrupt:
-        # It took too long, or another text came.
+        # It took too long, or the text changed.
         pass
     return trial

@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 from typing import Any
 
-from cepkit.api import detect
+from cepkit import detect
 from cepkit.api.arguments import check_stream
 from cepkit.arguments import check_range
 from cepkit.errors import ArgumentError, CepkitError, PatternError
@@ -25,20 +25,20 @@ from cepkit_widgets.pattern_editor.trial import Trial, tried
 from cepkit_widgets.pattern_editor.words import Vocabulary, completion
 
 _REST = 0.3
-"""Seconds without typing after which the pattern is tried on the sample."""
+"""The pattern is tried on the sample after this many seconds without typing."""
 _PATIENCE = 3.0
-"""Seconds that a trial may take."""
+"""The most seconds of a trial."""
 _FIRST_PATIENCE = 12.0
-"""The same of the first, which may have to compile."""
+"""The same for the first trial, which may have to compile."""
 _LOOK = 0.5
-"""Seconds between two looks at what runs on everything."""
+"""Seconds between two looks at a run over the whole stream."""
 
 
 class PatternEditor(App):
-    """A pattern to be written: parsed as one types, tried on a sample, run on everything.
+    """A pattern editor: it parses while you type, tries a sample, and runs the whole stream.
 
     Attributes:
-        error: What was wrong with the last input beside the text; None where nothing was.
+        error: The error of the last input other than the text; None if it was valid.
 
     Example:
         >>> import cepkit as ck
@@ -67,7 +67,7 @@ class PatternEditor(App):
 
         Args:
             stream: From `cepkit.events`.
-            pattern: What stands in it at first, right or wrong; None: a sequence of two events.
+            pattern: The initial text, valid or not; None: a sequence of two events.
             events: How many events the sample has: the first of the stream.
         """
         self._stream = stream
@@ -105,14 +105,14 @@ class PatternEditor(App):
         super().__init__()
         if error is None:
             self.write(text)
-            # So that an exported page has what came of it.
+            # So that an exported page has the result.
             self.wait(_FIRST_PATIENCE + 1.0)
         else:
             self.error = error
             self.refresh()
 
     def body(self) -> str:
-        """Return what is shown, as HTML."""
+        """Return the HTML of the app."""
         if self._sample is None:
             return ""
         outlook = Outlook(
@@ -131,17 +131,17 @@ class PatternEditor(App):
 
     @property
     def text(self) -> str:
-        """What stands in the editor, right or wrong."""
+        """The text in the editor, valid or not."""
         return self._reading.text
 
     @property
     def pattern(self) -> Query | None:
-        """The query that the text writes; None while it is wrong."""
+        """The query of the text; None while it is invalid."""
         return self._reading.query
 
     @property
     def matches(self) -> Any:
-        """What `cepkit.detect` returns of the whole stream; after a run of this text, that run's.
+        """The result of `cepkit.detect` on the whole stream; after a run of this text, that run's.
 
         Raises:
             PatternError: The text is wrong.
@@ -154,14 +154,14 @@ class PatternEditor(App):
 
     @property
     def trial(self) -> Trial | None:
-        """What came of the pattern on the sample; `wait` for that of the last text."""
+        """The result of the pattern on the sample; `wait` for that of the last text."""
         return self._trial
 
     def write(self, text: str) -> None:
         """Put another text in the editor.
 
         Args:
-            text: The pattern, right or wrong.
+            text: The pattern, valid or not.
         """
         with self.moving:
             self._there()
@@ -171,12 +171,12 @@ class PatternEditor(App):
     def wait(self, seconds: float = 30.0) -> bool:
         """Wait until the text has been tried on the sample; return whether it has."""
         tried = self._tried.wait(seconds)
-        # What came of it is then on the page, too.
+        # Then the result is on the page, too.
         with self.moving:
             return tried
 
     def run(self) -> int:
-        """Count the matches in the whole stream, and wait for it.
+        """Count the matches in the whole stream and wait for the result.
 
         Ctrl-C, and the button, stop it.
 
@@ -198,7 +198,7 @@ class PatternEditor(App):
         return running.count
 
     def stop(self) -> None:
-        """Stop what runs on everything."""
+        """Stop the run over the whole stream."""
         if self._running is not None:
             self._running.stop()
 
@@ -218,7 +218,7 @@ class PatternEditor(App):
         )
 
     def act(self, name: str, value: Any) -> None:
-        """Do what the reader asks for."""
+        """Handle an action of the user."""
         self._there()
         match name:
             case "text":
@@ -229,7 +229,7 @@ class PatternEditor(App):
                 asked = bool(value.get("asked"))
                 self._suggestions = completion(text, caret, self._vocabulary, asked=asked)
                 if not asked and self._suggestions.begin == caret and not _opens(text, caret):
-                    # Unasked only where a word has begun.
+                    # Without a request, suggest only after the beginning of a word.
                     self._suggestions = Suggestions()
             case "choose":
                 size = 0 if self._trial is None else self._trial.size
@@ -254,7 +254,7 @@ class PatternEditor(App):
         return self._reading.query
 
     def _write(self, text: str, rest: float = _REST) -> None:
-        """Take a text, and try it when the reader rests."""
+        """Take a text, and try it when the user stops typing."""
         self._reading = read(plain_text(text), self._there())
         self._suggestions = Suggestions()
         query = self._reading.query
@@ -316,8 +316,8 @@ class PatternEditor(App):
         return running
 
     def _follow(self, running: Running, ended: threading.Event) -> None:
-        """Show how far it has come until it is done."""
-        # What is done at once shows no bar.
+        """Show progress until the end."""
+        # A quick run shows no bar.
         while not ended.wait(_LOOK):
             with self.moving:
                 self.refresh()
@@ -341,11 +341,11 @@ class PatternEditor(App):
 
 
 def _beginning(types: list[str]) -> str:
-    """Return a pattern to begin with: two of the stream's types in sequence."""
+    """Return an initial pattern: two of the stream's types in sequence."""
     first, second = (type_text(name) for name in (types + types + ["A", "A"])[:2])
     return f"PATTERN SEQ({first} a, {second} b)\nWITHIN 1 minute"
 
 
 def _opens(text: str, caret: int) -> bool:
-    """Return whether the caret stands where names alone can follow."""
+    """Return whether only names can follow at the caret."""
     return text[:caret].endswith((".", "(", ", "))

@@ -1,4 +1,4 @@
-"""The words that may stand at a place in a pattern's text: the grammar says which kinds."""
+"""Suggested words at a place in a pattern's text: the grammar tells which kinds may follow."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cepkit.stream.durations import MICROSECONDS
 from cepkit_widgets.kit.parts import Suggestion, Suggestions
 
 MOST = 40
-"""Words that are offered at once."""
+"""The most words to suggest."""
 
 _WORD = re.compile(r"[\w-]*\Z|\"[^\"\n]*\Z")
 _REST = re.compile(r"\w*")
@@ -30,11 +30,11 @@ _CLAUSES = frozenset({"WHERE", "WITHIN", "STRATEGY", "PARTITION", "AGG", "GROUP"
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What a stream has names for.
+    """The names in a stream.
 
     Attributes:
-        types: The event types, with what is said of each; the most frequent first.
-        columns: The columns, with what is said of each.
+        types: The event types, each with a description; the most frequent first.
+        columns: The columns, each with a description.
     """
 
     types: Mapping[str, str]
@@ -44,13 +44,13 @@ class Vocabulary:
 def completion(
     text: str, caret: int, vocabulary: Vocabulary, *, asked: bool = False
 ) -> Suggestions:
-    """Return the words that may stand at the caret, and what they take the place of.
+    """Return the words that may follow at the caret, and the part of the text they replace.
 
     Args:
-        text: The whole text; what stands behind the caret does not matter.
-        caret: How many characters stand before it.
+        text: The whole text; the part after the caret is ignored.
+        caret: The number of characters before it.
         vocabulary: The names of the stream.
-        asked: Whether the reader asked for them.
+        asked: Whether the user asked for them.
     """
     before = _WORD.search(text, 0, caret)
     rest = _REST.match(text, caret)
@@ -58,7 +58,7 @@ def completion(
     assert rest is not None
     begin, end = before.start(), rest.end()
     typed = text[begin:caret]
-    # A minus is a part of the names of strategies alone.
+    # Only names of strategies contain a minus.
     if "-" in typed and not typed.startswith('"') and not _names_strategy(text[:begin]):
         begin += typed.rindex("-") + 1
         typed = text[begin:caret]
@@ -71,9 +71,9 @@ def completion(
         return nothing
     folded = typed.removeprefix('"').casefold()
     found = [w for w in _words(kinds, tokens, vocabulary) if folded in w.text.casefold()]
-    # Those that begin so before those that have it inside; else the order of the kinds.
+    # Words with this prefix before words that contain it; otherwise the order of the kinds.
     found.sort(key=lambda word: not word.text.casefold().lstrip('"').startswith(folded))
-    # A whole word needs no other, unless one asks.
+    # Suggest nothing after a complete word, unless the user asks.
     if not asked and text[begin:end] in [word.insert.strip() for word in found]:
         return nothing
     return Suggestions(tuple(found[:MOST]), begin, end, caret, asked)

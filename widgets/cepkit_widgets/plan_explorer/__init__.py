@@ -1,1 +1,1 @@
-"""Plans under one's hands: rates and selectivities as sliders, and the plans that follow them."""
+"""Interactive plans: sliders for rates and selectivities, and the plans that follow them."""

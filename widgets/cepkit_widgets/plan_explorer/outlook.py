@@ -1,4 +1,4 @@
-"""What a reader of a plan explorer looks at: a state, its plans, and what the last move changed."""
+"""The content of a plan explorer: a state, its plans, and the changes of the last move."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class Outlook:
 
     Attributes:
         state: The numbers.
-        comparison: The plans of all planners as of now; of slow ones, while the reader moves
-            something, as of the last rest.
-        before: For each planner the plan that it had before the last move.
-        chosen: The planner that the reader chose; None for the one with the cheapest plan.
+        comparison: The current plans of all planners; while the user moves a slider, slow planners
+            keep their last plans.
+        before: For each planner its plan before the last move.
+        chosen: The planner that the user chose; None for the one with the cheapest plan.
         pinned: The plans that stay although the numbers change, with the planner of each.
-        crossings: For each parameter where another plan becomes the best; none while that is
-            being computed.
-        resting: Whether all of it is as of now.
-        measured: What the plans of both sides did on a sample, by the plan.
+        crossings: For each parameter where another plan becomes the best; empty while they are
+            computed.
+        resting: Whether everything is up to date.
+        measured: The counts of both sides' plans on a sample, by plan.
     """
 
     state: ExplorerState
@@ -43,7 +43,7 @@ class Outlook:
     measured: Mapping[tuple[BranchPlan, ...], Measured | str] = field(default_factory=dict)
 
     def moved_to(self, state: ExplorerState, comparison: PlanComparison) -> Outlook:
-        """Return the outlook after a move; planners that were not asked keep their plan."""
+        """Return the outlook after a move; planners that did not run keep their plan."""
         asked = {row.plan.planner: row for row in comparison.rows}
         refused = {name for name, _ in comparison.refused}
         rows = tuple(
@@ -70,7 +70,7 @@ class Outlook:
     def rested(
         self, comparison: PlanComparison, crossings: Mapping[str, tuple[Crossing, ...]]
     ) -> Outlook:
-        """Return the outlook when all is planned as of now; what changed by the move stays."""
+        """Return the outlook with everything up to date; the changes of the move stay."""
         return replace(self, comparison=comparison, crossings=crossings, resting=True)
 
     def choose(self, planner: str) -> Outlook:
@@ -83,10 +83,10 @@ class Outlook:
         return replace(self, chosen=planner)
 
     def pin(self, side: Side, planner: str | None = None) -> Outlook:
-        """Return the outlook with a plan that stays on a side.
+        """Return the outlook with a plan pinned to a side.
 
         Args:
-            planner: Whose plan of now; None for what is seen there.
+            planner: Pin its current plan; None for the plan shown there.
         """
         if side not in SIDES:
             raise PlanError(f"there is no side {side!r}", expected="'A' or 'B'")
@@ -94,12 +94,12 @@ class Outlook:
         return replace(self, pinned={**self.pinned, side: plan})
 
     def unpin(self, side: Side) -> Outlook:
-        """Return the outlook with a side that follows the numbers again."""
+        """Return the outlook with a side unpinned."""
         return replace(self, pinned={s: p for s, p in self.pinned.items() if s != side})
 
     @property
     def planner(self) -> str:
-        """The planner whose plan is looked at: the chosen one, or that of the cheapest plan."""
+        """The current planner: the chosen one, or that of the cheapest plan."""
         names = {row.plan.planner for row in self.comparison.rows}
         return self.chosen if self.chosen in names else self.comparison.best.planner
 
@@ -110,7 +110,7 @@ class Outlook:
 
     @property
     def shown(self) -> dict[Side, Plan]:
-        """The plans on both sides: what is pinned, else the cheapest order and the cheapest tree.
+        """The plans on both sides: the pinned ones, else the cheapest order and the cheapest tree.
 
         A chosen plan takes the side of its form.
         """
@@ -127,13 +127,13 @@ class Outlook:
         return sides
 
     def changed(self, planner: str) -> tuple[BranchPlan, ...] | None:
-        """Return the plan that a planner had before the last move; None where it is the same."""
+        """Return a planner's plan before the last move; None if it is the same."""
         earlier = self.before.get(planner)
         now = self.comparison.plan(planner).branches
         return earlier if earlier is not None and earlier != now else None
 
     def log_relative(self, plan: Plan) -> float:
-        """Return the logarithm of how many times the least cost a plan costs now."""
+        """Return the logarithm of a plan's current cost relative to the least."""
         trees = self.comparison.has_trees or is_tree(plan)
         best = self.state.log_cost(self.comparison.best.branches, as_trees=trees)
         return self.state.log_cost(plan.branches, as_trees=trees) - best
@@ -145,12 +145,12 @@ def is_tree(plan: Plan) -> bool:
 
 
 def recosted(plan: Plan, state: ExplorerState) -> Plan:
-    """Return the same plan with the cost and the expected numbers of now."""
+    """Return the same plan with its current cost and expected numbers."""
     return cost_plan(plan, state.query_now, state.statistics, state.model)
 
 
 def related(comparison: PlanComparison) -> PlanComparison:
-    """Return a comparison with its relative costs as its rows are now."""
+    """Return a comparison with relative costs recomputed from its rows."""
     from cepkit.plan.logarithms import from_log
 
     costs = [comparison.log_cost(row) for row in comparison.rows]

@@ -1,4 +1,4 @@
-"""What a plan explorer looks like."""
+"""The HTML of a plan explorer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from cepkit_widgets.plan_explorer.state import BLEND, crossing_text, relative_te
 
 _PADDING = 20
 _EQUAL = 5e-4
-"""Of the logarithms of costs: below that they read the same."""
+"""Costs whose logarithms differ by less read the same."""
 
 
 def explorer_html(outlook: Outlook, width: int, *, sample: int, running: bool) -> str:
@@ -40,8 +40,8 @@ def explorer_html(outlook: Outlook, width: int, *, sample: int, running: bool) -
 
     Args:
         width: The room, in pixels.
-        sample: How many events *run both* takes; 0 where there is no stream.
-        running: Whether it runs at the moment.
+        sample: How many events *run both* takes; 0 without a stream.
+        running: Whether it is running.
     """
     return (
         f"{_head(outlook)}"

@@ -1,4 +1,4 @@
-"""The numbers that plans depend on, as what a slider moves."""
+"""The numbers that plans depend on, as sliders."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _ALPHA_MOST = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A number that can be moved.
+    """A number that the user can change.
 
     Attributes:
-        name: How the app calls it, as ``"rate:a"``.
+        name: Its name in the app, as ``"rate:a"``.
         kind: What it is.
-        label: How the reader calls it.
-        variables: Whose rate or selectivity it is.
+        label: Its name for the user.
+        variables: The variables whose rate or selectivity it is.
         measured: Its value in the statistics or the query.
-        low: The least value; 0 where the slider is not logarithmic.
+        low: The least value; 0 if the slider is not logarithmic.
         high: The greatest value.
         unit: Of the value.
     """
@@ -54,7 +54,7 @@ class Parameter:
         return min(1.0, math.log(value / self.low) / math.log(self.high / self.low))
 
     def at(self, position: float) -> float:
-        """Return the value at a position of the slider, the measured one where it is that near."""
+        """Return the value at a position of the slider; it snaps to the measured value."""
         share = min(1.0, max(0.0, position))
         if abs(share - self.position(self.measured)) < 1e-9:
             return self.measured
@@ -63,7 +63,7 @@ class Parameter:
         return float(self.low * (self.high / self.low) ** share)
 
     def check(self, value: object) -> None:
-        """Refuse what the number cannot be."""
+        """Refuse invalid values."""
         most = 1.0 if self.kind == "selectivity" else math.inf
         if not isinstance(value, int | float) or not 0 <= value <= most or math.isinf(value):
             raise ArgumentError(
@@ -84,7 +84,7 @@ class Parameter:
 
 
 def parameters_of(query: Query, statistics: Statistics) -> tuple[Parameter, ...]:
-    """Return what can be moved: rates, selectivities between two variables, the window, alpha."""
+    """Return the parameters: rates, selectivities of pairs of variables, the window, alpha."""
     branches = normal_form(query)
     texts = {
         event.variable: structure_text(event)

@@ -1,4 +1,4 @@
-"""What a plan explorer knows: the numbers that were moved, and the plans that they give."""
+"""The state of a plan explorer: the changed numbers, and the plans that they give."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BLEND = "blend"
 """The cost model with a slider of its own."""
 
 _PATIENT = 1.0
-"""Seconds that an exact search may take by its own estimate; beyond that it is left out."""
+"""The most seconds of an exact search, by its own estimate; longer ones are left out."""
 _PLANNERS: Mapping[str, Planner] = {
     **PLANNERS, "dp-order": DpOrder(seconds=_PATIENT), "dp-tree": DpTree(seconds=_PATIENT),
 }  # fmt: skip
@@ -36,16 +36,16 @@ _PLANNERS: Mapping[str, Planner] = {
 _NOTHING: Mapping[str, float] = MappingProxyType({})
 _POINTS, _HALVINGS = 6, 8
 _BUDGET = 0.05
-"""Seconds that planning may take at a move; a picture on top of it stays under 100 ms."""
+"""The most seconds of planning at a move, so that with the picture it stays under 100 ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """Where another plan becomes the best as one number is moved and all others stay.
+    """A value where another plan becomes the best, as one number changes and all others stay.
 
     Attributes:
         parameter: The number's name.
-        value: Where it is.
+        value: The value of the number there.
         above: Whether it is above the present value.
     """
 
@@ -56,11 +56,11 @@ class Crossing:
 
 @dataclass(frozen=True)
 class ExplorerState:
-    """A query, what was measured of its stream, and what the reader has made of that.
+    """A query, its measured statistics, and the user's changes.
 
     Attributes:
         query: The query, with the window that it was written with.
-        moved: The numbers that are not as measured, by the names of their parameters.
+        moved: The changed numbers, by the names of their parameters.
         cost: The name of the cost model; `BLEND` for the one with an alpha.
     """
 
@@ -71,23 +71,22 @@ class ExplorerState:
 
     @classmethod
     def of(cls, pattern: Query | Pattern | str, statistics: Statistics) -> ExplorerState:
-        """Return the beginning: everything as measured.
+        """Return the initial state: everything as measured.
 
         Raises:
-            PatternError: The pattern means nothing.
-            StatisticsError: The statistics are not about it.
+            PatternError: The pattern is invalid. StatisticsError: The statistics are not about it.
         """
         query = as_query(pattern)
         return cls(query, statistics_given(statistics, query))
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
-        """What can be moved; alpha only where the cost model has one."""
+        """The parameters; alpha only if the cost model has one."""
         every = parameters_of(self.query, self.measured)
         return tuple(p for p in every if p.name != ALPHA or self.cost == BLEND)
 
     def parameter(self, name: str) -> Parameter:
-        """Return what can be moved, by its name."""
+        """Return a parameter by its name."""
         for parameter in self.parameters:
             if parameter.name == name:
                 return parameter
@@ -95,14 +94,14 @@ class ExplorerState:
         raise ArgumentError.unknown(f"there is no '{name}' to move", name, known)
 
     def value(self, name: str) -> float:
-        """Return a number as it is now."""
+        """Return the current value of a parameter."""
         return self.moved.get(name, self.parameter(name).measured)
 
     def at(self, name: str, value: float) -> ExplorerState:
         """Return the state with one number moved.
 
         Raises:
-            ArgumentError: There is no such number, or it cannot be so.
+            ArgumentError: There is no such number, or the value is invalid.
         """
         parameter = self.parameter(name)
         parameter.check(value)
@@ -132,7 +131,7 @@ class ExplorerState:
 
     @cached_property
     def query_now(self) -> Query:
-        """The query with the window as it is now."""
+        """The query with the current window."""
         if WINDOW not in self.moved:
             return self.query
         value = self.moved[WINDOW]
@@ -147,12 +146,12 @@ class ExplorerState:
 
     @cached_property
     def statistics(self) -> Statistics:
-        """The statistics as they are now."""
+        """The current statistics."""
         return self.measured.moved(**self._moves)
 
     @property
     def _moves(self) -> dict[str, Any]:
-        """What was moved, as `Statistics.moved` takes it."""
+        """The changes, in the form of `Statistics.moved`."""
         moves: dict[str, Any] = {}
         for parameter in self.parameters:
             if parameter.name not in self.moved:
@@ -172,12 +171,12 @@ class ExplorerState:
         return moves
 
     def compare(self, planners: Sequence[str] | None = None) -> PlanComparison:
-        """Return the plans of some planners as of now; None for all."""
+        """Return the current plans of some planners; None for all."""
         asked = [_PLANNERS[name] for name in planners or _PLANNERS]
         return compare_plans(self.query_now, self.statistics, asked, self.model)
 
     def log_cost(self, branches: Sequence[BranchPlan], *, as_trees: bool) -> float:
-        """Return the logarithm of what a plan costs now.
+        """Return the logarithm of a plan's current cost.
 
         Args:
             as_trees: Whether an order is costed as the tree that leans left.
@@ -187,13 +186,13 @@ class ExplorerState:
         return query_cost(costs, plans)
 
     def crossings(self, comparison: PlanComparison, name: str) -> tuple[Crossing, ...]:
-        """Return where the best plan of now stops being the best as one number moves.
+        """Return where the current best plan stops being the best as one number changes.
 
-        At most one value below the present and one above. Each is found by planning anew at a few
-        values and then by halving: to a hundredth of a decade.
+        At most one value below the present one and one above. The search plans anew at a few values
+        and then bisects, to a hundredth of a decade.
 
         Args:
-            comparison: Of this state.
+            comparison: The comparison of this state.
             name: The number that moves.
         """
         parameter = self.parameter(name)
@@ -224,11 +223,11 @@ class ExplorerState:
         return tuple(found)
 
     def as_code(self, planner: str, statistics: str = "statistics") -> str:
-        """Return code that makes the plan that is seen.
+        """Return code that makes the shown plan.
 
         Args:
             planner: Whose plan.
-            statistics: The name of the variable with the statistics that were measured.
+            statistics: The name of the variable with the measured statistics.
         """
         lines = ["import cepkit as ck", "", _parsing(self.query)]
         moves = "".join(f"\n    {name}={value!r}," for name, value in self._moves.items())
@@ -261,7 +260,7 @@ def _parsing(query: Query) -> str:
 
 
 def quick_planners(comparison: PlanComparison, budget: float = _BUDGET) -> tuple[str, ...]:
-    """Return the planners that together took no longer than the budget, the fastest first to stay.
+    """Return the fastest planners that together took no longer than the budget.
 
     Args:
         comparison: Of all planners, made when their loops were compiled.
@@ -284,7 +283,7 @@ def crossing_text(crossing: Crossing, parameter: Parameter) -> str:
 
 
 def relative_text(log_ratio: float) -> str:
-    """Return how many times the least cost something costs."""
+    """Return a relative cost as a text."""
     if not math.isfinite(log_ratio):
         return "∞" if log_ratio > 0 else "1"
     return number(math.exp(min(log_ratio, 700.0)))

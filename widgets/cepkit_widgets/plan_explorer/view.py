@@ -25,18 +25,18 @@ from cepkit_widgets.plan_explorer.page import explorer_html
 from cepkit_widgets.plan_explorer.state import Crossing, ExplorerState, quick_planners
 
 _AT_ONCE = 8
-"""Variables up to which cross-overs are found before the app is shown, in half a second."""
+"""Up to this many variables, cross-overs are found (in 0.5 s) before the app is shown."""
 _LONGEST = 5.0
-"""Seconds after which no more cross-overs are looked for."""
+"""The search for cross-overs ends after this many seconds."""
 _REST = 0.25
-"""Seconds without a move after which cross-overs are looked for."""
+"""The search for cross-overs begins after this many seconds without a move."""
 
 
 class PlanExplorer(App):
     """Plans that follow sliders: rates, selectivities, the window, alpha and the cost model.
 
     Attributes:
-        error: What was wrong with the last input; None where nothing was.
+        error: The error of the last input; None if it was valid.
 
     Example:
         >>> import cepkit as ck
@@ -65,7 +65,7 @@ class PlanExplorer(App):
         Args:
             pattern: The query, or its text.
             statistics: From `cepkit.profile`, or made by hand.
-            stream: What *run both* takes its sample from.
+            stream: The stream from which *run both* takes its sample.
             events: How many events that sample has.
         """
         self.outlook: Outlook | None = None
@@ -80,7 +80,7 @@ class PlanExplorer(App):
             if stream is not None:
                 check_stream(stream)
             state = ExplorerState.of(pattern, statistics)
-            # The first time includes that loops are compiled.
+            # The first time includes compiling.
             state.compare()
             comparison = state.compare()
             self._quick = quick_planners(comparison)
@@ -99,7 +99,7 @@ class PlanExplorer(App):
             self.refresh()
 
     def body(self) -> str:
-        """Return what is shown, as HTML."""
+        """Return the HTML of the app."""
         if self.outlook is None:
             return ""
         sample = 0 if self._stream is None else self._events
@@ -107,23 +107,23 @@ class PlanExplorer(App):
 
     @property
     def plan(self) -> Plan | None:
-        """The plan that is looked at: the chosen planner's, or the cheapest."""
+        """The current plan: the chosen planner's, or the cheapest."""
         return None if self.outlook is None else self.outlook.plan
 
     @property
     def statistics(self) -> Statistics | None:
-        """The statistics as the sliders have them."""
+        """The statistics with the values of the sliders."""
         return None if self.outlook is None else self.outlook.state.statistics
 
     @property
     def crossings(self) -> pd.DataFrame:
-        """Where another plan becomes the best: parameter, value, above; found when all rests."""
+        """Where another plan becomes the best: parameter, value, above; computed between moves."""
         known = {} if self.outlook is None else self.outlook.crossings
         rows = [(c.parameter, c.value, c.above) for found in known.values() for c in found]
         return pd.DataFrame(rows, columns=["parameter", "value", "above"])
 
     def as_code(self, statistics: str = "statistics") -> str:
-        """Return the cell that makes the plan that is seen.
+        """Return the cell that makes the shown plan.
 
         Args:
             statistics: The name of the variable with the statistics as measured.
@@ -137,10 +137,10 @@ class PlanExplorer(App):
         Args:
             name: As ``"rate:a"``, ``"selectivity:a,b"``, ``"window"`` (seconds, or events) or
                 ``"alpha"``.
-            value: What it is now.
+            value: The new value.
 
         Raises:
-            ArgumentError: There is no such number, or it cannot be so.
+            ArgumentError: There is no such number, or the value is invalid.
         """
         with self.moving:
             self._to(self._known().state.at(name, value))
@@ -153,7 +153,7 @@ class PlanExplorer(App):
             self.refresh()
 
     def wait(self, seconds: float = 30.0) -> bool:
-        """Wait until cross-overs and slow planners are as of now; return whether they are."""
+        """Wait until cross-overs and slow planners are up to date; return whether they are."""
         return self._rested.wait(seconds)
 
     def run(self) -> pd.DataFrame:
@@ -184,7 +184,7 @@ class PlanExplorer(App):
         return pd.DataFrame(rows, columns=names)
 
     def act(self, name: str, value: Any) -> None:
-        """Do what the reader asks for."""
+        """Handle an action of the user."""
         outlook = self._known()
         match name:
             case "cost":
@@ -225,7 +225,7 @@ class PlanExplorer(App):
         threading.Thread(target=self._follow, daemon=True).start()
 
     def _follow(self) -> None:
-        """Look for cross-overs, and ask slow planners, whenever the reader rests."""
+        """Find cross-overs and run slow planners whenever the user rests."""
         while True:
             while self._moved.wait(_REST):
                 self._moved.clear()
@@ -245,7 +245,7 @@ class PlanExplorer(App):
             with self.moving:
                 if self._moves != move:
                     continue
-                # What the reader chose and pinned meanwhile stays.
+                # Plans that the user chose or pinned meanwhile stay.
                 self.outlook = self._known().rested(comparison, crossings or {})
                 self._rested.set()
                 self.refresh()
@@ -286,9 +286,9 @@ class PlanExplorer(App):
 
 
 def _crossings(outlook: Outlook, outdated: Any) -> dict[str, tuple[Crossing, ...]] | None:
-    """Return the cross-overs of all parameters; None where they are no longer wanted.
+    """Return the cross-overs of all parameters; None if they are no longer wanted.
 
-    Where they take too long those of some are left out.
+    If time runs out, those of some parameters are left out.
     """
     found: dict[str, tuple[Crossing, ...]] = {}
     begin = perf_counter()

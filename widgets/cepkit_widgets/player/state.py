@@ -1,4 +1,4 @@
-"""Where a player is, and where it can go."""
+"""The position of a player, and the positions it can go to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class PlayerState:
 
     Attributes:
         steps: How many steps there are.
-        matches: After which numbers of steps matches were completed, in ascending order.
+        matches: The numbers of steps after which matches were complete, ascending.
         step: How many steps have been taken, 0 to `steps`.
 
     Example:
@@ -28,7 +28,7 @@ class PlayerState:
 
     @classmethod
     def of(cls, document: str) -> PlayerState:
-        """Return the beginning of a document of the player's (`cepkit.player/1`)."""
+        """Return the initial state of a player document (`cepkit.player/1`)."""
         traces = json.loads(document)["traces"]
         found = {match["step"] + 1 for trace in traces for match in trace["matches"]}
         return cls(max(len(trace["steps"]) for trace in traces), tuple(sorted(found)))
@@ -38,11 +38,11 @@ class PlayerState:
         return replace(self, step=max(0, min(self.steps, step)))
 
     def next_match(self) -> PlayerState:
-        """Return the state at the next match; the same one where there is none."""
+        """Return the state at the next match; the same state if there is none."""
         place = bisect_right(self.matches, self.step)
         return self.at(self.matches[place]) if place < len(self.matches) else self
 
     def previous_match(self) -> PlayerState:
-        """Return the state at the match before; the same one where there is none."""
+        """Return the state at the previous match; the same state if there is none."""
         place = bisect_left(self.matches, self.step)
         return self.at(self.matches[place - 1]) if place else self

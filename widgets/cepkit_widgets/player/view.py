@@ -17,8 +17,8 @@ from cepkit_widgets.player.state import PlayerState
 class PlayerWidget(anywidget.AnyWidget):
     """Traces to play, whose position Python can read, set and follow.
 
-    ``widget.step`` is the number of steps taken. It follows the reader, some eight times a second
-    at most, and the player follows it; ``widget.observe(handler, "step")`` tells of both.
+    ``widget.step`` is the number of steps taken. It follows the user, at most eight times a second,
+    and the player follows it; ``widget.observe(handler, "step")`` reports both.
 
     Example:
         >>> import cepkit as ck
@@ -38,11 +38,11 @@ class PlayerWidget(anywidget.AnyWidget):
     _esm = script()
 
     document = traitlets.Unicode().tag(sync=True)
-    """What is played, as JSON (`cepkit.player/1`)."""
+    """The document to play, as JSON (`cepkit.player/1`)."""
     step = traitlets.Int(0).tag(sync=True)
     """How many steps have been taken, from 0 to `steps`."""
     link = traitlets.Unicode("").tag(sync=True)
-    """In a page the step of one player moves all that have the same link; empty: none."""
+    """Players of a page with the same link move together; empty for none."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class PlayerWidget(anywidget.AnyWidget):
             steps: How many steps at most, up to 20,000; what is cut is said above the player.
             step: Where to begin.
             link: Any name: the step of one player moves all that have the same.
-            attributes: Those of events that are shown; None for all.
+            attributes: The attributes of events to show; None for all.
             redact: Attributes whose values are replaced by numbers.
 
         Raises:
@@ -97,10 +97,10 @@ class PlayerWidget(anywidget.AnyWidget):
         self.step = self.state.previous_match().step
 
     def set_state(self, sync_data: dict[str, Any]) -> None:
-        """Take over what the page says.
+        """Take over the state from the page.
 
-        Notebooks hand this to a thread of its own. Traits are not made for two threads: a step that
-        a cell sets at the same moment would be lost on the way to the page.
+        Notebooks call this in another thread. Traits are not thread-safe: a step that a cell sets
+        at the same moment would get lost on its way to the page.
         """
         with self._moving:
             super().set_state(sync_data)
@@ -117,7 +117,7 @@ class PlayerWidget(anywidget.AnyWidget):
         return self._beginning.at(proposal["value"]).step
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """Add what plays where there are no widgets, as in an exported notebook."""
+        """Add a player for pages without widgets, as an exported notebook."""
         made = super()._repr_mimebundle_(**kwargs)
         if made is None:
             return None

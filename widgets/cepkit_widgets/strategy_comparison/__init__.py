@@ -1,1 +1,1 @@
-"""The four strategies side by side: what each takes of one stream, and what it leaves."""
+"""The four strategies side by side: the matches that each one finds and lacks."""

@@ -1,4 +1,4 @@
-"""What a strategy comparison looks like."""
+"""The HTML of a strategy comparison."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def comparison_html(
     """Return the comparison as HTML.
 
     Args:
-        state: What is looked at.
+        state: The selection of the user.
         comparison: The matches of each strategy.
-        looker: Looks at a match closely.
+        looker: Computes the details of a match.
         width: The room, in pixels.
         code: The cell that finds the matches of the chosen strategy.
     """
     assert comparison.known is not None
-    # The strategies are what differs: the text is that of no one of them.
+    # The strategies differ, so the text shows none of them.
     query = comparison.outcomes[ANY].query
     lines = "\n".join(map(html_text, str(query).splitlines()))
     events = count_text(len(comparison.known.columns), "event")
@@ -92,7 +92,7 @@ def _strategies(state: StrategyState, comparison: Comparison) -> str:
 
 
 def group_text(owners: Owners) -> str:
-    """Return a group of strategies as the control that lists its matches is called."""
+    """Return the name of the control that lists the matches of a group of strategies."""
     return " and ".join(strategy for strategy in Strategy if strategy in owners)
 
 
@@ -210,7 +210,7 @@ def _match(state: StrategyState, comparison: Comparison, looker: Looker, width: 
 
 
 def _band(strategy: Strategy, chosen: int, comparison: Comparison, around: Around) -> Band:
-    """Return the matches of a strategy around the chosen one, as many as there is room for."""
+    """Return the matches of a strategy around the chosen one, as many as fit."""
     begins, ends = comparison.times
     start = int(begins[chosen])
     there = [
@@ -220,7 +220,7 @@ def _band(strategy: Strategy, chosen: int, comparison: Comparison, around: Aroun
         )
         if strategy in comparison.owners[number]
     ]
-    # The chosen match has its place first, or its absence has; few of very many have one.
+    # The chosen match, or its absence, is placed first; of very many matches only few fit.
     lacks = strategy not in comparison.owners[chosen]
     listed = [chosen, *[n for n in there if n != chosen][:_TRIED]]
     spans = [(float(begins[n]), float(ends[n])) for n in listed]

@@ -1,4 +1,4 @@
-"""What the strategies find in one stream: who has which match, and what the reader looks at."""
+"""The matches of each strategy in one stream, and the selection of the user."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from cepkit.api import detect, why_not
+from cepkit import detect, why_not
 from cepkit.columnar.results.matches import Matches
 from cepkit.diagnosis.findings import Binding
 from cepkit.errors import ArgumentError, CepkitError
@@ -21,7 +21,7 @@ from cepkit.stream.stream import Stream
 from cepkit_widgets.matches.known import Ints, KnownMatches
 
 MOST = 20_000
-"""Matches of each strategy that are held and compared."""
+"""The most matches of each strategy that are held and compared."""
 ANY = Strategy.SKIP_TILL_ANY_MATCH
 
 Owners: TypeAlias = frozenset[Strategy]
@@ -32,13 +32,13 @@ Key: TypeAlias = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one strategy finds.
+    """The result of one strategy.
 
     Attributes:
         query: The pattern under the strategy.
-        count: How many matches it finds; None where it cannot be run.
+        count: How many matches it finds; None if it cannot run.
         held: How many of them are held.
-        error: Why it cannot be run.
+        error: Why it cannot run.
     """
 
     query: Query
@@ -48,17 +48,17 @@ class Outcome:
 
 
 class Comparison:
-    """The matches of a pattern under each strategy, by one numbering.
+    """The matches of a pattern under each strategy, with common numbers.
 
     Attributes:
-        outcomes: What each strategy finds.
-        known: Matches by which events can be looked up; None where no strategy can be run.
+        outcomes: The result of each strategy.
+        known: Matches that give access to the events; None if no strategy can run.
         keys: The matches that are held, in the order of their events.
-        owners: For each which strategies have it.
+        owners: For each match the strategies that have it.
 
     Args:
         stream: A local stream.
-        query: The pattern; its own strategy does not matter.
+        query: The pattern; its own strategy is ignored.
     """
 
     def __init__(self, stream: Stream, query: Query) -> None:
@@ -91,7 +91,7 @@ class Comparison:
         if len(refusals) == len(Strategy):
             raise refusals[0]
         if ANY in self.ran:
-            # What any other strategy takes is a match of this one, held or not.
+            # Every match of another strategy is also one of this strategy, held or not.
             for owners in has.values():
                 owners.add(ANY)
         self.keys = sorted(has, key=lambda key: sorted(chain.from_iterable(key)))
@@ -106,7 +106,7 @@ class Comparison:
     def groups(self) -> Mapping[Owners, int]:
         """How many matches each group of strategies has that no other has, largest first.
 
-        Where not all matches of skip-till-any-match are held, the others are its own.
+        If not all matches of skip-till-any-match are held, the others count as its own.
         """
         sizes = Counter(self.owners)
         every = self.outcomes[ANY]
@@ -124,7 +124,7 @@ class Comparison:
         return tuple(every.reshape(-1, 2).T)  # type: ignore[return-value]  # two columns
 
     def lacks(self, strategy: Strategy) -> int | None:
-        """Return how many matches that others have a strategy lacks; None where it did not run."""
+        """Return how many matches of others a strategy lacks; None if it did not run."""
         count = self.outcomes[strategy].count
         return None if count is None else sum(self.groups.values()) - count
 
@@ -161,12 +161,12 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class StrategyState:
-    """What the reader looks at.
+    """The selection of the user.
 
     Attributes:
         chosen: The strategy whose matches are listed.
-        group: Of them those alone that these strategies have and no other; None: all.
-        current: The number of the match that is looked at; None where there is none.
+        group: List only the matches that exactly these strategies have; None for all.
+        current: The number of the current match; None if there is none.
     """
 
     chosen: Strategy = ANY
@@ -174,7 +174,7 @@ class StrategyState:
     current: int | None = None
 
     def of(self, comparison: Comparison) -> StrategyState:
-        """Return the state with a match that is listed, where there is one."""
+        """Return the state with a listed match as the current one, if there is one."""
         numbers = comparison.numbers(self)
         if self.current in numbers:
             return self
@@ -185,13 +185,13 @@ class StrategyState:
         return replace(self, chosen=strategy, group=None).of(comparison)
 
     def grouped(self, group: Owners, comparison: Comparison) -> StrategyState:
-        """Return the state that lists what some strategies have and no other; again: no longer."""
+        """Return the state that lists only the matches of a group; a second call undoes it."""
         if group == self.group:
             return replace(self, group=None).of(comparison)
         return _in_group(self, group).of(comparison)
 
     def at(self, number: int, comparison: Comparison) -> StrategyState:
-        """Return the state that looks at a match.
+        """Return the state with another current match.
 
         Raises:
             ArgumentError: There is no such match.
@@ -203,11 +203,11 @@ class StrategyState:
         there = replace(self, current=number)
         if number in comparison.numbers(self):
             return there
-        # A match of another strategy: list where it is.
+        # A match of another strategy: switch to that list.
         return _in_group(there, comparison.owners[number])
 
     def stepped(self, move: str, comparison: Comparison) -> StrategyState:
-        """Return the state that looks at another match of the list.
+        """Return the state with the next or previous match of the list as the current one.
 
         Args:
             move: The name of a key: an arrow for the next or the previous one.
@@ -223,7 +223,7 @@ def _in_group(state: StrategyState, group: Owners) -> StrategyState:
 
 
 def moved(move: str, items: list[int], current: int | None, page: int = 10) -> int:
-    """Return the item that a key leads to: the next or previous one, a page on, or an end."""
+    """Return the item that a key leads to: next, previous, a page away, or an end."""
     at = items.index(current) if current in items else -1
     ends = {"Home": 0, "End": len(items) - 1}
     by = {"ArrowUp": -1, "ArrowDown": 1, "PageUp": -page, "PageDown": page}

@@ -23,12 +23,12 @@ from cepkit_widgets.strategy_comparison.state import Comparison, StrategyState, 
 class StrategyComparison(App):
     """The four strategies side by side over one stream.
 
-    How many matches each finds, which of them it has and the others lack, and why, on one time
-    line.
+    It shows how many matches each strategy finds, which of them the others lack, and why, on one
+    time line.
 
     Attributes:
-        state: What is looked at.
-        error: What was wrong with the last input; None where nothing was.
+        state: The selection of the user.
+        error: The error of the last input; None if it was valid.
 
     Example:
         >>> import cepkit as ck
@@ -54,7 +54,7 @@ class StrategyComparison(App):
 
         Args:
             stream: From `cepkit.events`.
-            pattern: The query, or its text; each strategy takes the place of its own.
+            pattern: The query, or its text; its own strategy is ignored.
             events: How many events of the stream to take, from its beginning.
         """
         self.state = StrategyState()
@@ -79,7 +79,7 @@ class StrategyComparison(App):
             self.refresh()
 
     def body(self) -> str:
-        """Return what is shown, as HTML."""
+        """Return the HTML of the app."""
         if self._comparison is None:
             return ""
         return comparison_html(
@@ -98,7 +98,7 @@ class StrategyComparison(App):
 
     @property
     def counts(self) -> pd.DataFrame:
-        """What each strategy finds: strategy, matches, lacks, error."""
+        """The result of each strategy: strategy, matches, lacks, error."""
         there = self._there()
         rows = [
             (str(s), o.count, there.lacks(s), None if o.error is None else str(o.error))
@@ -109,7 +109,7 @@ class StrategyComparison(App):
 
     @property
     def groups(self) -> pd.DataFrame:
-        """How many matches the same strategies have: a column for each strategy, and matches."""
+        """The matches of each group of strategies: a column for each strategy, and matches."""
         there = self._there()
         rows = [
             (*(strategy in owners for strategy in there.ran), size)
@@ -119,7 +119,7 @@ class StrategyComparison(App):
 
     @property
     def matches(self) -> pd.DataFrame:
-        """The matches that are listed, those that are held of them.
+        """The listed matches, as far as they are held.
 
         Columns `match`, for each variable `a.price` and so on, lists where a variable is repeated,
         and for each strategy whether it has the match.
@@ -134,21 +134,21 @@ class StrategyComparison(App):
 
     @property
     def current(self) -> int | None:
-        """The number of the match that is looked at."""
+        """The number of the current match."""
         return self.state.current
 
     def choose(self, strategy: str) -> None:
         """List the matches of a strategy.
 
         Raises:
-            ArgumentError: It is none.
+            ArgumentError: There is no such strategy.
         """
         with self.moving:
             self.state = self.state.choose(_strategy(strategy), self._there())
             self.refresh()
 
     def select(self, number: int) -> None:
-        """Look at a match.
+        """Make a match the current one.
 
         Raises:
             ArgumentError: There is no match of this number.
@@ -167,7 +167,7 @@ class StrategyComparison(App):
         return f'import cepkit as ck\n\nmatches = ck.detect({stream}, """\n{text}\n""")'
 
     def act(self, name: str, value: Any) -> None:
-        """Do what the reader asks for."""
+        """Handle an action of the user."""
         there, state = self._there(), self.state
         match name:
             case "strategy":

@@ -15,7 +15,7 @@ from cepkit.compiling import called, lent
 
 @called
 def move_up(w: Wiring, s: State, tree: int) -> None:
-    """Forget the STARTs of a tree that are live no more: the others move to the beginning."""
+    """Drop the expired STARTs of a tree: the others move to the beginning."""
     nodes, links, legs, trees = w.nodes, w.links, w.legs, s.trees
     x, f, born, kept, size = s.x, s.f, s.born, s.kept, uintp(s.room)
     by, hi = uintp(trees[tree].lo), uintp(trees[tree].hi)
@@ -59,7 +59,7 @@ def due(steps: ForestSteps, w: Wiring, s: State, q: np.uintp, now: int) -> bool:
 
 @called
 def expire(steps: ForestSteps, w: Wiring, s: State, to: Rows, q: np.uintp, now: int) -> None:
-    """Let the STARTs of a sequence expire that do up to a time; write where matches go."""
+    """Expire the STARTs of a sequence up to a time; write the moments at which matches expire."""
     ts, chains, queries, trees, born = steps.ts, w.chains, w.queries, s.trees, s.born
     size = uintp(s.room)
     one = uintp(1)

@@ -17,7 +17,7 @@ from cepkit.compiling import called, lent
 def extend(
     w: Wiring, s: State, node: np.uintp, source: np.uintp, event: int, lo: np.uintp, hi: np.uintp
 ) -> None:
-    """Carry the lanes of a node on from the node before, whose counts begin at `source`."""
+    """Extend the lanes of a node from the node before, whose counts begin at `source`."""
     nodes, legs, values, reals, x, f, size = (
         w.nodes, w.legs, w.values, w.reals, s.x, s.f, uintp(s.room)
     )  # fmt: skip
@@ -44,7 +44,7 @@ def extend(
 
 @lent
 def start(w: Wiring, s: State, node: np.uintp, place: np.uintp, event: int) -> None:
-    """Write the lanes of a START: its node is the first, so that all are of its own values."""
+    """Write the lanes of a START: its node is the first, so all lanes hold its own values."""
     nodes, legs, values, reals, x, f, size = (
         w.nodes, w.legs, w.values, w.reals, s.x, s.f, uintp(s.room)
     )  # fmt: skip
@@ -60,7 +60,7 @@ def start(w: Wiring, s: State, node: np.uintp, place: np.uintp, event: int) -> N
 
 @called
 def clear(kind: int, row: np.uintp, lo: np.uintp, hi: np.uintp, x: Wide, f: Floats) -> None:
-    """Set lanes to what they hold of no match."""
+    """Reset lanes to their values for no match."""
     if kind == FLOAT:
         for at in range(row + lo, row + hi):
             f[at] = 0.0
@@ -84,5 +84,5 @@ def _add_times(
     value: Any,
 ) -> None:  # fmt: skip
     for at in range(lo, hi):
-        # Infinity times no prefixes is nothing.
+        # Infinity times 0 prefixes must be 0.
         rows[to + at] += value * x[source + at] if x[source + at] != 0 else rows.dtype.type(0)

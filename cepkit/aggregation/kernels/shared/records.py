@@ -12,9 +12,9 @@ Table: TypeAlias = Any
 """A record array: `table[row].field`."""
 
 SUM, LEAST, FLOAT = 0, 1, 2
-"""Kinds of lanes."""
+"""The kinds of lanes."""
 DONE, MORE_STARTS, MORE_SNAPSHOTS = 0, 1, 2
-"""Why the loop stops."""
+"""The reasons why the loop stops."""
 
 
 class ForestSteps(NamedTuple):
@@ -22,10 +22,10 @@ class ForestSteps(NamedTuple):
 
     Attributes:
         ts: int64[operations], the time of each.
-        slots: int32[operations], which event of the forest each is.
-        rows: int32[operations], which event of the stream.
+        slots: int32[operations], the forest's event of each.
+        rows: int32[operations], the stream's event of each.
         starts: int64[keys + 1], where each key begins, and the end.
-        lost: bool[keys], whether a key has only triggers without a key.
+        lost: bool[keys], whether this is the pseudo-key of triggers without a key.
     """
 
     ts: Wide
@@ -36,9 +36,9 @@ class ForestSteps(NamedTuple):
 
 
 class Wiring(NamedTuple):
-    """A forest as its loop takes it; tables are of 64-bit integers.
+    """A forest in the form of the loop; tables hold 64-bit integers.
 
-    Where rows of a table point to where something begins in another, a last row says where it ends.
+    If rows of a table point to the beginning of a range in another, a last row points to its end.
 
     Attributes:
         kinds: For each event of the forest its `node`, and whether it must be `absent` after it.
@@ -83,28 +83,28 @@ class Wiring(NamedTuple):
 
 
 class State(NamedTuple):
-    """The counters, lanes and snapshots of the key under way.
+    """The counters, lanes and snapshots of the current key.
 
-    Rows of `room` places, one for each live START of a tree, lie one behind the other in flat
-    arrays. Snapshots lie one behind the other too: where the counts of one begin, its slots follow.
+    Rows of `room` places, one for each live START of a tree, are concatenated in flat arrays.
+    Snapshots are concatenated too: the counts of each, then its slots.
 
     Attributes:
-        trees: Where the live STARTs of each tree begin (`lo`) and end (`hi`), how many were
+        trees: For each tree the begin (`lo`) and end (`hi`) of its live STARTs, how many were
             `moved` out of the rows, and how many of this moment have a snapshot (`staged`).
         room: The length of a row.
-        x: int64[rows * room]: how many matches of its prefix each START begins, of each node; then
-            the legs of integer and least lanes.
+        x: int64[rows * room]: for each node the number of its prefix's matches that each START
+            begins; then the legs of integer and least lanes.
         f: float64[rows * room], the legs of float lanes.
         born: int64[trees * room], the operation that was each START.
         kept: A row for each link: of each START of the piece after where its snapshot begins
             (`at`), the START of the whole that it begins with (`base`), and how many it holds
             (`size`).
-        snaps: int64[size * wide], the snapshots, of so many slots each.
+        snaps: int64[size * wide], the snapshots, with `wide` slots each.
         wide: How many slots.
         f_snaps: float64[size * f_wide], the same of float lanes.
-        f_wide: How many slots.
-        cursor: int64[4], the key and the operation to go on with, where the next snapshot begins,
-            and how much room it needs.
+        f_wide: The number of float slots.
+        cursor: int64[4], the key and the operation to continue with, the beginning of the next
+            snapshot, and the room it needs.
     """
 
     trees: Table
@@ -121,13 +121,14 @@ class State(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The rows of the output of each sequence, one sequence behind the other.
+    """The output rows of all sequences, concatenated.
 
     Attributes:
-        at: int64[moments], of a trigger how many matches it completes; of an expiry its START.
-        counts: int64[moments], how many matches there are.
-        x: int64[n], of a sequence of m moments m numbers for each integer lane, then each least
-            lane.
+        at: int64[moments]: for a trigger the number of matches it completes; for an expiry its
+            START.
+        counts: int64[moments], the number of matches.
+        x: int64[n]: for a sequence with m moments, m numbers for each integer lane, then for each
+            least lane.
         f: float64[n], the same for each float lane.
     """
 
@@ -138,14 +139,14 @@ class Rows(NamedTuple):
 
 
 class Before(NamedTuple):
-    """A lane of the pieces before, as snapshots have it.
+    """A lane of the earlier pieces, in snapshots.
 
     Attributes:
         snaps: The snapshots.
-        wide: How many slots each has.
+        wide: The number of slots of each.
         slot: The slot of the lane; 0: the number of matches.
         kept: Which snapshot each START has.
-        mine: Where the row of the link begins there.
+        mine: The beginning of the link's row there.
         oldest: The first live START of the whole.
     """
 

@@ -24,7 +24,7 @@ def total(rows: npt.NDArray[Any], begin: np.uintp, end: np.uintp) -> Any:
 
 @called
 def dot(rows: npt.NDArray[Any], row: np.uintp, lo: np.uintp, hi: np.uintp, before: Before) -> Any:
-    """Return what the STARTs of a piece hold, times what their snapshots have of live ones.
+    """Return the dot product of a piece's STARTs and their snapshots of live STARTs.
 
     Args:
         rows: Where their row is.
@@ -48,7 +48,7 @@ def dot(rows: npt.NDArray[Any], row: np.uintp, lo: np.uintp, hi: np.uintp, befor
 
 @called
 def dot_reals(f: Floats, row: np.uintp, lo: np.uintp, hi: np.uintp, before: Before) -> float:
-    """Return the dot product of a float lane and the numbers of matches that snapshots have."""
+    """Return the dot product of a float lane and the numbers of matches in snapshots."""
     snaps, wide, _, kept, mine, oldest = before
     result = 0.0
     for place in range(lo, hi):
@@ -56,14 +56,14 @@ def dot_reals(f: Floats, row: np.uintp, lo: np.uintp, hi: np.uintp, before: Befo
         skip = max(0, oldest - mark.base)
         if skip < mark.size:
             saved = snaps[uintp(mark.at * wide + skip)]
-            if saved != 0:  # infinity times nothing is nothing
+            if saved != 0:  # infinity times 0 must be 0
                 result += f[row + place] * saved
     return result
 
 
 @called
 def saved_at(before: Before, place: np.uintp, nothing: Any) -> Any:
-    """Return what the snapshot of the START at a place has of live STARTs of the whole."""
+    """Return the live part of the snapshot of the START at a place."""
     mark = before.kept[before.mine + place]
     skip = max(0, before.oldest - mark.base)
     if skip < mark.size:
@@ -75,15 +75,15 @@ def saved_at(before: Before, place: np.uintp, nothing: Any) -> Any:
 def least_of(
     x: Wide, row: np.uintp, counted: np.uintp, lo: np.uintp, hi: np.uintp, before: Before
 ) -> int:
-    """Return the least of all matches of a chain, of its last piece or (a slot) of those before.
+    """Return the least value of a chain's matches, in its last piece or (a slot) in earlier ones.
 
     Args:
         x: The rows.
-        row: Where the row of the least begins, for one of the last piece.
-        counted: Where the row begins that counts how far the last piece has come.
+        row: The beginning of the least lane's row, if it belongs to the last piece.
+        counted: The beginning of the row that counts the last piece's prefixes.
         lo: The first START of that piece.
         hi: The end of them.
-        before: The snapshots; slot 0: the least is of the last piece.
+        before: The snapshots; slot 0: the lane belongs to the last piece.
     """
     snaps, wide, slot, kept, mine, oldest = before
     least = NOBODY
@@ -102,7 +102,7 @@ def least_of(
 
 @lent
 def live_matches(w: Wiring, s: State, q: np.uintp) -> int:
-    """Return how many live matches of a sequence there are."""
+    """Return the number of live matches of a sequence."""
     queries, trees, size = w.queries, s.trees, uintp(s.room)
     chain = queries[q].chain
     link = w.chains[chain].link
@@ -122,16 +122,16 @@ def write_lanes(
     w: Wiring, s: State, to: Rows, q: np.uintp, node: int, event: int, matches: int, moment: int,
     expiry: bool,
 ) -> None:  # fmt: skip
-    """Write what the lanes of a sequence hold of its matches, or of those that an event completes.
+    """Write the lanes of a sequence's live matches, or of those that an event completes.
 
     Args:
         w: The forest.
-        s: What is kept of the key.
+        s: The state of the key.
         q: The sequence.
-        node: How far the matches' last piece has come; -1: to its next START.
+        node: The node that the matches' last piece has reached; -1: before its START.
         event: The event that completes them; -1: they are complete.
-        moment: Which moment of the sequence it is.
-        expiry: Whether it is a moment of expiry.
+        moment: The number of the sequence's moment.
+        expiry: Whether it is an expiry.
     """
     chains, sources, queries, values, reals = w.chains, w.sources, w.queries, w.values, w.reals
     trees, x, f, kept, snaps, size = s.trees, s.x, s.f, s.kept, s.snaps, uintp(s.room)

@@ -1,7 +1,7 @@
 """The loop over all operations.
 
-It stops where it needs more room, before it has taken any event of a moment, and goes on from
-there: all that it knows is in the `State`.
+If it needs more room it stops before the first event of a moment and can continue from there: its
+whole state is in `State`.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def run(
         steps: What the events do.
         w: The forest.
         s: What is kept of a key.
-        only_new: Whether what is written of triggers is about the matches that they complete
-            instead of the live ones.
+        only_new: Whether rows of triggers are about the matches that they complete instead of the
+            live ones.
         expiries: Whether moments of expiry are written.
         completed: What is written of triggers.
         expired: What is written of expiries.
@@ -77,7 +77,7 @@ def run(
             if keep >= 0 and not _make_room(steps, w, s, now, end - i):
                 cursor[0], cursor[1] = key, i
                 return MORE_STARTS
-            # No START sees what is of its own time: snapshots are taken before that is.
+            # A START must not see events of its own time: take snapshots before them.
             if connected and _any_start(steps, w, i, end) and not save_all(steps, w, s, i, end):
                 cursor[0], cursor[1] = key, i
                 return MORE_SNAPSHOTS
@@ -90,7 +90,7 @@ def run(
                     continue
                 triggers += _complete(steps, w, s, node, op, now, only_new, completed)
                 _count(steps, w, s, node, op)
-            # All events of this time are taken: what is live at its triggers.
+            # All events of this time are done: write the live matches at its triggers.
             if triggers > 0:
                 _write_live(steps, w, s, i, end, only_new, completed)
             i = end
@@ -102,7 +102,7 @@ def run(
 
 @lent
 def _skip(steps: ForestSteps, w: Wiring, begin: int, stop: int) -> None:
-    """Pass over triggers without a key, which complete nothing."""
+    """Skip triggers without a key: they complete nothing."""
     for op in range(begin, stop):
         slot = uintp(steps.slots[op])
         node = uintp(w.kinds[slot].node)
@@ -113,7 +113,7 @@ def _skip(steps: ForestSteps, w: Wiring, begin: int, stop: int) -> None:
 
 @lent
 def _begin(w: Wiring, s: State) -> None:
-    """Forget the key before."""
+    """Reset the state for the next key."""
     s.cursor[2] = 0
     for t in range(s.trees.size):
         s.trees[t].lo = 0
@@ -126,7 +126,7 @@ def _begin(w: Wiring, s: State) -> None:
 
 @lent
 def _make_room(steps: ForestSteps, w: Wiring, s: State, now: int, events: int) -> bool:
-    """Let STARTs expire for good; return whether there is room for those of so many events."""
+    """Drop expired STARTs; return whether there is room for `events` new ones."""
     trees, room = s.trees, s.room
     for t in range(trees.size):
         live_from, known, births = trees[t].lo, trees[t].hi, uintp(t) * uintp(room)
@@ -144,7 +144,7 @@ def _make_room(steps: ForestSteps, w: Wiring, s: State, now: int, events: int) -
 
 @lent
 def _any_start(steps: ForestSteps, w: Wiring, i: int, end: int) -> bool:
-    """Return whether a piece begins with any of some operations."""
+    """Return whether any of some operations begins a piece."""
     starting = False
     for op in range(i, end):
         starting = starting or w.nodes[w.kinds[uintp(steps.slots[op])].node].parent < 0
@@ -153,7 +153,7 @@ def _any_start(steps: ForestSteps, w: Wiring, i: int, end: int) -> bool:
 
 @lent
 def _end(w: Wiring, s: State, node: np.uintp) -> None:
-    """Take an event that must be absent after a node."""
+    """Apply an event that must be absent after a node."""
     tree, size = uintp(w.nodes[node].tree), uintp(s.room)
     lo, hi = uintp(s.trees[tree].lo), uintp(s.trees[tree].hi)
     for at in range(node * size + lo, node * size + hi):
@@ -167,10 +167,10 @@ def _complete(
     steps: ForestSteps, w: Wiring, s: State, node: np.uintp, op: int, now: int, only_new: bool,
     to: Rows,
 ) -> int:  # fmt: skip
-    """Write how many matches an event completes of the sequences that end with its node.
+    """Write the number of matches that an event completes, for each sequence that ends at its node.
 
     Returns:
-        How many sequences these are.
+        The number of these sequences.
     """
     nodes, queries, chains, trees = w.nodes, w.queries, w.chains, s.trees
     size, above = uintp(s.room), nodes[node].parent
@@ -243,7 +243,7 @@ def _count(steps: ForestSteps, w: Wiring, s: State, node: np.uintp, op: int) -> 
 def _write_live(
     steps: ForestSteps, w: Wiring, s: State, i: int, end: int, only_new: bool, to: Rows
 ) -> None:
-    """Write what is live at the triggers of a moment."""
+    """Write the live matches at the triggers of a moment."""
     queries, one = w.queries, uintp(1)
     for op in range(i, end):
         slot = uintp(steps.slots[op])

@@ -1,4 +1,4 @@
-"""Snapshots: the counts of the pieces before, taken at each START of a piece."""
+"""Snapshots: the counts of the earlier pieces, taken at each START of a piece."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def save_all(steps: ForestSteps, w: Wiring, s: State, begin: int, end: int) -> b
 
 @called
 def _save(w: Wiring, s: State, link: int, mine: np.uintp, top: int, live: int) -> None:
-    """Write what the chain before a link has for each live START and those after it.
+    """Write the aggregate of the chain before a link from each live START on.
 
     Args:
         w: The forest.
         s: What is kept of the key.
         mine: Where it is noted.
         top: Where the snapshot begins.
-        live: How many live STARTs of the whole there are.
+        live: The number of live STARTs of the whole.
     """
     chains, links, sources, trees = w.chains, w.links, w.sources, s.trees
     x, f, kept, size = s.x, s.f, s.kept, uintp(s.room)
@@ -114,7 +114,7 @@ def _save(w: Wiring, s: State, link: int, mine: np.uintp, top: int, live: int) -
 def _suffix_sums(
     rows: npt.NDArray[Any], begin: np.uintp, snaps: npt.NDArray[Any], to: int, live: int
 ) -> None:
-    """Write what a row holds from each live START on."""
+    """Write the suffix sums of a row over the live STARTs."""
     whole = rows.dtype.type(0)
     for nth in range(live - 1, -1, -1):
         whole += rows[begin + uintp(nth)]
@@ -126,7 +126,7 @@ def _connect(
     rows: npt.NDArray[Any], row: np.uintp, begin: np.uintp, end: np.uintp, before: Before,
     snaps: npt.NDArray[Any], to: int, live: int,
 ) -> None:  # fmt: skip
-    """Write what a piece holds times what its own snapshots have, from each live START on."""
+    """Write the dot products of a piece and its own snapshots, from each live START on."""
     older, wide, slot, kept, mine, oldest = before
     for nth in range(live):
         snaps[to + nth] = 0
@@ -135,7 +135,7 @@ def _connect(
         if value == 0:
             continue
         some, at = kept[mine + place].size, kept[mine + place].at
-        skip = oldest - kept[mine + place].base  # it may begin with STARTs that have expired
+        skip = oldest - kept[mine + place].base  # its first STARTs may have expired
         for nth in range(max(0, -skip), min(live, some - skip)):
             known = older[at * wide + slot * some + skip + nth]
             if known != 0:
@@ -147,7 +147,7 @@ def _connect_leasts(
     x: Wide, leg: np.uintp, row: np.uintp, begin: np.uintp, end: np.uintp, before: Before,
     to: int, live: int,
 ) -> None:  # fmt: skip
-    """Write the least of a piece (slot 0) or of those before it, from each live START on."""
+    """Write the least values of a piece (slot 0) or of earlier ones, from each live START on."""
     snaps, wide, slot, kept, mine, oldest = before
     for nth in range(live):
         snaps[to + nth] = NOBODY
@@ -166,9 +166,9 @@ def _connect_leasts(
 
 @compiled
 def pack(links: Table, s: State, snaps: Wide, f_snaps: Floats) -> int:
-    """Copy the snapshots of live STARTs, one behind the other; return where they end.
+    """Copy the snapshots of live STARTs one after another; return where they end.
 
-    Without arrays to copy to (of size 0) nothing is changed: it says how much room they need.
+    With empty target arrays it changes nothing and only returns the room they need.
     """
     trees, room, kept, old, f_old = s.trees, s.room, s.kept, s.snaps, s.f_snaps
     wide, f_wide = s.wide, s.f_wide

@@ -1,4 +1,4 @@
-"""Axes of plotly's figures: where values lie, and which are written beside them."""
+"""Axes of plotly's figures: the places of values, and the tick labels."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class Axis:
     """An axis on the page.
 
     Attributes:
-        kind: How its values are read: dates are milliseconds, logarithms those to base ten.
-        span: Its ends, as the axis has them.
-        pixels: Where these lie.
+        kind: The kind of its values: dates are in milliseconds, logarithms to base ten.
+        span: Its ends, in values of the axis.
+        pixels: The places of these ends.
         ticks: Values and texts, none where no numbers stand at it.
     """
 
@@ -87,7 +87,7 @@ def axis_of(settings: Any, drawn: Sequence[np.ndarray], kind: Kind, padded: bool
 
 
 def kind_of(settings: Any, values: Iterable[Any]) -> Kind:
-    """Return how the values of an axis are read; unsaid, their first one tells."""
+    """Return the kind of an axis's values: the setting, or else that of the first value."""
     for kind in _KINDS:
         if settings.type == kind:
             return kind
@@ -100,7 +100,7 @@ def kind_of(settings: Any, values: Iterable[Any]) -> Kind:
 
 
 def numbers(values: Iterable[Any], kind: Kind) -> np.ndarray:
-    """Return values as numbers of an axis, NaN for what is not there."""
+    """Return values as numbers of an axis, NaN for missing ones."""
     listed = list(values)
     if kind == "date":
         if all(isinstance(value, int | float) for value in listed):

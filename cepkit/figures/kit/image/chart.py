@@ -1,6 +1,6 @@
 """A plotly figure of cepkit as SVG: panels of points and bars, shapes, annotations, a legend.
 
-What is drawn is what the figures of cepkit consist of; `write_image` of plotly needs a browser.
+It draws only what cepkit's figures use; plotly's own `write_image` needs a browser.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cepkit.figures.kit.image.legend import Legend, legend_of
 from cepkit.figures.kit.image.markup import LINE_HEIGHT, Label, plain_text
 
 WIDTH = 900.0
-"""Of a picture whose figure is as wide as there is room."""
+"""The width of a picture whose figure has none of its own."""
 
 _TICK = 6.0
 _STANDOFF = 8.0
@@ -37,7 +37,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """An axis, and what plotly says of it."""
+    """An axis with its plotly settings."""
 
     settings: Any
     axis: Axis
@@ -208,7 +208,7 @@ def _grid(across: Side, up: Side) -> Iterator[str]:
 def _ticks(
     name: str, side: Side, placed: dict[str, Side], frame: Frame, layout: Any
 ) -> Iterator[str]:
-    """Yield what is written at an axis, on the side of the panels at which it is anchored."""
+    """Yield the labels of an axis, on the side of the panels that it is anchored to."""
     if side.settings.visible is False:
         return
     (begin, end), settings = side.axis.pixels, side.settings
@@ -249,7 +249,7 @@ def _drawn(chart: Any, panel: Panel, placed: dict[str, Side]) -> Iterator[str]:
             target = free if trace.cliponaxis is False else clipped
             target += marks.scatter(trace, across, up, chart.layout.font.color)
     if clipped:
-        # What an inner picture has beyond its sides is not seen; a mark on an edge is whole.
+        # An inner picture clips at its sides; a mark on an edge stays whole.
         x, y, wide, high = x0 - _EDGE, y0 - _EDGE, x1 - x0 + 2 * _EDGE, y1 - y0 + 2 * _EDGE
         box = f'x="{x:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{high:.1f}"'
         view = f'viewBox="{x:.1f} {y:.1f} {wide:.1f} {high:.1f}"'
@@ -258,7 +258,7 @@ def _drawn(chart: Any, panel: Panel, placed: dict[str, Side]) -> Iterator[str]:
 
 
 Placing: TypeAlias = Callable[[Any], float]
-"""What places numbers of an axis, or shares of what lies between two sides, on the page."""
+"""Maps numbers of an axis, or shares between two sides, to places on the page."""
 
 
 def _between(begin: float, end: float) -> Placing:
@@ -275,7 +275,7 @@ def _along(ref: str, placed: dict[str, Side]) -> Placing:
 
 
 def _placing(what: Any, placed: dict[str, Side], frame: Frame) -> tuple[Placing, Placing]:
-    """Return what places an annotation or a shape across and up."""
+    """Return the functions that place an annotation or a shape across and up."""
     across, up = what.xref or "x", what.yref or "y"
     return (
         _between(frame.left, frame.right) if across == "paper" else _along(across, placed),

@@ -17,12 +17,12 @@ _ROW = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Legend:
-    """Rows of series, each with its label and how wide both are.
+    """Rows of series, each with its label and its width.
 
     Attributes:
         at_the_bottom: Whether it stands below all panels.
         to_the_right: Whether its rows end at the right.
-        foot: Where it ends, as a share of the height from below; None: at the top of the panels.
+        foot: Its lower end, as a share of the height from below; None: at the top of the panels.
     """
 
     rows: tuple[tuple[tuple[Any, Label, float], ...], ...]

@@ -1,4 +1,4 @@
-"""What traces of plotly's figures draw, as SVG: lines, marks, bars."""
+"""Traces of plotly's figures as SVG: lines, marks, bars."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def _straight(points: Sequence[tuple[float, float]]) -> str:
 
 
 def _stepped(points: Sequence[tuple[float, float]]) -> str:
-    """Return a path that keeps its height up to each next point; equal heights are one stroke."""
+    """Return a step line: it keeps its height up to each next point."""
     parts = [f"M{points[0][0]:.1f},{points[0][1]:.1f}"]
     for (_, y), (x, later) in pairwise(points):
         if f"{y:.1f}" != f"{later:.1f}":
@@ -238,7 +238,7 @@ def _some(values: Any) -> Any:
 
 
 def _one(value: Any, number: int) -> Any:
-    """Return the value of one mark, of a setting for all or of one for each."""
+    """Return the value for one mark, from a setting for all marks or a list for each."""
     if isinstance(value, list | tuple | np.ndarray):
         return value[number] if number < len(value) else None
     return value

@@ -75,7 +75,7 @@ def plain_text(text: str) -> str:
 
 
 def _runs(line: str) -> str:
-    """Return a line of plotly's markup as SVG: all else that looks like a tag is text."""
+    """Return a line of plotly's markup as SVG; anything else that looks like a tag is text."""
     parts: list[str] = []
     opened: list[str] = []
     at = 0

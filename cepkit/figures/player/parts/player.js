@@ -16,11 +16,17 @@ function toldAll(tape, tracks, p, total) {
   const common = new Set(matches.map((texts) => [...texts].sort().join("\n"))).size === 1 ? toldMatches(matches[0]) : [];
   const bare = tracks.map((track, i) => {
     const parts = [...track.told(p), ...(common.length ? [] : toldMatches(matches[i]))];
-    return parts.join("; ") || (common.length ? "" : "nothing to do");
+    return parts.join("; ");
   });
   const end = common.length ? `${common.join("; ")}.` : "";
-  if (new Set(bare).size === 1) return [`${whole}; ${tracks.length > 1 ? "for all, " : ""}${bare[0]}.`, end].join(" ").trim();
-  return [`${whole}.`, ...tracks.map((track, i) => `${track.trace.name}: ${bare[i]}.`), end].join(" ").trim();
+  const quiet = common.length ? "" : "nothing changes";
+  if (new Set(bare).size === 1) {
+    const what = bare[0] || quiet;
+    const same = tracks.length > 1 && what ? `${what}, in all of them` : what;
+    return [`${whole}${same ? `; ${same}` : ""}.`, end].join(" ").trim();
+  }
+  const own = tracks.map((track, i) => (bare[i] || quiet ? `${track.trace.name}: ${bare[i] || quiet}.` : ""));
+  return [`${whole}.`, ...own.filter(Boolean), end].join(" ").trim();
 }
 
 /** What is played: how its traces are read, on which cards they are shown, what is charted. */

@@ -149,7 +149,7 @@ class Function:
         return f"{sizes_text} argument{'' if sizes_text == '1' else 's'}"
 
     def kind(self, kinds: Sequence[ValueKind]) -> ValueKind | None:
-        """Return what it gives for values of some kinds, None where it does not take them."""
+        """Return the kind of its values for operands of these kinds; None if not allowed."""
         if isinstance(self.form, OnMembers):
             return self.form.kind(kinds[0])
         return "any" if isinstance(self.form, Registered) else _result_kind(self, tuple(kinds))
@@ -159,7 +159,7 @@ class Function:
         return _whole_of(self, tuple(kinds))
 
     def of(self, compute: Callable[..., Any], values: Sequence[Any]) -> Any:
-        """Return what `compute` makes of the arguments, two by two where it is folded."""
+        """Return the value of `compute` for the arguments, folded pairwise if needed."""
         return reduce(compute, values) if self.folded else compute(*values)
 
 

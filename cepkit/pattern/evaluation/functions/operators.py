@@ -32,7 +32,7 @@ def divided(x: float, y: float) -> float:
 
 
 def remainder(x: float, y: float) -> float:
-    """Return what a division leaves, with the sign of the dividend."""
+    """Return the remainder of a division, with the sign of the dividend."""
     if y == 0.0 or math.isnan(x) or math.isnan(y) or math.isinf(x):
         return math.nan
     return float(np.fmod(x, y))

@@ -78,7 +78,7 @@ def known_functions() -> tuple[str, ...]:
 
 
 def function_of(node: Negative | Arithmetic | Call) -> Function:
-    """Return what a node computes with.
+    """Return the function or operator of a node.
 
     Raises:
         PatternError: It calls a function that nobody has registered.
@@ -101,7 +101,7 @@ def function_of(node: Negative | Arithmetic | Call) -> Function:
 
 
 def computed_kind(node: Negative | Arithmetic | Call, kinds: Sequence[ValueKind]) -> ValueKind:
-    """Return what a node gives, computed of values of some kinds.
+    """Return the kind of a node's value, given the kinds of its operands.
 
     Raises:
         PatternError: They do not go together; the error points at the place.

@@ -1,0 +1,253 @@
+"""Combinations with whole sets, found by the engine, all requirements demanded or all but some.
+
+The search of partial matches binds Kleene variables to single events. What is about sets - their
+size, functions and neighbours of their members, what a run leaves out, what must not be there
+beside them - is demanded of the sets themselves, in bounded work: whoever asks learns where that
+was not enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import groupby
+
+import numpy as np
+
+from cepkit.columnar.compile.branch import compile_branch
+from cepkit.columnar.compile.program import Program
+from cepkit.columnar.kleene.limits import TooManySets, Tries
+from cepkit.columnar.kleene.sets import Offers
+from cepkit.columnar.run import Run
+from cepkit.columnar.slices.binding import BoundProgram, bind
+from cepkit.columnar.slices.counters import counters_for
+from cepkit.diagnosis import requirements as req
+from cepkit.diagnosis.event_table import EventTable
+from cepkit.diagnosis.findings import Binding
+from cepkit.errors import LimitError, UnsupportedError
+from cepkit.pattern.conditions import (
+    Aggregate,
+    Attribute,
+    Comparison,
+    Expression,
+    InList,
+    Literal,
+    set_of_members,
+    variables_of,
+)
+from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.numbers import next_in
+from cepkit.pattern.policies import Strategy
+from cepkit.stream.columns import Column
+
+_TOGETHER = 1 << 20
+"""Sets that are tried at a time, all that there are for some choices of the other events."""
+_TRIED = 10_000_000
+"""Sets that are tried in all."""
+_ROWS = 4_000_000
+"""Choices of the other events that are counted."""
+_EVENT = "\0event"
+
+
+class SetsBoundError(Exception):
+    """There are too many sets to be tried, or what holds of them cannot be found out."""
+
+
+@contextmanager
+def _bounded() -> Iterator[None]:
+    """Raise one error for all that says that the engine cannot decide it."""
+    try:
+        yield
+    except (TooManySets, LimitError, UnsupportedError):
+        raise SetsBoundError from None
+
+
+def demands_of(branch: Branch) -> tuple[req.Requirement, ...]:
+    """Return what a branch requires of whole sets, in the order in which that is counted."""
+    demands = [r for r in req.requirements_of(branch) if req.about_sets(r, branch)]
+    return tuple(sorted(demands, key=_turn))
+
+
+def _turn(requirement: req.Requirement) -> int:
+    match requirement:
+        case req.SideBySide():
+            return 0
+        case req.Holds(condition):
+            of_members = set_of_members(condition) is not None or next_in(condition) is not None
+            return 2 if of_members else 5
+        case req.Size():
+            return 4
+        case req.Absent():
+            return {"run": 1, "until": 3, "greedy": 3}.get(req.kind_of(requirement), 6)
+        case _:
+            raise AssertionError("not about sets")
+
+
+class SetSearch:
+    """Finds the combinations of a branch with sets.
+
+    Args:
+        table: The events.
+        branch: With its runs as absences.
+        bound: Events that are given, of Kleene variables their whole sets.
+    """
+
+    def __init__(self, table: EventTable, branch: Branch, bound: Binding | None = None) -> None:
+        self._table, self._branch = table, branch
+        self._bound: Binding = {} if bound is None else bound
+
+    def choices(self, demanded: Collection[req.Requirement]) -> int:
+        """Return how many choices of the other events have a set that fulfils some demands.
+
+        Where there are no others, the events that such a set begins with are counted.
+
+        Args:
+            demanded: Of `demands_of`; that events are side by side is always demanded.
+
+        Raises:
+            SetsBoundError: That takes too long.
+        """
+        program = self._program(demanded)
+        sets = {one.repeated.variable for one in program.sets}
+        names = [v for v in self._branch.variables if v not in sets]
+        if not names:
+            leading = self._branch.repeated[0][0]
+            firsts = {one.repeated.variable: one.repeated.first for one in program.sets}
+            names = [firsts[leading] or ""]
+        seen = np.empty((0, len(names)), dtype=np.int64)
+        with _bounded():
+            bound, run = self._run(program)
+            for rows, _ in run.fitting(Tries(_TRIED, _TOGETHER, alone=True)):
+                chosen = [bound.candidates[v].rows[rows[v]] for v in names]
+                new = np.stack(chosen, axis=1).astype(np.int64)
+                seen = np.unique(np.concatenate((seen, new)), axis=0)
+                if len(seen) > _ROWS:
+                    raise TooManySets
+        return len(seen)
+
+    def found(
+        self, without: Collection[req.Requirement] = (), most: int = 1
+    ) -> list[dict[str, tuple[int, ...]]]:
+        """Return some combinations that fulfil all demands but some.
+
+        Raises:
+            SetsBoundError: That takes too long.
+        """
+        program = self._program([r for r in demands_of(self._branch) if r not in {*without}])
+        bindings: list[dict[str, tuple[int, ...]]] = []
+        for offers in self._offers(program, most):
+            sets = {v: lists.largest() for v, lists in offers.lists.items()}
+            for at in range(min(offers.size, most - len(bindings))):
+                own: dict[str, tuple[int, ...]] = {
+                    v: (int(offers.rows[v][at]),) for v in self._branch.variables if v not in sets
+                }
+                for variable, members in sets.items():
+                    begin, end = members.starts[at : at + 2]
+                    own[variable] = tuple(sorted(map(int, members.rows[begin:end])))
+                # A run is bound by its ends, which another set may have as well.
+                if all(sorted(own[v]) == sorted(self._bound[v]) for v in self._bound):
+                    bindings.append({v: own[v] for v in self._branch.variables})
+            if len(bindings) >= most:
+                break
+        return bindings
+
+    def _offers(self, program: Program, most: int) -> Iterator[Offers]:
+        """Yield the rows that any sets make combinations of, with such sets."""
+        arrival = None if self._table.came_in_order else self._table.arrival
+        tries = Tries(_TRIED, _TOGETHER, alone=True)
+        with _bounded():
+            _, run = self._run(program)
+            for rows, size in run.fitting(tries):
+                for begin in range(0, size, most):
+                    part = {v: column[begin : begin + most] for v, column in rows.items()}
+                    some = [(part, min(most, size - begin))]
+                    yield from run.offers(tries, arrival, some)
+
+    def _run(self, program: Program) -> tuple[BoundProgram, Run]:
+        columns = self._table.columns
+        if self._bound:
+            numbers = Column("integer", np.arange(len(columns)))
+            columns = replace(columns, attributes={**columns.attributes, _EVENT: numbers})
+        bound = bind(program, columns)
+        return bound, Run(bound, counters_for([program])[0])
+
+    def _program(self, demanded: Collection[req.Requirement]) -> Program:
+        branch = _demanding(self._branch, demanded)
+        known = tuple(self._given(branch))
+        repeated = {variable for variable, _, _ in branch.repeated}
+        order = sorted(
+            branch.variables,
+            key=lambda v: (
+                v in repeated,
+                v not in self._bound,
+                len(self._table.of_types(branch.event(v).types)),
+            ),
+        )
+        return compile_branch(replace(branch, conditions=(*branch.conditions, *known)), order)
+
+    def _given(self, branch: Branch) -> Iterator[Expression]:
+        """Yield conditions that only the given events fulfil, and of runs what have their ends."""
+        repeated = {variable for variable, _, _ in branch.repeated}
+        for variable, events in self._bound.items():
+            if variable in repeated:
+                size = Aggregate("count", variable)
+                yield Comparison("=", size, Literal(len({*events})))
+            if variable in branch.runs:
+                for function, event in (("first", min(events)), ("last", max(events))):
+                    yield Comparison("=", Aggregate(function, variable, _EVENT), Literal(event))
+            else:
+                yield InList(Attribute(variable, _EVENT), tuple(map(Literal, events)))
+
+
+def _demanding(branch: Branch, demanded: Collection[req.Requirement]) -> Branch:
+    """Return a branch that demands only some things of sets, as the engine takes it."""
+    absent = {r.event for r in demanded if isinstance(r, req.Absent)}
+    runs = {e.beside.variable for e in absent if e.beside and e.beside.place == "between"}
+    left = {e.variable for e in absent if e.beside is None or e.beside.place != "between"}
+    dropped = {e.variable for e in branch.negated} - left
+    sizes = {r.variable for r in demanded if isinstance(r, req.Size)}
+    strategy = branch.strategy
+    if strategy is Strategy.SKIP_TILL_NEXT_MATCH:
+        strategy = Strategy.SKIP_TILL_ANY_MATCH
+    return replace(
+        branch,
+        negated=tuple(e for e in branch.negated if e.variable in left),
+        repeated=tuple(one if one[0] in sizes else (one[0], 1, None) for one in branch.repeated),
+        order=frozenset(pair for pair in branch.order if not dropped.intersection(pair)),
+        conditions=tuple(
+            c
+            for c in branch.conditions
+            if not variables_of(c) & dropped
+            and (
+                variables_of(c) & left
+                or not req.about_sets(req.Holds(c), branch)
+                or req.Holds(c) in demanded
+            )
+        ),
+        strategy=strategy,
+        runs=branch.runs & runs,
+    )
+
+
+def counted(
+    search: SetSearch, demands: Sequence[req.Requirement], before: int | None
+) -> Iterator[tuple[req.Requirement, int, int]]:
+    """Yield each demand with how many choices of the other events come to it, and pass it.
+
+    They are made one after the other, those of GREEDY together; the last ones are left out where
+    that takes too long.
+
+    Args:
+        before: How many come to the first.
+    """
+    taken: list[req.Requirement] = []
+    try:
+        for _, together in groupby(demands, req.text_of):
+            said = [*together]
+            taken += said
+            after = before and search.choices(taken)
+            yield said[0], before or 0, after or 0
+            before = after
+    except SetsBoundError:
+        return
