@@ -10,7 +10,7 @@ is P1 from a pandas frame to a pandas frame of the matches (times and prices), a
 take turns; medians. The ratio is the better peer's time by cepkit's: above 1 cepkit is faster. A
 peer that is not installed is left out.
 
-    python -m benchmarks.peers [--events N ...] [--runs N] [--code] [--out FOLDER]
+    python -m benchmarks.peers [--events N ...] [--runs N] [--only P1 ...] [--code] [--out FOLDER]
 """
 
 from __future__ import annotations
@@ -352,13 +352,13 @@ def _most_memory() -> float:
     return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), 0.0)
 
 
-def measure(path: Path, events: int, runs: int) -> list[dict[str, Any]]:
-    """Return a row for each pattern."""
+def measure(path: Path, events: int, runs: int, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return a row for each of some patterns."""
     tools = [tool for tool in TOOLS if importlib.util.find_spec(tool)]
     for tool in TOOLS.keys() - tools:
         print(f"  {tool} is not installed: left out")
     table = []
-    for name in PATTERNS:
+    for name in names:
         counted("cepkit", name, path, "fresh")  # compiles what is not cached on disk yet
         fresh: dict[str, list[tuple[int, float, float, float]]] = {tool: [] for tool in tools}
         kinds = ("warm", "memory", "frames") if name == "P1" else ("warm", "memory")
@@ -392,6 +392,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers")
     parser.add_argument("--events", type=int, nargs="+", default=[1_000_000])
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--only", nargs="+", choices=[*PATTERNS], default=[*PATTERNS])
     parser.add_argument("--code", action="store_true", help="print what each tool is asked")
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
     parser.add_argument("--child", nargs=4, help=argparse.SUPPRESS)
@@ -414,7 +415,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for events in options.events:
             path = Path(folder) / f"{events}.parquet"
             pq.write_table(zipf_events(events, seed=1), path)
-            rows += measure(path, events, options.runs)
+            rows += measure(path, events, options.runs, options.only)
             path.unlink()
     show(f"processor seconds from a Parquet file to a count, {machine()}", rows)
     write(options.out, "peers", rows)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # kernels compile, and machines are shared.
 settings.register_profile(
     "default",
-    max_examples=40,
+    max_examples=25,
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

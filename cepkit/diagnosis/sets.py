@@ -202,7 +202,7 @@ class SetSearch:
 
 def _demanding(branch: Branch, demanded: Collection[req.Requirement]) -> Branch:
     """Return a branch that demands only some things of sets, as the engine takes it."""
-    absent = {r.event for r in demanded if isinstance(r, req.Absent)}
+    absent = {e for r in demanded if isinstance(r, req.Absent) for e in r.events}
     runs = {e.beside.variable for e in absent if e.beside and e.beside.place == "between"}
     left = {e.variable for e in absent if e.beside is None or e.beside.place != "between"}
     dropped = {e.variable for e in branch.negated} - left

@@ -11,7 +11,7 @@ expect = pytest.importorskip("playwright.sync_api", reason="make test-browser in
 MATCHES = """
 import cepkit as ck
 spark = ck.get_session(cores=2)
-frame = spark.createDataFrame(ck.sample_stocks(20_000))
+frame = spark.createDataFrame(ck.sample_stocks(8_000))
 stream = ck.events(frame, time="ts", type="ticker")
 matches = ck.detect(
     stream,
@@ -27,6 +27,7 @@ app
 """
 
 
+@pytest.mark.slow
 def test_matches_on_spark_are_sorted_filtered_and_looked_at(lab, page):
     lab.write("spark.ipynb", MATCHES, APP)
     lab.run(page, "spark.ipynb")

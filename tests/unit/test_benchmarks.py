@@ -15,7 +15,7 @@ from benchmarks import spark_large
     [
         ("engine", ["--events", "20000"]),
         ("operators", ["--events", "20000"]),
-        ("peers", ["--events", "20000", "--runs", "1"]),
+        ("peers", ["--events", "20000", "--runs", "1", "--only", "P1", "P5"]),
         ("aggregation", ["--events", "5000", "--only", "keys"]),
         ("planning", ["--small"]),
     ],

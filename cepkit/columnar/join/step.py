@@ -146,19 +146,13 @@ class Join:
     ) -> None:
         """Find the first candidate that satisfies the conditions, in growing parts of a range."""
         counters = self._sought.setdefault(bound.step.name, StepCounters(bound.step.name))
-        begin, stop = ranges
-        rows, width = np.flatnonzero(stop > begin).astype(np.int32), _FIRST_STRETCH
-        while len(rows):
-            part = {v: take(candidates, rows) for v, candidates in partials.items()}
-            low = begin[rows]
-            high = np.minimum(low.astype(np.int64) + width, stop[rows]).astype(np.int32)
-            for _, _, parents, new in self._groups(bound, counters, part, len(rows), (low, high)):
+        decided = np.zeros(len(found), dtype=np.bool_)
+        for rows, part, limits in _stretches(ranges, partials, decided):
+            for _, _, parents, new in self._groups(bound, counters, part, len(rows), limits):
                 if len(parents):
                     first = np.append(True, parents[1:] != parents[:-1])
                     found[rows[parents[first]]] = new[first]
-            begin[rows] = high
-            rows = rows[(found[rows] < 0) & (high < stop[rows])]
-            width *= 2
+                    decided[rows[parents]] = True
 
     def sought(self, absence: BoundStep, rows: Partials, size: int) -> npt.NDArray[np.bool_]:
         """Return for each row whether a forbidden event exists.
@@ -196,24 +190,13 @@ class Join:
         partials: Partials,
         size: int,
     ) -> npt.NDArray[np.bool_]:
-        """Return for each partial match whether it has an event beside which there are the others.
-
-        What it may be is looked at in stretches that grow, until the others are found.
-        """
+        """Return for each partial match whether an event exists, and the others beside it."""
         present = np.zeros(size, dtype=np.bool_)
-        begin, stop = self.ranges(bound, partials, size)
-        rows, width = np.flatnonzero(stop > begin).astype(np.int32), _FIRST_STRETCH
-        while len(rows):
-            part = {v: take(candidates, rows) for v, candidates in partials.items()}
-            low = begin[rows]
-            high = np.minimum(low.astype(np.int64) + width, stop[rows]).astype(np.int32)
-            for _, _, parents, new in self._groups(bound, counters, part, len(rows), (low, high)):
+        for rows, part, limits in _stretches(self.ranges(bound, partials, size), partials, present):
+            for _, _, parents, new in self._groups(bound, counters, part, len(rows), limits):
                 longer = {v: take(candidates, parents) for v, candidates in part.items()}
                 held = self.sought(then, longer | bound.new(new), len(parents))
                 present[rows[parents[held]]] = True
-            begin[rows] = high
-            rows = rows[~present[rows] & (high < stop[rows])]
-            width *= 2
         return present
 
     def ranges(self, bound: BoundStep, partials: Partials, size: int) -> tuple[Ints, Ints]:
@@ -338,3 +321,26 @@ class Join:
             held = rows(other) - rows(step.variables[0]) >= apart
             parents, candidates = parents[held], candidates[held]
         return parents, candidates
+
+
+def _stretches(
+    ranges: tuple[Ints, Ints], partials: Partials, decided: npt.NDArray[np.bool_]
+) -> Iterator[tuple[Ints, Partials, tuple[Ints, Ints]]]:
+    """Yield growing parts of the ranges of the partial matches that are not decided yet.
+
+    Args:
+        ranges: Where the candidates of each partial match begin and end.
+        decided: The partial matches for which no more is looked for; the caller fills it.
+
+    Yields:
+        The numbers of some partial matches, these, and where their candidates begin and end.
+    """
+    begin, stop = ranges
+    rows, width = np.flatnonzero(stop > begin).astype(np.int32), _FIRST_STRETCH
+    while len(rows):
+        low = begin[rows]
+        high = np.minimum(low.astype(np.int64) + width, stop[rows]).astype(np.int32)
+        yield rows, {v: take(candidates, rows) for v, candidates in partials.items()}, (low, high)
+        begin[rows] = high
+        rows = rows[~decided[rows] & (high < stop[rows])]
+        width *= 2

@@ -76,7 +76,10 @@ class Lookups:
     """
 
     def __init__(self, columns: EventColumns, branch: Branch, members: Mapping[str, Rows]) -> None:
-        self._ts, self._members = columns.ts, members
+        ts = columns.ts
+        # Estimates of a stream that spans 100,000 years need no microseconds.
+        far = len(ts) > 0 and int(ts[-1]) - int(ts[0]) + 2 >= _GREATEST
+        self._ts, self._members = ts >> 3 if far else ts, members
         self._before = {v: branch.before(v) for v in members}
         self._after = {v: branch.after(v) for v in members}
         self._begin = int(self._ts[0]) if len(self._ts) else 0
@@ -84,7 +87,8 @@ class Lookups:
         self._window = self._span
         if isinstance(branch.window, TimeWindow):
             window = branch.window
-            self._window = min(self._span, window.microseconds - window.exclusive)
+            length = window.microseconds - window.exclusive
+            self._window = min(self._span, length >> 3 if far else length)
         self._keys = equal_keys(columns, branch)
         self._sizes = [1 + max(int(k.max(initial=0)) for k in each.values()) for each in self._keys]
         self._indexes: dict[tuple[str, tuple[int, ...]], _Index] = {}

@@ -172,3 +172,11 @@ def test_everything_is_shown(shown):
 def test_html_escapes_what_comes_from_data():
     why = ck.why_not(stream_of([(0, "<b>x", 1.0)]), 'PATTERN SEQ("<b>x" a, B b)', a=0)
     assert "<b>x" not in why._repr_html_().replace("<p><b>", "")
+
+
+def test_beside_a_set_events_are_absent_together_or_not_at_all():
+    stream = stream_of([(0, "A", 1.0), (1, "B", 2.0), (2, "D", 3.0), (3, "C", 4.0)])
+    text = "PATTERN SEQ(A a, NOT(SEQ(B b, C c)), KL(D d)) WHERE avg(d.price) > {} WITHIN 9 seconds"
+    assert ck.detect(stream, text.format(1)).count() == 1
+    assert ck.why_not(stream, text.format(1)).found is True
+    assert ck.why_not(stream, text.format(5)).found is False

@@ -185,3 +185,12 @@ def test_pairs_are_drawn_without_being_listed() -> None:
     scope = Scope("b", {"a": np.array([3])}, rows, np.array([0]), np.array([many]))
     drawn = scope.draw(np.random.default_rng(1), 5)
     assert {v: drawn[v].tolist() for v in drawn} == {"a": [3] * 5, "b": [7] * 5}
+
+
+def test_a_stream_may_span_all_times_that_there_are():
+    last = (1 << 62) - 1
+    times = [-last, *range(0, 40_000, 100), last]
+    kinds = ["ABC"[i % 3] for i in range(len(times))]
+    spread = ck.events(pd.DataFrame({"t": times, "k": kinds}), time="t", type="k", unit="us")
+    query = ck.parse("PATTERN SEQ(A a, B b, C c) WITHIN 1 millisecond")
+    assert ck.detect(spread, query).count() == ck.detect(spread, query, ["c", "b", "a"]).count() > 0
