@@ -224,7 +224,7 @@ def _check_structure(structure: Structure) -> None:
 
 
 def _check_absent(item: Structure, node: Not) -> None:
-    """Refuse NOT around what is no event, and no events together."""
+    """Refuse NOT around anything but an event, NEXT, or a SEQ or AND of events."""
     if isinstance(item, Event | Next):
         return
     if not isinstance(item, Seq | And):

@@ -293,7 +293,7 @@ def _choices(structure: Structure, names: Names) -> tuple[_Choice, ...]:
                 joined.append(union)
             return tuple(joined)
         case Not() | Kleene() | First() | Next():
-            raise AssertionError("checks.py lets these stand around less only")
+            raise AssertionError("checks.py refuses these")
         case _:
             assert_never(structure)
 
@@ -458,7 +458,7 @@ def _names_of_implied(structure: Structure) -> Names:
 
 
 def _is_implied(event: Event) -> bool:
-    """Return whether not the pattern says that an event must not be there, but FIRST or a set."""
+    """Return whether FIRST or a set implies that this event must be absent, not a NOT."""
     beside = event.beside is not None and event.beside.place != "until"
     return beside or event.earlier_than is not None
 
