@@ -17,7 +17,7 @@ import pyarrow as pa
 from cepkit.pattern import conditions as c
 from cepkit.pattern.policies import CountWindow, TimeWindow
 from cepkit.routes.functions import functions_of
-from tests.judge import Event, Match, _choices, _Condition, _conjuncts, _precedes, judge
+from tests.judge import Event, Match, _choices, _conjuncts, _of_repetitions, _precedes, judge
 from tests.judge_values import known, value
 
 if TYPE_CHECKING:
@@ -142,10 +142,13 @@ def _expiry(query: Query, match: _Found, events: Collection[Event]) -> int | Non
 
 def _triggers(query: Query, events: Collection[Event]) -> list[Event]:
     """Return the events that could be last, by type and by the conditions on them alone."""
-    conditions = [_Condition(part) for part in _conjuncts(query.where)]
+    choices = [
+        (leaves, [c for part in _conjuncts(query.where) for c in _of_repetitions(part, leaves)])
+        for leaves in _choices(query.written)
+    ]
     found = []
     for event in sorted(events, key=lambda event: (event.ts, event.arrival)):
-        for leaves in _choices(query.structure):
+        for leaves, conditions in choices:
             positive = [leaf for leaf in leaves if leaf.kind != "absent"]
             for leaf in positive:
                 alone = [

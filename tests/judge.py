@@ -53,6 +53,15 @@ Where the definition of a match leaves room, the judge decides:
   members up to each hold with it as well. KL(B b) GREEDY: the same as KL(FIRST B b) GREEDY, and no
   such event is before its first member. Before and behind are stream order. With UNTIL no such
   event is one with which the set would not end before what UNTIL says.
+* KL(SEQ(A a, B b)){m,n}: m to n repetitions of the group, each wholly after the one before; a and b
+  are sets. A condition about members of a and b is about those of one repetition, and holds in
+  each; with prev(b.x) in each but the first, b.x being of the repetition before. Beside another
+  group, another set or single events it holds for each repetition. Set functions see the events of
+  all repetitions, sum(b[..i].x) those up to the repetition. WITHIN t FROM a TO b binds the events
+  of one repetition, FROM a TO a all events of a, FROM a TO c of what is no part of the group each
+  event of a. FIRST and NEXT inside are about each repetition; all events of earlier repetitions
+  come before, and set functions do not say what is first. Where the order of matches counts the
+  numbers of repetitions are like branches of an OR.
 * Events of equal time have no order: neither is before the other. With ties="arrival" the one that
   came first is. Windows and bounds measure times all the same.
 * Contiguity: the arrival numbers of all events of a match, Kleene members included, have no gap.
@@ -122,7 +131,7 @@ def judge(
     stream = sorted(events, key=_stream_order)
     work = _Work(budget)
     found: list[tuple[tuple[_Leaf, ...], Binding]] = []
-    for leaves in _choices(query.structure):
+    for leaves in _choices(query.written):
         branch = _Branch(leaves, stream, query, work, ties)
         found += [(branch.positive, binding) for binding in branch.matches()]
     if query.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
@@ -138,7 +147,7 @@ def returned(events: Collection[Event], query: Query, match: Match) -> tuple[Any
     What a match does not have is an event, or a set, without any attribute.
     """
     at = {event.arrival: event for event in events}
-    one: dict[str, Mapping[str, Any]] = {e.variable: {} for e in nodes.events_of(query.structure)}
+    one: dict[str, Mapping[str, Any]] = {e.variable: {} for e in nodes.events_of(query.written)}
     sets: dict[str, list[Mapping[str, Any]]] = {variable: [] for variable in one}
     for variable, arrivals in match:
         if isinstance(arrivals, tuple):
@@ -178,6 +187,13 @@ class _Leaf(NamedTuple):
     of: str = ""
     greedy: Literal["", "set", "run"] = ""
     under: tuple[tuple[type, int], ...] = ()
+    group: str = ""
+    repetition: int = 0
+
+    @property
+    def name(self) -> str:
+        """The variable that the pattern has: those of a group have one in each repetition."""
+        return self.variable.split("@")[0] if self.group else self.variable
 
 
 def _choices(
@@ -199,6 +215,16 @@ def _choices(
         case nodes.Next(item):
             for leaf, *rest in _choices(item, path, kind):
                 yield (leaf._replace(next=True), *rest)
+        case nodes.Kleene(nodes.Seq() | nodes.And() as group, minimum, maximum):
+            names = " ".join(event.variable for event in nodes.events_of(group))
+            for times in range(minimum, maximum + 1):
+                leaves = []
+                for number in range(times):
+                    (once,) = _choices(group, (*path, (nodes.Seq, number)))
+                    for leaf in once:
+                        name = f"{leaf.variable}@{number}"
+                        leaves.append(leaf._replace(variable=name, group=names, repetition=number))
+                yield tuple(leaves)
         case nodes.Kleene(item, minimum, maximum):
             sizes = (minimum, math.inf if maximum is None else maximum)
             run = {nodes.First: "first", nodes.Next: "next"}.get(type(item), "")
@@ -251,7 +277,12 @@ class _Branch:
         self.until = tuple(leaf for leaf in leaves if leaf.kind == "until")
         self.leaf = {leaf.variable: leaf for leaf in leaves}
         self.stream, self.query, self.work = stream, query, work
-        self.conditions = [_Condition(part) for part in _conjuncts(query.where)]
+        self.conditions = [
+            condition
+            for part in _conjuncts(query.where)
+            for condition in _of_repetitions(part, leaves)
+        ]
+        self.bounds = list(_bounds(query, leaves))
         self.in_stream = {event.arrival: event.arrival for event in stream}
         self.in_partition = _numbered_by_partition(stream, query)
         # Contiguous events of which there are at most n lie within n arrival numbers.
@@ -377,7 +408,7 @@ class _Branch:
             for condition in self.conditions
             if name in condition.variables
             and condition.variables <= {*known, name}
-            and name not in condition.as_set
+            and name not in {*condition.as_set, *condition.of_group}
         ]
         yield from (
             event
@@ -463,12 +494,10 @@ class _Branch:
                 return max(numbers) - min(numbers) < (width - 1 if exclusive else width)
 
     def _within_bounds(self, bound: Binding) -> bool:
-        for each in self.query.bounds:
-            if {each.first, each.last} <= {*bound}:
-                pairs = product(bound[each.first], bound[each.last])
-                span = max(abs(x.ts - y.ts) for x, y in pairs)
-                most = each.window.microseconds
-                if span > most or (span == most and each.window.exclusive):
+        for first, last, window in self.bounds:
+            if {first, last} <= {*bound}:
+                span = max(abs(x.ts - y.ts) for x, y in product(bound[first], bound[last]))
+                if span > window.microseconds or (span == window.microseconds and window.exclusive):
                     return False
         return True
 
@@ -528,10 +557,10 @@ def _after_match(
                 begin[partition] = end + 1
             case SkipTo.NEXT:
                 begin[partition] = start + 1
-            case SkipTo.FIRST:
-                begin[partition] = min(place[e] for e in pair[1][query.after_match.variable])
-            case SkipTo.LAST:
-                begin[partition] = max(place[e] for e in pair[1][query.after_match.variable])
+            case SkipTo.FIRST | SkipTo.LAST as to:
+                named = [leaf for leaf in pair[0] if leaf.name == query.after_match.variable]
+                at = [place[event] for leaf in named for event in pair[1][leaf.variable]]
+                begin[partition] = min(at) if to is SkipTo.FIRST else max(at)
     return taken
 
 
@@ -544,11 +573,14 @@ def _arrivals(leaves: tuple[_Leaf, ...], binding: Binding) -> list[float]:
 
 
 def _identity(leaves: tuple[_Leaf, ...], binding: Binding) -> Match:
-    pairs: list[tuple[str, int | tuple[int, ...]]] = []
+    bound: dict[str, list[int]] = {}
     for leaf in leaves:
-        numbers = tuple(sorted(event.arrival for event in binding[leaf.variable]))
-        pairs.append((leaf.variable, numbers if leaf.kind == "set" else numbers[0]))
-    return frozenset(pairs)
+        bound.setdefault(leaf.name, []).extend(e.arrival for e in binding[leaf.variable])
+    sets = {leaf.name for leaf in leaves if leaf.kind == "set" or leaf.group}
+    return frozenset(
+        (name, tuple(sorted(numbers)) if name in sets else numbers[0])
+        for name, numbers in bound.items()
+    )
 
 
 def _all_events(binding: Binding) -> list[Event]:
@@ -575,27 +607,73 @@ def _numbered_by_partition(stream: list[Event], query: Query) -> dict[int, int]:
 
 
 class _Condition:
-    """A conjunct of WHERE and the variables it reads: member by member, and as a whole set."""
+    """A conjunct of WHERE and the variables it reads: member by member, and as a whole set.
 
-    def __init__(self, expression: c.Expression) -> None:
-        self.expression = expression
+    Args:
+        expression: The conjunct.
+        members: For each variable of a group those of its repetitions.
+        at: Of each group that it is about the repetition.
+    """
+
+    def __init__(
+        self,
+        expression: c.Expression,
+        members: Mapping[str, list[str]],
+        at: Mapping[str, int],
+    ) -> None:
+        self.expression, self.members, self.at = expression, members, at
         read = list(_reads(expression))
-        self.each = sorted({node.variable for node in read if isinstance(node, c.Attribute)})
-        self.as_set = {node.variable for node in read if isinstance(node, c.Aggregate)}
-        before = [node for node in read if isinstance(node, c.Aggregate)]
-        self.before: dict[str | None, int] = {}
-        for node in before:
+        of_sets = [node for node in read if isinstance(node, c.Aggregate)]
+        alone = {node.variable for node in read if isinstance(node, c.Attribute)}
+        before: dict[str | None, int] = {}
+        for node in of_sets:
             if node.function.startswith(("prev", c.EARLIER)):
                 further = _distance(node.function) if node.function.startswith("prev") else 1
-                self.before[node.variable] = max(self.before.get(node.variable, 0), further)
-        running = (c.RUNNING, c.EARLIER)
-        self.running = {node.variable for node in before if node.function.startswith(running)}
-        self.each = sorted({*self.each, *self.before, *self.running})
-        self.variables = {*self.each, *self.as_set}
+                before[node.variable] = max(before.get(node.variable, 0), further)
+        running = {n.variable for n in of_sets if n.function.startswith((c.RUNNING, c.EARLIER))}
+        each = {*alone, *before, *running}
+        whole = {node.variable for node in of_sets}
+        self.each, self.running, self.as_set = (
+            sorted({*names} - {*members}) for names in (each, running, whole)
+        )
+        self.before = {v: far for v, far in before.items() if v not in members}
+        # Of the groups: what it is about in one repetition, and what it reads of all of them.
+        self.grouped, self.alone = each & {*members}, alone & {*members}
+        self.before_grouped = {v: far for v, far in before.items() if v in members}
+        self.running_grouped = running & {*members}
+        self.of_group: set[str] = set()
+        own = {members[v][at[v]] for v in self.alone}
+        for node in of_sets:
+            if node.variable in members:
+                names, place = members[node.variable], at[node.variable]
+                if node.function.startswith("prev"):
+                    own |= {*names[max(place - _distance(node.function), 0) : place]}
+                elif node.function.startswith((c.RUNNING, c.EARLIER)):
+                    own |= {*names[: place + node.function.startswith(c.RUNNING)]}
+                else:
+                    self.of_group |= {*names}
+        self.variables = {*self.each, *self.as_set, *own, *self.of_group}
 
     def holds(self, bound: Binding) -> bool:
         """Say whether the condition is true, for each choice of members."""
         sets = {v: [event.attributes for event in bound[v]] for v in self.as_set}
+        fixed: dict[str, Mapping[str, Any]] = {}
+
+        def event_of(name: str) -> Mapping[str, Any]:
+            (event,) = bound[name]
+            return event.attributes
+
+        for v, names in self.members.items():
+            if self.of_group & {*names}:
+                sets[v] = [event_of(name) for name in names]
+            if v in self.alone:
+                fixed[v] = event_of(names[self.at[v]])
+            if v in self.before_grouped:
+                for far in range(1, self.before_grouped[v] + 1):
+                    fixed[f"{far} before {v}"] = event_of(names[self.at[v] - far])
+            if v in self.running_grouped:
+                upto = [event_of(name) for name in names[: self.at[v] + 1] if name in bound]
+                sets[f"up to {v}"], sets[f"before {v}"] = upto, upto[: self.at[v]]
         for places in product(*(range(len(bound[variable])) for variable in self.each)):
             at = dict(zip(self.each, places, strict=True))
             if any(at[variable] < number for variable, number in self.before.items()):
@@ -611,7 +689,7 @@ class _Condition:
                 for v in self.running
             }
             upto |= {f"before {v}": upto[f"up to {v}"][:-1] for v in self.running}
-            if value(self.expression, one, sets | upto) is not True:
+            if value(self.expression, fixed | one, sets | upto) is not True:
                 return False
         return True
 
@@ -619,6 +697,35 @@ class _Condition:
 def _distance(function: str) -> int:
     """Return how far before a member the one is that `prev` is of: "prev 3" is 3."""
     return int(function.split()[1]) if " " in function else 1
+
+
+def _of_repetitions(part: c.Expression, leaves: tuple[_Leaf, ...]) -> Iterator[_Condition]:
+    """Yield a condition, once for each choice of repetitions of the groups that it is about."""
+    members: dict[str, list[str]] = {}
+    group = {}
+    for leaf in leaves:
+        if leaf.group:
+            members.setdefault(leaf.name, []).append(leaf.variable)
+            group[leaf.name] = leaf.group
+    condition = _Condition(part, members, dict.fromkeys(members, 0))
+    groups = sorted({group[v] for v in condition.grouped})
+    since: dict[str, int] = {}
+    for v, far in condition.before_grouped.items():
+        since[group[v]] = max(far, since.get(group[v], 0))
+    times = {group[v]: len(names) for v, names in members.items()}
+    for choice in product(*(range(since.get(each, 0), times[each]) for each in groups)):
+        chosen = dict(zip(groups, choice, strict=True))
+        yield _Condition(part, members, {v: chosen.get(group[v], 0) for v in members})
+
+
+def _bounds(query: Query, leaves: tuple[_Leaf, ...]) -> Iterator[tuple[str, str, TimeWindow]]:
+    """Yield the bounds between the variables of a branch."""
+    for bound in query.bounds:
+        for x, y in product(leaves, leaves):
+            if (x.name, y.name) == (bound.first, bound.last):
+                one_group = x.group == y.group != "" and x.name != y.name
+                if not one_group or x.repetition == y.repetition:
+                    yield x.variable, y.variable, bound.window
 
 
 def _conjuncts(where: c.Expression | None) -> list[c.Expression]:

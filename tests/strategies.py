@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import chain, islice, permutations, repeat
+from itertools import chain, combinations, islice, permutations, repeat
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -25,6 +25,8 @@ from cepkit.pattern.checks import check
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import CountWindow, StepBound, Strategy, TimeWindow, Window
 from cepkit.pattern.query import Query
+from cepkit.pattern.repetitions import in_first
+from cepkit.pattern.unrolling.structures import unrolled
 from cepkit.stream.schema import TIES, Ties
 from tests.judge import BudgetError, Event, Match, judge
 
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from cepkit.pattern.normal_form import Branch
+    from cepkit.pattern.repetitions import Group
 
 FEW = settings(
     max_examples=settings().max_examples // 3,
@@ -46,12 +49,15 @@ UNIT = 1_000_000
 """A time step: one second. Windows are whole units, so that their edges are hit."""
 
 Operator: TypeAlias = Literal[
-    "SEQ", "AND", "OR", "NOT", "KL", "FIRST", "NEXT", "OPT", "RUN", "UNTIL", "GREEDY", "TOGETHER"
-]
+    "SEQ", "AND", "OR", "NOT", "KL", "FIRST", "NEXT", "OPT", "RUN", "UNTIL", "GREEDY", "TOGETHER",
+    "GROUP",
+]  # fmt: skip
 OPERATORS: tuple[Operator, ...] = tuple(
-    name for name in get_args(Operator) if name not in ("RUN", "UNTIL", "GREEDY", "TOGETHER")
+    name
+    for name in get_args(Operator)
+    if name not in ("RUN", "UNTIL", "GREEDY", "TOGETHER", "GROUP")
 )
-"""All but KL(FIRST B b), UNTIL, GREEDY and NOT(SEQ(...)), which mechanisms do not know."""
+"""All but KL(FIRST B b), UNTIL, GREEDY, NOT(SEQ(...)) and groups that repeat."""
 
 WindowKind: TypeAlias = Literal["none", "time", "time-exclusive", "count", "count-exclusive"]
 WINDOWS: tuple[WindowKind, ...] = get_args(WindowKind)
@@ -170,16 +176,51 @@ def structures(
 ) -> nodes.Structure:
     """Draw a structure in which every choice at the ORs leaves a positive event."""
     allowed = frozenset(operators)
-    size = draw(st.integers(1, max_variables))
+    size = draw(st.integers(1 + ("GROUP" in allowed), max_variables))
     if not allowed & {"SEQ", "AND", "OR"}:
         size = 1
     structure = draw(_structure(0, size, allowed, positive=True, type_sets=type_sets))
     structure = draw(_with_firsts(structure, False, allowed))
     if "TOGETHER" in allowed:
         structure = draw(_with_together(structure, size))
+    if "GROUP" in allowed:
+        structure = draw(_with_group(structure))
     words = [word for word in ("UNTIL", "GREEDY") if word in allowed]
     some = [[word] for word in words] + [words] * (len(words) > 1)
     return draw(_with_ends(structure, size, draw(st.sampled_from(some)))) if words else structure
+
+
+@st.composite
+def _with_group(draw: st.DrawFn, node: nodes.Structure) -> nodes.Structure:
+    """Let some single events that stand together repeat."""
+
+    def may_repeat(item: nodes.Structure) -> bool:
+        inner = item.item if isinstance(item, nodes.First | nodes.Next | nodes.Not) else item
+        inner = inner.item if isinstance(inner, nodes.Next) else inner
+        return isinstance(inner, nodes.Event)
+
+    match node:
+        case nodes.Seq(items) | nodes.And(items) | nodes.Or(items):
+            places = [
+                (begin, end)
+                for begin, end in combinations(range(len(items) + 1), 2)
+                if all(map(may_repeat, items[begin:end])) and any(map(_binds, items[begin:end]))
+            ]
+            places = [(i, j) for i, j in places if j - i > 1] or places
+            if places and not isinstance(node, nodes.Or):
+                begin, end = draw(st.sampled_from(places))
+                sizes = draw(st.sampled_from(((1, 2), (2, 2), (1, 3), (2, 3), (1, 1))))
+                group = nodes.Kleene(replace(node, items=items[begin:end]), *sizes)
+                return replace(node, items=(*items[:begin], group, *items[end:]))
+            below = [i for i, item in enumerate(items) if isinstance(item, _NESTING)]
+            if below:
+                at = draw(st.sampled_from(below))
+                inner = draw(_with_group(items[at]))
+                return replace(node, items=(*items[:at], inner, *items[at + 1 :]))
+    return node
+
+
+_NESTING = nodes.Seq | nodes.And | nodes.Or
 
 
 @st.composite
@@ -720,7 +761,8 @@ def queries(
     if by_itself or strategy is Strategy.PARTITION_CONTIGUITY:
         keys = draw(st.sampled_from(_KEYS))
     bare = Query(structure, window=window, strategy=strategy, partition_by=keys)
-    branches = [branch.as_written for branch in normal_form(bare)]
+    groups = unrolled(bare).groups
+    branches = [named(branch.as_written, groups) for branch in normal_form(bare)]
     parts = []
     # Often no condition: then matches abound, and the structure is put to the test.
     count = draw(st.sampled_from((0, 1, 0, 2, 1, 0, 3, 2)))
@@ -730,15 +772,61 @@ def queries(
         single = tuple(name for name in branch.variables if name not in repeated)
         absent = tuple(tuple(e.variable for e in events) for events in branch.absences)
         parts.append(draw(conditions(_Names(single, repeated, absent), condition_kinds)))
+        for group in groups if "neighbours" in condition_kinds else ():
+            there = [v for v in group.variables if v in repeated]
+            if there and draw(st.booleans()):
+                parts.append(draw(_of_a_group(there)))
     where = None if not parts else parts[0] if len(parts) == 1 else c.AllOf(tuple(parts))
     bounds = draw(_bounds(branches)) if "bound" in condition_kinds else ()
     try:
         return check(Query(structure, where, window, strategy, keys, bounds=bounds))
     except PatternError:
-        some = {"RUN", "UNTIL", "GREEDY"}
+        some = {"RUN", "UNTIL", "GREEDY", "GROUP"}
         if not some & {*operators} and "neighbours" not in condition_kinds:
             raise
         reject()  # not every condition can be about a run, or its end, or beside neighbours
+
+
+def named(branch: Branch, groups: tuple[Group, ...]) -> Branch:
+    """Return a branch by the names that are written: of each group one repetition, as sets."""
+    names = {new: v for v, new in in_first(groups).items()}
+    later = {v for group in groups for each in group.repetitions[1:] for v in each}
+
+    def kept(events: tuple[nodes.Event, ...]) -> tuple[nodes.Event, ...]:
+        return tuple(
+            replace(e, variable=names.get(e.variable, e.variable))
+            for e in events
+            if e.variable not in later
+        )
+
+    sets = tuple((names[e.variable], 1, 9) for e in branch.positive if e.variable in names)
+    return replace(
+        branch,
+        positive=kept(branch.positive),
+        negated=kept(branch.negated),
+        repeated=(*branch.repeated, *sets),
+        order=frozenset(
+            (names.get(x, x), names.get(y, y)) for x, y in branch.order if not {x, y} & later
+        ),
+    )
+
+
+@st.composite
+def _of_a_group(draw: st.DrawFn, variables: list[str]) -> c.Expression:
+    """Draw a condition on variables of a group, of one repetition and of the one before it."""
+    one, other = (draw(st.sampled_from(variables)) for _ in range(2))
+    sign, name = draw(st.sampled_from(_RELAXED)), draw(st.sampled_from("xyz"))
+    own = c.Attribute(one, name)
+    match draw(st.integers(0, 4)):
+        case 0:
+            return c.Comparison(sign, own, c.Attribute(other, name))
+        case 1:
+            upto = c.Aggregate(draw(st.sampled_from((c.RUNNING, c.EARLIER))) + "sum", other, name)
+            return c.Comparison(sign, upto, own)
+        case 2:
+            return c.Comparison(sign, c.Aggregate("avg", one, name), c.Attribute(other, name))
+        case _:
+            return c.Comparison(sign, own, c.Aggregate("prev", other, name))
 
 
 @st.composite
@@ -792,8 +880,7 @@ class Case:
     @property
     def variables(self) -> tuple[str, ...]:
         """All variables that a match may bind."""
-        bound = chain.from_iterable(branch.variables for branch in normal_form(self.query))
-        return tuple(dict.fromkeys(bound))
+        return tuple(event.variable for event in nodes.bound_events_of(self.query.written))
 
 
 @st.composite

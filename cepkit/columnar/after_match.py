@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.kernels.skipping import completing_first, soonest_of, taken
-from cepkit.columnar.slices.blocks import Block, Members, SetBlock
+from cepkit.columnar.slices.blocks import Block, Members, SetBlock, bound_in
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.policies import AfterMatch, SkipTo
+from cepkit.pattern.repetitions import Group, Repetitions
 from cepkit.stream.columns import EventColumns
 
 _HELD = 1 << 20
@@ -52,6 +53,7 @@ class AfterMatchSelection:
         own: The rows with which matches may start: the first, and the one after the last.
         excluded: For each event whether earlier matches exclude those that start with it. What
             matches that are taken exclude is added.
+        groups: The groups that repeat.
     """
 
     def __init__(
@@ -61,7 +63,9 @@ class AfterMatchSelection:
         columns: EventColumns,
         own: tuple[int, int],
         excluded: npt.NDArray[np.bool_],
+        groups: Sequence[Group] = (),
     ) -> None:
+        self._repetitions = [Repetitions(groups, program.variables) for program in programs]
         self._skip, self._programs, self._columns = skip, programs, columns
         self._own, self._excluded = own, excluded
         self._arrival = columns.arrival()
@@ -153,9 +157,7 @@ class AfterMatchSelection:
         self, number: int, block: Block
     ) -> tuple[dict[str, npt.NDArray[np.integer]], dict[str, Members]]:
         """Return the event of each single variable, and the set of each Kleene variable."""
-        variables = self._programs[number].variables
-        sets = {v: members for v in variables if (members := block.members(v)) is not None}
-        return {v: block.events(v) for v in variables if v not in sets}, sets
+        return bound_in(block, self._programs[number].variables)
 
     def _keys(self, number: int, block: SetBlock) -> tuple[Integers, Integers]:
         """Return the number of entries of each match, and all events in pattern order.
@@ -197,9 +199,11 @@ class AfterMatchSelection:
                 return starts + 1
             case SkipTo.FIRST | SkipTo.LAST as to:
                 assert self._skip.variable is not None
-                members = block.members(self._skip.variable)
+                names = self._repetitions[number].named(self._skip.variable)
+                name = names[0] if to is SkipTo.FIRST else names[-1]
+                members = block.members(name)
                 if members is None:
-                    return block.events(self._skip.variable).astype(np.int64, copy=False)
+                    return block.events(name).astype(np.int64, copy=False)
                 rows = members.first if to is SkipTo.FIRST else members.last
                 return rows.astype(np.int64, copy=False)
             case other:

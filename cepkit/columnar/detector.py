@@ -277,7 +277,7 @@ class Detector:
             self._checked(columns, owned, size_choice(programs), MOST_SETS)
         if excluded is None:
             excluded = np.zeros(len(columns), dtype=np.bool_)
-        selection = AfterMatchSelection(skip, programs, columns, own, excluded)
+        selection = AfterMatchSelection(skip, programs, columns, own, excluded, self.query.groups)
         for number, block in self._run(columns, owned, choice, self.counters):
             selection.add(number, block)
         yield from selection.left()

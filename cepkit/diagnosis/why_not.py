@@ -23,9 +23,10 @@ from cepkit.diagnosis.words import variables_text
 from cepkit.diagnosis.work import Coverage, Work
 from cepkit.errors import PatternError, UnsupportedError
 from cepkit.pattern.evaluation.kind_checks import check_kinds
-from cepkit.pattern.nodes import together_in
+from cepkit.pattern.nodes import groups_in, together_in
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import Strategy
+from cepkit.pattern.printer import structure_text
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.statistics.stream_counts import attributes_read
@@ -71,12 +72,19 @@ def why_not(
     Raises:
         PatternError: A name that is no variable's.
         StreamError: No such event, or several.
-        UnsupportedError: The pattern has AFTER MATCH SKIP or a NOT of several events.
+        UnsupportedError: The pattern has AFTER MATCH SKIP, a NOT of several events or a group that
+            repeats.
     """
     if query.after_match is not None:
         raise UnsupportedError(
             "why_not of a pattern with AFTER MATCH SKIP: what is left depends on all other matches",
             hint="leave it out, to ask whether the events are a match at all",
+        )
+    for node in groups_in(query.written):
+        raise UnsupportedError(
+            f"why_not does not know groups that repeat, as {structure_text(node)}",
+            hint="write out one number of repetitions, each with variables of its own",
+            span=node.span,
         )
     check_names(query, events)
     _refuse_absent_together(query, events)

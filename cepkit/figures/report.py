@@ -177,7 +177,7 @@ def _matches(frame: pd.DataFrame, query: Query) -> tuple[str, str]:
             page.section("First matches", page.paragraph("There are no matches.")),
         )
     try:
-        tidy = tidy_frame(frame[:_DRAWN], variables, events=events_of(query.structure))
+        tidy = tidy_frame(frame[:_DRAWN], variables, events=events_of(query.written))
     except CepkitError as error:
         # Without it the rest of the report is still useful.
         picture_html = page.paragraph(f"No timeline: {error.found}.")

@@ -9,6 +9,8 @@ from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import CountWindow, StepBound
 from cepkit.pattern.printer import bound_text
 from cepkit.pattern.query import Query
+from cepkit.pattern.repetitions import Repetitions
+from cepkit.pattern.unrolling.structures import unrolled
 
 
 def check_bounds(query: Query) -> None:
@@ -57,20 +59,21 @@ def _check_ends(bound: StepBound, query: Query) -> None:
 
 
 def _check_order(bound: StepBound, query: Query) -> None:
-    both = {bound.first, bound.last}
-    branches = [
-        branch
-        for branch in normal_form(query)
-        if both <= {event.variable for event in (*branch.positive, *branch.negated)}
-    ]
-    if not branches:
+    orders = []
+    for branch in normal_form(query):
+        names = {event.variable for event in (*branch.positive, *branch.negated)}
+        repetitions = Repetitions(unrolled(query).groups, names)
+        pairs = [(each.last, each.first) for each in repetitions.bounds(bound)]
+        if all(names.issuperset(pair) for pair in pairs):
+            orders.append(branch.order.issuperset(pairs))
+    if not orders:
         raise PatternError(
             f"'{bound.first}' and '{bound.last}' stand in two branches of an OR",
             expected="variables that a match can have together",
             hint="write one bound for each branch",
             span=bound.span,
         )
-    if all((bound.last, bound.first) in branch.order for branch in branches):
+    if all(orders):
         turned = StepBound(bound.last, bound.first, bound.window)
         raise PatternError(
             f"'{bound.last}' is before '{bound.first}'",

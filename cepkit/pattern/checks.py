@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import assert_never
 from weakref import WeakValueDictionary
 
@@ -32,27 +33,30 @@ from cepkit.pattern.nodes import (
     bound_events_of,
     ends_of_loops_in,
     events_of,
+    group_of,
 )
 from cepkit.pattern.nodes import walk as walk_structure
 from cepkit.pattern.normal_form import normal_form
-from cepkit.pattern.policies import Strategy
+from cepkit.pattern.policies import SkipTo, Strategy
 from cepkit.pattern.printer import structure_text
 from cepkit.pattern.query import RESULT_ENDS, Query
+from cepkit.pattern.repetitions import Repetitions
 from cepkit.pattern.run_checks import check_loops, check_runs
 from cepkit.pattern.structure_hints import (
     instead_of_next,
     instead_of_not,
     instead_of_part,
     one_event_for,
-    written_out,
 )
+from cepkit.pattern.unrolling.checks import check_group, word_for
+from cepkit.pattern.unrolling.structures import unrolled
 
 _sound: WeakValueDictionary[int, Query] = WeakValueDictionary()
 """Queries that have been checked. By identity: as values 1, 1.0 and TRUE are equal."""
 
 
 def check(query: Query) -> Query:
-    """Return `query` unchanged if it means something.
+    """Return `query` if it means something, with its groups that repeat written out.
 
     The parser and the builder call it, so that a `Query` in a user's hands is always a sound one.
 
@@ -61,6 +65,9 @@ def check(query: Query) -> Query:
     """
     if _sound.get(id(query)) is query:
         return query
+    asked = query
+    if query.unrolled_from is not None:
+        query = replace(query, structure=query.written, groups=(), unrolled_from=None)
     refuse_too_deep(query.structure)
     refuse_too_deep(query.where)
     _check_structure(query.structure)
@@ -87,8 +94,9 @@ def check(query: Query) -> Query:
     check_bounds(query)
     check_runs(query)
     check_loops(query)
-    _sound[id(query)] = query
-    return query
+    sound = asked if query is not asked else unrolled(query)
+    _sound[id(sound)] = sound
+    return sound
 
 
 def _may_be_all(structure: Structure) -> Event | Seq | And | Opt | None:
@@ -159,11 +167,18 @@ def _check_structure(structure: Structure) -> None:
         match node:
             case Not(item):
                 _check_absent(item, node)
-            case Kleene(item, minimum, maximum) if not _is_one_event(item):
+            case Kleene(item) if not _is_one_event(item) and group_of(node) is None:
                 raise PatternError(
-                    f"KL stands around {_name(item)}",
-                    expected="a single event, as in KL(B b)",
-                    hint=one_event_for(item) or written_out(item, minimum, maximum),
+                    f"KL stands around {word_for(item)}",
+                    expected="a single event, as in KL(B b), or a group, as in"
+                    " KL(SEQ(A a, B b)){1,5}",
+                    hint=one_event_for(item),
+                    span=node.span,
+                )
+            case Kleene(item) if group_of(node) is not None and _may_be_all(item) is not None:
+                raise PatternError(
+                    f"KL stands around {structure_text(item)}, which may be no event",
+                    expected="a group with an event, as in KL(SEQ(A a, B b)){1,5}",
                     span=node.span,
                 )
             case Opt(item) if isinstance(item, Opt) or _may_be_all(item) is not None:
@@ -172,10 +187,12 @@ def _check_structure(structure: Structure) -> None:
                     expected="what always has an event, as in OPT(B b)",
                     span=node.span,
                 )
-            case First(item) | Next(item) if not isinstance(item, Event | Kleene):
-                word = _name(node)
+            case First(item) | Next(item) if (
+                not isinstance(item, Event | Kleene) or group_of(item) is not None
+            ):
+                word = word_for(node)
                 raise PatternError(
-                    f"{word} stands before {_name(item)}",
+                    f"{word} stands before {word_for(item)}",
                     expected=f"a single event or a set, as in {word} B b",
                     hint=instead_of_next(item) if isinstance(node, Next) else None,
                     span=node.span,
@@ -183,7 +200,7 @@ def _check_structure(structure: Structure) -> None:
             case Kleene(_, minimum, maximum, until=until):
                 if until is not None and not isinstance(until, Event):
                     raise PatternError(
-                        f"UNTIL stands before {_name(until)}",
+                        f"UNTIL stands before {word_for(until)}",
                         expected="a single event, as in KL(B b) UNTIL C c",
                         span=node.span,
                     )
@@ -193,8 +210,10 @@ def _check_structure(structure: Structure) -> None:
                         expected="{m,n} with 1 <= m <= n",
                         span=node.span,
                     )
+                if (group := group_of(node)) is not None:
+                    check_group(node, group)
             case Seq(items) | And(items) | Or(items) if not items:
-                raise PatternError(f"{_name(node)} of nothing", span=node.span)
+                raise PatternError(f"{word_for(node)} of nothing", span=node.span)
             case Event(variable, types):
                 if not variable:
                     raise PatternError("an event without a variable", span=node.span)
@@ -205,12 +224,12 @@ def _check_structure(structure: Structure) -> None:
 
 
 def _check_absent(item: Structure, node: Not) -> None:
-    """Refuse NOT around what is no event, and no events together."""
+    """Refuse NOT around anything but an event, NEXT, or a SEQ or AND of events."""
     if isinstance(item, Event | Next):
         return
     if not isinstance(item, Seq | And):
         raise PatternError(
-            f"NOT stands around {_name(item)}",
+            f"NOT stands around {word_for(item)}",
             expected="a single event, as in NOT(B b), or NOT(SEQ(B b, C c))",
             hint=instead_of_not(item),
             span=node.span,
@@ -218,7 +237,7 @@ def _check_absent(item: Structure, node: Not) -> None:
     for part in walk_structure(item):
         if not isinstance(part, Event | Seq | And):
             raise PatternError(
-                f"{_name(part)} stands inside of NOT({_name(item)}(...))",
+                f"{word_for(part)} stands inside of NOT({word_for(item)}(...))",
                 expected="single events in SEQ and AND, as in NOT(SEQ(B b, C c))",
                 hint=instead_of_part(part),
                 span=part.span,
@@ -241,10 +260,12 @@ def _check_what_follows(structure: Structure, *, follows: bool) -> bool:
             _check_what_follows(item, follows=follows)
             return False
         case Kleene():
-            return True
+            return group_of(structure) is None or _check_what_follows(
+                structure.item, follows=follows
+            )
         case First() | Next():
             if not follows:
-                word, variable = _name(structure), events_of(structure)[0].variable
+                word, variable = word_for(structure), events_of(structure)[0].variable
                 raise PatternError(
                     f"no event is always before {word} '{variable}'",
                     expected=f"an event before it, as in SEQ(A a, {structure_text(structure)})",
@@ -303,6 +324,8 @@ def _named(structure: Structure) -> dict[str, Structure]:
             if event.variable == until.variable:
                 _check_same_name(until.variable, event, until, structure)
             return {event.variable: structure, until.variable: Not(until)}
+        case Kleene(item) if group_of(structure) is not None:
+            return dict.fromkeys(_named(item), structure)
         case Not((Seq() | And()) as item):
             return dict.fromkeys(_named(item), structure)
         case First(item) | Next(item) | Opt(item) | Not(item) | Kleene(item):
@@ -397,10 +420,13 @@ def _check_after_match(query: Query) -> None:
     if name not in names:
         problem = f"'{name}' is not an event that matches have"
         raise PatternError.unknown(problem, name, names, span=skip.span)
+    groups = unrolled(query).groups
     for branch in normal_form(query):
-        if name not in branch.variables:
+        named = Repetitions(groups, branch.variables).named(name)
+        at = named[-1 if skip.to is SkipTo.LAST else 0]
+        if at not in branch.variables:
             problem = f"a match may be without '{name}', so that it does not say where to go on"
-        elif not branch.before(name) & {*branch.variables}:
+        elif not branch.before(at) & {*branch.variables}:
             problem = f"a match may start with '{name}', so that nothing would be left out"
         else:
             continue
@@ -440,12 +466,6 @@ def _is_one_event(item: Structure) -> bool:
 
 def _names(part: Structure) -> str:
     return " and ".join(f"'{event.variable}'" for event in events_of(part))
-
-
-def _name(node: Structure) -> str:
-    if isinstance(node, Kleene):
-        return "KL"
-    return "a single event" if isinstance(node, Event) else type(node).__name__.upper()
 
 
 def check_asks_for_matches(query: Query) -> None:

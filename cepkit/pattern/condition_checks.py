@@ -9,6 +9,7 @@ from typing import get_args
 
 from cepkit.errors import PatternError, nearest
 from cepkit.pattern import conditions as c
+from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.evaluation.functions.registered import function_of, known_functions
@@ -19,6 +20,7 @@ from cepkit.pattern.nodes import (
     absent_in,
     ends_of_loops_in,
     events_of,
+    groups_in,
     repeated_in,
     together_in,
 )
@@ -85,6 +87,7 @@ class Events:
         choices: For each OR the variables of each of its items.
         until: Those after UNTIL.
         together: Those under each NOT of several events.
+        groups: Those of each group that repeats.
     """
 
     names: tuple[str, ...]
@@ -93,6 +96,7 @@ class Events:
     choices: tuple[tuple[frozenset[str], ...], ...]
     until: frozenset[str] = frozenset()
     together: tuple[frozenset[str], ...] = ()
+    groups: tuple[frozenset[str], ...] = ()
 
     @classmethod
     def of(cls, structure: Structure) -> Events:
@@ -109,7 +113,12 @@ class Events:
             ),
             frozenset(event.variable for event in ends_of_loops_in(structure)),
             together_in(structure),
+            tuple(frozenset(e.variable for e in events_of(node)) for node in groups_in(structure)),
         )
+
+    def beside(self, variable: str) -> frozenset[str]:
+        """Return what repeats together with a variable, itself included."""
+        return next((group for group in self.groups if variable in group), frozenset({variable}))
 
 
 def check_condition(condition: c.Expression, events: Events) -> None:
@@ -179,7 +188,7 @@ def _check_neighbours(condition: c.Expression, mentioned: set[str], events: Even
     variable = c.set_of_members(condition)
     if variable is None:
         return
-    others = sorted(mentioned & (events.repeated | events.absent) - {variable})
+    others = sorted(mentioned & (events.repeated | events.absent) - events.beside(variable))
     if others:
         raise PatternError(
             f"a condition between the members of '{variable}' is about '{others[0]}' as well",
@@ -260,6 +269,8 @@ def _check_call(node: c.Call, count: int) -> None:
             or f"register it: cepkit.register_function('{name}', ...)",
             span=node.span,
         )
+    if name in AGGREGATES:
+        raise PatternError(f"{name} of something that is not a set of events", span=node.span)
     expected = function_of(node).arity_error(count)
     if expected is not None:
         raise PatternError(

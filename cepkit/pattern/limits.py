@@ -20,6 +20,8 @@ from cepkit.pattern.nodes import (
     Seq,
     Structure,
     events_of,
+    group_of,
+    groups_in,
     walk,
 )
 from cepkit.pattern.policies import CountWindow, TimeWindow, Window
@@ -34,6 +36,9 @@ MAX_BRANCHES = 1_000
 MAX_EVENTS = 1_000
 # Each is looked for beside all choices of those before it.
 MOST_TOGETHER = 12
+
+# A branch for each number of repetitions, each of up to so many events.
+MAX_IN_GROUP = 40
 
 # Times lie within 2**62 microseconds of 1970; ten windows more, as many as a slice is long, are
 # still far from 2**63.
@@ -95,15 +100,24 @@ def refuse_too_large(structure: Structure) -> None:
     Raises:
         PatternError: It has.
     """
+    groups = groups_in(structure)
+    for node in groups:
+        size, times = len(events_of(node.item)), node.maximum or 0
+        if size * times > MAX_IN_GROUP:
+            raise PatternError(
+                f"a group that repeats with {size * times:,} events, {times:,} times {size}",
+                expected=f"at most {MAX_IN_GROUP}, so up to {MAX_IN_GROUP // size} times",
+                span=node.span,
+            )
     branches = count_branches(structure)
     if branches > MAX_BRANCHES:
         # Python refuses to write out an integer of thousands of digits.
         number = f"{branches:,}" if branches < 10**12 else f"about 10^{log10(branches):.0f}"
         raise PatternError(
-            f"OR and OPT expand to {number} patterns",
+            f"{'OR, OPT and groups' if groups else 'OR and OPT'} expand to {number} patterns",
             expected=f"at most {MAX_BRANCHES:,}",
             hint="where the choice is only one of types, write a IN (A, B)",
-            span=next(node.span for node in walk(structure) if isinstance(node, Or | Opt)),
+            span=next(node.span for node in walk(structure) if isinstance(node, Or | Opt | Kleene)),
         )
     largest = _largest(structure)
     if len(largest) > MAX_EVENTS:
@@ -133,6 +147,8 @@ def refuse_too_many_together(node: Not) -> None:
 def count_branches(structure: Structure) -> int:
     """Return how many branches `structure` has, without making them."""
     match structure:
+        case Kleene(_, minimum, int(maximum)) if group_of(structure) is not None:
+            return maximum - minimum + 1
         case Event() | Not() | Kleene() | First() | Next():
             return 1
         case Or(items):
@@ -148,6 +164,8 @@ def count_branches(structure: Structure) -> int:
 def _largest(structure: Structure) -> list[Structure]:
     """Return the events of the largest branch."""
     match structure:
+        case Kleene(item, _, int(maximum)) if group_of(structure) is not None:
+            return [*events_of(item)] * maximum
         case Event() | Kleene() | First() | Next():
             return [structure]
         case Not(item):

@@ -36,7 +36,7 @@ def query_graph(query: Query) -> nx.DiGraph[int]:
     import networkx as nx
 
     graph: nx.DiGraph[int] = nx.DiGraph(window=str(query.window) if query.window else "")
-    _add(graph, query.structure)
+    _add(graph, query.written)
     event_of: dict[str, list[int]] = {}
     for number in graph:
         if (variable := graph.nodes[number].get("variable")) is not None:

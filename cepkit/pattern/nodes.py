@@ -6,8 +6,8 @@ from a text it knows its place there, for error messages; the place is no part o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, assert_never
 
 from cepkit.errors import Span
@@ -101,6 +101,7 @@ class Not:
 class Kleene:
     """A non-empty set of such events, of `minimum` to `maximum` members (None: no upper bound).
 
+    Around SEQ or AND it is a group that repeats so often, each time wholly after the time before.
     FIRST inside says that the set has all that fits between its first and last member, NEXT that
     its members came side by side.
 
@@ -211,6 +212,33 @@ def ends_of_loops_in(structure: Structure) -> tuple[Event, ...]:
     return tuple(node.until for node in kleene if node.until is not None)
 
 
+def group_of(node: Structure) -> Seq | And | None:
+    """Return what repeats as a whole, if a node is KL around SEQ or AND."""
+    return node.item if isinstance(node, Kleene) and isinstance(node.item, Seq | And) else None
+
+
+def groups_in(structure: Structure) -> tuple[Kleene, ...]:
+    """Return the nodes of `structure` that are groups that repeat."""
+    kleene = (node for node in walk(structure) if isinstance(node, Kleene))
+    return tuple(node for node in kleene if group_of(node) is not None)
+
+
+def with_names(structure: Structure, names: Mapping[str, str]) -> Structure:
+    """Return a structure with other names for its variables."""
+    match structure:
+        case Event(variable):
+            return replace(structure, variable=names[variable])
+        case Kleene(item, until=Event() as until):
+            ends = replace(until, variable=names[until.variable])
+            return replace(structure, item=with_names(item, names), until=ends)
+        case Not(item) | Kleene(item) | First(item) | Next(item) | Opt(item):
+            return replace(structure, item=with_names(item, names))
+        case Seq(items) | And(items) | Or(items):
+            return replace(structure, items=tuple(with_names(item, names) for item in items))
+        case _:
+            assert_never(structure)
+
+
 def runs_in(structure: Structure) -> tuple[Kleene, ...]:
     """Return the sets of `structure` that take all that fits between their ends."""
     kleene = (node for node in walk(structure) if isinstance(node, Kleene))
@@ -225,6 +253,7 @@ def run_of(node: Kleene) -> type[First | Next] | None:
 
 
 def repeated_in(structure: Structure) -> frozenset[str]:
-    """Return the Kleene variables of `structure`."""
+    """Return the Kleene variables of `structure`, those of groups that repeat included."""
     kleene = (node for node in walk(structure) if isinstance(node, Kleene))
-    return frozenset(event.variable for node in kleene for event in events_of(node.item))
+    events = (event for node in kleene for event in bound_events_of(node.item))
+    return frozenset(event.variable for event in events)

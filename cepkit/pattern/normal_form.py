@@ -25,6 +25,7 @@ from cepkit.pattern.conditions import (
     Attribute,
     Expression,
     conjuncts,
+    has_set_functions,
     of_neighbours,
     set_of_members,
     variables_of,
@@ -49,10 +50,15 @@ from cepkit.pattern.nodes import (
 from cepkit.pattern.numbers import next_condition, next_in, side_by_side
 from cepkit.pattern.policies import StepBound, Strategy, Window
 from cepkit.pattern.query import Query
+from cepkit.pattern.repetitions import Repetitions, in_first
 from cepkit.pattern.rewrite import renamed, replaced
+from cepkit.pattern.unrolling.structures import unrolled
 
 Names: TypeAlias = "Mapping[tuple[str, str], str]"
 """The names of implied absences, by kind ("earlier", or a place beside a set) and variable."""
+
+Sets: TypeAlias = frozenset[str]
+"""The variables that a condition is about as whole sets."""
 
 
 @dataclass(frozen=True)
@@ -179,12 +185,12 @@ class _Choice:
             yield next_condition(event, nearest, repeated)
 
     def implied_conditions(
-        self, about: Sequence[Expression], bounds: Sequence[StepBound]
+        self, about: Sequence[tuple[Expression, Sets]], bounds: Sequence[StepBound]
     ) -> Iterator[Expression]:
         """Yield what implied absences would fulfil: what is known before the event or set.
 
         Args:
-            about: The conditions of this choice.
+            about: The conditions of this choice, and the variables of whole sets in each.
             bounds: The bounds of the query.
         """
         positive = {event.variable for event in self.positive}
@@ -193,9 +199,10 @@ class _Choice:
             variable = absent.earlier_than if beside is None else beside.variable
             assert variable is not None
             known = {x for x, y in self.order if y == variable and x in positive} | {variable}
-            conditions = [c for c in about if variable in variables_of(c) <= known]
-            for condition in conditions:
-                if variable not in _sets_in(condition):
+            known_about = [(c, sets) for c, sets in about if variable in variables_of(c) <= known]
+            conditions = [condition for condition, _ in known_about]
+            for condition, sets in known_about:
+                if variable not in sets:
                     yield renamed(condition, {variable: absent.variable})
             if beside is not None:
                 own = [b for b in bounds if b.last == variable and b.first in known]
@@ -286,7 +293,7 @@ def _choices(structure: Structure, names: Names) -> tuple[_Choice, ...]:
                 joined.append(union)
             return tuple(joined)
         case Not() | Kleene() | First() | Next():
-            raise AssertionError("checks.py lets these stand around less only")
+            raise AssertionError("checks.py refuses these")
         case _:
             assert_never(structure)
 
@@ -321,6 +328,7 @@ def normal_form(query: Query) -> tuple[Branch, ...]:
     Args:
         query: A query that passed `checks.check`.
     """
+    query = unrolled(query)
     cache: dict[str, tuple[Branch, ...]] = query.__dict__  # where cached_property would keep them
     if "normal form" not in cache:
         cache["normal form"] = _branches(query)
@@ -366,8 +374,10 @@ def runs_as_absences(branch: Branch) -> Branch:
 def _branches(query: Query) -> tuple[Branch, ...]:
     # By one of their variables: an OR of many patterns has as many branches as conditions.
     conditions: dict[str | None, list[tuple[int, Expression, frozenset[str]]]] = {}
+    # A group is there where its first repetition is.
+    once = in_first(query.groups)
     for number, condition in enumerate(conjuncts(query.where)):
-        variables = variables_of(condition)
+        variables = frozenset(once.get(v, v) for v in variables_of(condition))
         first = min(variables, default=None)
         conditions.setdefault(first, []).append((number, condition, variables))
     branches = []
@@ -381,6 +391,16 @@ def _branches(query: Query) -> tuple[Branch, ...]:
             if variables <= names
         ]
         about.sort(key=itemgetter(0))
+        said = [(condition, _sets_in(condition)) for _, condition in about]
+        bounds: Sequence[StepBound] = query.bounds
+        if query.groups:
+            repetitions = Repetitions(query.groups, names)
+            said = [
+                (one, sets | whole)
+                for condition, sets in said
+                for one, whole in repetitions.conditions(condition)
+            ]
+            bounds = [one for bound in bounds for one in repetitions.bounds(bound)]
         branches.append(
             Branch(
                 choice.positive,
@@ -388,10 +408,10 @@ def _branches(query: Query) -> tuple[Branch, ...]:
                 choice.repeated,
                 choice.order,
                 (
-                    *(condition for _, condition in about),
-                    *choice.bound_conditions(query.bounds),
+                    *(condition for condition, _ in said),
+                    *choice.bound_conditions(bounds),
                     *choice.next_conditions(),
-                    *choice.implied_conditions([c for _, c in about], query.bounds),
+                    *choice.implied_conditions(said, bounds),
                 ),
                 query.window,
                 query.strategy,
@@ -427,7 +447,7 @@ def _names_of_implied(structure: Structure) -> Names:
             continue
         variable = events_of(node)[0].variable
         for place, word in words.items():
-            if (place, variable) in names:
+            if (place, variable) in names:  # of another choice
                 continue
             name = f"{word} {variable}"
             while name in used:
@@ -438,14 +458,14 @@ def _names_of_implied(structure: Structure) -> Names:
 
 
 def _is_implied(event: Event) -> bool:
-    """Return whether not the pattern says that an event must not be there, but FIRST or a set."""
+    """Return whether FIRST or a set implies that this event must be absent, not a NOT."""
     beside = event.beside is not None and event.beside.place != "until"
     return beside or event.earlier_than is not None
 
 
-def _sets_in(condition: Expression) -> set[str | None]:
-    parts = parts_of_condition(condition)
-    return {part.variable for part in parts if isinstance(part, Aggregate)}
+def _sets_in(condition: Expression) -> Sets:
+    parts = parts_of_condition(condition) if has_set_functions(condition) else ()
+    return frozenset(part.variable or "" for part in parts if isinstance(part, Aggregate))
 
 
 def _of_next_member(variable: str, name: str, node: Attribute | Aggregate) -> Expression:

@@ -40,9 +40,9 @@ def to_text(query: Query) -> str:
         WHERE a.x = b.x
         WITHIN 90 minutes
     """
-    for part in (query.structure, query.where):
+    for part in (query.written, query.where):
         refuse_too_deep(part)
-    lines = [f"PATTERN {structure_text(query.structure)}"]
+    lines = [f"PATTERN {structure_text(query.written)}"]
     if query.where is not None:
         lines.append(f"WHERE {_where_text(query.where)}")
     if query.window is not None:

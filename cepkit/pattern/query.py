@@ -16,6 +16,7 @@ from cepkit.pattern.conditions import (
 )
 from cepkit.pattern.nodes import Structure
 from cepkit.pattern.policies import AfterMatch, StepBound, Strategy, Window
+from cepkit.pattern.repetitions import Group
 from cepkit.printing import WithPrinter
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ class Query(WithPrinter):
             none.
         returned: The columns of the matches; empty for all columns of their events.
         bounds: How far apart some of the events of a match may lie, beside the window.
+        groups: The groups that repeat, which `structure` has written out.
+        unrolled_from: The structure with these groups as they were written; None: there are none.
     """
 
     structure: Structure
@@ -76,7 +79,14 @@ class Query(WithPrinter):
     after_match: AfterMatch | None = None
     returned: tuple[ResultColumn, ...] = ()
     bounds: tuple[StepBound, ...] = ()
+    groups: tuple[Group, ...] = ()
+    unrolled_from: Structure | None = None
     text: str | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def written(self) -> Structure:
+        """The structure as it was written: what conditions and results name the variables of."""
+        return self.structure if self.unrolled_from is None else self.unrolled_from
 
     @property
     def computed_from(self) -> frozenset[str]:

@@ -142,8 +142,10 @@ def refuse_runs(query: Query, what: str) -> None:
             expected=f"sets, as {structure_text(_without_first(run))}, which run or not",
             hint="ask about one pattern; detect and aggregate know runs",
         )
+    in_groups = {variable for group in query.groups for variable in group.variables}
     for condition in conjuncts(query.where):
-        if set_of_members(condition) is not None:
+        variable = set_of_members(condition)
+        if variable is not None and variable not in in_groups:
             raise UnsupportedError(
                 f"{what} not know conditions between the members of a set, as "
                 f"{expression_text(condition)}",

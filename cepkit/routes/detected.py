@@ -24,7 +24,7 @@ from cepkit.aggregation.sequence.elements import Emit, Together, reader
 from cepkit.aggregation.sequence.gathering import passing
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.results.matches import Matches
-from cepkit.columnar.slices.blocks import Block, Members
+from cepkit.columnar.slices.blocks import Block, Members, bound_in
 from cepkit.errors import LimitError
 from cepkit.memory import Room
 from cepkit.pattern.conditions import is_filter, variables_of
@@ -226,7 +226,8 @@ class _MatchGatherer:
     ) -> None:
         self._together, self._groups, self._lifetimes = together, groups, lifetimes
         branches = normal_form(query)
-        self._names = [event.variable for event in bound_events_of(query.structure)]
+        self._names = [event.variable for event in bound_events_of(query.written)]
+        self._groups_that_repeat = query.groups
         # Variables that a match may bind never, or several times.
         partial = {v for v in self._names if any(v not in b.variables for b in branches)}
         partial |= {v for branch in branches for v, _, _ in branch.repeated}
@@ -242,9 +243,7 @@ class _MatchGatherer:
 
     def add(self, block: Block, variables: Sequence[str]) -> None:
         """Add some matches that bind some variables."""
-        members = {v: block.members(v) for v in variables}
-        sets = {v: each for v, each in members.items() if each is not None}
-        single = {v: block.events(v) for v in variables if v not in sets}
+        single, sets = bound_in(block, variables, self._groups_that_repeat)
         self.events += sum(map(len, single.values())) + sum(len(s.rows) for s in sets.values())
         begins = np.minimum.reduce([*single.values(), *(each.first for each in sets.values())])
         ends = np.maximum.reduce([*single.values(), *(each.last for each in sets.values())])

@@ -39,7 +39,7 @@ def functions_of(query: Query, further: Mapping[str, Function]) -> dict[str, Fun
             expected=f"AGG with {NAMES}, as in AGG SUM(c.price)",
             hint="add AGG COUNT to count the matches",
         )
-    names = [event.variable for event in bound_events_of(query.structure)]
+    names = [event.variable for event in bound_events_of(query.written)]
     for function in further.values():
         for variable, _ in function.reads:
             if variable not in names:

@@ -14,6 +14,7 @@ import numpy as np
 from cepkit.pattern.conditions import attributes_of
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
+from cepkit.pattern.repetitions import in_first
 from cepkit.statistics.keys import KeyCounts, key_counts, most_frequent
 from cepkit.statistics.lateness import LateCounts, Lateness
 from cepkit.statistics.links import KeySource, Link, key_sources, link_codes, links_in
@@ -76,8 +77,9 @@ def attributes_read(query: Query) -> frozenset[str]:
 def readers(query: Query) -> dict[str, frozenset[str]]:
     """Return, for each attribute that a query reads, the variables that read it."""
     variables: dict[str, set[str]] = {}
+    once = in_first(query.groups)
     for variable, name in attributes_of(query.where) if query.where is not None else ():
-        variables.setdefault(name, set()).add(variable)
+        variables.setdefault(name, set()).add(once.get(variable, variable))
     for name in query.partition_by:
         variables[name] = {event.variable for event in events_of(query.structure)}
     return {name: frozenset(variables[name]) for name in sorted(variables)}

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import assert_never
 
 from cepkit.pattern.conditions import AllOf, Expression, conjuncts
-from cepkit.pattern.nodes import (
-    And,
-    Event,
-    First,
-    Kleene,
-    Next,
-    Not,
-    Opt,
-    Or,
-    Seq,
-    Structure,
-    events_of,
-)
+from cepkit.pattern.nodes import Or, Structure, events_of, with_names
 from cepkit.pattern.policies import StepBound
 from cepkit.pattern.query import Query
+from cepkit.pattern.repetitions import Group
 from cepkit.pattern.rewrite import renamed
 
 
@@ -49,40 +37,31 @@ def together(queries: Sequence[Query]) -> Query:
         return queries[0]
     used_names: set[str] = set()
     structures: list[Structure] = []
+    written: list[Structure] = []
+    groups: list[Group] = []
     conditions: list[Expression] = []
     bounds: list[StepBound] = []
     for number, query in enumerate(queries, 1):
         names = {}
-        for event in events_of(query.structure):
-            name = event.variable
+        own = [event.variable for event in events_of(query.structure)]
+        for variable in (*own, *(v for group in query.groups for v in group.variables)):
+            name = variable
             while name in used_names:
                 name += f" of pattern {number}"
-            names[event.variable] = name
+            names[variable] = name
         used_names |= {*names.values()}
-        structures.append(_renamed(query.structure, names))
+        structures.append(with_names(query.structure, names))
+        written.append(with_names(query.written, names))
+        groups += [group.renamed(names) for group in query.groups]
         conditions += [renamed(part, names) for part in conjuncts(query.where)]
         bounds += [replace(b, first=names[b.first], last=names[b.last]) for b in query.bounds]
     first = queries[0]
-    where = AllOf(tuple(conditions)) if conditions else None
     return Query(
         Or(tuple(structures)),
-        where,
+        AllOf(tuple(conditions)) if conditions else None,
         first.window,
         partition_by=first.partition_by,
         bounds=tuple(bounds),
+        groups=tuple(groups),
+        unrolled_from=Or(tuple(written)) if groups else None,
     )
-
-
-def _renamed(structure: Structure, names: Mapping[str, str]) -> Structure:
-    match structure:
-        case Event(variable):
-            return replace(structure, variable=names[variable])
-        case Kleene(item, until=Event() as until):
-            ends = replace(until, variable=names[until.variable])
-            return replace(structure, item=_renamed(item, names), until=ends)
-        case Not(item) | Kleene(item) | First(item) | Next(item) | Opt(item):
-            return replace(structure, item=_renamed(item, names))
-        case Seq(items) | And(items) | Or(items):
-            return replace(structure, items=tuple(_renamed(item, names) for item in items))
-        case _:
-            assert_never(structure)

@@ -15,7 +15,9 @@ from cepkit.pattern.conditions import Expression, conjuncts
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parsing.parser import parse
+from cepkit.pattern.policies import StepBound
 from cepkit.pattern.query import Query
+from cepkit.pattern.repetitions import Repetitions
 
 ClauseKind: TypeAlias = Literal["event", "absence", "condition", "window", "partition"]
 
@@ -78,8 +80,10 @@ class Clauses:
 
         events: dict[str, int] = {}
         inside: set[int] = set()
-        for node in nodes.walk(again.structure):
+        for node in nodes.walk(again.written):
             match node:
+                case nodes.Kleene() if nodes.group_of(node) is not None:
+                    continue
                 case nodes.Not() | nodes.Kleene() | nodes.First() | nodes.Next():
                     own = nodes.events_of(node)
                     if id(own[0]) not in inside:
@@ -91,12 +95,21 @@ class Clauses:
                     ends = variable in nodes.absent_in(again.structure)
                     events[variable] = add("absence" if ends else "event", *_ends(span))
         conditions = {c: add("condition", *_ends(c.span)) for c in conjuncts(again.where)}
+        said = _of_repetitions(again)
+        events |= {name: events[v] for v, names in said.variables.items() for name in names}
+        conditions |= {one: conditions[c] for one, c in said.conditions.items()}
         for bound in again.bounds:
             number = add("condition", *_ends(bound.span))
             for branch in normal_form(again):
                 for condition in branch.conditions:
                     made_of = bound_of(condition)
-                    if made_of in (bound, replace(bound, first=bound.last, last=bound.first)):
+                    if made_of is None:
+                        continue
+                    turned = replace(made_of, first=made_of.last, last=made_of.first)
+                    if bound in (
+                        said.bounds.get(made_of, made_of),
+                        said.bounds.get(turned, turned),
+                    ):
                         conditions[condition] = number
         begin = 0
         for line in text.split("\n"):
@@ -111,3 +124,27 @@ class Clauses:
 def _ends(span: Span | None) -> tuple[int, int]:
     assert span is not None, "what was read from a text knows its place"
     return span.start, span.end
+
+
+@dataclass(frozen=True, slots=True)
+class _OfRepetitions:
+    """What is said of the repetitions of groups, and what was written for it."""
+
+    variables: dict[str, set[str]]
+    conditions: dict[Expression, Expression]
+    bounds: dict[StepBound, StepBound]
+
+
+def _of_repetitions(query: Query) -> _OfRepetitions:
+    said = _OfRepetitions({}, {}, {})
+    for branch in normal_form(query) if query.groups else ():
+        names = {event.variable for event in branch.positive + branch.negated}
+        repetitions = Repetitions(query.groups, names)
+        for group in query.groups:
+            for variable, own in group.within(names).items():
+                said.variables.setdefault(variable, set()).update(own)
+        for condition in conjuncts(query.where):
+            said.conditions.update((one, condition) for one, _ in repetitions.conditions(condition))
+        for bound in query.bounds:
+            said.bounds.update((one, bound) for one in repetitions.bounds(bound))
+    return said

@@ -147,6 +147,22 @@ class _Sentence:
             case "structure" if depth > 0:
                 operators = ("SEQ", "SEQ", "AND", "OR", "KL", "NOT", "OPT", "FIRST", "NEXT")
                 operator = pick((*operators, "", ""))
+                if operator == "KL" and self.random.random() < 0.3:
+                    events = [self.of("event", depth) for _ in range(self.random.randint(1, 3))]
+                    items = [word for event in events for word in (",", *event)][1:]
+                    bounds = pick((["1", ",", "3"], ["2"], ["2", ","]))
+                    return [
+                        "KL",
+                        "(",
+                        pick(("SEQ", "AND")),
+                        "(",
+                        *items,
+                        ")",
+                        ")",
+                        "{",
+                        *bounds,
+                        "}",
+                    ]
                 if operator in ("FIRST", "NEXT"):
                     return [operator, *self.of("event", depth)]
                 if operator in ("KL", "NOT", "OPT", ""):

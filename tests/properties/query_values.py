@@ -37,6 +37,8 @@ from cepkit.pattern.nodes import And, Event, First, Kleene, Not, Opt, Or, Seq
 from cepkit.pattern.normal_form import Branch, written_branches
 from cepkit.pattern.policies import AfterMatch, CountWindow, SkipTo, StepBound, Strategy, TimeWindow
 from cepkit.pattern.query import RESULT_ENDS, Query, ResultColumn
+from cepkit.pattern.unrolling.structures import unrolled
+from tests.strategies import named as by_written_names
 
 _INT64 = 2**63
 _WORDS = (*RESERVED, *BEFORE_EVENTS, *BEFORE_CLAUSES, "OPT", "AS")
@@ -80,7 +82,7 @@ def structures(draw: st.DrawFn, depth: int = 3) -> object:
         return Event(variable, None if types is None else frozenset(types))
 
     def node(depth: int, *, may_be_absent: bool) -> object:
-        kinds = ["event", "kleene"] + ["not", "opt"] * may_be_absent
+        kinds = ["event", "kleene", "group"] + ["not", "opt"] * may_be_absent
         kinds += ["seq", "and", "or"] * (depth > 0)
         kind = draw(st.sampled_from(kinds))
         if kind == "event":
@@ -95,6 +97,12 @@ def structures(draw: st.DrawFn, depth: int = 3) -> object:
             least = draw(st.integers(1, 5))
             most = draw(st.none() | st.integers(least, least + 5))
             return Kleene(event(), least, most)
+        if kind == "group":
+            least = draw(st.integers(1, 2))
+            parts = [event() for _ in range(draw(st.integers(1, 3)))]
+            parts[1:] = [Not(part) if draw(st.booleans()) else part for part in parts[1:]]
+            group = Seq(tuple(parts)) if draw(st.booleans()) else And(tuple(parts))
+            return Kleene(group, least, least + draw(st.integers(0, 1)))
         count = draw(st.integers(1, 3))
         if kind == "or":
             return Or(tuple(node(depth - 1, may_be_absent=may_be_absent) for _ in range(count)))
@@ -203,7 +211,8 @@ def queries(draw: st.DrawFn) -> Query:
     """Draw any query that passes `checks.check`."""
     structure = draw(structures())
     # A condition is about events that one match has together, and at most one absent event.
-    branch = draw(st.sampled_from(written_branches(Query(structure))))
+    bare = unrolled(Query(structure))
+    branch = by_written_names(draw(st.sampled_from(written_branches(bare))), bare.groups)
     repeated = [name for name, _, _ in branch.repeated]
     single = [event.variable for event in (*branch.positive, *branch.negated[:1])]
     single = [name for name in single if name not in repeated]
@@ -245,4 +254,4 @@ def queries(draw: st.DrawFn) -> Query:
     try:
         return check(query)
     except PatternError:  # a match may be without the event that it skips to, or begin with it
-        return replace(query, after_match=None)
+        return check(replace(query, after_match=None))

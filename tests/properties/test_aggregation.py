@@ -37,7 +37,7 @@ AGGREGATED = ("x", "y", "z", "k", "s")
 
 
 def with_aggregates(draw: st.DrawFn, query: Query) -> Query:
-    names = [event.variable for event in bound_events_of(query.structure)]
+    names = [event.variable for event in bound_events_of(query.written)]
     asked = [c.Aggregate("count")]
     for _ in range(draw(st.integers(0, 3))):
         function = draw(st.sampled_from([*AGGREGATES]))

@@ -20,7 +20,7 @@ from cepkit.pattern.query import Query, ResultColumn
 from cepkit.plan.checks import as_plan
 from cepkit.stream.stream import events
 from tests.judge import returned
-from tests.strategies import Case, as_table, cases
+from tests.strategies import Case, as_table, cases, named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -72,7 +72,7 @@ def with_return(draw: st.DrawFn, query: Query) -> Query:
     """Draw the columns that a query returns, each about events that a match may have together."""
     columns = []
     for number in range(draw(st.integers(1, 4))):
-        branch = draw(st.sampled_from(written_branches(query)))
+        branch = named(draw(st.sampled_from(written_branches(query))), query.groups)
         repeated = [name for name, _, _ in branch.repeated]
         single = [name for name in branch.variables if name not in repeated]
         columns.append(ResultColumn(f"r{number}", draw(values(single, repeated))))

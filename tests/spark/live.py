@@ -34,6 +34,9 @@ PATTERNS = {
     "KL": f"PATTERN SEQ(A a, KL(B b){{1,2}}, C c) WHERE {KEYED} WITHIN 600 milliseconds",
     "neighbours and a bound": f"PATTERN SEQ(A a, KL(B b), C c) WHERE {KEYED} AND"
     " b.price > prev(b.price) WITHIN 1 second WITHIN 500 milliseconds FROM a TO b",
+    "a group that repeats": "PATTERN SEQ(KL(SEQ(A a, B b)){1,2}, C c) WHERE a.price < b.price"
+    " AND a[i].price < b[i-1].price AND sum(b.price) < 150 WITHIN 600 milliseconds"
+    " WITHIN 300 milliseconds FROM a TO b PARTITION BY key",
     "UNTIL": f"PATTERN SEQ(A a, KL(B b) UNTIL D d, C c) WHERE {KEYED} AND d.key = a.key"
     " AND d.price > a.price WITHIN 1 second",
     "GREEDY": "PATTERN SEQ(A a, KL(B b) GREEDY, C c) WHERE b.price > a.price WITHIN 1 second"

@@ -551,6 +551,37 @@ def test_worked_examples_of_aggregation_as_detection(text, structure, width, exp
     assert len(found(text, structure, window=TimeWindow(width, exclusive=True))) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "structure", "expected"),
+    [
+        ("A B A B", Kleene(Seq((A, B)), 1, 2), 4),
+        ("A B A B", Kleene(Seq((A, B)), 2, 2), 1),
+        ("A A B B", Kleene(Seq((A, B)), 1, 2), 4),
+        ("A B B A", Kleene(And((A, B)), 2, 2), 1),
+        ("A B C A B C", Seq((Kleene(Seq((A, B)), 1, 2), C)), 5),
+        ("A B C A B", Kleene(Seq((A, Not(C), B)), 2, 2), 1),
+        ("A C B A B", Kleene(Seq((A, Not(C), B)), 2, 2), 0),
+    ],
+)
+def test_groups_that_repeat(text, structure, expected):
+    assert len(found(text, structure)) == expected
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        (c.Comparison("<", c.Attribute("a", "x"), c.Attribute("b", "x")), 1),
+        (c.Comparison("<", c.Attribute("a", "x"), c.Aggregate("prev", "b", "x")), 0),
+        (c.Comparison("=", c.Aggregate("sum", "a", "x"), c.Literal(4)), 1),
+        (c.Comparison("<", c.Aggregate("running sum", "a", "x"), c.Literal(4)), 0),
+        (c.Comparison("=", c.Aggregate("earlier count", "a"), c.Literal(1)), 1),
+    ],
+)
+def test_conditions_on_groups_that_repeat(where, expected):
+    events = stream("A B A B", x=[1, 2, 3, 4])
+    assert len(judge(events, Query(Kleene(Seq((A, B)), 2, 2), where))) == expected
+
+
 # --- the judge's manners ------------------------------------------------------------------------
 
 

@@ -82,6 +82,8 @@ def sequence_of(query: Query) -> EventSequence:
         _refuse("AFTER MATCH SKIP chooses among matches")
     if isinstance(query.window, CountWindow):
         _refuse("a window in events counts events of every type")
+    if query.groups:
+        _refuse("a group that repeats has sets of events")
     _check_sequence(query.structure)
     (branch,) = normal_form(query)
     positive = branch.positive

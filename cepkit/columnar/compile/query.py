@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from cepkit.columnar.compile.branch import compile_branch
 from cepkit.columnar.compile.forest import Leaf, Node, SharedTree, WeakStart, forest_of
 from cepkit.columnar.compile.program import Program
+from cepkit.errors import UnsupportedError
+from cepkit.pattern.nodes import groups_in
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import AfterMatch, Strategy
+from cepkit.pattern.printer import structure_text
 from cepkit.pattern.query import Query
+from cepkit.pattern.repetitions import Group
 from cepkit.plan.nodes import Plan
 
 if TYPE_CHECKING:
@@ -33,6 +37,7 @@ class CompiledQuery:
         sets: Which sets of Kleene variables make matches.
         trees: The subtrees that programs have in common.
         after_match: Which of the matches are left; None: all.
+        groups: The groups that repeat, whose variables AFTER MATCH SKIP names.
         weak: For each program the weaker steps that it may begin with; none where it is empty.
     """
 
@@ -44,6 +49,7 @@ class CompiledQuery:
     trees: tuple[SharedTree, ...] = ()
     weak: tuple[WeakStart | None, ...] = ()
     after_match: AfterMatch | None = None
+    groups: tuple[Group, ...] = ()
 
     @property
     def chooses(self) -> bool:
@@ -71,7 +77,18 @@ def compile_query(
         plan: A plan for each of its branches.
         sets: Which sets of Kleene variables make matches.
         late: For each branch what it takes from a node that demands less; none where it is empty.
+
+    Raises:
+        UnsupportedError: Of a group that repeats the largest sets are asked for.
     """
+    if sets == "maximal":
+        for node in groups_in(query.written):
+            raise UnsupportedError(
+                f"sets='maximal' of a group that repeats, {structure_text(node)}",
+                expected="sets='every', which has each number of repetitions",
+                hint="a minimum, as in KL(SEQ(A a, B b)){3,5}, leaves fewer",
+                span=node.span,
+            )
     branches = normal_form(query)
     programs = tuple(
         compile_branch(branch, branch_plan, branches[:i])
@@ -89,5 +106,12 @@ def compile_query(
             for branch, program, each in zip(branches, programs, late, strict=False)
         )
     return CompiledQuery(
-        branches, programs, forest, in_turn, sets, weak=weak, after_match=query.after_match
+        branches,
+        programs,
+        forest,
+        in_turn,
+        sets,
+        weak=weak,
+        after_match=query.after_match,
+        groups=query.groups,
     )

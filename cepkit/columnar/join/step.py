@@ -30,7 +30,7 @@ from cepkit.columnar.slices.candidates import Candidates, Group
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation.columns import truth, value
-from cepkit.pattern.evaluation.operations import as_floats
+from cepkit.pattern.evaluation.floats import as_floats
 from cepkit.stream.columns import Column
 
 Ints = npt.NDArray[np.int32]

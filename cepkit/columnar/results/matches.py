@@ -148,7 +148,9 @@ class Matches(Rows):
     def may_lack(self) -> frozenset[str]:
         """Return the flat columns in which values may be missing."""
         source = self._columns.source
-        everywhere = set(self.variables).intersection(*(p.variables for p in self._programs))
+        everywhere = set(self.variables).intersection(
+            *(self._rows.named(p.variables) for p in self._programs)
+        )
         returned = self.query.returned
         if returned:
             lacking = {

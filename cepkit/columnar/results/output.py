@@ -6,7 +6,7 @@ RETURN has its columns instead.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import BinaryIO
@@ -17,12 +17,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cepkit.columnar.results.returned import arrow_type, computed, in_arrow
-from cepkit.columnar.slices.blocks import Block, Members
+from cepkit.columnar.slices.blocks import Block, Members, bound_in
 from cepkit.errors import PatternError
 from cepkit.pattern.conditions import Aggregate, Attribute, place_of
 from cepkit.pattern.evaluation.set_functions import member_at
 from cepkit.pattern.nodes import bound_events_of, repeated_in
 from cepkit.pattern.query import RESULT_ENDS, Query, ResultColumn
+from cepkit.pattern.repetitions import Group
 from cepkit.pattern.several import PATTERN
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.schema import Schema
@@ -42,18 +43,25 @@ class MatchColumns:
         repeated: The Kleene variables among them.
         stream: The stream, with the name of the time column, which holds start and end of a match.
         returned: The columns of RETURN; empty for all columns of the events.
+        groups: The groups that repeat, whose variables are sets.
     """
 
     variables: tuple[str, ...]
     repeated: frozenset[str]
     stream: Schema
     returned: tuple[ResultColumn, ...] = ()
+    groups: tuple[Group, ...] = ()
 
     @classmethod
     def of(cls, query: Query, stream: Schema) -> MatchColumns:
         """Return the columns of the matches of a query in a stream."""
-        variables = tuple(event.variable for event in bound_events_of(query.structure))
-        return cls(variables, repeated_in(query.structure), stream, query.returned)
+        variables = tuple(event.variable for event in bound_events_of(query.written))
+        repeated = repeated_in(query.written)
+        return cls(variables, repeated, stream, query.returned, query.groups)
+
+    def named(self, bound: Collection[str]) -> frozenset[str]:
+        """Return the variables of the columns that a match has which binds these."""
+        return frozenset(bound).union(*(group.within(bound) for group in self.groups))
 
     @property
     def of_events(self) -> MatchColumns:
@@ -153,9 +161,7 @@ class Writer:
             block: Some matches.
             present: The variables that they bind.
         """
-        members = {v: block.members(v) for v in present}
-        sets = {v: members_of for v, members_of in members.items() if members_of is not None}
-        events = {v: block.events(v) for v in present if v not in sets}
+        events, sets = bound_in(block, present, self._columns.groups)
         return [
             self._batch(
                 {v: rows[begin : begin + ROWS] for v, rows in events.items()},

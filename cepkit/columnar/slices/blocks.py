@@ -5,7 +5,7 @@ Each block is consumed before the next one is built, so memory is bounded by one
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from cepkit.columnar.kernels.loops import take
 from cepkit.columnar.slices.candidates import Candidates
+from cepkit.pattern.repetitions import Group
 
 Ints = npt.NDArray[np.int32]
 
@@ -162,3 +163,23 @@ class SetBlock:
 
 
 Block: TypeAlias = PairBlock | SetBlock
+
+
+def bound_in(
+    block: Block, variables: Sequence[str], groups: Sequence[Group] = ()
+) -> tuple[dict[str, npt.NDArray[np.integer]], dict[str, Members]]:
+    """Return the event of each single variable in some matches, and the set of each other one.
+
+    Args:
+        block: The matches.
+        variables: What they bind.
+        groups: Those that repeat: of each variable the events of all repetitions are a set.
+    """
+    members = {v: block.members(v) for v in variables}
+    sets = {v: members_of for v, members_of in members.items() if members_of is not None}
+    events = {v: block.events(v) for v in variables if v not in sets}
+    for group in groups:
+        for variable, names in group.within(variables).items():
+            rows = np.stack([events.pop(name) for name in names], axis=1)
+            sets[variable] = Members(np.arange(block.size + 1) * rows.shape[1], rows.ravel())
+    return events, sets

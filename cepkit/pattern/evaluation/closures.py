@@ -22,6 +22,7 @@ from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.functions.contract import (
     Function,
     OnArrays,
+    OnMembers,
     OnNumbers,
     OnTexts,
     Registered,
@@ -158,7 +159,9 @@ def _computed(node: c.Negative | c.Arithmetic | c.Call, operands: Sequence[Kinde
     kinds = [kind for _, kind in operands]
     function, result = function_of(node), computed_kind(node, kinds)
     compute = _computation(node, function, kinds, result)
-    if isinstance(function.form, Registered):  # it sees missing values, and decides for itself
+    if isinstance(
+        function.form, OnMembers | Registered
+    ):  # it sees missing values, and decides for itself
         return (lambda b: compute(*(one(b) for one, _ in operands))), result
     match operands:
         case [(inner, _)]:
@@ -218,6 +221,19 @@ def _computation(
             return lambda *v: function.of(scalar, v)
         case OnArrays(_, scalar):
             return lambda x, y: known(scalar(x.unit, y.unit))
+        case OnMembers(_, of_present):
+            ends: dict[ValueKind, Callable[[Any], Any]] = {
+                "integer": held,
+                "timestamp": held,
+                "duration": rounded,
+                "float": known,
+            }
+
+            def of_members(*values: Any) -> Any:
+                answer = of_present([one for one in values if one is not None])
+                return ends[result](answer) if answer is not None and result in ends else answer
+
+            return of_members
         case Registered():
             return lambda *v: _of_registered(node, [*map(_column, v, kinds)])
         case _:

@@ -17,11 +17,17 @@ import numpy.typing as npt
 from cepkit.pattern import conditions as c
 from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.columns import Read, value
-from cepkit.pattern.evaluation.functions.contract import OnArrays, OnNumbers, OnTexts, Registered
+from cepkit.pattern.evaluation.floats import as_floats
+from cepkit.pattern.evaluation.functions.contract import (
+    OnArrays,
+    OnMembers,
+    OnNumbers,
+    OnTexts,
+    Registered,
+)
 from cepkit.pattern.evaluation.functions.registered import function_of
 from cepkit.pattern.evaluation.kind_checks import kind_of
 from cepkit.pattern.evaluation.kinds import WHOLE, ValueKind
-from cepkit.pattern.evaluation.operations import as_floats
 from cepkit.pattern.moments import since_1970
 from cepkit.stream.columns import Column
 
@@ -117,7 +123,7 @@ def _magnitude_of_computed(node: c.Negative | c.Arithmetic | c.Call, read: Read)
             # Of one event's columns it is computed before any loop.
             alone = len(c.variables_of(node)) < 2
             return max(*bounds, _magnitude_of(value(node, read))) if alone else math.inf
-        case OnArrays() | Registered():
+        case OnArrays() | OnMembers() | Registered():
             return max(bounds, default=0.0)
         case _:
             assert_never(form)

@@ -14,16 +14,18 @@ import numpy.typing as npt
 from cepkit.errors import PatternError
 from cepkit.pattern import conditions as c
 from cepkit.pattern.evaluation.distinct import of_distinct
+from cepkit.pattern.evaluation.floats import as_floats, rounded
 from cepkit.pattern.evaluation.functions.contract import (
     Function,
     OnArrays,
+    OnMembers,
     OnNumbers,
     OnTexts,
     Registered,
     Whole,
 )
 from cepkit.pattern.evaluation.functions.registered import function_of, refusal
-from cepkit.pattern.evaluation.kinds import check_comparable, column_kind, word
+from cepkit.pattern.evaluation.kinds import check_comparable, column_kind
 from cepkit.pattern.moments import moments
 from cepkit.stream.columns import MISSING_INTEGER, Column, Kind
 
@@ -39,24 +41,6 @@ _COMPARE: dict[c.ComparisonOperator, Callable[[Any, Any], Any]] = {
 }
 
 
-def as_floats(column: Column) -> npt.NDArray[np.float64]:
-    """Return the numbers (or truth values) of `column` as floats with NaN for missing.
-
-    Raises:
-        PatternError: The column holds texts or arrays.
-    """
-    match column.kind:
-        case "float" | "null":
-            return column.values  # type: ignore[return-value]
-        case "integer" | "timestamp" | "duration" | "boolean":
-            floats = column.values.astype(np.float64)
-            if column.has_missing:
-                floats[column.missing()] = np.nan
-            return floats
-        case _:
-            raise PatternError(f"{word(column.kind)} instead of a number")
-
-
 def computed(node: c.Negative | c.Arithmetic | c.Call, operands: Sequence[Column]) -> Column:
     """Return the value of a function or an operator for each row.
 
@@ -68,6 +52,8 @@ def computed(node: c.Negative | c.Arithmetic | c.Call, operands: Sequence[Column
     form = function.form
     if isinstance(form, Registered):
         return _call_registered(node, form, operands)
+    if isinstance(form, OnMembers):
+        return form.column(operands)
     kinds = [column.kind for column in operands]
     known = function.kind(kinds)
     if known is None:
@@ -97,18 +83,6 @@ def _nothing(*operands: Column) -> Column:
     """Return the result for operands without any value."""
     size = max(len(column.values) for column in operands)
     return Column("null", np.full(size, np.nan), has_missing=True)
-
-
-def rounded(microseconds: npt.NDArray[np.float64]) -> Column:
-    """Return durations of whole microseconds, missing where 64 bits cannot hold them."""
-    with np.errstate(invalid="ignore"):
-        out_of_range = ~(np.abs(microseconds) < 2.0**63)
-    whole = np.rint(np.where(out_of_range, 0.0, microseconds)).astype(np.int64)
-    return Column(
-        "duration",
-        np.where(out_of_range, MISSING_INTEGER, whole),
-        has_missing=bool(out_of_range.any()),
-    )
 
 
 def _whole(function: Function, whole: Whole, kind: Kind, operands: Sequence[Column]) -> Column:

@@ -20,7 +20,13 @@ from cepkit.pattern.conditions import Expression, children, variables_of, walk
 from cepkit.pattern.evaluation.columns import Read, truth, value
 from cepkit.pattern.evaluation.exactness import as_exact_floats, stays_exact
 from cepkit.pattern.evaluation.functions import FUNCTIONS
-from cepkit.pattern.evaluation.functions.contract import OnArrays, OnNumbers, OnTexts, Registered
+from cepkit.pattern.evaluation.functions.contract import (
+    OnArrays,
+    OnMembers,
+    OnNumbers,
+    OnTexts,
+    Registered,
+)
 from cepkit.pattern.evaluation.functions.correlation import standardised
 from cepkit.pattern.evaluation.functions.operators import MINUS, OPERATORS
 from cepkit.pattern.evaluation.functions.registered import function_of
@@ -92,7 +98,7 @@ def has_source(condition: Expression, *, arrays: bool = True) -> bool:
                 has_form = arrays or alone
             case OnTexts():
                 has_form = alone
-            case Registered():
+            case OnMembers() | Registered():
                 has_form = False
             case _:
                 assert_never(form)
@@ -116,7 +122,7 @@ def _helpers() -> dict[str, Callable[..., Any]]:
                 functions.append(scalar)
             case OnArrays(loop=loop):
                 functions.append(loop)
-            case OnNumbers() | OnTexts() | Registered():
+            case OnNumbers() | OnTexts() | OnMembers() | Registered():
                 pass
             case _:
                 assert_never(form)
@@ -227,7 +233,7 @@ class ConditionWriter:
                 return str(function.of(call, [self._value(part) for part in children(node)]))
             case OnArrays(loop=loop):
                 return _call(loop)(*(self._name(Operand(p, "array")) for p in children(node)))
-            case OnTexts() | Registered():
+            case OnTexts() | OnMembers() | Registered():
                 raise AssertionError("has_source was asked before")
             case _:
                 assert_never(form)

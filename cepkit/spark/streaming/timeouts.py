@@ -96,6 +96,7 @@ def timeout_queries(query: Query) -> dict[str, Query]:
         )
     inside = tuple(nodes.walk(query.structure))
     plain = all(isinstance(p, nodes.Seq | nodes.And | nodes.First | nodes.Event) for p in inside)
+    plain = plain and not query.groups
     if not plain or query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
         raise UnsupportedError(
             "timeouts of such a pattern: they are defined only for SEQ and AND of single events"

@@ -170,8 +170,8 @@ def condition_of(text: str, known: Known) -> c.Expression | None:
         return None
     condition = parse_condition(text)
     query = known.query
-    check(Query(query.structure, condition))
-    check_attributes(Query(query.structure, condition), known.attributes)
+    check(Query(query.written, condition))
+    check_attributes(Query(query.written, condition), known.attributes)
     names = {node.variable for node in c.walk(condition) if isinstance(node, c.Attribute)}
     if any(isinstance(node, c.Aggregate) for node in c.walk(condition)) or names & known.repeated:
         raise PatternError(

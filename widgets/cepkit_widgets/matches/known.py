@@ -88,8 +88,8 @@ class Known(ABC):
 
     def __init__(self, query: Query, columns: EventColumns) -> None:
         self.query = query
-        self.variables = tuple(event.variable for event in bound_events_of(query.structure))
-        self.repeated = frozenset(repeated_in(query.structure))
+        self.variables = tuple(event.variable for event in bound_events_of(query.written))
+        self.repeated = frozenset(repeated_in(query.written))
         self.size = 0
         self.complete = False
         self._parts: list[Part] = []

@@ -217,7 +217,7 @@ class Looker:
     @cached_property
     def _named(self) -> tuple[str, ...]:
         """The types that the pattern names, in its order."""
-        events = events_of(self._known.query.structure)
+        events = events_of(self._known.query.written)
         return tuple(dict.fromkeys(name for e in events for name in sorted(e.types or ())))
 
     def _lanes(self, ordered: list[int], others: Ints) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from functools import cache, reduce
 from typing import Any, TypeAlias
 
 from cepkit.pattern.evaluation.kinds import WHOLE, Class, ValueKind, classes
+from cepkit.stream.columns import Column
 
 Signature: TypeAlias = tuple[tuple[Class, ...], Class | ValueKind]
 """What is taken and what is given; a "number" given is an integer where all taken are integers and
@@ -90,7 +91,22 @@ class Registered:
     function: Callable[..., Any]
 
 
-Form: TypeAlias = OnNumbers | OnTexts | OnArrays | Registered
+@dataclass(frozen=True, slots=True)
+class OnMembers:
+    """A function of a set whose members have variables of their own; what is missing is left out.
+
+    Attributes:
+        column: Of their columns.
+        scalar: Of the values that are there.
+        kind: What it gives for members of a kind.
+    """
+
+    column: Callable[[Sequence[Column]], Column]
+    scalar: Callable[[Sequence[Any]], Any]
+    kind: Callable[[ValueKind], ValueKind]
+
+
+Form: TypeAlias = OnNumbers | OnTexts | OnArrays | OnMembers | Registered
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,6 +150,8 @@ class Function:
 
     def kind(self, kinds: Sequence[ValueKind]) -> ValueKind | None:
         """Return the kind of its values for operands of these kinds; None if not allowed."""
+        if isinstance(self.form, OnMembers):
+            return self.form.kind(kinds[0])
         return "any" if isinstance(self.form, Registered) else _result_kind(self, tuple(kinds))
 
     def whole(self, kinds: Sequence[ValueKind]) -> Whole | None:

@@ -13,6 +13,7 @@ from cepkit.pattern.conditions import Arithmetic, Call, Negative
 from cepkit.pattern.duration_hints import with_units
 from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.evaluation.functions.contract import Function, Registered
+from cepkit.pattern.evaluation.functions.members import function_of_members
 from cepkit.pattern.evaluation.functions.operators import MINUS, OPERATORS
 from cepkit.pattern.evaluation.kinds import ValueKind, classes, word
 
@@ -92,6 +93,8 @@ def function_of(node: Negative | Arithmetic | Call) -> Function:
             if known is not None:
                 return known
             name = node.function
+            if name in AGGREGATES:
+                return function_of_members(name)
             return Function(name, "", "", (), Registered(registered_function(name)))
         case _:
             assert_never(node)

@@ -1,0 +1,42 @@
+"""Functions of sets whose members have variables of their own: those of a group that repeats.
+
+`sum(a.x)` of two repetitions is `sum(a[1].x, a[2].x)`: the same as of a set of these two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+from cepkit.pattern.aggregates import AGGREGATES
+from cepkit.pattern.conditions import Aggregate
+from cepkit.pattern.evaluation.functions.contract import Function, OnMembers
+from cepkit.pattern.evaluation.kinds import ValueKind, set_function_kind
+from cepkit.pattern.evaluation.set_functions import set_function
+from cepkit.stream.columns import Column
+
+
+@cache
+def function_of_members(name: str) -> Function:
+    """Return the function of listed members that an aggregate is."""
+    node = Aggregate(name)
+
+    def column(members: Sequence[Column]) -> Column:
+        size = max(len(one.values) for one in members)
+        values = [
+            one.values if len(one.values) == size else np.repeat(one.values, size, axis=0)
+            for one in members
+        ]
+        first, together = members[0], np.stack(values, axis=1)
+        missing = any(one.has_missing for one in members)
+        flat = together.reshape(size * len(members), *together.shape[2:])
+        joined = Column(first.kind, flat, first.dictionary, missing)
+        return set_function(node, joined, np.arange(size + 1) * len(members))
+
+    def kind(of_members: ValueKind) -> ValueKind:
+        return set_function_kind(node, of_members)
+
+    form = OnMembers(column, AGGREGATES[name].of, kind)
+    return Function(name, "x, ...", "the members of a set", (), form)

@@ -1,0 +1,88 @@
+"""Structures with groups that repeat, written out: a choice of how often."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from cepkit.pattern.nodes import (
+    And,
+    First,
+    Kleene,
+    Next,
+    Not,
+    Opt,
+    Or,
+    Seq,
+    Structure,
+    events_of,
+    group_of,
+    groups_in,
+    with_names,
+)
+from cepkit.pattern.query import Query
+from cepkit.pattern.repetitions import Group
+
+
+def unrolled(query: Query) -> Query:
+    """Return a query whose groups are written out; one without any as it is."""
+    if query.unrolled_from is not None or not groups_in(query.structure):
+        return query
+    cache: dict[str, Query] = query.__dict__  # as that of the normal form
+    if "unrolled" not in cache:
+        groups = _groups(query.structure)
+        names: dict[str, Sequence[str]] = {}
+        for group in groups:
+            columns = zip(*group.repetitions, strict=True)
+            names |= zip(group.variables, columns, strict=True)
+        structure = _unrolled(query.structure, names)
+        cache["unrolled"] = replace(
+            query, structure=structure, groups=groups, unrolled_from=query.structure
+        )
+    return cache["unrolled"]
+
+
+def _groups(structure: Structure) -> tuple[Group, ...]:
+    used = {event.variable for event in events_of(structure)}
+    groups: dict[tuple[str, ...], Group] = {}  # one that choices of an OR share is one
+    for node in groups_in(structure):
+        variables = tuple(event.variable for event in events_of(node.item))
+        repetitions = []
+        for number in range(1, _most(node) + 1) if variables not in groups else ():
+            names = []
+            for variable in variables:
+                name = f"{variable}[{number}]"
+                while name in used:
+                    name += "'"
+                used.add(name)
+                names.append(name)
+            repetitions.append(tuple(names))
+        groups.setdefault(variables, Group(variables, tuple(repetitions)))
+    return tuple(groups.values())
+
+
+def _most(node: Kleene) -> int:
+    assert node.maximum is not None, "checks.py asks for a maximum"
+    return node.maximum
+
+
+def _unrolled(structure: Structure, names: Mapping[str, Sequence[str]]) -> Structure:
+    match structure:
+        case Kleene() if (group := group_of(structure)) is not None:
+            choices: list[Structure] = []
+            for times in range(structure.minimum, _most(structure) + 1):
+                each = [
+                    with_names(group, {e.variable: names[e.variable][i] for e in events_of(group)})
+                    for i in range(times)
+                ]
+                flat = [
+                    item for one in each for item in (one.items if isinstance(one, Seq) else (one,))
+                ]
+                choices.append(Seq(tuple(flat), structure.span))
+            return choices[0] if len(choices) == 1 else Or(tuple(choices), structure.span)
+        case Seq(items) | And(items) | Or(items):
+            return replace(structure, items=tuple(_unrolled(item, names) for item in items))
+        case Opt(item) | Not(item) | First(item) | Next(item):
+            return replace(structure, item=_unrolled(item, names))
+        case _:
+            return structure

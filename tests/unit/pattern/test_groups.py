@@ -1,0 +1,95 @@
+"""Groups that repeat: what they are called, printed as, and who refuses them."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import cepkit as ck
+from cepkit.errors import UnsupportedError
+from cepkit.pattern.builder import event, kl, seq, var
+from cepkit.pattern.evaluation.functions.members import function_of_members
+from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.printer import expression_text
+
+GROUP = "PATTERN KL(SEQ(A a, B b)){1,2}"
+
+
+def stream(kinds: str, **columns: list[object]) -> ck.Stream:
+    frame = pd.DataFrame({"t": range(len(kinds)), "kind": list(kinds), **columns})
+    return ck.events(frame, time="t", type="kind", unit="s")
+
+
+def conditions(where: str, *, times: int = 2) -> list[str]:
+    branch = normal_form(ck.parse(f"{GROUP} WHERE {where}"))[times - 1]
+    return [expression_text(condition).replace('"', "") for condition in branch.conditions]
+
+
+def test_a_query_is_printed_as_it_was_written():
+    query = ck.parse(f"{GROUP} WHERE a.x < b.x WITHIN 5 s FROM a TO b")
+    assert str(query).splitlines()[0] == GROUP
+    assert ck.parse(str(query)) == query
+
+
+def test_the_builder_makes_the_same():
+    a, b = var("a"), var("b")
+    built = kl(seq(event("a", "A"), event("b", "B")), 1, 2).where(a.x < b.x)
+    assert built.query == ck.parse(f"{GROUP} WHERE a.x < b.x")
+    assert str(built).splitlines()[0] == GROUP
+
+
+def test_each_repetition_has_names_that_no_other_event_has():
+    query = ck.parse('PATTERN SEQ(C "a[1]", KL(SEQ(A a, B b)){1,2})')
+    assert [branch.variables for branch in normal_form(query)] == [
+        ("a[1]", "a[1]'", "b[1]"),
+        ("a[1]", "a[1]'", "b[1]", "a[2]", "b[2]"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("a.x < b.x", ["a[1].x < b[1].x", "a[2].x < b[2].x"]),
+        ("a[i].x < b[i-1].x", ["a[2].x < b[1].x"]),
+        ("b[1].x < a[last].x", ["b[1].x < a[2].x"]),
+        ("sum(a.x) < 9", ["sum(a[1].x, a[2].x) < 9"]),
+        ("count(a) < 9", ["2 < 9"]),
+        ("sum(a[..i].x) < b.x", ["sum(a[1].x) < b[1].x", "sum(a[1].x, a[2].x) < b[2].x"]),
+        ("max(a[..i-1].x) < b.x", ["max(a[1].x) < b[2].x"]),
+    ],
+)
+def test_conditions_are_said_of_each_repetition(where, said):
+    assert conditions(where) == said
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [("sum", [4, 3]), ("count", [2, 1]), ("min", [1, 3]), ("max", [3, 3]), ("avg", [2.0, 3.0])],
+)
+def test_functions_of_repetitions_leave_out_what_is_missing(function, expected):
+    form = function_of_members(function).form
+    events = stream("ABAB", x=[1, 0, 3, 0])
+    text = "PATTERN KL(SEQ(A a, B b)){2} WHERE " + f"{function}(a.x) = "
+    assert ck.detect(events, text + str(expected[0])).count() == 1
+    assert ck.detect(stream("ABAB", x=[None, 0, 3, 0]), text + str(expected[1])).count() == 1
+    assert [form.scalar([1, 3]), form.scalar([3])] == expected
+
+
+def test_nothing_is_known_of_no_values():
+    events = stream("ABAB", x=[None, 0.0, None, 0.0])
+    assert ck.detect(events, f"{GROUP} WHERE sum(a.x) >= 0 OR sum(a.x) < 0").count() == 0
+    assert ck.detect(events, f"{GROUP} WHERE sum(a.x) IS NULL AND count(a.x) = 0").count() == 4
+
+
+def test_what_knows_no_groups_says_so():
+    events = stream("ABAB")
+    with pytest.raises(UnsupportedError, match="why_not does not know groups that repeat"):
+        ck.why_not(events, GROUP)
+    with pytest.raises(UnsupportedError, match="sets='maximal' of a group"):
+        ck.detect(events, GROUP, sets="maximal")
+
+
+def test_a_profile_measures_each_repetition():
+    statistics = ck.profile(stream("ABABC"), f"{GROUP} WITHIN 5 s")
+    assert set(statistics.rates) == {"a[1]", "b[1]", "a[2]", "b[2]"}
+    assert statistics.query == ck.parse(f"{GROUP} WITHIN 5 s")
