@@ -36,7 +36,7 @@ Ints = npt.NDArray[np.int64]
 Combinations = Mapping[str, Ints]
 
 BLOCK = 1 << 18
-"""Pairs held at a time."""
+"""The number of pairs that are made at a time."""
 
 _SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 _MARK = "\0"
@@ -70,7 +70,7 @@ class EventTable:
 
     @cached_property
     def order(self) -> Ints:
-        """What is less for one event than for another where it is before it."""
+        """A number for each event that increases from each event to those after it."""
         return self.columns.order()
 
     @cached_property
@@ -101,8 +101,8 @@ class EventTable:
         """Return a number for each event: events with equal values of an attribute share it.
 
         Args:
-            name: The attribute, where missing is equal to nothing and -1; None for the partition,
-                where missing agrees with missing.
+            name: The attribute; a missing value is equal to nothing and gets -1. None for the
+                partition, where missing values are equal to each other.
         """
         if name is None:
             return self.partition
@@ -110,10 +110,10 @@ class EventTable:
         return np.where(missing, -1, partition_of(self.columns, (name,)))
 
     def at_place(self, partners: Ints, places: Ints) -> Ints:
-        """Return the events at some places of the partitions that other events are in.
+        """Return the event at a place of each partner's partition.
 
-        Events must have come in order. Before the first place is event 0, behind the last one the
-        number of all events.
+        Events must have come in order. A place before the first gives event 0, one after the last
+        the number of all events.
         """
         codes = self.partition[partners]
         begin, end = (np.searchsorted(self._ordered_codes, codes, side=side) for side in _SIDES)
@@ -131,7 +131,7 @@ class EventTable:
         return self.partition[self._by_partition]
 
     def clock(self, clock: Clock) -> Ints:
-        """Return what a window counts in, for each event."""
+        """Return the value of a clock for each event: what a window counts in."""
         match clock:
             case "time":
                 return self.ts
@@ -150,13 +150,13 @@ class EventTable:
         return np.flatnonzero(is_type[self.columns.types])
 
     def reader(self, rows: Combinations, sets: Mapping[str, Sequence[int]] | None = None) -> Read:
-        """Return what gives `evaluation` the values of combinations.
+        """Return the function by which `evaluation` reads the values of combinations.
 
         Args:
             rows: The events.
             sets: The events of Kleene variables, for functions of sets; without them a set is
-                the one event that its variable has in `rows`. What is of members before is read
-                of those that have them.
+                the one event that its variable has in `rows`. If a function is about earlier
+                members, the members in `rows` must have such.
         """
 
         def read(variable: str, attribute: str) -> Column:
@@ -182,7 +182,7 @@ class EventTable:
 
 
 def spans(clock: Ints, rows: Combinations) -> Ints:
-    """Return for each combination how far its last event is from its first."""
+    """Return the distance from the first to the last event of each combination."""
     distances: Ints = np.ptp(np.stack([clock[events] for events in rows.values()]), axis=0)
     return distances
 
@@ -196,19 +196,19 @@ def scope(
     before: Iterable[str] = (),
     windows: Iterable[tuple[Clock, Ints | int]] = (),
 ) -> tuple[Ints, Ints]:
-    """Return for each combination between which events a further one must be.
+    """Return for each combination the range of events in which a further one must be.
 
-    Of a stream that came out of order windows in events are left to the caller. Where places
-    inside a partition count, all events must be in one.
+    If the stream came out of order, the caller must check windows in events. If a window counts
+    places inside a partition, the events of a combination must be in one partition.
 
     Args:
         rows: The combinations, with at least one variable.
         after: Bound variables that the new event is strictly later than.
-        before: Those that it is strictly earlier than.
-        windows: How far it may be from any bound event, for each clock.
+        before: Bound variables that it is strictly earlier than.
+        windows: For each clock how far it may be from any bound event.
 
     Returns:
-        The first event and the one after the last.
+        The first event of each range, and the one after the last.
     """
     ts, order = table.ts, table.order
     low, high = np.zeros(size, dtype=np.int64), np.full(size, len(ts), dtype=np.int64)
@@ -237,10 +237,11 @@ def pairs(
     """Yield all pairs of a row and a number in its range, some at a time.
 
     Args:
-        begin: Of the range of each row.
-        end: Of the range of each row.
-        groups: Ascending numbers of rows that must not be parted; None: each stands alone.
-        most: Pairs at a time; those of one row are not parted.
+        begin: The begin of each row's range.
+        end: The end of each row's range.
+        groups: The group of each row, ascending; the rows of a group stay together. None: each
+            row is a group.
+        most: The number of pairs at a time, more if one group has more.
     """
     ends = np.cumsum(end - begin)
     start, done = 0, 0
@@ -256,7 +257,7 @@ def pairs(
 
 
 def without_set_functions(expression: Expression) -> Expression:
-    """Return the expression with attributes that a `reader` knows for its set functions."""
+    """Return the expression with attributes in place of set functions, as a `reader` reads them."""
 
     def new(node: Attribute | Aggregate) -> Expression:
         if isinstance(node, Attribute):
@@ -268,7 +269,7 @@ def without_set_functions(expression: Expression) -> Expression:
 
 
 def set_function_of(attribute: str) -> tuple[str, str | None] | None:
-    """Return the function and its attribute that a name stands for; None where it is a column."""
+    """Return the set function and the attribute that a name stands for; None for a column."""
     if not attribute.startswith(_MARK):
         return None
     _, function, name = attribute.split(_MARK, 2)

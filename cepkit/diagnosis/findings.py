@@ -1,4 +1,4 @@
-"""Findings: what came of each requirement in one combination, with the values on both sides."""
+"""Findings: the outcome of each requirement in one combination, with the values on both sides."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ Binding = Mapping[str, tuple[int, ...]]
 """The events of each variable: one, or the members of a Kleene variable's set."""
 
 _NAMED = 3
+"""The most events, types or values that a sentence names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,9 @@ class Finding:
     """The outcome of one requirement in one combination.
 
     Attributes:
-        requirement: Which.
+        requirement: The requirement.
         holds: Whether it holds; None where that could not be decided.
-        detail: How, in words with the values on both sides.
+        detail: What was found, in words with the values on both sides.
         by: By how much it is violated, in `unit`; None where it holds or is no quantity.
         unit: "s" for times, "events" for counts, "" for values as they are.
         relative: The violation in units of its scale.
@@ -52,11 +53,11 @@ class Finding:
 
 
 class Inspector:
-    """The findings on combinations, for the requirements of one branch.
+    """Checks the requirements of one branch on single combinations.
 
     Args:
-        measures: Of the branch.
-        name: Returns what an event is called.
+        measures: The measures of the branch.
+        name: Returns the name of an event.
     """
 
     def __init__(self, measures: Measures, name: Callable[[int], str]) -> None:
@@ -78,9 +79,9 @@ class Inspector:
         return [int(e) for e in events[nearest]]
 
     def findings(self, binding: Binding) -> list[Finding]:
-        """Return what comes of each requirement that is about bound variables alone.
+        """Return the finding on each requirement that is about bound variables alone.
 
-        Consumption is not looked at: that takes the matches before this one.
+        Consumption is left out: it depends on the matches before this one.
         """
         findings = []
         complete = set(self._branch.variables) <= binding.keys()
@@ -91,7 +92,7 @@ class Inspector:
                 case req.Unconsumed():
                     continue
                 case req.SideBySide() if unbound_sets:
-                    continue  # their members may come between
+                    continue  # members of these sets may lie between the events
                 case req.SamePartition() | req.Within() | req.SideBySide():
                     if complete or sum(map(len, binding.values())) > 1:
                         findings.append(self.finding(requirement, binding))
@@ -104,7 +105,7 @@ class Inspector:
         return _without_implied(findings)
 
     def finding(self, requirement: req.Requirement, binding: Binding) -> Finding:
-        """Return what comes of one requirement whose variables are bound."""
+        """Return the finding on one requirement whose variables are bound."""
         match requirement:
             case req.OfType(event):
                 return self._type(requirement, event, binding)
@@ -190,7 +191,7 @@ class Inspector:
 
     def _near(self, requirement: req.Within | req.SideBySide, binding: Binding) -> Finding:
         events = np.array(list(chain.from_iterable(binding.values())))
-        # Of a partly bound match the others may still come between.
+        # Events of unbound variables may still lie between the bound ones.
         unbound = [v for v in self._branch.variables if v not in binding]
         limit = self.measures.limit(requirement, len(events) + len(unbound))
         times = self._table.clock(limit.clock)[events]
@@ -264,14 +265,14 @@ class Inspector:
         )  # fmt: skip
 
     def forbidden(self, event: Event, binding: Binding) -> Ints:
-        """Return the events that must not be there beside those of a whole match."""
+        """Return the events that a NOT of one event forbids beside a complete combination."""
         return self._forbidden((event,), binding)[:, 0]
 
     def _forbidden(self, absent: tuple[Event, ...], binding: Binding) -> Ints:
-        """Return the same of events that must not be there together: a row for each choice."""
+        """Return the same for a NOT of several events together: a row for each choice of them."""
         rows = _members(binding, self._branch.variables)
         size = len(next(iter(rows.values())))
-        # Every member must let them stand there.
+        # They break the NOT only if they break it beside each member of the sets.
         forbidden = np.hstack(
             [new for _, new in forbidden_together(self.measures, absent, rows, size, sets=binding)]
             or [np.empty((len(absent), 0), dtype=np.int64)]
@@ -280,13 +281,13 @@ class Inspector:
         return np.asarray(together[:, times == size].T)
 
     def _placed(self, event: int, binding: Binding) -> str:
-        """Return an event with its type and where it lies from the nearest of the match."""
+        """Return an event with its type and its distance from the nearest event of the match."""
         columns = self._table.columns
         kind = columns.type_names[int(columns.types[event])]
         return f"{self.name(event)} ({kind}, {self.apart(event, binding)})"
 
     def apart(self, event: int, binding: Binding) -> str:
-        """Return where an event lies from the nearest one of some others: `2 s after c`."""
+        """Return how far an event is from the nearest one of a binding: `2 s after c`."""
         ts = self._table.ts
         near = min(
             ((e, v) for v, events in binding.items() for e in events),
@@ -303,15 +304,16 @@ class Inspector:
 
 
 def _members(binding: Binding, names: list[str] | tuple[str, ...]) -> dict[str, Ints]:
-    """Return all choices of a member of each variable."""
+    """Return all choices of one event for each variable."""
     members = np.array(list(product(*(binding[name] for name in names))), dtype=np.int64)
     return {name: members[:, i] for i, name in enumerate(names)}
 
 
 def _without_implied(findings: list[Finding]) -> list[Finding]:
-    """Leave out what follows: a is before c where it is before b and b before c; and not c.
+    """Return the findings without those that follow from others.
 
-    Of what GREEDY says in several requirements those that fail are left, or one.
+    If a is before b and b before c, then a is before c, and a is not c. GREEDY makes several
+    requirements: of these the ones that fail are left, or else one.
     """
     pairs = {
         (f.requirement.first, f.requirement.second)
@@ -320,14 +322,14 @@ def _without_implied(findings: list[Finding]) -> list[Finding]:
     }
     names = {name for pair in pairs for name in pair}
     implied = {(x, y) for x, y in pairs if any((x, z) in pairs and (z, y) in pairs for z in names)}
-    apart = pairs | {(y, x) for x, y in pairs}
-    said: dict[Structure, list[Finding]] = {}
+    ordered = pairs | {(y, x) for x, y in pairs}
+    absences: dict[Structure, list[Finding]] = {}
     for finding in findings:
         if isinstance(finding.requirement, req.Absent):
-            said.setdefault(finding.requirement.said, []).append(finding)
-    again = {
+            absences.setdefault(finding.requirement.said, []).append(finding)
+    repetitions = {
         f.requirement
-        for same in said.values()
+        for same in absences.values()
         for f in sorted(same, key=lambda f: bool(f.holds))[1:]
         if f.holds
     }
@@ -337,15 +339,15 @@ def _without_implied(findings: list[Finding]) -> list[Finding]:
             case req.Before(first, second):
                 return (first, second) in implied
             case req.Distinct(first, second):
-                return (first, second) in apart
+                return (first, second) in ordered
             case _:
-                return requirement in again
+                return requirement in repetitions
 
     return [f for f in findings if not follows(f.requirement)]
 
 
 def _presence(event: Event, which: list[str]) -> str:
-    """Say that there are some events that must not be there."""
+    """Return in words that there are events that must not be there."""
     names = ", ".join(which[:_NAMED])
     if (more := len(which) - _NAMED) > 0:
         names += f" and {more:,} more"

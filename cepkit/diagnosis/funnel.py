@@ -24,13 +24,13 @@ from cepkit.pattern.printer import structure_text
 
 @dataclass(frozen=True, slots=True)
 class FunnelRow:
-    """How many came to one requirement, and how many passed it.
+    """How many events or partial matches came to one requirement, and how many passed it.
 
     Attributes:
         branch: The number of the branch, from 1.
         variable: The variable of the step; empty when all are bound.
-        kind: What the requirement is about; "scope" for order and window, "stretch" for how much of
-            the stream what follows is counted on.
+        kind: What the requirement is about; "scope" for order and window, "stretch" for the part of
+            the stream that the rows after it count.
         text: The requirement in words.
         before: Events (of types and filters) or partial matches that came to it.
         after: Those that passed.
@@ -47,7 +47,7 @@ class FunnelRow:
 
     @property
     def removed(self) -> int:
-        """How many it removed."""
+        """How many the requirement removed."""
         return self.before - self.after
 
 
@@ -58,9 +58,10 @@ class BranchFunnel:
     Attributes:
         rows: In the order of the steps.
         coverage: For how much of the stream partial matches were counted.
-        matches: How many combinations were left, sets of Kleene variables as one; None: not known.
-        single: How many were left before anything was required of whole sets.
-        uncounted: What is required of sets and was not counted.
+        matches: How many combinations were left, all sets of Kleene variables counted as one; None:
+            not known.
+        single: How many were left before the requirements of whole sets.
+        uncounted: The requirements of whole sets that were not counted.
     """
 
     rows: tuple[FunnelRow, ...]
@@ -80,10 +81,10 @@ def branch_funnel(
     """Count what each requirement of a branch lets through.
 
     Args:
-        measures: Of the branch.
-        number: Of the branch, from 1.
+        measures: The measures of the branch.
+        number: The number of the branch, from 1.
         order: Its positive variables; Kleene variables are counted last.
-        work: What it may cost.
+        work: The work budget.
         alone: For each requirement the combinations that fulfil all others; None: not counted.
     """
     branch = measures.branch
@@ -122,7 +123,7 @@ def branch_funnel(
             if due in ignored:
                 continue
             before, after = counts.get((variable, due), (0, 0))
-            # What one event, or two of different types, always fulfil has a row where it fails.
+            # What concerns one event alone, or two different ones, has a row only where it fails.
             idle = isinstance(due, req.Distinct) or (not at and due is not None)
             if not idle or before > after:
                 add(variable, due, before, after, _scope_text(branch, variable, steps[:at]))
@@ -135,7 +136,7 @@ def branch_funnel(
             add(_step_of(demand, steps, repeated), demand, before, after, "")
             uncounted = [r for r in uncounted if req.text_of(r) != req.text_of(demand)]
             matches = after
-    # What several steps require is counted once.
+    # If several steps have the same requirement, the last one shows what it alone removes.
     last = {row.text: at for at, row in enumerate(rows)}
     rows = [
         row if last[row.text] == at else replace(row, alone=None) for at, row in enumerate(rows)
@@ -146,7 +147,7 @@ def branch_funnel(
 
 
 def _step_of(demand: req.Requirement, steps: Sequence[str], repeated: Collection[str]) -> str:
-    """Return the variable at whose step something is demanded of sets; empty for a NOT."""
+    """Return the variable whose step a demand on sets belongs to; empty for a NOT."""
     if isinstance(demand, req.Absent):
         beside = demand.event.beside
         return demand.event.earlier_than or "" if beside is None else beside.variable
@@ -157,7 +158,7 @@ def _step_of(demand: req.Requirement, steps: Sequence[str], repeated: Collection
 def _alone(
     measures: Measures, variable: str, *, first: bool
 ) -> Iterator[tuple[req.Requirement, int, int]]:
-    """Yield what is required of a variable's events alone, with how many come to it and pass."""
+    """Yield each requirement of a variable's events alone, with how many come to it and pass."""
     table, event = measures.table, measures.branch.event(variable)
     events = table.of_types(event.types)
     yield req.OfType(event), len(table.columns), len(events)
@@ -172,7 +173,7 @@ def _alone(
 
 
 def _due(measures: Measures, bound: Sequence[str]) -> Iterator[req.Requirement | None]:
-    """Yield what is required of the last of the bound variables beside the others."""
+    """Yield the requirements of the last bound variable with those before; None for its scope."""
     variable = bound[-1]
     every = req.requirements_of(measures.branch)
     key = join_key(every, variable, bound[:-1])
@@ -198,7 +199,7 @@ def _due(measures: Measures, bound: Sequence[str]) -> Iterator[req.Requirement |
 
 
 def _scope_text(branch: Branch, variable: str, bound: Sequence[str]) -> str:
-    """Return in words where the events of a variable may lie beside bound ones."""
+    """Return in words where the events of a variable must lie relative to bound ones."""
     latest, soonest = branch.neighbours(variable, bound)
     parts = [f"after {list_text(list(map(name_text, latest)))}"] if latest else []
     parts += [f"before {list_text(list(map(name_text, soonest)))}"] if soonest else []

@@ -1,9 +1,9 @@
 """Violations: how much combinations violate a requirement, all combinations at once.
 
-A violation is given relative to the scale of what is violated, so that one of a price and one of
-a time can be compared: of the window its length; of a comparison how far its two sides usually lie
-apart, which is the interquartile range of their difference over randomly drawn events. What is no
-quantity (a text or a whole number that should be equal to another, a value that is missing, an
+A violation is measured relative to a scale, so that one of a price and one of a time can be
+compared. The scale of a window is its length. The scale of a comparison is how far its two sides
+usually lie apart: the interquartile range of their difference over randomly drawn events. What is
+no quantity (a text or a whole number that should be equal to another, a value that is missing, an
 event that must not be there) counts 1.
 """
 
@@ -42,7 +42,9 @@ Mask = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
 _DRAWN = 2000
+"""The number of events that are drawn for the scale of a comparison."""
 _QUANTITIES = ("float", "integer", "timestamp", "duration")
+"""The kinds of values whose difference says by how much a comparison fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +53,8 @@ class Violation:
 
     Attributes:
         broken: Whether each violates it.
-        relative: By how much, in units of its scale; 0 where it holds - and where it is missed by
-            nothing at all, as 3 < 3.
+        relative: By how much, in units of its scale; 0 where it holds, and also where both sides
+            are equal and must not be, as in 3 < 3.
     """
 
     broken: Mask
@@ -88,7 +90,7 @@ class Measures:
         """Return how much combinations violate a requirement.
 
         Args:
-            requirement: One about the events themselves: not a type, a size, a NOT, consumption.
+            requirement: One about the events themselves: no type, size, NOT or consumption.
         """
         table = self.table
         match requirement:
@@ -112,17 +114,17 @@ class Measures:
                 raise AssertionError("not about the bound events alone")
 
     def condition(self, condition: c.Expression, read: Read, size: int) -> Violation:
-        """Return how much a condition is violated by what `read` gives."""
+        """Return how much a condition is violated by the values that `read` gives."""
         violation = self._condition(self.rewritten(condition), read, size)
         broken = np.broadcast_to(violation.broken, (size,))
         relative = np.nan_to_num(violation.relative)
         return _violation(broken, np.broadcast_to(relative, (size,)))
 
     def limit(self, requirement: req.Within | req.SideBySide, events: int) -> Limit:
-        """Return what a window or contiguity allows.
+        """Return the greatest distance that a window or contiguity allows.
 
         Args:
-            events: How many events the match has.
+            events: The number of events that the match has.
         """
         match requirement:
             case req.Within(TimeWindow(microseconds, exclusive)):
@@ -138,7 +140,7 @@ class Measures:
 
     @property
     def time_scale(self) -> float:
-        """What times are compared with, in microseconds: the window, or what is usual."""
+        """The scale of times in microseconds: the window, or the spread of all events' times."""
         if self._time_scale is None:
             window = self.branch.window
             if isinstance(window, TimeWindow) and window.microseconds:
@@ -213,7 +215,7 @@ class Measures:
 
 
 def gaps(condition: c.Comparison | c.InList, read: Read) -> Iterator[Floats]:
-    """Yield what the sides of a comparison differ by, where less is better and it is a quantity."""
+    """Yield the differences of a comparison's sides, if they are quantities and less is better."""
     match condition:
         case c.Comparison("!=") | c.InList(_, _, True):
             return
@@ -232,15 +234,16 @@ def gaps(condition: c.Comparison | c.InList, read: Read) -> Iterator[Floats]:
 
 
 def difference(one: Column, other: Column) -> Floats:
-    """Return what two columns of numbers or times differ by."""
+    """Return the difference of two columns of numbers or times."""
     if one.kind == other.kind != "float" and not (one.has_missing or other.has_missing):
-        # Times as floats would be good to some microseconds only.
+        # Subtracted as integers: floats are not exact for large numbers and times.
         return np.asarray(np.subtract(one.values, other.values), dtype=np.float64)
     with np.errstate(invalid="ignore"):
         return as_floats(one) - as_floats(other)
 
 
 def _spread(values: Floats) -> float:
+    """Return the interquartile range of values, or if it is 0 their range, or 1."""
     known = values[np.isfinite(values)]
     if not len(known):
         return 1.0
@@ -255,12 +258,12 @@ def _violation(broken: npt.NDArray[np.bool_], relative: Floats | float) -> Viola
 def _place_beside(
     beside: Beside, members: Sequence[int], events: int, known: bool
 ) -> tuple[int, int]:
-    """Return the first event that may be there beside a set, and the one after the last.
+    """Return the range of events that a place beside a set means: the first, one after the last.
 
     Args:
         members: The events of the set.
-        events: How many there are in all.
-        known: Whether something is before the set.
+        events: The number of all events.
+        known: Whether bound events come before the place.
     """
     match beside.place:
         case "until":
@@ -289,7 +292,7 @@ def forbidden_together(
 
     Args:
         measures: Of the branch.
-        events: What must be absent together; often one event.
+        events: The events that must be absent together; often one.
         rows: As for `forbidden_events`.
         size: As for `forbidden_events`.
         sets: As for `forbidden_events`.
@@ -303,7 +306,7 @@ def forbidden_together(
         if not rest:
             yield parents, new[np.newaxis]
             continue
-        longer = {**{v: found[parents] for v, found in rows.items()}, first.variable: new}
+        longer = {**{v: bound[parents] for v, bound in rows.items()}, first.variable: new}
         further = forbidden_together(measures, rest, longer, len(new), sets=sets, spend=spend)
         for at, others in further:
             yield parents[at], np.vstack((new[at], others))
@@ -320,14 +323,14 @@ def forbidden_events(
 ) -> Iterator[tuple[Ints, Ints]]:
     """Yield pairs of a combination and an event that breaks a NOT there, some at a time.
 
-    A window that the combination itself exceeds is taken to be as long as it is.
+    If a combination is longer than the window, its own length takes the place of the window.
 
     Args:
-        measures: Of the branch.
-        event: What must be absent.
-        rows: Combinations of all positive variables, and those absent together with it that are
-            found.
-        sets: The events of all variables, where `rows` are the members of one match.
+        measures: The measures of the branch.
+        event: The event that must be absent.
+        rows: Combinations of all positive variables, and of those absent together with it for which
+            there are events already.
+        sets: The events of all variables, if `rows` are choices of members of one match.
         spend: Called with the number of pairs before they are looked at.
     """
     table, branch, name, beside = measures.table, measures.branch, event.variable, event.beside
@@ -369,25 +372,25 @@ def forbidden_events(
         spend(len(at))
         new = candidates[at]
         together = {**{v: events[parents] for v, events in rows.items()}, name: new}
-        held = np.ones(len(new), dtype=np.bool_)
+        fits = np.ones(len(new), dtype=np.bool_)
         is_until = beside is not None and beside.place == "until"
         for variable in () if is_until else rows:
             if req.may_coincide(branch, variable, name):
-                held &= together[variable] != new
+                fits &= together[variable] != new
         if branch.partition_by:
-            held &= table.partition[together[branch.variables[0]]] == table.partition[new]
+            fits &= table.partition[together[branch.variables[0]]] == table.partition[new]
         for name_of_clock, most in windows:
             if name_of_clock != "time":
-                held &= spans(table.clock(name_of_clock), together) <= most[parents]
+                fits &= spans(table.clock(name_of_clock), together) <= most[parents]
         for condition in (each for each in about if c.variables_of(each) != {name}):
             read = table.reader(together, sets)
-            held &= ~measures.condition(condition, read, len(new)).broken
+            fits &= ~measures.condition(condition, read, len(new)).broken
         if beside is not None and beside.place in ("before", "behind") and sets is not None:
-            for at_one in np.flatnonzero(held):
+            for at_one in np.flatnonzero(fits):
                 one = {v: events[parents[at_one : at_one + 1]] for v, events in rows.items()}
                 one[beside.variable] = new[at_one : at_one + 1]
-                held[at_one] = _joins(measures, beside.variable, name, of_members, one, sets)
-        yield parents[held], new[held]
+                fits[at_one] = _joins(measures, beside.variable, name, of_members, one, sets)
+        yield parents[fits], new[fits]
 
 
 def _joins(
@@ -398,14 +401,14 @@ def _joins(
     one: Combinations,
     sets: Mapping[str, Sequence[int]],
 ) -> bool:
-    """Return whether a greedy set could have an event as well, as far as its members tell.
+    """Return whether UNTIL and the conditions between members let an event join a greedy set.
 
     Args:
-        measures: Of the branch.
-        variable: The set, of which `one` has the event.
-        name: What stands for the event in conditions.
-        of_members: Those on each member and others before it.
-        one: The event and those of the other variables.
+        measures: The measures of the branch.
+        variable: The variable of the set; in `one` it has the event that could join.
+        name: The name of that event in conditions.
+        of_members: The conditions on each member and those before it.
+        one: The event that could join, and those of the other variables.
         sets: The events of all variables.
     """
     longer = {**sets, variable: sorted((*sets[variable], int(one[variable][0])))}

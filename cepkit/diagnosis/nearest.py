@@ -1,6 +1,7 @@
 """The combinations that come nearest to a match, each violation once.
 
-Where a.price is not below b.price, hundreds of c may go with that a and b: it is one near miss.
+If a.price is not below b.price, hundreds of c may go with that a and b: all of them are one near
+miss.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from cepkit.diagnosis.search import Search
 from cepkit.diagnosis.work import Coverage
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
+"""The multiplier of the hash that tells near misses apart: 2**64 over the golden ratio."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class Combination:
     Attributes:
         events: By variable.
         violations: How many requirements it violates, of those that were looked at.
-        rank: By how much, fewest violations first.
+        rank: What near misses are sorted by: the number of violations, then their sum.
     """
 
     events: dict[str, int]
@@ -40,8 +42,9 @@ def nearest(
 
     Args:
         search: The search that finds them.
-        least_violations: Those that violate fewer are left out.
-        prune: Whether what is worse than the best so far is dropped early. It is not counted then.
+        least_violations: Combinations with fewer violations are left out.
+        prune: Whether partial matches that are worse than the best so far are dropped early; they
+            are not counted then.
 
     Returns:
         The combinations, nearest first; how much was seen; how many combinations violate exactly
@@ -74,7 +77,7 @@ def nearest(
 
 
 def _violated(search: Search, partials: Partials) -> Ints:
-    """Return the sum of the keys of all requirements that each violates."""
+    """Return for each combination the sum of the keys of all requirements that it violates."""
     which = partials.which.copy()
     for requirement, violation in search.far_ones(partials):
         which += np.where(violation.broken, search.keys[requirement], 0)
@@ -84,7 +87,7 @@ def _violated(search: Search, partials: Partials) -> Ints:
 def _identities(search: Search, partials: Partials) -> npt.NDArray[np.uint64]:
     """Return a number for each combination: equal where the same events violate the same."""
     identity = _violated(search, partials).astype(np.uint64)
-    # Of window and the like the first and the last event are to blame.
+    # The first and the last event stand for a violated window, contiguity or partition.
     stacked = np.stack(list(partials.rows.values()))
     ends = (stacked.min(axis=0), stacked.max(axis=0))
     for events in ends:

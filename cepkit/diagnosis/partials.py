@@ -1,7 +1,8 @@
 """Partial matches that may violate requirements, and the lookups that extend them.
 
-A partial match is a row, with what it violates and how much. The events of a further variable are
-found in its scope, and beyond it while violations are left; where a key must agree, by that key.
+Each row is a partial match, with the requirements that it violates and by how much. The events of a
+further variable are looked up in its scope, and beyond it while more violations are allowed; if a
+key must agree, they are looked up by that key.
 """
 
 from __future__ import annotations
@@ -30,13 +31,14 @@ class Partials:
 
     Attributes:
         rows: The event of each bound variable.
-        broken: How many requirements each violates that can change no more.
+        broken: How many requirements each violates for good: no further event changes that.
         score: The sum of these violations.
-        which: The sum of the violated requirements' keys: it tells their sets apart.
+        which: The sum of the keys of these requirements, which tells which they are.
         touched: The variables that violations are about, as bits.
         far: How many of window, contiguity and partition each violates so far.
         distance: The sum of those violations.
-        group: Ascending; rows that differ in Kleene variables alone may share a number.
+        group: The number of the group of each row, ascending; rows that differ in Kleene variables
+            alone may be in one group.
     """
 
     rows: dict[str, Ints]
@@ -59,7 +61,7 @@ class Partials:
 
     @property
     def groups(self) -> int:
-        """How many groups there are."""
+        """The number of groups."""
         return int(np.count_nonzero(np.diff(self.group))) + 1 if len(self) else 0
 
     @property
@@ -68,10 +70,10 @@ class Partials:
         return self.broken + self.far
 
     def rank(self) -> Floats:
-        """Return what they are ranked by: violations first, then the sum of their sizes."""
+        """Return the rank of each: the number of violations, then the sum of their sizes."""
         size = self.score + self.distance
-        ranked: Floats = self.violations + size / (1.0 + size)
-        return ranked
+        ranks: Floats = self.violations + size / (1.0 + size)
+        return ranks
 
     def take(self, at: Ints | Mask) -> Partials:
         """Return some of the rows."""
@@ -86,12 +88,12 @@ class Partials:
         )  # fmt: skip
 
     def joined(self, parents: Ints, others: Partials, at: Ints, *, grouped: bool) -> Partials:
-        """Return rows of this beside rows of `others`, which bind other variables.
+        """Return rows of this joined with rows of `others`, which bind other variables.
 
         Args:
-            parents: Rows of this.
-            others: What they are joined with.
-            at: Rows of that.
+            parents: The rows of this.
+            others: The partial matches to join with.
+            at: The rows of `others`.
             grouped: Whether rows keep the groups of their parents.
         """
         mine, theirs = self.take(parents), others.take(at)
@@ -106,7 +108,7 @@ class Partials:
         """Return the rows with one more requirement taken into account.
 
         Args:
-            key: Of the requirement.
+            key: The key of the requirement.
             broken: Which rows violate it.
             touched: The variables that it is about, as bits.
         """
@@ -128,7 +130,7 @@ class KeyIndex:
 
     Args:
         codes: The key of each event of the stream, from 0; below 0 where it agrees with none.
-        events: Which events, ascending.
+        events: The events, ascending.
     """
 
     def __init__(self, codes: Ints, events: Ints) -> None:
@@ -141,7 +143,7 @@ class KeyIndex:
         self._ranks = ranks[order]
 
     def ranges(self, partners: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints]:
-        """Return where in `order` the events are that have a partner's key."""
+        """Return the range in `order` of the events from `low` to `high` with a partner's key."""
         starts = self._codes[partners] * len(self._codes)
         begin = np.searchsorted(self._ranks, starts + low)
         return begin, np.maximum(begin, np.searchsorted(self._ranks, starts + high))
@@ -152,7 +154,7 @@ class Key:
     """An equality of a new event with a bound one.
 
     Attributes:
-        requirement: What demands it.
+        requirement: The requirement that demands it.
         partner: The bound variable.
         name: The attribute; None for the partition.
     """
@@ -167,7 +169,8 @@ def join_key(
 ) -> Key | None:
     """Return the key by which a new variable's events are found: the first that is required.
 
-    An equality of two attributes of one name is one; of different names their codes would differ.
+    PARTITION BY is a key, and so is an equality of two attributes of the same name: attributes of
+    different names have different codes.
 
     Args:
         variable: The new variable.
@@ -189,20 +192,21 @@ def join_key(
 
 
 STRETCH = 2.0
-"""How many times as long as allowed a window may be, to be a near miss."""
+"""How many times as long as its window a near miss may be."""
 
 
 class Scopes:
     """The scopes of a search: the range of events for each further variable.
 
     Attributes:
-        one_partition: Whether PARTITION BY is never given up: places inside of a partition, which
-            a window counts, mean nothing in another one.
+        one_partition: Whether PARTITION BY must hold, as a window counts places inside a partition,
+            and places in different partitions cannot be compared.
 
     Args:
-        measures: Of the branch.
+        measures: The measures of the branch.
+        active: The requirements that are looked at.
         tolerance: How many of them may be violated.
-        stretch: How many times as long as allowed a window may be.
+        stretch: How many times as long as its window a combination may be.
     """
 
     def __init__(
@@ -221,11 +225,11 @@ class Scopes:
         self._limits = [one for one in limits if one.clock != "place" or self.one_partition]
 
     def of(self, variable: str, partials: Partials) -> tuple[Ints, Ints]:
-        """Return for each partial match the first event and the one after the last.
+        """Return the range of events for each partial match: the first, and one after the last.
 
         Args:
-            variable: What is to be bound.
-            partials: With at least one variable bound.
+            variable: The variable that is to be bound.
+            partials: The partial matches, with at least one variable bound.
         """
         rows, size = partials.rows, len(partials)
         near, far = [], []
@@ -249,5 +253,5 @@ class Scopes:
         return np.where(free, lowest, low), np.where(free, highest, high)
 
     def stretched(self, limit: Limit) -> int:
-        """Return how far apart two events may be that violate a limit."""
+        """Return how far apart two events may be if they may violate a limit."""
         return int(min(self._stretch * max(limit.most, 1), 2.0**60))

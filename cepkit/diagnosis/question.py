@@ -29,11 +29,11 @@ from cepkit.tables import count_text
 
 @dataclass(frozen=True)
 class Naming:
-    """The names of events: by name an event is found.
+    """The names of events, by which users name them and answers call them.
 
     Attributes:
-        column: The column of ids; None for row numbers.
-        ids: What it holds.
+        column: The name of the column of ids; None for row numbers.
+        ids: The column of ids.
     """
 
     columns: EventColumns
@@ -41,7 +41,7 @@ class Naming:
     ids: Column | None = None
 
     def name(self, event: int) -> str:
-        """Return what an event is called in a sentence."""
+        """Return the name of an event in a sentence: `row 17`."""
         return f"{self.column or 'row'} {self.id(event)}"
 
     def id(self, event: int) -> object:
@@ -120,10 +120,10 @@ def _hint(column: Column, value: object) -> str | None:
 
 
 def check_names(query: Query, bindings: Mapping[str, object]) -> None:
-    """Check that what is named are variables of a query, and that only Kleene ones take several.
+    """Check that all names are variables of a query, and that only Kleene ones have several events.
 
     Raises:
-        PatternError: One is not.
+        PatternError: A name is no variable, or a variable without KL has several events.
     """
     known = [event.variable for event in events_of(query.structure)]
     repeated = repeated_in(query.structure)
@@ -151,10 +151,10 @@ def ids(value: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class Question:
-    """A pattern and a stream, prepared for both answers.
+    """A pattern and a stream, prepared for questions about named events and about any.
 
     Attributes:
-        naming: What they are called.
+        naming: The names of the events.
         plan: The order of the funnel's steps.
         violations: How many requirements a near miss may violate.
         limit: The most near misses.
@@ -171,7 +171,7 @@ class Question:
 
     @cached_property
     def branches(self) -> tuple[Branch, ...]:
-        """The branches of the pattern, with what runs leave out as absences."""
+        """The branches of the pattern; events that runs may not leave out are absences there."""
         return tuple(map(runs_as_absences, normal_form(self.query)))
 
     @cached_property
@@ -191,7 +191,7 @@ class Question:
         return next_matches(self.measures, orders, Work(self.budget), len(self.table.columns))
 
     def cheapest(self, number: int) -> list[str]:
-        """Return an order of a branch's variables, the rarest first."""
+        """Return the variables of a branch, the rarest first."""
         search = Search(self.measures[number], self.branches[number].variables, Work(0))
         counts = {v: len(search.candidates(v)) for v in self.branches[number].variables}
         return sorted(counts, key=lambda v: counts[v])

@@ -89,9 +89,9 @@ class Absent:
     """There is no event for a variable under NOT, or for one that FIRST or a set implies.
 
     Attributes:
-        event: What must not be there.
-        said: What says so, as it stands in the pattern.
-        others: Further events without which it may be there.
+        event: The event that must not be there.
+        said: The part of the pattern that forbids it.
+        others: Further events: it is forbidden only together with them.
     """
 
     event: Event
@@ -100,13 +100,13 @@ class Absent:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """All that must not be there together."""
+        """All events that must not be there together."""
         return (self.event, *self.others)
 
 
 @dataclass(frozen=True, slots=True)
 class Unconsumed:
-    """Under skip-till-next-match: no match before this one took an event of it."""
+    """Under skip-till-next-match: no earlier match took an event of this one."""
 
 
 Requirement: TypeAlias = (
@@ -124,7 +124,7 @@ def _requirements(branch: Branch) -> Iterator[Requirement]:
     positive = branch.variables
     yield from map(OfType, branch.positive)
     about = [(c, variables_of(c)) for c in branch.conditions]
-    # A condition about what must be absent says which event that is, and nothing of the match.
+    # A condition about an absent event says which event that is; it is no requirement by itself.
     about = [(c, names) for c, names in about if names <= set(positive)]
     yield from (Holds(c) for c, names in about if len(names) <= 1 and not has_set_functions(c))
     pairs = list(combinations(positive, 2))
@@ -153,7 +153,7 @@ def _requirements(branch: Branch) -> Iterator[Requirement]:
 
 
 def _in_order(events: Sequence[Event], order: Collection[tuple[str, str]]) -> Structure:
-    """Return events in the SEQ and AND that their order says."""
+    """Return events as the SEQ and AND that have their order."""
     if len(events) == 1:
         return replace(events[0], span=None)
 
@@ -174,12 +174,12 @@ def _in_order(events: Sequence[Event], order: Collection[tuple[str, str]]) -> St
 
 
 def _joined(events: Sequence[Event], together: Callable[[Event, Event], bool]) -> list[list[Event]]:
-    """Return events in lists: those that are together, or are so with others between them."""
+    """Return the connected groups of events, where `together` says which two are connected."""
     parts: list[list[Event]] = []
     for event in events:
-        touched = [part for part in parts if any(together(event, other) for other in part)]
-        parts = [part for part in parts if part not in touched]
-        parts.append([*(other for part in touched for other in part), event])
+        neighbours = [part for part in parts if any(together(event, other) for other in part)]
+        parts = [part for part in parts if part not in neighbours]
+        parts.append([*(other for part in neighbours for other in part), event])
     return parts
 
 
@@ -266,7 +266,7 @@ def text_of(requirement: Requirement) -> str:
 
 
 def variables_in(requirement: Requirement, positive: Collection[str]) -> frozenset[str]:
-    """Return the positive variables that a requirement is about; all where it is about the match.
+    """Return the positive variables that a requirement is about; all if it is about the match.
 
     Args:
         requirement: One of a branch.
@@ -299,9 +299,9 @@ def share_types(branch: Branch, x: str, y: str) -> bool:
 
 
 def about_sets(requirement: Requirement, branch: Branch) -> bool:
-    """Return whether single events of Kleene variables say nothing of a requirement.
+    """Return whether a requirement is about whole sets, not about single events.
 
-    What is left out here holds for single members of every set for which it holds.
+    All other requirements hold for each single member of every set for which they hold.
     """
     match requirement:
         case Size():

@@ -17,6 +17,7 @@ from cepkit.printing import Printed, cut, html_output, html_text
 from cepkit.tables import count_text, html_table, text_table
 
 _TEXT = 72
+"""The most characters of a cell in a text table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +25,12 @@ class AnswerEvent:
     """An event of an answer.
 
     Attributes:
-        variable: What it stands for.
+        variable: The variable that it stands for.
         event: Its number in stream order.
         id: Its row in the source, or its value in the column of ids.
-        name: What it is called: ``row 17``.
+        name: Its name: ``row 17``.
         time: Its time in microseconds since 1970 UTC.
-        values: What the pattern reads of it, as texts.
+        values: The attributes that the pattern reads of it, as texts.
         given: Whether it was named in the question.
     """
 
@@ -45,12 +46,12 @@ class AnswerEvent:
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """A combination that violates little.
+    """A combination of events that violates few requirements, and by little.
 
     Attributes:
         branch: The number of the branch, from 1.
-        events: One for each positive variable, in pattern order.
-        violated: What it violates.
+        events: Those of each positive variable, in pattern order.
+        violated: The findings on the requirements that it violates.
         relative: The sum of the violations, each in units of its scale.
     """
 
@@ -204,12 +205,14 @@ class NearMisses(Table):
         return ["events", "violated", "what was found", "relative"], rows
 
     def title(self) -> str:
-        """Return what the table is, as a heading."""
+        """Return the heading of the table."""
         return count_text(len(self.rows), "nearest miss", "nearest misses")
 
 
 _SHOWN = 5
+"""The most near misses in a text."""
 _HOLDING = 12
+"""The most requirements that hold in a text."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -217,13 +220,13 @@ class WhyNot(Printed):
     """Why some events, or any at all, are no match; prints as a text, has an HTML repr.
 
     Attributes:
-        found: Whether it is a match (of events that were named: whether they are one, or part of
-            one); None where that could not be decided.
+        found: Whether there is a match; where events were named, whether they are one or part of
+            one. None where that could not be decided.
         reason: The answer in a sentence.
         events: The combination that `requirements` is about: the named events and, for other
             variables, those that complete them best. Empty where none were named.
         culprits: Events that are there and must not be (NOT).
-        requirements: What came of each requirement of that combination.
+        requirements: The findings on that combination.
         funnel: How many partial matches reached each step; empty where events were named.
         near_misses: The combinations that violate least.
         notes: What was bounded, sampled or not looked at.
@@ -247,7 +250,7 @@ class WhyNot(Printed):
             parts.append(self._requirement_lines())
         if len(self.funnel):
             parts.append(str(self.funnel))
-        # Of named events the nearest one stands above.
+        # Where events were named, the nearest one stands above.
         if len(self.near_misses) > (1 if self.events else 0):
             parts.append("\n".join([f"{self.near_misses.title()}:", *self._miss_lines()]))
         if self.notes:
@@ -292,7 +295,7 @@ class WhyNot(Printed):
         lines = []
         for number, miss in enumerate(self.near_misses.rows[:_SHOWN], start=1):
             lines.append(f"{number:>3}. {_events_text(miss.events)}")
-            # What fails in the named events alone stands above.
+            # What the named events alone violate stands above.
             own = [f for f in miss.violated if not (self.events and f.given)]
             lines += [f"     {text_of(f.requirement)}: {f.detail}" for f in own]
         more = len(self.near_misses) - _SHOWN

@@ -1,11 +1,11 @@
-"""All combinations that violate few requirements: a join that forgives, in bounded work.
+"""The search for combinations that violate few requirements, in bounded work.
 
-A partial match is kept while it violates no more requirements than wanted. One that has used up
-its violations is extended only by events in scope, as an engine would; and where only the nearest
-are wanted, one that is already worse than the best is dropped. So looking for near misses costs
-little more than looking for matches.
-Cost: the pairs of a partial match and an event in its (wider) scope, at most the work's
-budget, each counted once for each of its variables.
+A partial match is kept while it violates no more requirements than allowed. One that violates as
+many as allowed is extended only by events in its scope, as an engine would do. If only the nearest
+combinations are wanted, partial matches that are already worse than the best are dropped. So the
+search for near misses costs little more than one for matches.
+Cost: the pairs of a partial match and an event in its (wider) scope, each counted once for each of
+its variables; at most the budget of the work.
 Kleene variables are bound to one event.
 """
 
@@ -26,8 +26,11 @@ from cepkit.pattern.conditions import has_set_functions
 from cepkit.pattern.policies import TimeWindow
 
 _FIRST_CHUNK = 4
+"""The number of events of the first variable that are extended at a time, to begin with."""
 _MOST_CHUNK = 1 << 15
+"""The most events of the first variable that are extended at a time."""
 _LEAST_BLOCK = 1 << 10
+"""The number of pairs at a time where the budget is small."""
 
 
 @dataclass
@@ -35,18 +38,18 @@ class Search:
     """A search for the combinations of one branch that violate few requirements.
 
     Attributes:
-        measures: Of the branch.
-        order: The positive variables that are to be bound, in order.
-        work: What it may cost.
+        measures: The measures of the branch.
+        order: The positive variables that are to be bound, in this order.
+        work: The work budget.
         tolerance: How many requirements may be violated.
-        bound: Events that are given.
+        bound: The events of variables that are bound from the start.
         ignored: Requirements that are not looked at.
         grouped: Kleene variables whose events are counted as one; last in the order.
         tally: Counts what each requirement lets through; None: nothing is counted.
-        worst: From this rank on partial matches are of no interest; may be lowered meanwhile.
-        stretch: How many times as long as allowed a window may be.
-        until: The last event to look at; what a NOT forbids may come later. None: that of the
-            stream.
+        worst: Partial matches of this rank or above are dropped; it may be lowered meanwhile.
+        stretch: How many times as long as its window a combination may be.
+        until: The last event that a variable is bound to; None: the last of the stream. An event
+            that a NOT forbids may come later.
         coverage: How much was seen, after `blocks`.
     """
 
@@ -66,7 +69,7 @@ class Search:
     def __post_init__(self) -> None:
         every = req.requirements_of(self.measures.branch)
         self._active = [r for r in every if r not in self.ignored]
-        # Random, so that sums of few of them tell which they are.
+        # Random numbers: the sum of a few of them tells which they are.
         keys = np.random.default_rng(0).integers(1 << 58, size=len(every))
         self.keys = {r: int(key) for r, key in zip(every, keys, strict=True)}
         names = self.measures.branch.variables
@@ -135,7 +138,7 @@ class Search:
     def _pairs(
         self, variable: str, partials: Partials, key: Key | None
     ) -> Iterator[tuple[Partials, Ints, Ints]]:
-        """Yield some partial matches with pairs of a row of theirs and a candidate in its scope."""
+        """Yield some partial matches, with pairs of one of their rows and a candidate in scope."""
         candidates = self.candidates(variable)
         events = candidates.rows[variable]
         low, high = self._scopes.of(variable, partials)
@@ -143,12 +146,13 @@ class Search:
         end = np.maximum(begin, np.searchsorted(events, high))
         self._count_scope(variable, None, partials, len(partials) * len(candidates), end - begin)
         groups = bool(self.grouped)
-        # Few at a time where there are many steps: so that the first are gone through to the end.
+        # If there are many steps, take few pairs at a time: then some combinations get complete
+        # before the budget is spent.
         variables = len(self.measures.branch.variables)
         most = min(BLOCK, max(_LEAST_BLOCK, self.work.budget // (50 * variables**2)))
         keyed = np.zeros(len(partials), dtype=np.bool_)
         if key is not None:
-            # Those that may violate no more, and not that, look only at events with their key.
+            # Partial matches that may violate nothing more look only at events with their key.
             keyed = partials.violations >= self.tolerance
             if key.name is None:
                 keyed = (keyed & (partials.far == 0)) | self._scopes.one_partition
@@ -173,7 +177,7 @@ class Search:
         """Yield the requirements about bound variables that no further event can change."""
         for requirement in self._active:
             match requirement:
-                case req.Before() if self.tolerance:  # else the scope sees to it
+                case req.Before() if self.tolerance:  # without tolerance the scope ensures it
                     pass
                 case req.Distinct():
                     pass
@@ -183,7 +187,7 @@ class Search:
                     continue
             about = req.variables_in(requirement, ())
             if not about and not self.bound:
-                about = frozenset(self.order[:1])  # one that is about nothing counts once
+                about = frozenset(self.order[:1])  # a condition on no variable counts once
             if about <= bound and (len(about) == 1) == alone:
                 yield requirement
 
@@ -193,7 +197,7 @@ class Search:
         """Return the partial matches that may stay, now that a variable is bound.
 
         Args:
-            counted: A requirement that was counted already.
+            counted: The requirement that was counted already, if there is one.
         """
         partials = self._measured(variable, partials, counted)
         for requirement in self._local(set(partials.rows), alone=False):
@@ -207,7 +211,7 @@ class Search:
     def _measured(
         self, variable: str, partials: Partials, counted: req.Requirement | None = None
     ) -> Partials:
-        """Return those that are not too far apart, in window, contiguity and partition."""
+        """Return the partial matches that window, contiguity and partition let through."""
         far, distance = np.zeros(len(partials), dtype=np.int64), np.zeros(len(partials))
         for requirement in self._active:
             if not isinstance(requirement, req.SamePartition | req.Within | req.SideBySide):
@@ -216,7 +220,7 @@ class Search:
             violation = self.measures.of(requirement, partials.rows, len(partials))
             far, distance = far + violation.broken, distance + violation.relative
             partials = partials.at_distance(far, distance)
-            mask = self._kept(partials)
+            mask = self._may_stay(partials)
             if isinstance(requirement, req.SamePartition):
                 mask &= ~(violation.broken & self._scopes.one_partition)
             else:
@@ -224,7 +228,7 @@ class Search:
                 distances = violation.relative * limit.scale + limit.most
                 mask &= distances <= self._scopes.stretched(limit)
             partials, far, distance = partials.take(mask), far[mask], distance[mask]
-            # The scope has seen to a window in time, but of the first event.
+            # The scope contains a window in time already, except for the first variable.
             in_scope = requirement in self._in_time and len(partials.rows) > 1
             if not in_scope and requirement != counted:
                 self._count(variable, requirement, before, partials)
@@ -243,9 +247,9 @@ class Search:
         bits = sum(self.bits[name] for name in req.variables_in(requirement, ()))
         key = self.keys[requirement]
         partials = partials.violating(key, violation.broken, violation.relative, bits)
-        return partials.take(self._kept(partials))
+        return partials.take(self._may_stay(partials))
 
-    def _kept(self, partials: Partials) -> Mask:
+    def _may_stay(self, partials: Partials) -> Mask:
         mask: Mask = partials.violations <= self.tolerance
         return mask & (partials.rank() < self.worst) if np.isfinite(self.worst) else mask
 
@@ -263,7 +267,7 @@ class Search:
                 counts += np.bincount(parents, minlength=size)
             key, bits = self.keys[requirement], self._beside(requirement.event.variable)
             partials = partials.violating(key, counts > 0, counts.astype(np.float64), bits)
-            partials = partials.take(self._kept(partials))
+            partials = partials.take(self._may_stay(partials))
             self._count("", requirement, before, partials)
         return partials
 

@@ -1,9 +1,9 @@
-"""Combinations with whole sets, found by the engine, all requirements demanded or all but some.
+"""Combinations with whole sets that fulfil all requirements, or all but some.
 
-The search of partial matches binds Kleene variables to single events. What is about sets - their
-size, functions and neighbours of their members, what a run leaves out, what must not be there
-beside them - is demanded of the sets themselves, in bounded work: whoever asks learns where that
-was not enough.
+The search of partial matches binds Kleene variables to single events. Here the engine finds whole
+sets, for the requirements that are about them: their size, functions and neighbours of their
+members, events that a run leaves out, events that must not be there beside them. The work is
+bounded; `SetsBoundError` says that the bound was too small.
 """
 
 from __future__ import annotations
@@ -42,21 +42,22 @@ from cepkit.pattern.policies import Strategy
 from cepkit.stream.columns import Column
 
 _TOGETHER = 1 << 20
-"""Sets that are tried at a time, all that there are for some choices of the other events."""
+"""The number of sets that are tried at a time."""
 _TRIED = 10_000_000
-"""Sets that are tried in all."""
+"""The most sets that are tried in all."""
 _ROWS = 4_000_000
-"""Choices of the other events that are counted."""
+"""The most choices of the other events that are counted."""
 _EVENT = "\0event"
+"""The name of an attribute that holds the number of each event."""
 
 
 class SetsBoundError(Exception):
-    """There are too many sets to be tried, or what holds of them cannot be found out."""
+    """There are too many sets to try, or the engine cannot decide what holds for them."""
 
 
 @contextmanager
 def _bounded() -> Iterator[None]:
-    """Raise one error for all that says that the engine cannot decide it."""
+    """Raise a `SetsBoundError` in place of each error that says the engine cannot decide it."""
     try:
         yield
     except (TooManySets, LimitError, UnsupportedError):
@@ -64,12 +65,13 @@ def _bounded() -> Iterator[None]:
 
 
 def demands_of(branch: Branch) -> tuple[req.Requirement, ...]:
-    """Return what a branch requires of whole sets, in the order in which that is counted."""
+    """Return the requirements of a branch that are about whole sets, in the order of counting."""
     demands = [r for r in req.requirements_of(branch) if req.about_sets(r, branch)]
     return tuple(sorted(demands, key=_turn))
 
 
 def _turn(requirement: req.Requirement) -> int:
+    """Return the place of a requirement in the order of counting."""
     match requirement:
         case req.SideBySide():
             return 0
@@ -89,8 +91,8 @@ class SetSearch:
 
     Args:
         table: The events.
-        branch: With its runs as absences.
-        bound: Events that are given, of Kleene variables their whole sets.
+        branch: The branch, with its runs as absences.
+        bound: The given events, of Kleene variables their whole sets.
     """
 
     def __init__(self, table: EventTable, branch: Branch, bound: Binding | None = None) -> None:
@@ -100,10 +102,10 @@ class SetSearch:
     def choices(self, demanded: Collection[req.Requirement]) -> int:
         """Return how many choices of the other events have a set that fulfils some demands.
 
-        Where there are no others, the events that such a set begins with are counted.
+        If there are no other events, the first members of such sets are counted.
 
         Args:
-            demanded: Of `demands_of`; that events are side by side is always demanded.
+            demanded: Some of `demands_of`; contiguity is always demanded.
 
         Raises:
             SetsBoundError: That takes too long.
@@ -119,8 +121,8 @@ class SetSearch:
         with _bounded():
             bound, run = self._run(program)
             for rows, _ in run.fitting(Tries(_TRIED, _TOGETHER, alone=True)):
-                chosen = [bound.candidates[v].rows[rows[v]] for v in names]
-                new = np.stack(chosen, axis=1).astype(np.int64)
+                events = [bound.candidates[v].rows[rows[v]] for v in names]
+                new = np.stack(events, axis=1).astype(np.int64)
                 seen = np.unique(np.concatenate((seen, new)), axis=0)
                 if len(seen) > _ROWS:
                     raise TooManySets
@@ -129,7 +131,7 @@ class SetSearch:
     def found(
         self, without: Collection[req.Requirement] = (), most: int = 1
     ) -> list[dict[str, tuple[int, ...]]]:
-        """Return some combinations that fulfil all demands but some.
+        """Return some combinations that fulfil all demands but those in `without`.
 
         Raises:
             SetsBoundError: That takes too long.
@@ -145,7 +147,7 @@ class SetSearch:
                 for variable, members in sets.items():
                     begin, end = members.starts[at : at + 2]
                     own[variable] = tuple(sorted(map(int, members.rows[begin:end])))
-                # A run is bound by its ends, which another set may have as well.
+                # A run is bound by its ends only, and another set may have the same ends.
                 if all(sorted(own[v]) == sorted(self._bound[v]) for v in self._bound):
                     bindings.append({v: own[v] for v in self._branch.variables})
             if len(bindings) >= most:
@@ -153,7 +155,7 @@ class SetSearch:
         return bindings
 
     def _offers(self, program: Program, most: int) -> Iterator[Offers]:
-        """Yield the rows that any sets make combinations of, with such sets."""
+        """Yield the rows that have sets to make combinations with, and such sets."""
         arrival = None if self._table.came_in_order else self._table.arrival
         tries = Tries(_TRIED, _TOGETHER, alone=True)
         with _bounded():
@@ -174,7 +176,7 @@ class SetSearch:
 
     def _program(self, demanded: Collection[req.Requirement]) -> Program:
         branch = _demanding(self._branch, demanded)
-        known = tuple(self._given(branch))
+        known = tuple(self._given_events(branch))
         repeated = {variable for variable, _, _ in branch.repeated}
         order = sorted(
             branch.variables,
@@ -186,8 +188,8 @@ class SetSearch:
         )
         return compile_branch(replace(branch, conditions=(*branch.conditions, *known)), order)
 
-    def _given(self, branch: Branch) -> Iterator[Expression]:
-        """Yield conditions that only the given events fulfil, and of runs what have their ends."""
+    def _given_events(self, branch: Branch) -> Iterator[Expression]:
+        """Yield conditions that only the given events fulfil; of a run they fix size and ends."""
         repeated = {variable for variable, _, _ in branch.repeated}
         for variable, events in self._bound.items():
             if variable in repeated:
@@ -201,26 +203,26 @@ class SetSearch:
 
 
 def _demanding(branch: Branch, demanded: Collection[req.Requirement]) -> Branch:
-    """Return a branch that demands only some things of sets, as the engine takes it."""
+    """Return a branch with only some of its demands on sets, in the form that the engine takes."""
     absent = {e for r in demanded if isinstance(r, req.Absent) for e in r.events}
     runs = {e.beside.variable for e in absent if e.beside and e.beside.place == "between"}
-    left = {e.variable for e in absent if e.beside is None or e.beside.place != "between"}
-    dropped = {e.variable for e in branch.negated} - left
+    negated = {e.variable for e in absent if e.beside is None or e.beside.place != "between"}
+    others = {e.variable for e in branch.negated} - negated
     sizes = {r.variable for r in demanded if isinstance(r, req.Size)}
     strategy = branch.strategy
     if strategy is Strategy.SKIP_TILL_NEXT_MATCH:
         strategy = Strategy.SKIP_TILL_ANY_MATCH
     return replace(
         branch,
-        negated=tuple(e for e in branch.negated if e.variable in left),
+        negated=tuple(e for e in branch.negated if e.variable in negated),
         repeated=tuple(one if one[0] in sizes else (one[0], 1, None) for one in branch.repeated),
-        order=frozenset(pair for pair in branch.order if not dropped.intersection(pair)),
+        order=frozenset(pair for pair in branch.order if not others.intersection(pair)),
         conditions=tuple(
             c
             for c in branch.conditions
-            if not variables_of(c) & dropped
+            if not variables_of(c) & others
             and (
-                variables_of(c) & left
+                variables_of(c) & negated
                 or not req.about_sets(req.Holds(c), branch)
                 or req.Holds(c) in demanded
             )
@@ -235,19 +237,19 @@ def counted(
 ) -> Iterator[tuple[req.Requirement, int, int]]:
     """Yield each demand with how many choices of the other events come to it, and pass it.
 
-    They are made one after the other, those of GREEDY together; the last ones are left out where
-    that takes too long.
+    The demands are added one after the other, those of one GREEDY together. If that takes too long,
+    the last ones are left out.
 
     Args:
         before: How many come to the first.
     """
-    taken: list[req.Requirement] = []
+    demanded: list[req.Requirement] = []
     try:
         for _, together in groupby(demands, req.text_of):
-            said = [*together]
-            taken += said
-            after = before and search.choices(taken)
-            yield said[0], before or 0, after or 0
+            new = [*together]
+            demanded += new
+            after = before and search.choices(demanded)
+            yield new[0], before or 0, after or 0
             before = after
     except SetsBoundError:
         return

@@ -1,10 +1,9 @@
 """The verdict on named events: which requirements hold, and the nearest completion.
 
-Variables that are not given are searched, nearest first; whatever the search cannot see of Kleene
-variables (their sizes, functions of their sets) is looked at on the combinations it finds.
-What skip-till-next-match takes is known only from all matches before: the stream is gone through
-in its order, and at each event the first of the matches that end with it, and whose events are all
-free, is taken.
+The search looks for events of the other variables, nearest first. What it cannot see of Kleene
+variables (their sizes, functions of their sets) is checked on the combinations that it finds.
+Which matches skip-till-next-match takes depends on all earlier matches: in stream order, at each
+event, it takes the first of the matches that end with this event and whose events are all free.
 """
 
 from __future__ import annotations
@@ -28,10 +27,12 @@ from cepkit.diagnosis.work import Work
 from cepkit.pattern.policies import Strategy
 
 _PASSES = ((0, STRETCH), (1, STRETCH), (2, STRETCH), (0, np.inf), (3, np.inf))
-"""Violations allowed and how far away to look, tried in turn until there is a completion."""
+"""The tolerance and the stretch of each search, tried in turn until one finds a completion."""
 
 _MOST_MEMBERS = 50
+"""The most events that are tried as further members of a set."""
 _MOST_MATCHES = 200_000
+"""The most combinations among which skip-till-next-match may choose."""
 
 Match: TypeAlias = Mapping[str, int]
 """The event of each variable."""
@@ -61,9 +62,9 @@ class Verdict:
 
     Attributes:
         is_match: Whether they are a match or part of one; None where that could not be decided.
-        completions: With events for the other variables, nearest first; where everything is
-            given, this alone. Empty where nothing completes them.
-        findings: Of the given events alone.
+        completions: The given events with events for the other variables, nearest first; where
+            everything is given, this alone. Empty where nothing completes them.
+        findings: The findings on the given events alone.
         notes: What was not looked at.
     """
 
@@ -118,10 +119,10 @@ def verdict_on(
 
 
 def _with_whole_sets(measures: Measures, bound: Binding, most: int) -> tuple[list[Binding], bool]:
-    """Return given events with sets that fulfil everything, or else all but one thing.
+    """Return given events with sets that fulfil all requirements, or else all but one.
 
     Returns:
-        The combinations; whether all that could fulfil everything were looked at.
+        The combinations; whether all that could fulfil all requirements were looked at.
     """
     search, branch = SetSearch(measures.table, measures.branch, bound), measures.branch
     bindings: list[Binding] = []
@@ -189,7 +190,7 @@ def _all_findings(
 
 
 def _breaking(inspector: Inspector, binding: Binding, variable: str, event: int) -> Finding:
-    """Return whether a given event is one that a NOT forbids: what it would need to be one."""
+    """Return whether a NOT forbids a given event, or else what the event lacks for that."""
     branch = inspector.measures.branch
     negated = branch.event(variable)
     requirement, name = req.absent_of(branch, negated), inspector.name(event)
@@ -220,8 +221,8 @@ def _breaking(inspector: Inspector, binding: Binding, variable: str, event: int)
 def with_sets(inspector: Inspector, binding: Binding, todo: Sequence[str]) -> Binding:
     """Return a combination with more events for Kleene variables, where one does not suffice.
 
-    Events are added one by one until nothing that is demanded of sets is violated; where it always
-    is, the combination stays as it is.
+    Events are added one by one until all requirements of sets hold; if they never do, the
+    combination stays as it is.
     """
     single = binding
     for variable in todo:
@@ -250,13 +251,13 @@ def next_matches(
     """Return the matches under skip-till-next-match that end with `until` or before, in order.
 
     Args:
-        measures: Of all branches of the query.
+        measures: The measures of all branches of the query.
         orders: An order of the variables of each.
-        work: What it may cost.
+        work: The work budget.
         until: The last event to look at.
 
     Returns:
-        The matches; None where that would cost too much, or where sets are taken.
+        The matches; None where that would cost too much, or where there are Kleene variables.
     """
     if any(one.branch.repeated for one in measures):
         return None
@@ -292,7 +293,7 @@ def consumption(matches: Sequence[Match] | None, binding: Binding, inspector: In
     Args:
         matches: The matches that are taken; None where they are not known.
         binding: One event for each variable.
-        inspector: Of the branch.
+        inspector: The inspector of the branch.
     """
     requirement = req.Unconsumed()
     if matches is None:

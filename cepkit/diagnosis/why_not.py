@@ -37,13 +37,13 @@ from cepkit.stream.stream import Stream
 from cepkit.tables import count_text
 
 BUDGET = 40_000_000
-"""Events in combinations that an answer looks at, for each of its parts: some seconds."""
+"""The most events in combinations that each part of an answer looks at: some seconds."""
 
 _UNPRUNED = 8_000_000
-"""Of the budget, for a search that also counts what fails in one requirement alone."""
+"""The part of the budget for a search that also counts what fails in one requirement alone."""
 
 _MOST_SETS = 300
-"""Combinations with sets that are measured for near misses, for each thing that they fail in."""
+"""The most combinations with sets that are measured for each requirement that they may fail in."""
 
 
 def why_not(
@@ -70,10 +70,10 @@ def why_not(
         budget: The most events in combinations that each part of the answer may look at.
 
     Raises:
-        PatternError: A name that is no variable's.
-        StreamError: No such event, or several.
-        UnsupportedError: The pattern has AFTER MATCH SKIP, a NOT of several events or a group that
-            repeats.
+        PatternError: A name is no variable, or a variable without KL has several events.
+        StreamError: There is no such event, or more than one.
+        UnsupportedError: The pattern has AFTER MATCH SKIP or a group that repeats, or a named event
+            is one of several that a NOT forbids together.
     """
     if query.after_match is not None:
         raise UnsupportedError(
@@ -98,7 +98,7 @@ def why_not(
 
 
 def _refuse_absent_together(query: Query, names: Collection[str]) -> None:
-    """Refuse to say of one event whether it is forbidden where others have to come with it."""
+    """Refuse the question whether one event is forbidden, if a NOT forbids it only with others."""
     for together in together_in(query.structure):
         for name in sorted(together.intersection(names)):
             raise UnsupportedError(
@@ -108,7 +108,7 @@ def _refuse_absent_together(query: Query, names: Collection[str]) -> None:
 
 
 def _id_column(columns: EventColumns, id: str | None, schema: Schema) -> Column | None:  # noqa: A002
-    """Return what the column of ids holds; a time that is a number there is named by it."""
+    """Return the column of ids; the time column as it is in the source, be it a number."""
     if id != schema.time or id is None:
         return None if id is None else columns.attributes[id]
     rows = columns.source_rows(np.arange(len(columns)))
@@ -212,13 +212,13 @@ def _culprits(
         question.event(branch, absent.variable, event)
         for finding in findings
         if isinstance(finding.requirement, req.Absent) and finding.holds is False
-        # Of several that are absent together the events of each come one after the other.
+        # The events of a NOT of several repeat its variables in order, for each choice of them.
         for absent, event in zip(cycle(finding.requirement.events), finding.events, strict=False)
     )
 
 
 def _rank(verdict: Verdict) -> tuple[int, int, float]:
-    """Return what verdicts of branches are ranked by: the best first."""
+    """Return the rank of a branch's verdict: the best is the least."""
     rank = verdict.completions[0].rank if verdict.completions else (99, 0.0)
     return ({True: 0, None: 1, False: 2}[verdict.is_match], *rank)
 
@@ -276,7 +276,7 @@ def _about_any(question: Question) -> WhyNot:
         notes += _bounds(question, number, funnel, funnel_rows, near)
     misses.sort(key=lambda miss: (len(miss.violated), miss.relative))
     misses = [m for m in misses if not _is_match(question, m)]
-    # What violates more is of use only where there is nothing nearer.
+    # Near misses that violate more are shown only where there is nothing nearer.
     least = [m for m in misses if len(m.violated) <= question.violations]
     misses = (least or misses)[: question.limit]
     matched = _any_of(has_matches)
@@ -348,10 +348,10 @@ def _violated(question: Question, number: int, binding: Binding) -> list[Finding
 def _near_sets(
     question: Question, number: int, alone: Sequence[req.Requirement] = ()
 ) -> tuple[list[NearMiss], list[str]]:
-    """Return the near misses of a branch whose sets fulfil all that is demanded of them but one.
+    """Return the near misses of a branch whose sets fulfil all demands but one.
 
     Args:
-        alone: Demands to leave out; empty: each in turn.
+        alone: The demands that may fail, each in turn; empty: all of them.
 
     Returns:
         The near misses; what was not looked at.
@@ -377,7 +377,7 @@ def _near_sets(
             violated = _violated(question, number, binding)
             if not violated:
                 continue
-            # One for each choice of the other events.
+            # Keep one near miss for each choice of the other events.
             key = (demand, *(binding[v][0] for v in branch.variables if v in single or not single))
             miss = question.near_miss(number, binding, violated)
             if key not in nearest_of or miss.relative < nearest_of[key].relative:
@@ -386,7 +386,7 @@ def _near_sets(
 
 
 def _is_match(question: Question, miss: NearMiss) -> bool:
-    """Return whether another choice at the ORs, of the same variables, is fulfilled."""
+    """Return whether a near miss is a match of another branch with the same variables."""
     binding: dict[str, tuple[int, ...]] = {}
     for event in miss.events:
         binding[event.variable] = (*binding.get(event.variable, ()), event.event)

@@ -16,8 +16,8 @@ class Work:
     """A budget: how many events, in pairs and longer combinations, may be looked at.
 
     Attributes:
-        budget: In all.
-        done: So far.
+        budget: How many in all.
+        done: How many so far.
     """
 
     budget: int
@@ -39,9 +39,9 @@ class Coverage:
     """How much of a stream a search has seen.
 
     Attributes:
-        variable: What it began with; empty where that was given.
+        variable: The variable that it began with; empty where its events were given.
         done: For how many events of this variable all combinations were looked at.
-        total: How many there are.
+        total: The number of its events.
     """
 
     variable: str
@@ -62,8 +62,8 @@ Counts = dict[tuple[str, Requirement | None], tuple[int, int]]
 class Tally:
     """The counts of a funnel: what each requirement let through in each step.
 
-    The scope of a step's variable in order and window stands under no requirement. Counts of an
-    unfinished chunk are kept apart.
+    What the scope of a step's variable (order and window) lets through stands under the requirement
+    None. Counts of an unfinished chunk are kept apart.
     """
 
     done: Counts = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Tally:
         self.pending[step, requirement] = (old[0] + before, old[1] + after)
 
     def commit(self) -> None:
-        """Take the counts since the last time for final."""
+        """Add the counts since the last time to the final ones."""
         for key, (before, after) in self.pending.items():
             old = self.done.get(key, (0, 0))
             self.done[key] = (old[0] + before, old[1] + after)

@@ -1,11 +1,12 @@
-"""Compiles a branch and an order to a program: assigns each condition to a step.
+"""Compiles a branch and a plan to a program: assigns each condition to a step.
 
 Each condition goes to the first step at which all its variables are bound. There it becomes, from
 cheap to expensive,
-- an equality of two attributes: a class, looked up by key. Classes are closed: a.k = b.k and b.k =
-  c.k link a with c too, in any order;
-- a band, if one side depends only on the new variable and the other on bound ones: `least <= column
-  <= most` in the inner loop;
+
+- a class, looked up by key: an equality of two attributes. Classes are closed:
+  `a.k = b.k` and `b.k = c.k` link a with c too, in any order;
+- a band, if one side depends only on the new variable and the other on bound ones:
+  `least <= column <= most` in the inner loop;
 - a residual predicate: anything else.
 """
 
@@ -80,7 +81,7 @@ def _may_follow(branch: Branch) -> bool:
 
 
 def _chain(branch: Branch) -> tuple[str, ...]:
-    """Return the variables in order, if the order determines which event of a stretch is which."""
+    """Return the variables in order if each must be the next event after the one before, or ()."""
     strict = branch.strategy is Strategy.STRICT_CONTIGUITY
     positive = set(branch.variables)
     before = {v: len(branch.before(v) & positive) for v in branch.variables}
@@ -107,21 +108,21 @@ def compile_branch(
         plan = OrderPlan(tuple(plan))
     compiler = _Compiler(branch, plan, same, repeated)
     steps = compiler.steps(compiler.units)
-    listed = {r.variable: compiler.listing(r) for r in repeated}
+    listings = {r.variable: compiler.listing(r) for r in repeated}
     absences, inner = compiler.placed(compiler.absences(branch), compiler.units)
     steps = _with_absences(steps, inner)
     otherwise = tuple(compiler.absences(other) for other in same)
-    single = [v for v in branch.variables if v not in listed]
+    single = [v for v in branch.variables if v not in listings]
     if branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
         single += [r.last for r in repeated if r.last is not None]
     single = single or [next(end for r in repeated for end in r.ends)]
-    # Sets without single events after them; events under NOT can follow the owners as well.
     read = frozenset(name for c in conditions for _, name in attributes_of(c))
-    followed = any(not branch.after(variable) & set(single) for variable in listed)
+    # Members of a set with no single event after it can follow the owners.
+    followed = any(not branch.after(variable) & set(single) for variable in listings)
     return Program(
         variables=branch.variables,
         steps=steps,
-        sets=tuple(listed[v] for v in plan.variables if v in listed),
+        sets=tuple(listings[v] for v in plan.variables if v in listings),
         on_sets=compiler.on_sets,
         overlapping=compiler.overlapping(),
         side_by_side=gapless_clock(branch) if repeated else None,
@@ -143,7 +144,7 @@ def compile_branch(
 
 
 class _Compiler:
-    """Assigns the conditions of a branch to the steps of an order."""
+    """Assigns the conditions of a branch to the steps of a plan."""
 
     def __init__(
         self,
@@ -155,14 +156,14 @@ class _Compiler:
         self._branch = branch
         self._repeated = {r.variable: r for r in repeated}
         self._absences: dict[str, Absence] = {}
-        # Sets of variables: one of each must be bound; None: sets must be chosen first.
+        # What an absence needs: one variable of each of these bound; None: Kleene sets chosen.
         self._needs: dict[str, list[set[str]] | None] = {}
         positive = frozenset(branch.variables)
         # A condition of a NOT, with all its parts, does not constrain the other variables.
         about = parts_of(c for c in branch.conditions if variables_of(c) <= positive)
         parts = deal(about, repeated)
         self.core = core_of(branch, repeated, parts.single)
-        # Sets come after all single events: until then their candidates stand for them.
+        # The ends of sets come after all single events.
         order = [v for v in plan.variables if v in self._repeated]
         ends = (Unit((end,), (), end) for v in order for end in self._repeated[v].ends)
         self.units = (*work_of(plan, self._repeated), *ends)
@@ -170,10 +171,10 @@ class _Compiler:
         self._events = {e.variable: e for e in self.core.positive}
         self._events |= {r.variable: r.event for r in repeated}
         self._events |= {e.variable: e for one in (branch, *same) for e in one.negated}
-        self.classes, self.parts, self.on_sets = self._dealt(parts)
+        self.classes, self.parts, self.on_sets = self._classes_and_rest(parts)
         self.linked = len(self.classes)
 
-    def _dealt(
+    def _classes_and_rest(
         self, parts: Parts
     ) -> tuple[list[frozenset[Member]], list[Expression], tuple[Expression, ...]]:
         """Return the equality classes, the other conditions, and those on sets."""
@@ -258,7 +259,7 @@ class _Compiler:
         return tuple(sorted(after, key=lambda absence: absence.after)), inner
 
     def _ending(self, absence: Absence, units: Sequence[Unit]) -> Absence:
-        """Return an absence implied by FIRST, with a flag whether it is known before its step."""
+        """Return an absence, with a flag if FIRST implies it and it is known before its step."""
         step, variable = absence.step, absence.step.event.earlier_than
         if variable is None or absence.after == len(units) or absence.conditions or absence.apart:
             return absence
@@ -278,6 +279,7 @@ class _Compiler:
         return replace(absence, ends=ends)
 
     def _after(self, absence: Absence, units: Sequence[Unit]) -> int:
+        """Return the number of the step after which an absence can be checked."""
         bound: tuple[str, ...] = ()
         for number, unit in enumerate(units):
             bound += unit.variables
@@ -286,7 +288,7 @@ class _Compiler:
         return len(units)
 
     def _is_known(self, absence: Absence, bound: Sequence[str]) -> bool:
-        """Whether an absence can be checked once these variables are bound."""
+        """Return whether an absence can be checked once these variables are bound."""
         needs = self._needs[absence.step.variable]
         return needs is not None and all({*names} & {*bound} for names in needs)
 
@@ -331,7 +333,7 @@ class _Compiler:
         return SetStep(repeated, step, shared, tuple(cap for cap in caps if cap is not None))
 
     def _is_independent(self, repeated: Repeated, ends: tuple[str, ...]) -> bool:
-        """Whether members can be listed independently of these ends of their set."""
+        """Return whether members can be listed independently of these ends of their set."""
         for part in self.parts:
             if repeated.variable in variables_of(part) and variables_of(part) & {*ends}:
                 return False
@@ -364,16 +366,16 @@ class _Compiler:
 
     def _together(self, branch: Branch, core: Branch, names: Sequence[str]) -> Absence:
         """Return the absence of one event, or of several together."""
-        left, found = [*names], list[Absence]()
-        while left:
-            bound = {*self.order, *(one.step.variable for one in found)}
+        later, absences = [*names], list[Absence]()
+        while later:
+            bound = {*self.order, *(one.step.variable for one in absences)}
             # Events linked to bound ones are sought first: that leaves the fewest choices.
-            variable = max(left, key=lambda name: self._known_about(branch, name, bound))
-            left.remove(variable)
-            found.append(self._absence(branch, core, variable, found, left))
-        needs = [self._needs.pop(one.step.variable) for one in found]
+            variable = max(later, key=lambda name: self._known_about(branch, name, bound))
+            later.remove(variable)
+            absences.append(self._absence(branch, core, variable, absences, later))
+        needs = [self._needs.pop(one.step.variable) for one in absences]
         whole: Absence | None = None
-        for one in reversed(found):
+        for one in reversed(absences):
             whole = replace(one, then=whole)
         assert whole is not None
         outside = {*self.order}
@@ -385,7 +387,7 @@ class _Compiler:
         return whole
 
     def _known_about(self, branch: Branch, variable: str, bound: Set[str]) -> tuple[int, int]:
-        """Count the conditions of an event with bound ones: equalities, and others."""
+        """Return the number of equalities of an event with bound ones, and of other conditions."""
         parts = parts_of(c for c in branch.conditions if variable in variables_of(c))
         due = [p for p in parts if {variable} < variables_of(p) <= {*bound, variable}]
         links = sum(map(is_link, due))
@@ -413,14 +415,14 @@ class _Compiler:
         ]
         beside_it = (*self.order, *(one.step.variable for one in before))
         numbers = [i for i, members in enumerate(self.classes) if (variable, None) in members]
-        found = {number for one in before for number in one.step.classes if number >= self.linked}
+        earlier = {number for one in before for number in one.step.classes if number >= self.linked}
         # An equality with an event under NOT holds only for that event: it links no other
         # variables, but every variable equal to the bound side can be the partner.
         for link in [p for p in due if is_link(p) and variable in variables_of(p)]:
             ends = ends_of(link)
             own = frozenset(member for member in ends if member[0] == variable)
             others = ends - own
-            holding = (*self.classes[: self.linked], *(self.classes[number] for number in found))
+            holding = (*self.classes[: self.linked], *(self.classes[number] for number in earlier))
             known = [members for members in holding if members & others]
             linked = own.union(others, *known)
             if names_of(linked) & {*beside_it}:
@@ -465,7 +467,7 @@ class _Compiler:
     def _further(
         self, branch: Branch, variable: str, beside: Beside, of_members: Sequence[Expression]
     ) -> Further | None:
-        """Return what depends on the members of a set of an event that it could have as well."""
+        """Return the part of a GREEDY absence that depends on the members of its set."""
         if beside.place not in ("before", "behind"):
             return None
         ends = (e for e in branch.negated if e.beside == Beside("until", beside.variable))
@@ -521,14 +523,14 @@ class _Compiler:
 
 
 def _without(bounds: tuple[Bound, ...], end: str | None, other: str | None) -> tuple[Bound, ...]:
-    """Drop time bounds on one end of a set that are implied by those on the other."""
+    """Return bounds without those in time on one end of a set that the other end implies."""
     if other not in {bound.variable for bound in bounds}:
         return bounds
     return tuple(b for b in bounds if b.variable != end or b.clock not in ("time", "order"))
 
 
 def _beside(step: Step, place: str, repeated: Repeated) -> Step:
-    """Return a step that searches an event beside a set, in stream order."""
+    """Return a step that searches for an event beside a set, in stream order."""
     first, last = repeated.first, repeated.last
     if place == "until":
         assert last is not None

@@ -1,9 +1,9 @@
 """Common prefixes of several programs: equal steps, under any variable names.
 
-Programs that begin with the same steps are one path of a tree as far as they do. Such a path is a
-program of its own, of the longest window of those that share it; what each of them makes of its
-rows begins with the rows that fit its own window and its own candidates. Where a shared plan says
-so, the path has fewer conditions than a program (`WeakStart`), which checks the rest on its rows.
+Programs that begin with the same steps share a path of a tree. The path is a program of its own,
+with the longest window of those that share it; each of them continues with the rows that fit its
+own window and its own candidates. If a shared plan says so, the path has fewer conditions than a
+program (`WeakStart`), which checks the rest on the rows of the path.
 
 Source: *Real-Time Multi-Pattern Detection over Event Streams* (MULTI, US 2022/0091909 A1), whose
 multi-pattern NFA is a tree of orders; there a shared state has the least window of its patterns,
@@ -30,11 +30,11 @@ from cepkit.pattern.canonical import canonical_conditions
 from cepkit.pattern.conditions import Comparison, Expression, variables_of
 
 LEAST = 2
-"""Steps that are worth sharing: the first alone only names its candidates."""
+"""The fewest steps that are worth sharing: the first alone only names its candidates."""
 
 MOST_WIDER = 4
-"""How many times as long as a program's own window that of shared steps may be: what they bind in
-between is thrown away again."""
+"""How many times as long as a program's own window the window of shared steps may be. The program
+drops the rows that exceed its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class WeakStart:
 
     Attributes:
         program: These steps.
-        checked: The other conditions about what they bind.
+        checked: The conditions that are left out.
     """
 
     program: Program
@@ -51,16 +51,16 @@ class WeakStart:
 
     @property
     def length(self) -> int:
-        """How many steps there are."""
+        """The number of steps."""
         return len(self.program.steps)
 
     def due(self, length: int) -> tuple[Expression, ...]:
-        """Return what is left to check of rows of the first steps."""
+        """Return the conditions that are left to check on rows of the first steps."""
         bound = {*self.program.bound[:length]}
         return tuple(each for each in self.checked if variables_of(each) <= bound)
 
     def onward(self, program: Program, length: int) -> Program:
-        """Return a program that goes on with rows of its first steps: with their candidates."""
+        """Return a program that continues from rows of its first steps, with their candidates."""
         first = (
             replace(step, filters=weaker.filters)
             for step, weaker in zip(program.steps[:length], self.program.steps, strict=False)
@@ -69,7 +69,7 @@ class WeakStart:
         return replace(program, steps=(*first, *program.steps[length:]))
 
     def text(self) -> Hashable:
-        """Return what is checked, without names."""
+        """Return the conditions that are left out, without names of variables."""
         names = {variable: f"_{i}" for i, variable in enumerate(self.program.bound)}
         return canonical_conditions(self.checked, names)
 
@@ -79,7 +79,7 @@ class Leaf:
     """A program that shares no further steps.
 
     Attributes:
-        number: Which.
+        number: The number of the program.
     """
 
     number: int
@@ -90,11 +90,11 @@ class Prefix:
     """Steps that several programs begin with.
 
     Attributes:
-        program: These steps alone, of the longest window.
+        program: These steps alone, with the longest window.
         lead: The first program that begins with them.
-        members: All that do.
-        children: What goes on from here.
-        checked: Conditions on the rows that it takes, of what they come from demanding less.
+        members: All programs that begin with them.
+        children: The nodes that continue from here.
+        checked: Conditions to check on the rows of weaker steps that it continues from.
     """
 
     program: Program
@@ -105,7 +105,7 @@ class Prefix:
 
     @property
     def length(self) -> int:
-        """How many steps there are."""
+        """The number of steps."""
         return len(self.program.steps)
 
 
@@ -117,9 +117,9 @@ class SharedTree:
     """A subtree that several programs share: evaluated once, then joined by each program.
 
     Attributes:
-        program: The steps of the subtree alone, of the longest window.
+        program: The steps of the subtree alone, with the longest window.
         lead: The program that it is taken from.
-        users: The programs that have it, and the step that joins it.
+        users: The programs that have it, each with the step that joins it.
     """
 
     program: Program
@@ -160,7 +160,7 @@ def in_order(steps: Iterable[AnyStep]) -> tuple[str, ...]:
 
 
 def _tree_key(program: Program, group: GroupStep) -> Hashable | None:
-    """Return what a subtree must have in common with another to be the same; None: nothing is."""
+    """Return the key of a subtree, equal for equal subtrees; None if it cannot be shared."""
     keys = tuple(_step_keys(program, group.steps, group.absences, {}))
     return (keys, _clocks_key(program)) if len(keys) == len(group.steps) else None
 
@@ -175,11 +175,11 @@ def forest_of(
     """Return the common prefixes of programs as a forest.
 
     Args:
-        pools: For each program what tells it from those that it is not to share with; None: those
-            share whose windows are not too different.
+        pools: For each program its pool: only programs of one pool share steps. None: programs
+            share steps if their windows are not too different.
         weak: For each program the weaker steps that it may begin with.
-        whole: Whether a program may be nothing but what others begin with; the counters of its last
-            step then do not tell its matches.
+        whole: Whether all steps of a program may be shared; the counters of its last step then do
+            not tell its matches.
     """
     if len(programs) == 1:
         return (Leaf(0),)
@@ -210,20 +210,20 @@ def _nodes(
     lengths: tuple[int, int],
     any_window: bool,
 ) -> Iterator[Node]:
-    """Yield what programs that have their first steps in common have beyond these.
+    """Yield the nodes that continue from the first steps that some programs have in common.
 
     Args:
         programs: All programs.
         starts: The weaker steps that they may begin with.
-        keys: What their steps must have in common.
-        members: Those that are meant.
-        lengths: How many steps they have in common, and of how many they are handed rows.
-        any_window: Whether windows may be as different as they like.
+        keys: The keys of their steps: equal steps have equal keys.
+        members: The programs that have the first steps in common.
+        lengths: How many steps these are, and how many steps the rows come from.
+        any_window: Whether windows may differ by any factor.
     """
-    length, taken = lengths
+    length, source_length = lengths
     groups: dict[Hashable, list[int]] = {}
     for number in members:
-        # A program without further steps goes on by itself.
+        # A program without further steps continues alone.
         ended = length >= len(keys[number])
         key = ("end", number) if ended else keys[number][length]
         groups.setdefault(key, []).append(number)
@@ -235,8 +235,8 @@ def _nodes(
             end = length + 1
             while len({(*keys[n], None)[end] for n in alike}) == 1 and end < len(keys[alike[0]]):
                 end += 1
-            on = end, end if end >= LEAST else taken
-            children = tuple(_nodes(programs, starts, keys, alike, on, any_window))
+            next_lengths = end, end if end >= LEAST else source_length
+            children = tuple(_nodes(programs, starts, keys, alike, next_lengths, any_window))
             if end < LEAST:
                 yield from children
             else:
@@ -247,7 +247,7 @@ def _nodes(
                 program = _beginning(steps, end, _owner(programs, alike, end))
                 if weak:
                     start = None
-                program, checked = taking(program, start, taken)
+                program, checked = taking(program, start, source_length)
                 yield Prefix(program, min(alike), tuple(alike), children, checked)
 
 
@@ -259,10 +259,10 @@ def taking(
     Args:
         program: The program.
         start: The weaker steps that it begins with.
-        length: How many steps the rows come from; more than `start` has are not weaker.
+        length: How many steps the rows come from; if `start` has fewer, the rows are not weaker.
 
     Returns:
-        The program with the candidates of these rows, and what is left to check of them.
+        The program with the candidates of these rows, and the conditions left to check on them.
     """
     if start is None or length > start.length:
         return program, ()
@@ -270,7 +270,7 @@ def taking(
 
 
 def _of_like_windows(programs: Sequence[Program], group: Sequence[int]) -> list[list[int]]:
-    """Return the programs apart where windows differ too much, each in the order of numbers."""
+    """Return the programs in groups of similar windows, each in the order of numbers."""
     parts: list[list[int]] = []
     for number in sorted(group, key=lambda n: -(programs[n].window or 0)):
         window = programs[number].window or 0
@@ -341,20 +341,20 @@ def _absent(steps: Sequence[AnyStep], absences: Sequence[Absence]) -> set[str]:
 
 
 def _used(group: GroupStep) -> set[int]:
-    """Return the classes by which a subtree looks for what must be absent."""
+    """Return the numbers of the classes by which a subtree looks for absent events."""
     used = {number for absence in group.absences for number in absence.step.classes}
     inner = (_used(step) for step in group.steps if isinstance(step, GroupStep))
     return used.union(*inner)
 
 
 def _may_share(program: Program) -> bool:
-    """Whether steps do not depend on the rest of the pattern, as on events side by side."""
+    """Return whether steps are independent of the rest of the pattern; under contiguity not."""
     possible = program.window is None or program.window >= 0
     return possible and not (program.chain or program.side_by_side)
 
 
 def _clocks_key(program: Program) -> Hashable:
-    """Return what windows count in, but for how long a window in time is."""
+    """Return a key of the windows, except for the length of a window in time."""
     return (
         tuple((clock, length) for length, clock in program.windows if clock != "time"),
         program.window is None,
@@ -363,9 +363,9 @@ def _clocks_key(program: Program) -> Hashable:
 
 
 def _keys(program: Program) -> list[Hashable]:
-    """Return for each step what it must have in common with one of another program to be the same.
+    """Return a key for each step: equal steps of different programs have equal keys.
 
-    Empty where steps depend on the rest of the pattern: on events side by side, or subtrees.
+    There are none if steps depend on the rest of the pattern (contiguity), or join subtrees.
     """
     if not _may_share(program) or any(isinstance(step, GroupStep) for step in program.steps):
         return []
@@ -379,13 +379,13 @@ def _step_keys(
     absences: Sequence[Absence],
     names: dict[str, str],
 ) -> Iterator[Hashable]:
-    """Yield what steps say, with what is looked for after each, up to one that none can share.
+    """Yield a key for each step, with the absences after it, up to one that cannot be shared.
 
     Args:
-        program: Theirs.
+        program: The program of the steps.
         steps: All steps of it, or of a subtree.
-        absences: What is looked for after these.
-        names: Of the variables that are bound before, which are numbered; those of the steps are
+        absences: The absences that are checked after these.
+        names: The numbered names of the variables that are bound before; those of the steps are
             added.
     """
     for number, step in enumerate(steps):
@@ -423,7 +423,7 @@ def _step_key(program: Program, step: Step, names: Mapping[str, str]) -> Hashabl
 
 
 def _absence_key(program: Program, absence: Absence, names: Mapping[str, str]) -> Hashable:
-    """Return what an absence says; where it looks as far as the window goes, that counts too."""
+    """Return a key of an absence, with the length of the window if the window bounds it."""
     step = absence.step
     names = {**names, step.variable: "_absent"}
 
@@ -447,7 +447,7 @@ def _conditions(step: AnyStep, names: Mapping[str, str]) -> tuple[Expression, ..
 
 
 def _classes(program: Program, numbers: Sequence[int], names: Mapping[str, str]) -> Hashable:
-    """Return what is equal among the variables that have names."""
+    """Return which members are equal, among the variables that have names."""
     known: set[Hashable] = set()
     for number in numbers:
         members = [member for member in program.classes[number] if member[0] in names]

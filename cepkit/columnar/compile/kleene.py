@@ -39,7 +39,7 @@ from cepkit.pattern.policies import Strategy
 from cepkit.pattern.rewrite import MIRRORED, replaced
 
 MOST_MEMBERS = 2**31 - 1
-"""More events than a slice can have: what allows so many, or asks for them, is not told apart."""
+"""More events than a slice can have: larger sizes mean the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,8 @@ class Repeated:
         maximum: The most; None: any number.
         first: The variable that stands for the first member in stream order, if one is needed.
         last: The same for the last member.
-        run: Whether it takes all that fits between its ends, or all that came side by side.
+        run: "first": it takes all events that fit between its ends; "next": its members are
+            neighbours; empty: any set.
     """
 
     event: Event
@@ -123,14 +124,14 @@ def repeated_of(
     return tuple(repeated)
 
 
-def _new_name(name: str, taken: set[str]) -> str:
-    while name in taken:
+def _new_name(name: str, names: set[str]) -> str:
+    while name in names:
         name += "'"
     return name
 
 
 class _Ends:
-    """Which sets must have their first member bound, and which their last."""
+    """The sets whose first member must be bound, and those whose last member must be."""
 
     def __init__(self, branch: Branch, same: Sequence[Branch], parts: Sequence[Expression]) -> None:
         self.first: set[str] = set()
@@ -155,7 +156,7 @@ class _Ends:
                         self.last.add(x)
                     if (y, x) in one.order and not one.after(y) & one.before(x) & single:
                         self.first.add(x)
-        # Those that can hold the first or the last event of a match.
+        # The sets that can have the first or the last event of a match.
         early = [x for x in repeated if not branch.before(x) & single]
         late = [x for x in repeated if not branch.after(x) & single]
         contiguous = "contiguity" in branch.strategy
@@ -164,7 +165,7 @@ class _Ends:
             (one, e.variable) for one in (branch, *same) for e in one.negated if not _is_until(e)
         ]
         if in_turn:
-            # Its last event says when a match is taken, and where its window begins.
+            # The last event of a match decides when it is taken, and where its window begins.
             everything = set(branch.variables)
             self.last.update(x for x in repeated if not branch.after(x) & everything)
         if contiguous or (branch.window is not None and late and not in_turn):
@@ -179,7 +180,7 @@ class _Ends:
             self.first.add(repeated[0])  # something must be bound to begin with
 
     def _beside(self, branch: Branch, event: Event) -> None:
-        """Bind the members of a set that bound where an event beside it must not be."""
+        """Bind the members of sets that limit where an absent event beside one may lie."""
         beside = event.beside
         if beside is None:
             return
@@ -188,7 +189,7 @@ class _Ends:
         before = branch.before(event.variable) & {*branch.variables}
         if beside.place == "before" or (beside.place == "until" and not before):
             self.first.add(beside.variable)
-        # Where only sets are before it, the last member of each.
+        # Of sets before it, the last member of each.
         self.last |= before & {variable for variable, _, _ in branch.repeated}
 
 
@@ -199,12 +200,12 @@ def _is_until(event: Event) -> bool:
 def _bounds(
     variable: str, parts: Iterable[Expression], minimum: int, maximum: int | None
 ) -> tuple[int, int | None]:
-    """Return the bounds on the size with those that conditions on count(variable) add."""
+    """Return the bounds on the size of a set, narrowed by the conditions on count(variable)."""
     most = math.inf if maximum is None else maximum
     for part in parts:
-        counted = _count_bound(variable, part)
-        if counted is not None:
-            minimum, most = max(minimum, counted[0]), min(most, counted[1])
+        bounds = _count_bound(variable, part)
+        if bounds is not None:
+            minimum, most = max(minimum, bounds[0]), min(most, bounds[1])
     return min(minimum, MOST_MEMBERS), None if most >= MOST_MEMBERS else int(most)
 
 
@@ -235,7 +236,7 @@ def _count_bound(variable: str, part: Expression) -> tuple[int, float] | None:
 
 
 def deal(parts: Iterable[Expression], repeated: Sequence[Repeated]) -> Parts:
-    """Return the conditions in groups.
+    """Return the conditions, grouped by what they need.
 
     Args:
         parts: The conditions on the positive variables, as `rewrite.without_not` gives them.
@@ -244,17 +245,17 @@ def deal(parts: Iterable[Expression], repeated: Sequence[Repeated]) -> Parts:
     single: list[Expression] = []
     members: list[Expression] = []
     sets: list[Expression] = []
-    sized = (p for p in parts if all(_count_bound(r.variable, p) is None for r in repeated))
-    for part in (with_ends(p, repeated) for p in sized):
+    others = (p for p in parts if all(_count_bound(r.variable, p) is None for r in repeated))
+    for part in (with_ends(p, repeated) for p in others):
         each = [r for r in repeated if r.variable in _read_of_members(part)]
         set_variables = {node.variable for node in walk(part) if isinstance(node, Aggregate)}
         if set_variables or len(each) > 1:
             sets.append(part)
-            # Ends that fail against each other spoil every set between them.
+            # If the ends fail the condition, so does every set between them.
             if not set_variables:
                 single += _on_ends(part, each)
             of_members = _of_members(part, repeated)
-            # What would not fit is left out of other sets; a run has it, or is none.
+            # An event that fails is left out of the list; but a run that leaves it out is none.
             if of_members is not None and not any(r.run for r in of_members[1]):
                 members.append(of_members[0])
                 single += _on_ends(*of_members)
@@ -293,7 +294,7 @@ def _members_in(part: Expression, repeated: Sequence[Repeated]) -> bool:
 
 
 def _on_ends(part: Expression, each: Sequence[Repeated]) -> list[Expression]:
-    """Return what a condition on members says of the ends of their sets."""
+    """Return the conditions on the ends of sets that follow from one on their members."""
     parts = [part]
     for r in each:
         parts = [_of(r.variable, end, p) for p in parts for end in r.ends]
@@ -301,6 +302,8 @@ def _on_ends(part: Expression, each: Sequence[Repeated]) -> list[Expression]:
 
 
 def _of(variable: str, other: str, part: Expression) -> Expression:
+    """Return a condition about another variable in place of `variable`."""
+
     def new(node: Attribute | Aggregate) -> Expression:
         return replace(node, variable=other) if node.variable == variable else node
 
@@ -310,9 +313,10 @@ def _of(variable: str, other: str, part: Expression) -> Expression:
 def _of_members(
     part: Expression, repeated: Sequence[Repeated]
 ) -> tuple[Expression, list[Repeated]] | None:
-    """Return what min(b.x) or max(b.x) being bounded by single events says of each member.
+    """Return the condition on each member that a bound on min(b.x) or max(b.x) implies, if any.
 
-    A member without the attribute is left out by min and max, so it may stay.
+    The bound must be about single events. min and max leave out a member whose attribute is
+    missing, so it may stay.
     """
     if not isinstance(part, Comparison):
         return None
@@ -331,8 +335,8 @@ def _of_members(
         if _members_in(other, repeated):
             continue
         own = Attribute(variable, name)
-        held = AnyOf((IsNull(own), Comparison(least, own, other, part.span)), part.span)
-        return held, [r for r in repeated if r.variable == variable]
+        implied = AnyOf((IsNull(own), Comparison(least, own, other, part.span)), part.span)
+        return implied, [r for r in repeated if r.variable == variable]
     return None
 
 
@@ -340,7 +344,7 @@ def _of_members(
 class Cap:
     """`function <= limit`: a sum or a count over a set, which further members can only raise.
 
-    Sums are so where no value is negative.
+    A sum is a cap only where no value is negative.
     """
 
     function: Aggregate

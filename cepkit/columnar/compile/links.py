@@ -1,4 +1,4 @@
-"""Equalities, closed to classes of equal members, and bands taken from conditions."""
+"""Parts of conditions: equalities, closed to classes of equal members, and bands."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from cepkit.pattern.rewrite import MIRRORED, without_not
 def parts_of(conditions: Iterable[Expression]) -> list[Expression]:
     """Return the conjuncts of conditions, with NOT pushed inwards.
 
-    What is about members with others before them is so as a whole, and not taken apart.
+    A condition between members is kept whole: it is about members with others before them, and so
+    are all its parts.
     """
     return [
         part
@@ -37,8 +38,8 @@ def parts_of(conditions: Iterable[Expression]) -> list[Expression]:
 def _two_sided(part: Expression) -> list[Expression]:
     """Return `b.ts - a.ts < 5 seconds` as `b.ts < a.ts + 5 seconds`, which can be a band.
 
-    Times and durations are integers below 2^62: beside a constant as small nothing overflows, so
-    that both say the same.
+    Times and durations are integers below 2^62, and only constants as small are moved: so nothing
+    overflows, and both forms mean the same.
     """
     match part:
         case Comparison(operator, Literal(timedelta()) as constant, gap) if variables_of(gap):
@@ -62,7 +63,7 @@ def _two_sided(part: Expression) -> list[Expression]:
 
 
 def is_link(part: Expression) -> bool:
-    """Whether `part` is an equality of attributes of two variables."""
+    """Return whether `part` is an equality of attributes of two variables."""
     match part:
         case Comparison("=", Attribute(x), Attribute(y)):
             return x != y
@@ -84,9 +85,9 @@ def classes_of(
     """Return the classes of members that the links make equal, then the known classes."""
     classes: list[frozenset[Member]] = []
     for link in links:
-        touched = [members for members in classes if members & ends_of(link)]
+        linked = [members for members in classes if members & ends_of(link)]
         classes = [members for members in classes if not members & ends_of(link)]
-        classes.append(ends_of(link).union(*touched))
+        classes.append(ends_of(link).union(*linked))
     return [*classes, *known]
 
 

@@ -1,6 +1,6 @@
-"""A program: what each step of an order plan looks up, compares and checks.
+"""A program: what each step of a plan looks up, compares and checks.
 
-Programs know nothing of data: `branch.py` makes one of a branch and an order,
+Programs know nothing of data: `branch.py` makes one from a branch and a plan,
 `slices/binding.py` binds it to the events of a slice.
 """
 
@@ -15,7 +15,7 @@ from cepkit.pattern.conditions import ComparisonOperator, Expression, set_of_mem
 from cepkit.pattern.nodes import Event
 
 Member = tuple[str, str | None]
-"""A variable and an attribute on which it agrees with others; None: the partition it is in."""
+"""A variable and an attribute that equals those of other members; None: its partition."""
 
 RUN = "\0run"
 """Stands for an attribute: the stretch of events side by side, each of which some variable of
@@ -36,7 +36,10 @@ Windows = tuple[tuple[int, Clock], ...]
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The new event is not before (or, as upper bound, before) that of `variable` plus `delta`."""
+    """A limit for a new event: the event of `variable` plus `delta`.
+
+    The new event is not before a lower bound, and it is before an upper one.
+    """
 
     variable: str
     delta: int
@@ -59,15 +62,15 @@ class Step:
     Attributes:
         event: The new variable and its types.
         filters: Conditions on the new variable alone.
-        classes: The equality classes that it belongs to and a bound variable too.
+        classes: The equality classes that link it to bound variables.
         lower: It is not before any of these.
         upper: It is before all of these.
         windows: How far it may be from any other event of the match.
-        bands: Conditions that compare it with bound variables, side by side.
+        bands: Comparisons with the new variable on one side and bound ones on the other.
         residuals: Residual predicates: the other conditions that can be checked now.
         distinct_from: Bound variables that could be the same event.
-        follows: In the order of the stream it is at least so many events after these.
-        precedes: It is at least so many events before these.
+        follows: Variables, and how many events in stream order it is at least after each.
+        precedes: Variables, and how many events in stream order it is at least before each.
     """
 
     event: Event
@@ -89,12 +92,12 @@ class Step:
 
     @property
     def name(self) -> str:
-        """How tables call the step."""
+        """The name of the step in tables."""
         return self.event.variable
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The new variable, as for a step that binds several."""
+        """The new variable; a `GroupStep` has several."""
         return (self.event.variable,)
 
     @property
@@ -108,13 +111,13 @@ class GroupStep:
     """How the partial matches of a subtree, evaluated first, are joined to the bound ones.
 
     Attributes:
-        name: How tables call the step.
-        variables: All that it binds.
-        steps: Those that find the partial matches of the subtree.
-        absences: What is looked for after these steps.
-        scopes: For each variable how it lies to what is bound outside: bounds and windows.
-        classes: The equality classes that link the subtree to what is bound outside.
-        bands: Conditions with one side about the subtree and the other about what is outside.
+        name: The name of the step in tables.
+        variables: All variables that it binds.
+        steps: The steps that find the partial matches of the subtree.
+        absences: The absences that are checked after these steps.
+        scopes: For each variable its bounds and windows relative to the bound variables.
+        classes: The equality classes that link the subtree to bound variables.
+        bands: Comparisons with the subtree on one side and bound variables on the other.
         residuals: Residual predicates: the other conditions between the two.
         distinct: The pairs of a new and a bound variable that could be the same event.
     """
@@ -137,14 +140,14 @@ AnyStep: TypeAlias = "Step | GroupStep"
 
 @dataclass(frozen=True, slots=True)
 class Further:
-    """What an event must fulfil to be one more member of a greedy set, with those that it has.
+    """The conditions under which an event would be one more member of a greedy set.
 
     Attributes:
         variable: The Kleene variable.
-        conditions: Those on each member: they hold of the event as the last one.
-        end: UNTIL, beyond the set: the event lies before the first such event behind it, or after
-            the last one before it.
-        behind: Whether the event is behind the set, and not before it.
+        conditions: The conditions on each member; they must hold for the event as the last one.
+        end: The absence of UNTIL, beyond the set: the event lies before the first such event after
+            the set, or after the last one before the set.
+        behind: Whether the event is after the set, not before it.
     """
 
     variable: str
@@ -157,19 +160,19 @@ class Further:
 class Absence:
     """A negated variable, searched like a step; partial matches for which it exists are dropped.
 
-    Of several that are absent together each is searched beside all events that those before it
-    found: only where there is one for the last of them are partial matches dropped.
+    Events that are absent together are searched one after the other, each beside those found before
+    it; a partial match is dropped only if all are found.
 
     Attributes:
-        step: How it would be bound, all that it depends on being bound.
-        after: The number of the step after which that is so, from 0; the number of steps where
-            it depends on the members of sets.
-        conditions: Those about sets or their members; they hold for every member.
+        step: How it would be bound, once everything that it depends on is bound.
+        after: The number of the step after which it can be checked, from 0; the number of all steps
+            if it depends on the members of sets.
+        conditions: Its conditions about sets or their members; they must hold for every member.
         apart: Kleene variables of which it could be, but must not be, a member.
-        ends: Whether it is known before that step, and nothing may be bound there that is after
-            the first such event: the step then looks no further.
+        ends: Whether it is searched before step `after`, which then looks no further than the first
+            such event: no event after that can be bound there.
         then: The next of those that are absent together.
-        further: Of an event that a greedy set could have as well, what depends on its members.
+        further: Of GREEDY, the part that depends on the members of the set.
     """
 
     step: Step
@@ -182,7 +185,7 @@ class Absence:
 
     @property
     def together(self) -> tuple[Absence, ...]:
-        """It and those after it that are absent together."""
+        """This absence and the next ones of those that are absent together."""
         return (self, *(() if self.then is None else self.then.together))
 
 
@@ -195,9 +198,9 @@ class SetStep:
     Attributes:
         repeated: The Kleene variable.
         step: How one member is listed.
-        shared: Its ends that the step leaves out of account: rows that differ in them alone have
-            one list, and of it what lies between the ends.
-        caps: What cuts off sets that can only grow further beyond what a condition allows.
+        shared: The ends that the step ignores: rows that differ only in them share one list, and
+            each takes the part of it that lies between its ends.
+        caps: Limits that cut off sets: further members can only exceed them more.
     """
 
     repeated: Repeated
@@ -208,27 +211,28 @@ class SetStep:
 
 @dataclass(frozen=True)
 class Program:
-    """An order plan of one branch, ready to be bound to columns.
+    """A plan of one branch, ready to be bound to columns.
 
     Attributes:
         variables: The variables of a match, in pattern order.
-        steps: In the order of the plan; those of Kleene variables only as far as their ends are
-            bound by themselves.
-        sets: The Kleene variables, in the order of the plan, after all steps.
+        steps: The steps that bind single events, in the order of the plan, and then the ends of
+            sets that must be bound.
+        sets: The steps of the Kleene variables, in the order of the plan; they follow all `steps`.
         on_sets: Conditions about whole sets, or about members of several.
         overlapping: Kleene variables that could have a member in common.
         side_by_side: Under contiguity the clock in which there is no gap, if there are sets.
-        chain: Under strict contiguity the variables, where each is the next after the one before.
+        chain: Under strict contiguity the variables, if each is the next event after the one
+            before; else empty.
         absences: The negated variables, in the order in which they are checked.
-        otherwise: Negated variables of earlier branches that bind the same variables: a match
-            without any event for all of one such branch is found there.
+        otherwise: The negated variables of each earlier branch that binds the same variables: if
+            no event exists for any of them, that branch finds the match.
         classes: Sets of (variable, attribute) that are equal in every match; then, from number
             `linked` on, those that link a negated variable to what it is compared with.
-        linked: How many classes hold in every match.
-        owners: The variables of which the latest event decides to which slice a match belongs.
+        linked: The number of classes that hold in every match.
+        owners: The variables whose latest event decides to which slice a match belongs.
         looks_ahead: Whether a slice needs events after those of its owners.
         followed: Whether sets may have members after all owners.
-        window: Microseconds between first and last event, None for any.
+        window: The most microseconds between the first and the last event; None: no limit.
         windows: How far apart any two events may be, in each clock that matters.
         attributes: All attributes that conditions read.
         partition_by: The attributes of the partition.
@@ -269,7 +273,7 @@ class Program:
 
     @cached_property
     def everything(self) -> tuple[Step, ...]:
-        """All steps: those that bind, those that list, and those that look for what is absent."""
+        """All steps: those that bind, those that list, and those that look for absent events."""
         return (*self.single, *self.listed, *self.negated)
 
     @cached_property
@@ -287,7 +291,7 @@ class Program:
 
     @cached_property
     def tries_sets(self) -> bool:
-        """Whether anything is said of sets that shows only when they are chosen."""
+        """Whether any requirement can be checked only when sets are chosen."""
         late = any(
             absence.after == len(self.steps)
             for group in (self.absences, *self.otherwise)
@@ -319,7 +323,7 @@ class Program:
 
     @cached_property
     def negated(self) -> tuple[Step, ...]:
-        """The steps that look for what must not be there."""
+        """The steps that look for absent events."""
         inner = (step.absences for step in self.work if isinstance(step, GroupStep))
         groups = (self.absences, *self.otherwise, *inner)
         return tuple(one.step for group in groups for absence in group for one in absence.together)

@@ -32,13 +32,13 @@ class CompiledQuery:
     Attributes:
         branches: The normal form of the query.
         programs: One for each branch.
-        forest: What the programs begin with in common.
+        forest: The first steps that programs have in common.
         in_turn: Whether an event takes part in one match at most (skip-till-next-match).
         sets: Which sets of Kleene variables make matches.
         trees: The subtrees that programs have in common.
+        weak: For each program the weaker steps that it may begin with; empty: no program has any.
         after_match: Which of the matches are left; None: all.
         groups: The groups that repeat, whose variables AFTER MATCH SKIP names.
-        weak: For each program the weaker steps that it may begin with; none where it is empty.
     """
 
     branches: tuple[Branch, ...]
@@ -53,7 +53,7 @@ class CompiledQuery:
 
     @property
     def chooses(self) -> bool:
-        """Whether it depends on other matches which ones count."""
+        """Whether other matches decide which matches count."""
         return self.in_turn or self.after_match is not None
 
     @property
@@ -70,16 +70,16 @@ class CompiledQuery:
 def compile_query(
     query: Query, plan: Plan, sets: Sets = "every", late: Sequence[Late | None] = ()
 ) -> CompiledQuery:
-    """Return a query compiled.
+    """Return the compiled query.
 
     Args:
         query: The query.
         plan: A plan for each of its branches.
         sets: Which sets of Kleene variables make matches.
-        late: For each branch what it takes from a node that demands less; none where it is empty.
+        late: For each branch its part that comes from a weaker node; empty: no branch has any.
 
     Raises:
-        UnsupportedError: Of a group that repeats the largest sets are asked for.
+        UnsupportedError: The largest sets of a group that repeats are asked for.
     """
     if sets == "maximal":
         for node in groups_in(query.written):
@@ -98,7 +98,7 @@ def compile_query(
     forest = tuple(map(Leaf, range(len(programs)))) if in_turn else forest_of(programs)
     weak: tuple[WeakStart | None, ...] = ()
     if late:
-        # Imported for plans that are shared alone: the package of these takes long to import.
+        # Only shared plans need this, and importing their package takes long.
         from cepkit.columnar.compile.weak import weak_start
 
         weak = tuple(

@@ -18,8 +18,8 @@ def weak_start(branch: Branch, program: Program, late: Late) -> WeakStart | None
 
     Args:
         branch: The branch.
-        program: It, compiled.
-        late: What it takes from a node that demands less.
+        program: The program of the branch.
+        late: The part of the branch that comes from a weaker node.
     """
     order = program.bound[: len(late.variables)]
     if {*order} != {*late.variables} or not _equal_in_all(program, late):
@@ -36,7 +36,7 @@ def weak_start(branch: Branch, program: Program, late: Late) -> WeakStart | None
 
 
 def _equal_in_all(program: Program, late: Late) -> bool:
-    """Whether what later steps take to be equal is demanded, or checked, of the first ones."""
+    """Return whether the first steps demand or check each equality that later steps rely on."""
     links = [ends_of(each) for each in (*late.demanded, *late.checked) if is_link(each)]
     for members in program.classes[: program.linked]:
         own = {m for m in members if m[0] in late.variables and isinstance(m[1], str)}

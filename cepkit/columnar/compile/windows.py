@@ -20,8 +20,8 @@ def window_length(branch: Branch) -> int | None:
 def windows_of(branch: Branch, *, absent: bool = False) -> Windows:
     """Return how far apart two events of a match may be.
 
-    Contiguity is a window too: as many events as a match has lie side by side exactly where the
-    first and the last are that near. It says nothing of what must be absent.
+    Contiguity is a window too: the events of a match lie side by side if and only if the first and
+    the last are as near as their number allows. It does not hold for absent events.
 
     Args:
         absent: Whether one of the events is a negated one.
@@ -62,8 +62,8 @@ def lower_bounds(
     """Return the lower time bounds of a variable, given the bound variables."""
     before = [x for x in bound if x in branch.before(variable)]
     if before:
-        # Later than the latest of those before it; all the others follow, and so does the window
-        # in time: the latest are inside it already.
+        # It is later than the latest of those before it. The other bounds follow from that, and so
+        # does the window in time: the latest are inside it already.
         latest = [x for x in before if not branch.after(x) & set(before)]
         return tuple(Bound(x, 1, "order") for x in latest)
     latest = [x for x in bound if not branch.after(x) & set(bound)]

@@ -87,34 +87,34 @@ class SetConditions:
     """The conditions of a bound program on chosen sets.
 
     Attributes:
-        variables: The Kleene variables that there is anything to check about.
-        of_neighbours: Those of them of which nothing is checked but neighbouring members.
+        variables: The Kleene variables that the checks are about.
+        of_neighbours: Those of them whose checks are all about neighbouring members.
     """
 
     def __init__(self, bound: BoundProgram, join: Join) -> None:
         self._bound = bound
         self._join = join
-        self._sought: dict[str, StepCounters] = {}
+        self._absence_counters: dict[str, StepCounters] = {}
         self._checks = tuple(self._all_checks())
         self.variables = frozenset(v for check in self._checks for v in check.variables)
         others = [v for check in self._checks if not check.of_neighbours for v in check.variables]
         self.of_neighbours = self.variables - {*others}
 
     def hold(self, chosen: ChosenRows) -> Mask:
-        """Return which rows pass what can be checked now and could not before the newest set."""
+        """Return which rows pass the checks that the newest set makes possible."""
         newest = [*chosen.members][-1]
-        held = np.ones(chosen.size, dtype=np.bool_)
+        mask = np.ones(chosen.size, dtype=np.bool_)
         for check in self._checks:
             if newest in check.variables and check.variables <= chosen.members.keys():
-                held &= check.holds(chosen)
-        return held
+                mask &= check.holds(chosen)
+        return mask
 
     def last_holds(self, conditions: Sequence[Expression], chosen: ChosenRows) -> Mask:
-        """Return for which rows conditions on each member hold of the last one of a set."""
-        held = np.ones(chosen.size, dtype=np.bool_)
+        """Return for which rows conditions on each member hold for the last member of the set."""
+        mask = np.ones(chosen.size, dtype=np.bool_)
         for condition in conditions:
-            held &= self._true(condition, chosen, last=True)
-        return held
+            mask &= self._true(condition, chosen, last=True)
+        return mask
 
     def _all_checks(self) -> Iterable[_Check]:
         program = self._bound.program
@@ -138,6 +138,7 @@ class SetConditions:
                 yield _Check(self._needed(group, every), partial(self._some_exists, group))
 
     def _needed(self, group: Iterable[BoundAbsence], every: frozenset[str]) -> frozenset[str]:
+        """Return the Kleene variables that must be chosen before absences can be checked."""
         needed: set[str] = set()
         for one in group:
             together = one.absence.together
@@ -153,10 +154,10 @@ class SetConditions:
         return frozenset(needed)
 
     def _true(self, condition: Expression, chosen: ChosenRows, *, last: bool = False) -> Mask:
-        """Return for which rows a condition is true whatever members it is about.
+        """Return for which rows a condition is true for all members that it is about.
 
         Args:
-            last: Whether it is about each member of a set, and only the last one is looked at.
+            last: Whether it is checked on the last member of a set only.
         """
         functions: dict[tuple[str, str], Aggregate] = {}
         before: dict[str, npt.NDArray[np.int64]] = {}
@@ -164,7 +165,7 @@ class SetConditions:
         def new(node: Attribute | Aggregate) -> Expression:
             if isinstance(node, Attribute):
                 return node
-            # A name that no variable has: those of a set are in `members`.
+            # No variable has such a name.
             name = (f"{node.function} of {node.variable}", node.attribute or "")
             functions[name] = node
             return Attribute(*name, node.span)
@@ -221,9 +222,9 @@ class SetConditions:
                 .take(chosen.rows[variable][owners])
             )
 
-        held = np.ones(chosen.size, dtype=np.bool_)
-        held[owners[~truth(condition, read, len(owners))]] = False
-        return held
+        mask = np.ones(chosen.size, dtype=np.bool_)
+        mask[owners[~truth(condition, read, len(owners))]] = False
+        return mask
 
     def _running(
         self,
@@ -232,7 +233,7 @@ class SetConditions:
         owners: npt.NDArray[np.int64],
         places: npt.NDArray[np.int64],
     ) -> Column:
-        """Return a function of the members of sets up to some places, or before them."""
+        """Return a function's values over the members of sets up to, or before, some places."""
         assert node.variable is not None
         begins = members.starts[:-1][owners]
         sizes = places - begins + node.function.startswith(RUNNING)
@@ -264,11 +265,11 @@ class SetConditions:
         return np.asarray(greatest - least + 1 == count)
 
     def _within(self, windows: Windows, chosen: ChosenRows) -> Mask:
-        held = np.ones(chosen.size, dtype=np.bool_)
+        mask = np.ones(chosen.size, dtype=np.bool_)
         for length, clock in windows:
             least, greatest = self._extremes(chosen, clock)
-            held &= greatest - least <= length
-        return held
+            mask &= greatest - least <= length
+        return mask
 
     def _extremes(
         self, chosen: ChosenRows, clock: Any
@@ -290,55 +291,55 @@ class SetConditions:
         return reduce(np.logical_or, [self._exists(one, chosen) for one in group])
 
     def _exists(self, one: BoundAbsence, chosen: ChosenRows) -> Mask:
-        """Return for which rows there is an event that must not be there, and all beside it."""
+        """Return for which rows there are events that must be absent together."""
         present = np.zeros(chosen.size, dtype=np.bool_)
-        for parents, _ in self._found(one, chosen):
+        for parents, _ in self._forbidden_events(one, chosen):
             present[parents] = True
         return present
 
-    def _found(
+    def _forbidden_events(
         self, one: BoundAbsence, chosen: ChosenRows
     ) -> Iterator[tuple[npt.NDArray[np.integer], Ints]]:
-        """Yield rows, and for each an event that must not be there, some at a time."""
+        """Yield rows with an event each that must not be there, some at a time."""
         within = None if one.end is None else self._within_ends(one, one.end, chosen)
         variable = one.absence.step.variable
-        counters = self._sought.setdefault(variable, StepCounters(variable))
+        counters = self._absence_counters.setdefault(variable, StepCounters(variable))
         rows = {v: at for v, at in chosen.rows.items() if v}
         windows = tuple(window for window in one.absence.step.windows if window[1] != "time")
         for parents, candidates in self._join.pairs(one.bound, counters, rows, chosen.size):
             pairs = chosen.take(parents)
             pairs = replace(pairs, rows={**pairs.rows, variable: candidates.copy()})
-            held = np.ones(pairs.size, dtype=np.bool_)
+            mask = np.ones(pairs.size, dtype=np.bool_)
             if windows and not self._bound.in_order:
-                held &= self._within(windows, pairs)
+                mask &= self._within(windows, pairs)
             events = self._bound.candidates[variable].rows[candidates]
             for other in one.absence.apart:
                 sets = pairs.members[other]
                 owners = np.repeat(np.arange(pairs.size), sets.sizes)
-                held[owners[sets.rows == events[owners]]] = False
+                mask[owners[sets.rows == events[owners]]] = False
             for condition in one.absence.conditions:
-                held &= self._true(condition, pairs)
+                mask &= self._true(condition, pairs)
             if one.absence.further is not None:
                 name = one.absence.further.variable
                 longer = pairs.with_members(name, pairs.members[name].with_last(events))
-                held &= self.last_holds(one.absence.further.conditions, longer)
+                mask &= self.last_holds(one.absence.further.conditions, longer)
             if within is not None:
-                held &= within(parents, events)
-            if one.bound.then is not None and one.absence.then is not None and held.any():
+                mask &= within(parents, events)
+            if one.bound.then is not None and one.absence.then is not None and mask.any():
                 then = BoundAbsence(one.bound.then, one.absence.then)
-                rest = np.flatnonzero(held)
-                held[rest] = self._exists(then, pairs.take(rest))
-            yield parents[held], events[held]
+                rest = np.flatnonzero(mask)
+                mask[rest] = self._exists(then, pairs.take(rest))
+            yield parents[mask], events[mask]
 
     def _within_ends(
         self, one: BoundAbsence, end: BoundAbsence, chosen: ChosenRows
     ) -> Callable[[npt.NDArray[np.integer], Ints], Mask]:
-        """Return what tells of rows, and an event of each, that UNTIL does not keep it out."""
+        """Return a function that tells which events, one for each row, UNTIL lets into its set."""
         assert one.absence.further is not None
         behind = one.absence.further.behind
         # Events of a slice are numbered in stream order.
         ends = np.full(chosen.size, np.iinfo(np.int32).max if behind else -1, dtype=np.int32)
-        for rows, events in self._found(end, chosen):
+        for rows, events in self._forbidden_events(end, chosen):
             (np.minimum if behind else np.maximum).at(ends, rows, events)
 
         def within(rows: npt.NDArray[np.integer], events: Ints) -> Mask:
@@ -348,7 +349,7 @@ class SetConditions:
 
 
 def is_late(group: Iterable[BoundAbsence], steps: int) -> bool:
-    """Whether any of the absences can be looked for only when sets are chosen."""
+    """Return whether any of the absences can be checked only when sets are chosen."""
     return any(one.absence.after == steps for one in group)
 
 

@@ -1,11 +1,11 @@
 """Counts the sets that conditions between neighbouring members allow, without making them.
 
-Rows whose sets begin alike - the same list from the same place on, the same first member, the same
-events beside where conditions read them - are counted in one pass over the longest of their lists:
-what leads to each of its members is what leads to the last one of a shorter list. So a window of n
-candidates takes a pass for each first member, and not one for each first and last. Numbers are
-whole ones in limbs, as many as they need. Cost of a pass over n candidates: O(n^2) for each limb,
-times the sizes where these are bounded.
+Rows whose sets begin alike are counted in one pass over the longest of their lists: their lists
+begin at the same place, with the same first member, and conditions read the same other events. The
+ways to a member of the longest list are also the ways to the last member of a shorter one. So a
+window of n candidates takes a pass for each first member, not one for each pair of first and last.
+Numbers are exact integers of as many limbs as they need. Cost of a pass over n candidates: O(n^2)
+for each limb, times the sizes where these are bounded.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 
 LIMB = 40
-"""Bits of a limb: sums of `LONGEST` limbs, of sets of so many sizes, are within 63."""
+"""The number of bits of a limb: a sum of `LONGEST` limbs, for as many sizes, fits into 63."""
 
 assert (LONGEST + 2) ** 2 << LIMB < 1 << 63
 
 _MORE_PAIRS = 16 * MOST_PAIRS
-"""Pairs that are held at a time where no event is held with each."""
+"""The number of pairs that are held at a time where conditions read no other events."""
 
 
 class Alike(NamedTuple):
     """Rows in groups whose sets begin alike, the rows of a group by the length of their lists.
 
     Attributes:
-        order: int64[rows], which row it is.
+        order: int64[rows], the number of each row.
         starts: int64[groups + 1], where the rows of a group begin, and the end.
-        lengths: int32[rows], how long the list is.
-        least: int32[rows], the fewest to choose of it.
+        lengths: int32[rows], the length of the list.
+        least: int32[rows], the fewest members to choose from it.
         most: int32[rows], the most.
         bound: bool[rows], whether the last member is bound: it stands behind the row's list.
     """
@@ -62,17 +62,17 @@ def numbers_of_sets(
     chosen: Partials,
     lists: Lists,
 ) -> list[int]:
-    """Return for each row how many sets there are, exactly.
+    """Return the exact number of sets of each row.
 
     Args:
-        candidates: Of all variables.
-        conditions: Those between neighbours.
+        candidates: The candidates of all variables.
+        conditions: The conditions between neighbours.
         variable: The Kleene variable.
         chosen: The rows.
         lists: Their lists, members in stream order.
     """
     numbers = [0] * len(lists.begins)
-    for rows, limbs in _counted(candidates, conditions, variable, chosen, lists):
+    for rows, limbs in _totals(candidates, conditions, variable, chosen, lists):
         for row, number in zip(rows.tolist(), _numbers(limbs), strict=True):
             numbers[row] = number
     return numbers
@@ -86,30 +86,30 @@ def number_of_sets(
     lists: Lists,
     times: tuple[Sequence[int], Longs],
 ) -> int:
-    """Return how many sets all rows have together, exactly.
+    """Return the exact number of sets of all rows together.
 
     Args:
-        candidates: As for `numbers_of_sets`, and what follows.
-        times: How often each set counts: the different numbers, and which of them is a row's.
+        candidates: As for `numbers_of_sets`, like the next four.
+        times: How often each set counts: the different numbers, and which of them a row has.
     """
     total = 0
-    for rows, limbs in _counted(candidates, conditions, variable, chosen, lists):
+    for rows, limbs in _totals(candidates, conditions, variable, chosen, lists):
         kinds, own = np.unique(times[1][rows], return_inverse=True)
         sums = np.zeros((len(kinds), limbs.shape[1]), dtype=np.int64)
-        np.add.at(sums, own, limbs)  # of less than 2^23 rows
+        np.add.at(sums, own, limbs)  # fits, as there are less than 2^23 rows
         pairs = zip(kinds.tolist(), _numbers(sums), strict=True)
         total += sum(times[0][kind] * number for kind, number in pairs)
     return total
 
 
-def _counted(
+def _totals(
     candidates: Mapping[str, Candidates],
     conditions: Sequence[Expression],
     variable: str,
     chosen: Partials,
     lists: Lists,
 ) -> Iterator[tuple[Longs, Longs]]:
-    """Yield some of the rows, and int64[rows, limbs], how many sets each of them has."""
+    """Yield some of the rows, and int64[rows, limbs], the number of sets of each."""
     others = beside(conditions, variable)
     rows = alike([chosen[name] for name in others], lists)
     longest = rows.order[rows.starts[1:] - 1]
@@ -139,7 +139,7 @@ def alike(others: Sequence[npt.NDArray[np.integer]], lists: Lists) -> Alike:
     """Return rows in groups whose sets begin alike.
 
     Args:
-        others: What else decides, for each row.
+        others: The other events that conditions read, for each row.
         lists: The lists of the rows.
     """
     keys = (*others, lists.firsts, lists.begins)
@@ -148,7 +148,7 @@ def alike(others: Sequence[npt.NDArray[np.integer]], lists: Lists) -> Alike:
     changes[1:] = False
     for key in keys:
         changes[1:] |= key[order[1:]] != key[order[:-1]]
-    # Of lists made for each end alone none may lead to the end of another: rows by themselves.
+    # If a list does not go on with the last member of a shorter one, each row is its own group.
     sorted_lists = lists.take(order)
     ends, lasts = sorted_lists.ends, sorted_lists.lasts
     heads, group = np.flatnonzero(changes), np.cumsum(changes) - 1
@@ -178,7 +178,7 @@ def _of_groups(rows: Alike, part: slice) -> Alike:
 
 @lent
 def _carry(led: Longs, member: int, used: int) -> int:
-    """Carry from limb to limb of a number; return how many limbs are used by then."""
+    """Carry from limb to limb of a number; return how many limbs are used afterwards."""
     carry = np.int64(0)
     for limb in range(used):
         carry += led[limb, member]
@@ -192,7 +192,7 @@ def _carry(led: Longs, member: int, used: int) -> int:
 
 @lent
 def _lead_on(ways: Ways, start: int, n: int, member: int, led: Longs, limb: int) -> None:
-    """Add what leads to a member to all that may follow it."""
+    """Add the ways to a member to those of each member that may follow it."""
     own, place = led[limb, member], start + member * (n + 1)
     if own != 0:
         for other in range(member + 1, n + 1):
@@ -201,7 +201,7 @@ def _lead_on(ways: Ways, start: int, n: int, member: int, led: Longs, limb: int)
 
 @lent
 def _begin(ways: Ways, start: int, n: int, led: Longs) -> None:
-    """Write the ways to members with nothing before them but what is bound."""
+    """Write the ways to members that have only a bound first member before them, or none."""
     for limb in range(led.shape[0]):
         for member in range(n + 1):
             led[limb, member] = 0
@@ -213,12 +213,12 @@ def _begin(ways: Ways, start: int, n: int, led: Longs) -> None:
 def _add(
     rows: Alike, group: int, size: int, led: Longs, used: int, prefix: Longs, totals: Longs
 ) -> None:
-    """Add to each row of a group the sets that it has of what leads to members.
+    """Add to each row of a group its number of sets, which follows from the ways to members.
 
     Args:
         rows: The rows.
-        group: Which group it is.
-        size: How many members are before one that is led to; -1: any number.
+        group: The number of the group.
+        size: How many members a way has before its last one; -1: any number.
         led: int64[limbs, members], how many ways lead to each.
         used: How many of the limbs are not all zero.
         prefix: Room for one number.
@@ -235,7 +235,7 @@ def _add(
             for limb in range(used):
                 prefix[limb] += led[limb, passed]
             passed += 1
-        # What is led to is chosen of the list itself, unless it is the last one, behind the list.
+        # The last member of a way is chosen from the list, unless it is bound, behind the list.
         chosen = size if rows.bound[row] else size + 1
         sign = 0
         if size < 0:
@@ -252,7 +252,7 @@ def _add(
 
 @lent
 def _add_whole(lists: Lists, ways: Ways, rows: Alike, group: int, totals: Longs) -> None:
-    """Count the one set of each row of a group that must have all that is listed, as runs have."""
+    """Count the one set of each row of a group that must take its whole list, as runs do."""
     n, start = lists.ends[group] - lists.begins[group], ways.starts[group]
     passed, before, unbroken = 0, n, True
     for row in range(rows.starts[group], rows.starts[group + 1]):
@@ -297,7 +297,7 @@ def count_ways(lists: Lists, ways: Ways, rows: Alike, room: Longs, totals: Longs
                 sizes = max(sizes, least)
             else:
                 sizes = max(sizes, most + 1)
-            # The set of nothing but its first member, where no last one is bound.
+            # The set of its first member alone, if no last one is bound.
             if not rows.bound[row] and least <= 0 <= most:
                 totals[row, 0] += 1
         if every:
@@ -314,7 +314,7 @@ def count_ways(lists: Lists, ways: Ways, rows: Alike, room: Longs, totals: Longs
         used = 1
         for size in range(sizes):
             if size > 0:
-                # From the last one on: what is behind it has been led on, and is of this size now.
+                # Backwards: the ways to the members behind it are of this size by now.
                 for member in range(n, -1, -1):
                     for limb in range(used):
                         _lead_on(ways, start, n, member, one_size, limb)

@@ -17,27 +17,27 @@ from cepkit.columnar.slices.blocks import Members
 
 Ints = npt.NDArray[np.int32]
 _Block: TypeAlias = tuple[Ints, npt.NDArray[np.int64]]
-"""The list of each set, and the places of its members so far, all of one number."""
+"""The list of each set, and the places of its members so far; each set has as many of them."""
 
 ROOM = 1 << 18
-"""Members of sets that grow at a time."""
+"""The number of members, over all sets that grow at a time."""
 
 _TOGETHER = 1 << 14
-"""Sets of several lists that are held to be put in order."""
+"""The most sets of several lists that are held in memory to put them in order."""
 
 _LONG = 60
-"""The length from which on no list stands with others."""
+"""The length from which on lists count as equally long: each is put in order by itself."""
 
 
 def grown(
     lists: Lists, may_go_on: Callable[[Ints, Members], npt.NDArray[np.bool_]]
 ) -> Iterator[tuple[Ints, Members]]:
-    """Yield all sets of lists that may be, in blocks, and the list of each set.
+    """Yield all sets of lists whose members may stay, in blocks, and the list of each set.
 
     Args:
-        lists: To choose from, members in stream order.
-        may_go_on: Returns for lists and the first members chosen of each, of which all but the last
-            one may stay, whether that may stay too.
+        lists: The lists to choose from, members in stream order.
+        may_go_on: Takes lists and the first members chosen from each, of which all but the last may
+            stay; returns whether the last one may stay too.
     """
     everyone = np.arange(len(lists.begins), dtype=np.int32)
     bound = np.flatnonzero(lists.firsts >= 0)
@@ -62,7 +62,7 @@ def grown(
 def grown_in_order(
     lists: Lists, may_go_on: Callable[[Ints, Members], npt.NDArray[np.bool_]]
 ) -> Iterator[tuple[Ints, Members]]:
-    """Yield the same, all sets of a list before those of the next one."""
+    """Yield the sets as `grown` does, but all sets of a list before those of the next one."""
     ends = np.cumsum(2.0 ** np.minimum(lists.lengths, _LONG))
     begin = 0
     while begin < len(ends):
@@ -95,7 +95,7 @@ def _longer(
     parents, places = block
     own, size = lists.take(parents), places.shape[1]
     following = own.begins.astype(np.int64) if size == 0 else places[:, -1] + 1
-    last = own.ends - np.maximum(own.least - size, 1) + 1  # behind it too few would be left
+    last = own.ends - np.maximum(own.least - size, 1) + 1  # after it too few are left
     counts = np.where(size < own.most, np.maximum(last - following, 0), 0)
     ends = np.cumsum(counts)
     begin = 0
@@ -110,16 +110,16 @@ def _longer(
             continue
         within = np.arange(before, before + len(again)) - (ends - counts)[again]
         longer = np.column_stack((places[again], following[again] + within))
-        held = may_go_on(parents[again], _members(lists.take(parents[again]), longer, whole=False))
-        if held.any():
-            yield parents[again[held]], longer[held]
+        stays = may_go_on(parents[again], _members(lists.take(parents[again]), longer, whole=False))
+        if stays.any():
+            yield parents[again[stays]], longer[stays]
 
 
 def _members(lists: Lists, places: npt.NDArray[np.int64], *, whole: bool) -> Members:
-    """Return the members at places of lists, behind the first one where that is bound.
+    """Return the members at places of lists, after the first member if that is bound.
 
     Args:
-        whole: Whether the last one, where it is bound, is behind them.
+        whole: Whether the last member, if it is bound, comes after them.
     """
     first = (lists.firsts >= 0).astype(np.int64)
     last = (lists.lasts >= 0).astype(np.int64) if whole else np.zeros_like(first)

@@ -17,10 +17,10 @@ matches is found, choosing no sets but those that conditions are about. bound: h
 there would be if all conditions on sets held. tried: how many sets the count has to choose."""
 
 MOST_SETS = 20_000_000
-"""Sets that are written where no limit is given."""
+"""The most sets that are written where no limit is given."""
 
 MOST_TRIED = 100_000_000
-"""Sets that are tried against the conditions on them where only their number is asked for."""
+"""The most sets that are tried against the conditions on them."""
 
 
 def size_choice(programs: Iterable[Program]) -> SetChoice:
@@ -32,9 +32,9 @@ def check_number_of_sets(program: Program, number: int, most: int) -> None:
     """Refuse an enumeration that would never end, before it begins.
 
     Args:
-        program: The branch.
-        number: Its matches, or more where conditions on sets are not counted in.
-        most: How many there may be.
+        program: The program of the branch.
+        number: The number of its matches, or more if conditions on sets are not counted in.
+        most: The most matches that there may be.
 
     Raises:
         LimitError: There are more.
@@ -49,9 +49,9 @@ def too_many_sets(program: Program, what: str, most: int) -> LimitError:
     """Return the error, with what to ask for instead.
 
     Args:
-        program: The branch.
-        what: There is too much of; the names of the Kleene variables follow.
-        most: How many sets there may be.
+        program: The program of the branch.
+        what: What there is too much of; the names of the Kleene variables follow.
+        most: The most sets that there may be.
     """
     names = " and ".join(f"'{step.variable}'" for step in program.listed)
     return LimitError(
@@ -72,9 +72,9 @@ class Tries:
 
     Attributes:
         left: How many.
-        together: How many of them at a time, all that there are for some rows.
-        alone: Whether, where there are more, the first of each row that holds will do: in the order
-            of skip-till-next-match, in which a set comes before its own subsets.
+        together: How many at a time, if these are all sets of some rows.
+        alone: Whether, if there are more, the first set of each row that holds is enough: in the
+            order of skip-till-next-match, in which a set comes before its own subsets.
     """
 
     left: int

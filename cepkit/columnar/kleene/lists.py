@@ -27,10 +27,10 @@ Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
 
 MEMBERS = 1 << 19
-"""Members of sets that are held at a time."""
+"""The number of members of sets that are held at a time."""
 
 _SPAN = 1 << 32
-"""More than the events of a slice."""
+"""A number above the number of events of a slice."""
 
 
 class Lists(NamedTuple):
@@ -40,7 +40,7 @@ class Lists(NamedTuple):
         begins: int32[rows], where the list begins in `members`.
         ends: int32[rows], where it ends.
         members: int32[members], events of the slice.
-        least: int32[rows], the fewest to choose from the list, the ends being members already.
+        least: int32[rows], the fewest to choose from the list, beside the bound ends.
         most: int32[rows], the most.
         firsts: int32[rows], the first member where it is bound; -1: it is not.
         lasts: int32[rows], the last one where it is another one.
@@ -171,8 +171,8 @@ class Listing:
         self._counters = counters
         self._steps = bound.program.sets
         self._ranges: dict[int, Times] = {}
-        # Where nothing may lie between its ends, a set has all candidates there: unless two sets
-        # could share them, or the order of arrival is another one.
+        # Under contiguity a set has all candidates between its ends, unless two sets could share
+        # them, or events did not arrive in the order of time.
         program = bound.program
         contiguous = program.side_by_side is not None and bound.in_order
         self._whole = contiguous and not program.overlapping
@@ -180,7 +180,7 @@ class Listing:
     def listed(
         self, rows: Partials, size: int, lists: tuple[Lists, ...] = ()
     ) -> Iterator[tuple[Partials, int, tuple[Lists, ...]]]:
-        """Yield rows with the lists of the Kleene variables, of which the first may be there."""
+        """Yield rows with the lists of all Kleene variables; `lists` has the first of them."""
         number = len(lists)
         if number == len(self._steps):
             yield rows, size, lists
@@ -202,7 +202,7 @@ class Listing:
         counters.seconds += perf_counter() - began
 
     def _lists(self, number: int, rows: Partials, size: int) -> Iterator[tuple[int, int, Lists]]:
-        """Yield a stretch of rows with the lists that a Kleene variable has for them."""
+        """Yield stretches of rows with their lists of one Kleene variable."""
         step = self._steps[number]
         if not step.shared:
             for begin, end, begins, ends, members in self._stretches(number, rows, size):
@@ -233,7 +233,7 @@ class Listing:
         ends: Ints,
         members: Ints,
     ) -> tuple[Ints, Ints]:
-        """Return of the list of each row where the stretch between the ends of the row lies."""
+        """Return the part of each row's list that lies between the ends of the row."""
         step = self._steps[number]
         repeated, candidates = step.repeated, self._bound.candidates
         groups, ordered = self._ascending(number, begins, ends, members)
@@ -249,10 +249,10 @@ class Listing:
     def _ascending(
         self, number: int, begins: Ints, ends: Ints, members: Ints
     ) -> tuple[Times, Times]:
-        """Return what to add to an event of each list, and numbers by which members ascend.
+        """Return what to add to an event of each list, and ascending numbers of all members.
 
-        Ranges of candidates ascend by key and event, so that no list of theirs is copied; lists
-        that stand one behind the other by list and event.
+        Ranges of candidates ascend by key and event, so no list is copied; lists that stand one
+        after the other ascend by list and event.
         """
         bound = self._bound.sets[number]
         if not _is_range(bound):
@@ -262,7 +262,7 @@ class Listing:
         codes = None if key is None else bound.candidates.keys[key]
         own = np.zeros(len(begins), dtype=np.int64)
         if codes is not None:
-            filled = begins < ends  # of an empty list nothing is looked for
+            filled = begins < ends  # nothing is looked up in an empty list
             own[filled] = codes[begins[filled]]
         if number not in self._ranges:
             keys = np.int64(0) if codes is None else codes.astype(np.int64) * _SPAN
@@ -272,7 +272,7 @@ class Listing:
     def _stretches(
         self, number: int, rows: Partials, size: int
     ) -> Iterator[tuple[int, int, Ints, Ints, Ints]]:
-        """Yield a stretch of rows, and where the list of each begins and ends in the members."""
+        """Yield stretches of rows, and where the list of each begins and ends in the members."""
         bound, counters = self._bound.sets[number], self._counters[number]
         events = self._bound.candidates[self._steps[number].repeated.variable].rows
         if _is_range(bound):
@@ -289,7 +289,7 @@ class Listing:
     def _between(
         self, number: int, rows: Partials, begins: Ints, ends: Ints, members: Ints
     ) -> Lists:
-        """Return the lists with the ends of the sets and the bounds on what else is chosen."""
+        """Return the lists with the ends of their sets and how many other members are chosen."""
         repeated = self._steps[number].repeated
         none = np.full(len(begins), -1, dtype=np.int32)
         firsts, lasts = (
@@ -307,7 +307,7 @@ class Listing:
 
 
 def _is_range(bound: BoundStep) -> bool:
-    """Whether the list of a row is a range of candidates as they are."""
+    """Return whether the list of a row is a range of candidates, none of them left out."""
     step = bound.step
     checked = bound.bands or bound.residuals or step.distinct or step.follows or step.precedes
     return not checked

@@ -1,8 +1,8 @@
 """Conditions between neighbouring members of a set: which candidate may follow which in a list.
 
-For each pair of a list the conditions are evaluated once, together with what the row has bound. A
-set is then a way through the list, from pair to pair: sets grow along such ways alone, and their
-number is that of the ways (`counting.py`). Cost: O(n^2) for a list of n candidates.
+For each pair of a list the conditions are evaluated once, together with the bound events of the
+row. A set is then a way through the list, from pair to pair: sets grow only along such ways, and
+there are as many sets as ways (`counting.py`). Cost: O(n^2) for a list of n candidates.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ BEFORE = _BEFORE + "1"
 """The variable that stands for the member right before another."""
 
 MOST_PAIRS = 1 << 20
-"""Pairs of candidates that are held at a time."""
+"""The number of pairs of candidates that are held at a time."""
 
 LONGEST = 1 << 11
-"""Candidates of a list of which all pairs are looked at; sets of longer ones are tried."""
+"""The most candidates of a list whose pairs are all looked at; sets of longer lists are tried."""
 
 
 class Ways(NamedTuple):
@@ -51,8 +51,8 @@ class Ways(NamedTuple):
 
     Attributes:
         starts: int64[rows], where the flags of a list begin; empty: any may follow any.
-        allowed: Of a list of n members (n + 1)^2 flags: whether member j may follow member i, i = n
-            being the first member that is bound; j = n the last one.
+        allowed: For a list of n members (n + 1)^2 flags: whether member j may follow member i. i =
+            n is the first member, if that is bound, and j = n the last one.
     """
 
     starts: npt.NDArray[np.int64]
@@ -89,13 +89,13 @@ def between_neighbours(conditions: Iterable[Expression], variable: str) -> tuple
 
 
 def beside(conditions: Iterable[Expression], variable: str) -> list[str]:
-    """Return what else conditions between the members of a set are about."""
+    """Return the other variables that conditions between the members of a set read."""
     names = frozenset[str]().union(*map(variables_of, conditions))
     return sorted(names - {variable})
 
 
 def stretches(lists: Lists, most: int = MOST_PAIRS) -> Iterator[slice]:
-    """Yield stretches of rows with at most so many pairs together; of one row at least."""
+    """Yield stretches of rows with at most so many pairs together, and at least one row."""
     pairs = np.cumsum((lists.lengths.astype(np.int64) + 1) ** 2)
     begin = 0
     while begin < len(pairs):
@@ -126,8 +126,8 @@ def ways_of(
     """Return which members of lists may follow which.
 
     Args:
-        candidates: Of all variables.
-        conditions: Those between neighbours.
+        candidates: The candidates of all variables.
+        conditions: The conditions between neighbours.
         variable: The Kleene variable.
         chosen: The rows.
         lists: Its lists, members in stream order.
@@ -138,12 +138,12 @@ def ways_of(
     allowed = np.zeros(int(ends[-1]) if len(ends) else 0, dtype=np.bool_)
     members = _members_of(lists)
     if not beside(conditions, variable) and len(members) ** 2 < len(allowed):
-        # Many lists of few members: each two of these are looked at once.
+        # Many lists share few members: each pair of these is looked at once.
         before, after = np.triu_indices(len(members), 1)
         read = _reader(candidates, variable, {}, before, members[before], members[after])
-        held = _all_hold(conditions, read, len(before))
+        holds = _all_hold(conditions, read, len(before))
         table = np.zeros((len(members), len(members)), dtype=np.bool_)
-        table[before[held], after[held]] = True
+        table[before[holds], after[holds]] = True
         index = np.zeros(int(members.max(initial=0)) + 1, dtype=np.int64)
         index[members] = np.arange(len(members))
         look_up(lists, starts, index, table, allowed)
@@ -153,7 +153,7 @@ def ways_of(
         allowed[places[_all_hold(conditions, read, len(rows))]] = True
     for p in np.flatnonzero((lists.firsts < 0) | (lists.lasts < 0)).tolist():
         own = allowed[starts[p] : ends[p]].reshape(sizes[p] + 1, sizes[p] + 1)
-        # Nothing is asked of an end that is not bound by itself.
+        # No condition is about an end that is not bound.
         if lists.firsts[p] < 0:
             own[-1] = True
         if lists.lasts[p] < 0:
@@ -174,10 +174,10 @@ def _members_of(lists: Lists) -> npt.NDArray[np.int64]:
 def _all_hold(
     conditions: Sequence[Expression], read: Callable[[str, str], Column], size: int
 ) -> Flags:
-    held = np.ones(size, dtype=np.bool_)
+    mask = np.ones(size, dtype=np.bool_)
     for condition in conditions:
-        held &= truth(with_before(condition), read, size)
-    return held
+        mask &= truth(with_before(condition), read, size)
+    return mask
 
 
 def _reader(
@@ -249,7 +249,7 @@ def look_up(
     for p in range(starts.size):
         begin, n = lists.begins[p], lists.ends[p] - lists.begins[p]
         low = index[lists.members[begin]] if n > 0 else 0
-        # Of what stands side by side in the list and in the table a row is copied.
+        # If the members of the list are side by side in the table too, a row of it is copied.
         beside = n > 0 and index[lists.members[begin + n - 1]] - low == n - 1
         for i in range(n + 1):
             one = lists.firsts[p] if i == n else lists.members[begin + i]
@@ -269,7 +269,7 @@ def look_up(
 
 @compiled
 def leave_dead_ends_out(lists: Lists, ways: Ways) -> int:
-    """Forbid what may follow others and leads to no last member; count what is left."""
+    """Forbid members from which no way leads to a last one; return the number of the others."""
     left = 0
     for p in range(ways.starts.size):
         n = lists.ends[p] - lists.begins[p]

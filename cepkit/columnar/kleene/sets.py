@@ -1,10 +1,10 @@
 """Sets of Kleene variables: lists of candidates, counted by arithmetic, enumerated on demand.
 
 A row is what the steps have bound: the single events, and the ends of sets where they matter.
-For each row every Kleene variable has a list of the events that its sets can further be chosen
-from. A list of n stands for 2^n - 1 sets: their number follows from n, the largest is the list
-itself, and all of them are made only when somebody asks for all. What depends on the sets
-themselves is checked on them when they are chosen (conditions.py).
+For each row every Kleene variable has a list of further events that its sets are chosen from. A
+list of n stands for 2^n - 1 sets: their number follows from n, the largest is the list itself, and
+all of them are made only when all are asked for. Conditions on the sets themselves are checked when
+they are chosen (conditions.py).
 
 Cost: the candidates of the lists, or nothing where a list is a range of candidates; then the sets
 that are asked for.
@@ -47,7 +47,7 @@ Times = npt.NDArray[np.int64]
 
 
 _A_ROW = 1000
-"""As many sets as a row costs whose sets are tried by themselves."""
+"""The number of sets that take as long as a row whose sets are tried by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,7 @@ class Sets:
         bound: The program and the slice.
         join: Joins rows with candidates.
         counters: One for each Kleene variable; the work is added to them.
+        choice: Which sets are chosen.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class Sets:
             block
             for some, size in rows
             for listed in self._listing.listed(some, size)
-            for block in self._timed(self._chosen(*listed))
+            for block in self._timed(self._matches(*listed))
         )
         if self._choice == "maximal":
             program = self._bound.program
@@ -144,7 +145,7 @@ class Sets:
                 number = total_of(*kinds_of(offers_of_steps, count))
                 if number <= tries.together:
                     tries.spend(number)
-                    choices = self._enumerated(0, marked, offers_of_steps, steps)
+                    choices = self._all_choices(0, marked, offers_of_steps, steps)
                 elif tries.alone:
                     choices = self._first_ones(marked, offers_of_steps, steps, tries, arrival)
                 else:
@@ -159,7 +160,7 @@ class Sets:
     def fitting(
         self, rows: Iterable[tuple[Partials, int]], tries: Tries
     ) -> Iterator[tuple[Partials, int]]:
-        """Yield those of some rows that have any choice of sets, in no particular order.
+        """Yield the rows that have any choice of sets, in no particular order.
 
         Args:
             rows: As for `blocks`.
@@ -176,24 +177,24 @@ class Sets:
                     for step, one in zip(self._steps, lists, strict=True)
                     if step.repeated.variable in needed
                 ]
-                held = np.ones(count, dtype=np.bool_)
+                fits = np.ones(count, dtype=np.bool_)
                 if all(self._is_counted_by_ways(*pair) for pair in pairs):
                     for step, one in pairs:
-                        asked = (self._between(step, one), step.repeated.variable, listed, one)
-                        ways = numbers_of_sets(self._bound.candidates, *asked)
-                        held &= np.array([number > 0 for number in ways], dtype=np.bool_)
+                        arguments = (self._between(step, one), step.repeated.variable, listed, one)
+                        ways = numbers_of_sets(self._bound.candidates, *arguments)
+                        fits &= np.array([number > 0 for number in ways], dtype=np.bool_)
                 else:
                     marked = ChosenRows({**listed, "": np.arange(count, dtype=np.int32)}, {}, count)
-                    held[:] = False
+                    fits[:] = False
                     for choice in self._tried_in_parts(marked, pairs, tries):
-                        held[choice.rows[""]] = True
-                at = np.flatnonzero(held)
+                        fits[choice.rows[""]] = True
+                at = np.flatnonzero(fits)
                 yield {v: column[at] for v, column in listed.items()}, len(at)
 
     def _tried_in_parts(
         self, rows: ChosenRows, pairs: Sequence[tuple[SetStep, Lists]], tries: Tries
     ) -> Iterator[ChosenRows]:
-        """Yield choices of the sets of rows: all where rows have few, else the first of a row."""
+        """Yield choices of sets: all choices of rows that have few, else the first of each row."""
         steps, lists = tuple(step for step, _ in pairs), tuple(one for _, one in pairs)
         numbers, which = kinds_of(lists, rows.size)
         own = np.array([min(number, tries.together + 1) for number in numbers])[which]
@@ -205,7 +206,7 @@ class Sets:
             end = int(np.searchsorted(ends, before + tries.together, side="right"))
             tries.spend(int(ends[end - 1] - before))
             part = few[begin:end]
-            yield from self._enumerated(
+            yield from self._all_choices(
                 0, rows.take(part), tuple(one.take(part) for one in lists), steps
             )
             begin = end
@@ -233,23 +234,23 @@ class Sets:
         tries: Tries,
         arrival: Times | None,
     ) -> Iterator[ChosenRows]:
-        """Yield each row that has any choice of its sets with the first of them."""
+        """Yield each row that has a choice of its sets, with its first one."""
         for at in range(rows.size):
             row = np.array([at])
             own = tuple(one.take(row) for one in lists)
             if arrival is not None:
                 own = tuple(one.by_arrival(arrival) for one in own)
-            choice = next(self._enumerated(0, rows.take(row), own, steps, tries), None)
+            choice = next(self._all_choices(0, rows.take(row), own, steps, tries), None)
             if choice is not None:
                 first = choice.take(np.zeros(1, dtype=np.int64))
                 members = {v: sets.in_stream_order() for v, sets in first.members.items()}
                 yield replace(first, members=members)
 
-    def _chosen(self, rows: Partials, size: int, lists: tuple[Lists, ...]) -> Iterator[SetBlock]:
+    def _matches(self, rows: Partials, size: int, lists: tuple[Lists, ...]) -> Iterator[SetBlock]:
         """Yield the matches of rows whose lists are known."""
         free = not self._conditions.variables
         if self._choice in ("count", "bound", "tried"):
-            yield from self._counted(rows, size, lists)
+            yield from self._counts(rows, size, lists)
         elif free and self._choice == "maximal":
             for part in parts_of(lists, size):
                 chosen = {
@@ -259,49 +260,49 @@ class Sets:
                 own = {v: column[part] for v, column in rows.items()}
                 yield self._block(ChosenRows(own, chosen, part.stop - part.start))
         else:
-            for some in self._enumerated(0, ChosenRows(rows, {}, size), lists, self._steps):
+            for some in self._all_choices(0, ChosenRows(rows, {}, size), lists, self._steps):
                 yield self._block(some)
 
-    def _counted(self, rows: Partials, size: int, lists: tuple[Lists, ...]) -> Iterator[SetBlock]:
-        """Yield the number of matches, having chosen only the sets that conditions are about."""
+    def _counts(self, rows: Partials, size: int, lists: tuple[Lists, ...]) -> Iterator[SetBlock]:
+        """Yield the number of matches; only sets that conditions are about are chosen."""
         needed = self._conditions.variables
         pairs = list(zip(self._steps, lists, strict=True))
         if self._choice != "count":
-            counted = lists
+            own_lists = lists
             if self._choice == "tried":
-                counted = tuple(one for step, one in pairs if step.repeated.variable in needed)
-            yield SetBlock(total_of(*kinds_of(counted, size)), {}, {})
+                own_lists = tuple(one for step, one in pairs if step.repeated.variable in needed)
+            yield SetBlock(total_of(*kinds_of(own_lists, size)), {}, {})
             return
         free = [one for step, one in pairs if step.repeated.variable not in needed]
-        held = [(step, one) for step, one in pairs if step.repeated.variable in needed]
+        to_check = [(step, one) for step, one in pairs if step.repeated.variable in needed]
         numbers, which = kinds_of(free, size)
-        by_ways = [pair for pair in held if self._is_counted_by_ways(*pair)]
-        tried = [pair for pair in held if not self._is_counted_by_ways(*pair)]
+        by_ways = [pair for pair in to_check if self._is_counted_by_ways(*pair)]
+        to_try = [pair for pair in to_check if not self._is_counted_by_ways(*pair)]
         for step, one in by_ways:
             variable = step.repeated.variable
-            asked = (self._bound.candidates, self._between(step, one), variable, rows, one)
-            if len(by_ways) == 1 and not tried:
-                yield SetBlock(number_of_sets(*asked, (numbers, which)), {}, {})
+            arguments = (self._bound.candidates, self._between(step, one), variable, rows, one)
+            if len(by_ways) == 1 and not to_try:
+                yield SetBlock(number_of_sets(*arguments, (numbers, which)), {}, {})
                 return
-            ways = numbers_of_sets(*asked)
+            ways = numbers_of_sets(*arguments)
             numbers = [numbers[at] * own for at, own in zip(which.tolist(), ways, strict=True)]
             which = np.arange(size)
-        if not tried:
+        if not to_try:
             yield SetBlock(total_of(numbers, which), {}, {})
             return
-        # What is free is the same for all sets of a row: its number, looked up by the row.
+        # All sets of a row have the same number of free choices, which is looked up by the row.
         marked = {**rows, "": np.arange(size, dtype=np.int32)}
-        steps = tuple(step for step, _ in tried)
-        sizes = tuple(one for _, one in tried)
-        for some in self._enumerated(0, ChosenRows(marked, {}, size), sizes, steps):
+        steps = tuple(step for step, _ in to_try)
+        sizes = tuple(one for _, one in to_try)
+        for some in self._all_choices(0, ChosenRows(marked, {}, size), sizes, steps):
             yield SetBlock(total_of(numbers, which[some.rows[""]]), {}, {})
 
     def _is_counted_by_ways(self, step: SetStep, lists: Lists) -> bool:
-        """Return whether nothing but neighbours decides which sets of lists there are."""
+        """Return whether only conditions between neighbours decide which sets there are."""
         alone = step.repeated.variable in self._conditions.of_neighbours
         return alone and bool(self._between(step, lists))
 
-    def _enumerated(
+    def _all_choices(
         self,
         number: int,
         chosen: ChosenRows,
@@ -311,7 +312,7 @@ class Sets:
     ) -> Iterator[ChosenRows]:
         """Yield all choices of the sets from `number` on that pass the conditions on them.
 
-        Where `tries` are counted, sets come before their own subsets.
+        If `tries` are counted, sets come before their own subsets.
         """
         if number == len(steps):
             yield chosen
@@ -319,30 +320,32 @@ class Sets:
         variable = steps[number].repeated.variable
         for parents, members in self._subsets(steps[number], chosen.rows, lists[number], tries):
             longer = chosen.take(parents).with_members(variable, members)
-            held = np.flatnonzero(self._conditions.hold(longer))
-            if not len(held):
+            at = np.flatnonzero(self._conditions.hold(longer))
+            if not len(at):
                 continue
             rows = parents
-            if len(held) < longer.size:
-                longer, rows = longer.take(held), parents[held]
+            if len(at) < longer.size:
+                longer, rows = longer.take(at), parents[at]
             rest = tuple(one.take(rows) for one in lists)
-            yield from self._enumerated(number + 1, longer, rest, steps, tries)
+            yield from self._all_choices(number + 1, longer, rest, steps, tries)
 
     def _subsets(
         self, step: SetStep, chosen: Partials, lists: Lists, tries: Tries | None = None
     ) -> Iterator[tuple[Ints, Members]]:
         """Yield all sets of all lists, some at a time, and the row that each belongs to."""
         about = step.repeated.variable in self._conditions.variables
-        for parents, members in self._grown(step, chosen, lists, falling=tries is not None):
+        for parents, members in self._promising_subsets(
+            step, chosen, lists, falling=tries is not None
+        ):
             if tries is not None:
                 tries.spend(len(parents))
             self._try(len(parents) if about else 0)
             yield parents, members
 
-    def _grown(
+    def _promising_subsets(
         self, step: SetStep, chosen: Partials, lists: Lists, *, falling: bool
     ) -> Iterator[tuple[Ints, Members]]:
-        """Yield the same, what can only fail left out."""
+        """Yield the same without sets that can only fail."""
         between = self._between(step, lists)
         of_members = self._of_members(step)
         whole = (lists.least >= lists.lengths).all()  # one set each, which is checked as it is
@@ -363,7 +366,7 @@ class Sets:
                 yield (parents + part.start).astype(np.int32), members
 
     def _of_members(self, step: SetStep) -> tuple[Expression, ...]:
-        """Return the conditions on each member of a set, where any is not of neighbours alone."""
+        """Return the conditions on each member of a set; () if all are about neighbours alone."""
         variable = step.repeated.variable
         conditions = self._bound.program.on_sets
         of_members = tuple(c for c in conditions if set_of_members(c) == variable)
@@ -415,9 +418,9 @@ def _single_variables(program: Program) -> list[str]:
 
 
 def _largest_of_each(program: Program, blocks: Iterable[SetBlock]) -> Iterator[SetBlock]:
-    """Yield of the matches with the same single events, which come together, the largest.
+    """Yield the largest of the matches with the same single events, which come in a row.
 
-    One of them is held at a time.
+    Between blocks one match is held.
     """
     best: SetBlock | None = None
     for block in blocks:
@@ -438,7 +441,7 @@ def _largest_of_each(program: Program, blocks: Iterable[SetBlock]) -> Iterator[S
 def _first_of_largest(
     program: Program, block: SetBlock, groups: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Return of each group the match with the most members, the earliest of such."""
+    """Return for each group the match with the most members, the earliest if there are several."""
     sets = []
     for variable in program.variables:
         members = block.members(variable)

@@ -1,7 +1,7 @@
 """Enumerates sets chosen from lists, and prunes by sums and counts that only grow.
 
-A sum or a count that a condition bounds from above is a cap: where no member lightens the sum,
-what weighs more than its cap is not gone on with. Cost: the sets, and those that were cut off.
+A limit on a sum or a count is a cap. If no member has a negative value, a set that exceeds its cap
+is not extended. Cost: the sets, and those that were cut off.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ Times = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 SETS = 1 << 15
-"""Sets chosen at a time."""
+"""The number of sets that are chosen at a time."""
 
 FEW_SETS = 1 << 4
-"""Sets chosen at first, where the first that fulfils the conditions is enough."""
+"""The number of sets that are chosen at first, if one that fulfils the conditions is enough."""
 
 
 class Caps(NamedTuple):
     """The limits on sums and counts over sets.
 
     Attributes:
-        weights: float64[caps, members], what each listed member weighs, none negative.
-        limits: float64[caps, rows], what those chosen for a row may weigh together.
+        weights: float64[caps, members], the value of each listed member, none negative.
+        limits: float64[caps, rows], the greatest sum of those that are chosen for a row.
     """
 
     weights: Floats
@@ -51,9 +51,10 @@ class Cursor(NamedTuple):
     """The place where the enumeration continues.
 
     Attributes:
-        state: int64[2], the list, and the members chosen of it so far; -1 at its beginning.
+        state: int64[2], the number of the list, and of the members chosen from it so far; -1 at its
+            beginning.
         stack: int32[longest + 1], the places in the list of the members chosen so far.
-        sums: float64[caps, longest + 2], what they weigh, from none to all of them.
+        sums: float64[caps, longest + 2], the sums of their values, from none to all of them.
     """
 
     state: Times
@@ -81,8 +82,8 @@ def subsets_of(
     """Yield all sets of all lists in blocks, and the list of each set.
 
     Args:
-        lists: To choose from.
-        caps: What cuts sets off.
+        lists: The lists to choose from.
+        caps: The limits that cut sets off.
         ways: Which member may follow which.
         falling: Whether sets come before their own subsets, and few are wanted.
     """
@@ -112,8 +113,8 @@ def caps_of(
     """Return the caps of a Kleene variable.
 
     Args:
-        candidates: Of all variables.
-        step: Lists its members.
+        candidates: The candidates of all variables.
+        step: The step that lists its members.
         chosen: The rows.
     """
     weights = np.zeros((len(step.caps), len(lists.members)))
@@ -135,18 +136,18 @@ def caps_of(
             return np.nan_to_num(as_floats(own), nan=0.0, posinf=np.inf, neginf=-np.inf)
 
         own = weigh(lists.members)
-        # A sum that may fall again says nothing of larger sets.
+        # A sum that may fall again says nothing about larger sets.
         if (own < 0).any():
             continue
         weights[k] = own
         limit = np.broadcast_to(as_floats(value(cap.limit, read)), len(lists.begins))
-        # What is missing bounds nothing, and makes no condition true.
+        # With a missing limit the condition is never true.
         limit = np.where(np.isnan(limit), -np.inf, limit + 1e-9 * np.abs(limit))
         for ends in (lists.firsts, lists.lasts):
             bound = ends >= 0
-            held = np.zeros(len(ends))
-            held[bound] = weigh(ends[bound])
-            limit = np.where(held < 0, np.inf, limit - held)
+            weight = np.zeros(len(ends))
+            weight[bound] = weigh(ends[bound])
+            limit = np.where(weight < 0, np.inf, limit - weight)
         limits[k] = limit
     return Caps(weights, limits)
 
@@ -165,7 +166,7 @@ def _may_follow(lists: Lists, ways: Ways, cursor: Cursor, p: int, level: int, me
 def _added(
     lists: Lists, caps: Caps, ways: Ways, cursor: Cursor, p: int, level: int, member: int
 ) -> bool:
-    """Choose a member of list `p` behind `level` others; return whether nothing forbids it."""
+    """Choose a member of list `p` after `level` others; return whether nothing forbids it."""
     fits = _may_follow(lists, ways, cursor, p, level, member)
     cursor.stack[level] = member
     for k in range(caps.limits.shape[0]):
@@ -177,9 +178,9 @@ def _added(
 
 @lent
 def _next_falling(lists: Lists, caps: Caps, ways: Ways, cursor: Cursor, p: int, depth: int) -> int:
-    """Choose the set after one of `depth` members, -1 the first one; return its size.
+    """Choose the set after one of `depth` members (-1: the first set); return its size.
 
-    That is one with the next in place of the last member and as many behind it as can be, or none.
+    It has as many of the candidates after the last member in its place as can be, or none.
     """
     length, least, most = lists.ends[p] - lists.begins[p], lists.least[p], lists.most[p]
     following = cursor.stack[depth - 1] + 1 if depth > 0 else 0
@@ -194,7 +195,7 @@ def _next_falling(lists: Lists, caps: Caps, ways: Ways, cursor: Cursor, p: int, 
 def _next_rising(lists: Lists, caps: Caps, ways: Ways, cursor: Cursor, p: int, depth: int) -> int:
     """Choose the set after one of `depth` members; return its size, -1: there is none.
 
-    The next member goes behind the last one, or takes the place of one before.
+    The next member goes after the last one, or takes the place of an earlier one.
     """
     length, least, most = lists.ends[p] - lists.begins[p], lists.least[p], lists.most[p]
     following = cursor.stack[depth - 1] + 1 if depth > 0 else 0
@@ -216,17 +217,17 @@ def choose(
 ) -> int:
     """Write sets chosen from lists, one list after the other, while there is room.
 
-    The sets of one list come in lexicographic order, those that go on after those that stop:
-    1, 12, 123, 13, 2, 23, 3. Or, `falling`, before them: 123, 12, 13, 1, 23, 2, 3. What can no
-    longer reach its least size is not begun, and what weighs more than its cap is not gone on with.
+    The sets of one list come in lexicographic order, a set before the longer ones that begin with
+    it: 1, 12, 123, 13, 2, 23, 3. Or, `falling`, after them: 123, 12, 13, 1, 23, 2, 3. A set that
+    can no longer reach its least size is not begun, and one that exceeds a cap is not extended.
 
     Args:
-        lists: To choose from.
-        caps: What cuts sets off.
-        ways: Which member may follow which: others are not chosen behind each other.
-        cursor: Where to go on; afterwards where to go on next.
+        lists: The lists to choose from.
+        caps: The limits that cut sets off.
+        ways: Which member may follow which.
+        cursor: Where to continue; afterwards where to continue next.
         chosen: The output.
-        falling: Whether sets that go on come before those that stop.
+        falling: Whether a set comes after the longer ones that begin with it.
 
     Returns:
         How many sets were written; all are when `cursor.state[0]` is the number of lists.
