@@ -125,8 +125,8 @@ def check_names(query: Query, bindings: Mapping[str, object]) -> None:
     Raises:
         PatternError: A name is no variable, or a variable without KL has several events.
     """
-    known = [event.variable for event in events_of(query.structure)]
-    repeated = repeated_in(query.structure)
+    known = [event.variable for event in events_of(query.written)]
+    repeated = repeated_in(query.written)
     for variable, reference in bindings.items():
         if variable not in known:
             raise PatternError.unknown(
@@ -136,6 +136,12 @@ def check_names(query: Query, bindings: Mapping[str, object]) -> None:
             raise PatternError(
                 f"{count_text(len(ids(reference)), 'event')} named as '{variable}'",
                 expected="one event: only a variable under KL takes several",
+            )
+        most = min((len(g.repetitions) for g in query.groups if variable in g.variables), default=0)
+        if most and len(ids(reference)) > most:
+            raise PatternError(
+                f"{count_text(len(ids(reference)), 'event')} named as '{variable}'",
+                expected=f"at most {most}, one for each repetition of the group",
             )
 
 

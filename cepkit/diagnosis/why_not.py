@@ -14,6 +14,7 @@ from cepkit.diagnosis.event_table import EventTable
 from cepkit.diagnosis.findings import Binding, Finding
 from cepkit.diagnosis.funnel import BranchFunnel, FunnelRow, branch_funnel
 from cepkit.diagnosis.nearest import Combination, nearest
+from cepkit.diagnosis.placements import Named, placements
 from cepkit.diagnosis.question import Naming, Question, check_names, ids
 from cepkit.diagnosis.result import AnswerEvent, Funnel, NearMiss, NearMisses, Requirements, WhyNot
 from cepkit.diagnosis.search import Search
@@ -23,10 +24,9 @@ from cepkit.diagnosis.words import variables_text
 from cepkit.diagnosis.work import Coverage, Work
 from cepkit.errors import PatternError, UnsupportedError
 from cepkit.pattern.evaluation.kind_checks import check_kinds
-from cepkit.pattern.nodes import groups_in, together_in
+from cepkit.pattern.nodes import together_in
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import Strategy
-from cepkit.pattern.printer import structure_text
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.statistics.stream_counts import attributes_read
@@ -72,19 +72,13 @@ def why_not(
     Raises:
         PatternError: A name is no variable, or a variable without KL has several events.
         StreamError: There is no such event, or more than one.
-        UnsupportedError: The pattern has AFTER MATCH SKIP or a group that repeats, or a named event
-            is one of several that a NOT forbids together.
+        UnsupportedError: The pattern has AFTER MATCH SKIP, or a named event is one of several that
+            a NOT forbids together.
     """
     if query.after_match is not None:
         raise UnsupportedError(
             "why_not of a pattern with AFTER MATCH SKIP: what is left depends on all other matches",
             hint="leave it out, to ask whether the events are a match at all",
-        )
-    for node in groups_in(query.written):
-        raise UnsupportedError(
-            f"why_not does not know groups that repeat, as {structure_text(node)}",
-            hint="write out one number of repetitions, each with variables of its own",
-            span=node.span,
         )
     check_names(query, events)
     _refuse_absent_together(query, events)
@@ -117,27 +111,36 @@ def _id_column(columns: EventColumns, id: str | None, schema: Schema) -> Column 
 
 def _about_named(question: Question, references: Mapping[str, Any]) -> WhyNot:
     """Return why named events are no match: the verdict of the branch where they come nearest."""
-    events = {
+    events: Named = {
         variable: tuple(
             dict.fromkeys(question.naming.event(variable, one) for one in ids(reference))
         )
         for variable, reference in references.items()
     }
     verdicts = []
+    groups = question.query.groups
     for number, branch in enumerate(question.branches):
-        absent = {e.variable: events[e.variable][0] for e in branch.negated if e.variable in events}
-        binding = {v: events[v] for v in branch.variables if v in events}
-        if len(binding) + len(absent) == len(events):
-            verdicts.append((number, _verdict(question, number, binding, absent)))
+        placed, complete = placements(groups, branch, events)
+        for named in placed:
+            forbidden = [e.variable for e in branch.negated if e.variable in named]
+            absent = {variable: named[variable][0] for variable in forbidden}
+            binding = {v: named[v] for v in branch.variables if v in named}
+            if len(binding) + len(absent) == len(named):
+                verdict = _verdict(question, number, binding, absent)
+                if verdict.is_match is False and not complete:
+                    more = "not every way to place the events in repetitions was tried"
+                    verdict = replace(verdict, is_match=None, notes=(*verdict.notes, more))
+                verdicts.append((number, named, verdict))
     if not verdicts:
         raise PatternError(
             f"no choice at the ORs of the pattern has {variables_text(list(references))} together",
             hint="ask about the events of one choice at a time",
         )
-    number, best = min(verdicts, key=lambda pair: _rank(pair[1]))
+    number, events, best = min(verdicts, key=lambda one: _rank(one[-1]))
     notes = [*question.absent_types(), *best.notes]
     if len(verdicts) > 1:
-        notes.append(f"of {len(verdicts)} choices at the ORs this comes nearest")
+        choices = "choices of repetitions" if groups else "choices at the ORs"
+        notes.append(f"of {len(verdicts)} {choices} this comes nearest")
     return _answer(question, number, best, events, notes)
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
-from cepkit.errors import UnsupportedError
+from cepkit.errors import PatternError, UnsupportedError
 from cepkit.pattern.builder import event, kl, seq, var
 from cepkit.pattern.evaluation.functions.members import function_of_members
 from cepkit.pattern.normal_form import normal_form
@@ -81,10 +81,21 @@ def test_nothing_is_known_of_no_values():
     assert ck.detect(events, f"{GROUP} WHERE sum(a.x) IS NULL AND count(a.x) = 0").count() == 4
 
 
+def test_why_not_looks_for_the_repetitions_of_named_events():
+    events = stream("ABABAB", x=[1, 2, 3, 1, 5, 6])
+    pattern = f"{GROUP} WHERE b.x > a.x"
+    assert ck.why_not(events, pattern, a=4).found
+    why = ck.why_not(events, pattern, a=[0, 2], b=3)
+    assert not why.found
+    assert [str(one.variable) for one in why.events if one.given] == ["a[1]", "a[2]", "b[2]"]
+    why = ck.why_not(events, pattern, b=3)
+    assert "of 3 choices of repetitions this comes nearest" in why.notes
+    with pytest.raises(PatternError, match="3 events named as 'a'"):
+        ck.why_not(events, pattern, a=[0, 2, 4])
+
+
 def test_what_knows_no_groups_says_so():
     events = stream("ABAB")
-    with pytest.raises(UnsupportedError, match="why_not does not know groups that repeat"):
-        ck.why_not(events, GROUP)
     with pytest.raises(UnsupportedError, match="sets='maximal' of a group"):
         ck.detect(events, GROUP, sets="maximal")
 
