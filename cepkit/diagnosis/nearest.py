@@ -5,8 +5,6 @@ Where a.price is not below b.price, hundreds of c may go with that a and b: it i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -14,6 +12,7 @@ from cepkit.diagnosis.event_table import Ints
 from cepkit.diagnosis.partials import Partials
 from cepkit.diagnosis.search import Search
 from cepkit.diagnosis.work import Coverage
+from cepkit.values import dataclass
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 

@@ -7,7 +7,6 @@ found in its scope, and beyond it while violations are left; where a key must ag
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from cepkit.diagnosis.requirements import (
     Within,
 )
 from cepkit.pattern.conditions import Attribute, Comparison
+from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ The text is parsed again, and its nodes know their places.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from cepkit.errors import Span
@@ -16,6 +16,7 @@ from cepkit.pattern.durations import window_text
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.query import Query
+from cepkit.values import dataclass
 
 ClauseKind: TypeAlias = Literal["event", "absence", "condition", "window", "partition"]
 

@@ -6,13 +6,13 @@ Programs know nothing of data: `branch.py` makes one of a branch and an order,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
 from cepkit.columnar.compile.kleene import Cap, Repeated
 from cepkit.pattern.conditions import ComparisonOperator, Expression, set_of_members
 from cepkit.pattern.nodes import Event
+from cepkit.values import dataclass
 
 Member = tuple[str, str | None]
 """A variable and an attribute on which it agrees with others; None: the partition it is in."""

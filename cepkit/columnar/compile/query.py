@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from cepkit.columnar.compile.branch import compile_branch
@@ -13,6 +12,7 @@ from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import AfterMatch, Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
+from cepkit.values import dataclass
 
 if TYPE_CHECKING:
     from cepkit.sharing.late import Late
