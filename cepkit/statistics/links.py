@@ -19,7 +19,7 @@ from cepkit.pattern.normal_form import Branch, written_branches
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
 from cepkit.stream.columns import Column, Kind
-from cepkit.stream.reading.arrow import value_codes
+from cepkit.stream.distinct import value_codes
 from cepkit.values import dataclass
 
 Codes = npt.NDArray[np.int64]
