@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -117,7 +119,7 @@ def _sorted(codes: Codes, values: pa.Array, *, distinct: bool) -> tuple[Codes, T
     return renumbered[codes], texts
 
 
-def _order(values: pa.Array, texts: Texts) -> npt.NDArray[np.integer]:
+def _order(values: pa.Array, texts: Texts) -> npt.NDArray[Any]:
     """Return the places of texts in ascending order, those of null last."""
     if len(texts) > _MANY:
         return raw(pc.array_sort_indices(values), np.uint64)
