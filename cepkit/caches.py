@@ -13,9 +13,10 @@ import stat
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from mmap import mmap
 from pathlib import Path
+
+from cepkit.values import dataclass
 
 _DIGEST_BYTES = 32
 

@@ -14,7 +14,6 @@ import os
 import pickle
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -29,6 +28,7 @@ from cepkit import native_loops
 from cepkit.caches import CacheFolder, cache_folders, keep, kept, warn_once
 from cepkit.native_loops import NativeLoop
 from cepkit.progress import is_watched
+from cepkit.values import dataclass
 
 _SIZE_BYTES = 8
 

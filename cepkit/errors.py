@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from reprlib import Repr
 from typing import Self
+
+from cepkit.values import dataclass
 
 _LONGEST_NAME, _MOST_NAMES = 100, 5_000
 _MOST_SHOWN = 100

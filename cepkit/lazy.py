@@ -8,11 +8,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["nx", "pd"]
+__all__ = ["nx", "pc", "pd"]
 
 if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
+    import pyarrow.compute as pc
 else:
 
     class _Lazy:
@@ -27,4 +28,5 @@ else:
             return value
 
     nx = _Lazy("networkx")
+    pc = _Lazy("pyarrow.compute")
     pd = _Lazy("pandas")

@@ -14,12 +14,13 @@ import struct
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
+
+from cepkit.values import dataclass
 
 _WORD = 8
 RESULTS = 4

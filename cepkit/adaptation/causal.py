@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from cepkit.adaptation.loop import Adaptation, InForce
 from cepkit.adaptation.slices import slice_rates
@@ -24,6 +24,7 @@ from cepkit.planners.by_rates import Rates
 from cepkit.statistics.model import Statistics
 from cepkit.stream.codec import decode, encode
 from cepkit.stream.columns import EventColumns
+from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from cepkit.pattern.policies import TimeWindow
 from cepkit.pattern.query import Query
@@ -22,6 +22,7 @@ from cepkit.statistics.model import Statistics
 from cepkit.statistics.selectivity import Selectivity
 from cepkit.stream.columns import EventColumns
 from cepkit.tables import number
+from cepkit.values import dataclass
 
 _COSTS = 1_500_000.0
 """The cost of sampling a slice, in candidates."""

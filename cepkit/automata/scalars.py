@@ -6,7 +6,7 @@ What conditions mean stands in `pattern/evaluation/closures.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import Any, TypeAlias, assert_never
 
@@ -28,6 +28,7 @@ from cepkit.pattern.evaluation.closures import Kinded, Value, held, known, round
 from cepkit.pattern.evaluation.kinds import WHOLE, ValueKind, set_function_kind
 from cepkit.pattern.rewrite import without_not
 from cepkit.stream.columns import Kind
+from cepkit.values import dataclass
 
 Truth: TypeAlias = Callable[[Binding], bool]
 """Whether a condition is true for a binding."""

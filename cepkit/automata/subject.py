@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from cepkit.automata.joint import Member
 from cepkit.pattern.canonical import canonical_conditions
@@ -13,6 +12,7 @@ from cepkit.pattern.printer import expression_text
 from cepkit.pattern.query import Query
 from cepkit.tracing.clauses import Clauses
 from cepkit.tracing.records import TracedPattern
+from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

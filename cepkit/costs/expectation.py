@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import assert_never
 
@@ -43,6 +43,7 @@ from cepkit.pattern.policies import CountWindow, TimeWindow
 from cepkit.plan.logarithms import from_log, log, log_sum
 from cepkit.plan.negation import depends_on
 from cepkit.statistics.model import Statistics
+from cepkit.values import dataclass
 
 TICK_SECONDS = 1e-6
 """Times are whole microseconds: no window and no stream is shorter than one."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from cepkit.diagnosis.requirements import Requirement
+from cepkit.values import dataclass
 
 
 class WorkBoundError(Exception):

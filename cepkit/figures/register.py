@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import plotly.graph_objects as go
@@ -16,6 +15,7 @@ import plotly.graph_objects as go
 from cepkit.arguments import typed
 from cepkit.errors import CepkitError
 from cepkit.figures.player import Player
+from cepkit.values import dataclass
 
 Takes: TypeAlias = Literal["one", "several", "any number"]
 """Whether a figure draws one value, a list of values, or either."""

@@ -16,7 +16,7 @@ operators make nodes. Every step returns a new value; nothing is changed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from numbers import Real
 from typing import cast
@@ -53,6 +53,7 @@ from cepkit.pattern.terms import (
     sum_,
     var,
 )
+from cepkit.values import dataclass
 
 __all__ = [
     "Pattern",

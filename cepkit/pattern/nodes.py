@@ -7,11 +7,12 @@ from a text it knows its place there, for error messages; the place is no part o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal, TypeAlias, assert_never
 
 from cepkit.errors import Span
 from cepkit.printing import cut
+from cepkit.values import dataclass
 
 _TYPES = 30
 """How long the types of a variable may be in a table."""

@@ -7,8 +7,6 @@ variable its planning rate) and ignores conditions between variables and the cos
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cepkit.costs.contract import CostModel
 from cepkit.costs.expectation import Expectation
 from cepkit.pattern.normal_form import Branch
@@ -16,6 +14,7 @@ from cepkit.plan.nodes import OrderPlan
 from cepkit.planners.contract import Observer
 from cepkit.planners.search import report_plan
 from cepkit.statistics.model import Statistics
+from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date, datetime, timedelta
 from typing import Literal as Word
 from typing import assert_never
 
 from cepkit.errors import Span
+from cepkit.values import dataclass
 
 Value = bool | int | float | str | datetime | date | timedelta | None
 End = Word["first", "last"]

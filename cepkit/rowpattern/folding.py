@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import pyarrow as pa
+
+from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

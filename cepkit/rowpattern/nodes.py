@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, assert_never
 
 from cepkit.errors import Span
 from cepkit.rowpattern.expressions import Constant, Expression
+from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

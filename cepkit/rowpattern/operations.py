@@ -8,7 +8,6 @@ version runs only if they fit. Rare operations on single values are left to Arro
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import reduce
@@ -17,6 +16,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from cepkit.values import dataclass
 
 INTEGER_DIVISION = "a whole number divided by a whole number"
 

@@ -7,7 +7,7 @@ their rows are counted once; then `FIRST`, `LAST` and their offsets are look-ups
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from cepkit.rowpattern.folding import FOLDS, Running
 from cepkit.rowpattern.program import Program
 from cepkit.rowpattern.rows import Rows
 from cepkit.rowpattern.search import Found
+from cepkit.values import dataclass
 
 Members = tuple[str, ...] | None
 

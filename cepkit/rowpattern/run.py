@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -18,6 +18,7 @@ from cepkit.rowpattern.output import leaf_kind, result_table
 from cepkit.rowpattern.program import Program, compile_pattern
 from cepkit.rowpattern.rows import Rows, rows_of
 from cepkit.rowpattern.search import Found, Search, as_truth, check_truth
+from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ and visits none of them twice.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import Any
 
@@ -27,6 +27,7 @@ from cepkit.rowpattern.expressions import Expression
 from cepkit.rowpattern.mapping import Mapping
 from cepkit.rowpattern.program import ACCEPT, CHOICE, ROW, Program
 from cepkit.rowpattern.rows import Rows
+from cepkit.values import dataclass
 
 _CHUNK = 1 << 18
 _SMALL = 1 << 24

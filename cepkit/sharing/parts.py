@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal, TypeAlias, cast
 
 from cepkit.costs.contract import CostModel
@@ -20,6 +20,7 @@ from cepkit.sharing.start import alone, own_plans
 from cepkit.sharing.weakening import starts_beside
 from cepkit.sharing.workload import Places, Sharer, Workload
 from cepkit.statistics.model import Statistics
+from cepkit.values import dataclass
 
 Share: TypeAlias = Literal["auto", "none", "prefix", "tree"]
 

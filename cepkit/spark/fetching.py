@@ -8,7 +8,7 @@ fetched part until `forget()`.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pyarrow as pa
@@ -26,6 +26,7 @@ from cepkit.spark.passes.extent import row_bytes
 from cepkit.spark.passes.rows import StreamRows, batch_frame
 from cepkit.spark.session.progress import run_with_progress
 from cepkit.stream.stream import Stream
+from cepkit.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

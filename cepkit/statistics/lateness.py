@@ -7,13 +7,14 @@ so that parts of a stream can be counted apart and added up.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
 
 from cepkit.errors import StatisticsError
 from cepkit.statistics.selectivity import not_negative
+from cepkit.values import dataclass
 
 _BINS_PER_DOUBLING = 64
 _BINS = 63 * _BINS_PER_DOUBLING

@@ -16,7 +16,7 @@ from cepkit.pattern.evaluation.columns import Read, truth
 from cepkit.pattern.keys import partition_keys
 from cepkit.statistics.links import Link, link_codes
 from cepkit.stream.columns import Column, EventColumns
-from cepkit.stream.reading.arrow import value_codes
+from cepkit.stream.distinct import value_codes
 
 Held = npt.NDArray[np.bool_]
 Owned = tuple[int, int] | None

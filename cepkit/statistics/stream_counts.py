@@ -7,7 +7,7 @@ for n events.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from cepkit.statistics.links import KeySource, Link, key_sources, link_codes, li
 from cepkit.statistics.over_time import Buckets, OverTime
 from cepkit.statistics.slice_events import has_type, partition_of
 from cepkit.stream.columns import Dropped, EventColumns
+from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cepkit.files import JSON, write_text
+from cepkit.lazy import pc
 from cepkit.printing import WithPrinter, cut, html_of, html_output, html_text, text_of, time_text
 from cepkit.stream.columns import Dropped, EventColumns
 from cepkit.stream.reading.arrow import described, is_list
 from cepkit.tables import count_text, first_rows, html_table, number, whole
+from cepkit.values import dataclass
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,12 +8,14 @@ truth values, an all-NaN row in arrays. So no column needs a validity mask.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+from cepkit.values import dataclass
 
 Kind: TypeAlias = Literal[
     "float", "integer", "boolean", "text", "timestamp", "duration", "array", "null"

@@ -6,12 +6,13 @@ import re
 import zoneinfo
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
 from cepkit.errors import StreamError, nearest
+from cepkit.values import dataclass
 
 UNITS: Mapping[str, int] = {
     "us": 1,

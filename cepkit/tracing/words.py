@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import assert_never
 
 from cepkit.tracing import operations as ops
@@ -11,6 +10,7 @@ from cepkit.tracing.diagram import Diagram
 from cepkit.tracing.events import EventTable
 from cepkit.tracing.operations import REASONS, Checked, Operation
 from cepkit.tracing.records import Step, TracedMatch
+from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ for condition in ("a.x < b.x AND a.x < c.x", "a.k = b.k AND b.k = c.k", any_of):
     assert ck.detect(stream, pattern).count() == 1, condition
 counted = ck.aggregate(stream, "PATTERN SEQ(A a, B b) WITHIN 5 minutes AGG COUNT", emit="total")
 assert counted.to_arrow().column("count").to_pylist() == [1]
-heavy = {"numba", "pandas", "networkx", "plotly", "pyspark", "IPython", "pyarrow.dataset"}
+heavy = {"numba", "pandas", "networkx", "plotly", "pyspark", "IPython"}
+heavy |= {"pyarrow.compute", "pyarrow.dataset"}
 heavy |= {"cepkit.sharing", "cepkit.columnar.skip_till_next.detection", "cepkit.statistics.saved"}
 print(sorted(heavy & set(sys.modules)))
 """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from cepkit.lazy import pd
 from cepkit.pattern.query import Query
 from cepkit.printing import html_output, html_text
 from cepkit.tables import html_table, text_table, value_text
+from cepkit.values import dataclass
 
 _SHOWN = 10
 

@@ -21,7 +21,7 @@ from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.keys import dense_keys, partition_keys
 from cepkit.pattern.nodes import Event
 from cepkit.stream.columns import Column, EventColumns
-from cepkit.stream.reading.arrow import value_codes
+from cepkit.stream.distinct import value_codes
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]

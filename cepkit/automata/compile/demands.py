@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cepkit.automata.compile.shown import Shown
 from cepkit.automata.scalars import Truth
 from cepkit.pattern.nodes import Beside
+from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from cepkit.automata.events import Event
 from cepkit.automata.lanes.journal import Instance, Journal
+from cepkit.values import dataclass
 
 _COMPACT = 1024
 """Dropped events that a buffer carries along at most, unless there are more live ones."""

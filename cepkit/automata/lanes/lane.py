@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 
 from cepkit.automata.compile.demands import Absence, Test
 from cepkit.automata.compile.rules import Rules
@@ -19,6 +18,7 @@ from cepkit.automata.lanes.journal import Instance, Journal
 from cepkit.automata.lanes.scopes import Scopes, end_of, is_beside, own
 from cepkit.errors import LimitError
 from cepkit.tracing.operations import Reason
+from cepkit.values import dataclass
 
 MOST_MEMBERS = 30
 """Of a set: all sets of so many events are made one by one, which takes an hour."""

@@ -10,12 +10,12 @@ Source: MULTI; that windows differ by views is ours.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 
 from cepkit.automata.compile.demands import Test
 from cepkit.automata.events import Place
 from cepkit.automata.lanes.journal import Instance
 from cepkit.automata.lanes.lane import Lane, Setting
+from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

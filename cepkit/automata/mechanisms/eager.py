@@ -10,7 +10,6 @@ Source: LAZY, section 3; beyond sequences the states are ours.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from cepkit.automata.chart import Chart
 from cepkit.automata.compile.demands import Absence, Stage, Test
@@ -21,6 +20,7 @@ from cepkit.automata.lanes.lane import Lane, Setting, with_place
 from cepkit.automata.mechanisms.contract import Follows
 from cepkit.plan.nodes import BranchPlan
 from cepkit.tracing.diagram import DiagramKind, NodeKind
+from cepkit.values import dataclass
 
 _DRAWN = 32
 """States that are drawn beforehand; of more, those that are reached."""

@@ -19,7 +19,6 @@ import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 
 from cepkit.automata.chart import Chart
@@ -34,6 +33,7 @@ from cepkit.plan.nodes import BranchPlan
 from cepkit.statistics.model import Statistics
 from cepkit.tracing.diagram import DiagramKind, NodeKind
 from cepkit.tracing.operations import Reason
+from cepkit.values import dataclass
 
 _DRAWN = 3
 """Variables of a tree that is drawn whole; of others the states that are reached."""

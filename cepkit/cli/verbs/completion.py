@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from cepkit.values import dataclass
 
 _SHELLS = ("bash", "zsh", "fish")
 

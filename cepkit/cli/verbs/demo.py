@@ -7,7 +7,7 @@ import contextlib
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -26,6 +26,7 @@ from cepkit.files import HTML, check_target
 from cepkit.plan.printer import one_line
 from cepkit.stream.generators import stock_events
 from cepkit.tables import count_text, text_table
+from cepkit.values import dataclass
 
 PATTERN = """\
 PATTERN SEQ(MSFT a, INTC b, GOOG c, AAPL d)

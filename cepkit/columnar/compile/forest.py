@@ -13,7 +13,7 @@ which loses matches.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from cepkit.columnar.compile.program import (
@@ -28,6 +28,7 @@ from cepkit.columnar.compile.program import (
 )
 from cepkit.pattern.canonical import canonical_conditions
 from cepkit.pattern.conditions import Comparison, Expression, variables_of
+from cepkit.values import dataclass
 
 LEAST = 2
 """The fewest steps that are worth sharing: the first alone only names its candidates."""

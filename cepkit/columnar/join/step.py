@@ -7,7 +7,6 @@ The same look-up serves a step that binds a variable (`pairs`) and one that only
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any
 
@@ -32,6 +31,7 @@ from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation.columns import truth, value
 from cepkit.pattern.evaluation.floats import as_floats
 from cepkit.stream.columns import Column
+from cepkit.values import dataclass
 
 Ints = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cepkit.columnar.results.output import END, START
+from cepkit.lazy import pc
 from cepkit.pattern.names import name_text, unquoted
 
 if TYPE_CHECKING:

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cepkit.columnar.results.flat import flat_batch, flat_frame, flat_schema
-from cepkit.lazy import pd
+from cepkit.lazy import pc, pd
 from cepkit.memory import Room
 
 _PIECE = 8 << 20

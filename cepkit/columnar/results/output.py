@@ -7,7 +7,7 @@ RETURN has its columns instead.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import BinaryIO
 
@@ -27,6 +27,7 @@ from cepkit.pattern.repetitions import Group
 from cepkit.pattern.several import PATTERN
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.schema import Schema
+from cepkit.values import dataclass
 
 START, END = RESULT_ENDS
 ROWS = 1 << 16

@@ -7,10 +7,11 @@ Pixels make it possible to compute, and test, that nothing overlaps.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, TypeAlias, assert_never
 
 from cepkit.figures.kit.texts import width_of
+from cepkit.values import dataclass
 
 Anchor: TypeAlias = Literal["left", "center", "right"]
 Dash: TypeAlias = Literal["solid", "dash", "dot"]

@@ -9,7 +9,8 @@ column. Children keep their order. O(nodes * depth).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

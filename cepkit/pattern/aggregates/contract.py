@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial, reduce
 from typing import Any, Literal, TypeAlias, assert_never
+
+from cepkit.values import dataclass
 
 Accumulator: TypeAlias = Literal["sum", "deviations", "squares", "least", "greatest"]
 """What is kept of values beside their number. `deviations` and `squares` are the sums of the

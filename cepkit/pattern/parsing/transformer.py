@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from lark import Token, v_args
@@ -24,6 +24,7 @@ from cepkit.pattern.names import name_text, unquoted
 from cepkit.pattern.policies import AfterMatch, SkipTo, StepBound, Strategy, Window
 from cepkit.pattern.printer import expression_text
 from cepkit.pattern.query import Query, ResultColumn
+from cepkit.values import dataclass
 
 Children = list[Any]
 _OPERATORS = {"==": "=", "<>": "!="}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from cepkit.spark.aggregates.result import SparkAggregates
 from cepkit.spark.aggregates.totals import as_promised
 from cepkit.spark.passes.fetched_frame import FetchedFrame
 from cepkit.stream.stream import Stream
+from cepkit.values import dataclass
 
 if TYPE_CHECKING:
     import pandas as pd

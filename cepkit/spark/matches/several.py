@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, reduce
 
 import pyarrow as pa
@@ -37,6 +37,7 @@ from cepkit.spark.passes.one_table import QUERY, OneTable
 from cepkit.spark.passes.rows import batch_frame
 from cepkit.spark.session.failures import plain_errors
 from cepkit.tables import count_text
+from cepkit.values import dataclass
 
 _COUNT = "n"
 

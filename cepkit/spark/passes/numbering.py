@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from itertools import accumulate
 from operator import xor
@@ -35,6 +35,7 @@ from cepkit.spark.passes.scan import Scan
 from cepkit.spark.session.access import access_to
 from cepkit.stream.columns import Dropped
 from cepkit.stream.reading.arrival import refuse_missing
+from cepkit.values import dataclass
 
 _RANGE_EVENTS = 500_000
 _MOST_RANGES = 1000

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,6 +25,7 @@ from cepkit.spark.streaming.live import FOUND, found_rows
 from cepkit.spark.streaming.result import StreamFrame
 from cepkit.spark.streaming.searches import FAR
 from cepkit.spark.streaming.state import from_bytes
+from cepkit.values import dataclass
 
 _FOUND = pa.schema([("kind", pa.string()), ("rows", pa.int64()), ("packed", pa.binary())])
 

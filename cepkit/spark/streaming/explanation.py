@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import pandas as pd
 
@@ -12,6 +11,7 @@ from cepkit.columnar.slices.counters import Counters, StepCounters
 from cepkit.plan.nodes import Plan
 from cepkit.printing import Printed, html_output
 from cepkit.tables import html_table, number, text_table, whole
+from cepkit.values import dataclass
 
 _MOST_STEPS = 300
 """Of the plans of a query whose work micro-batches tell: it stands in the progress of each."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from pyspark.sql.classic.dataframe import DataFrame as Classic
@@ -29,6 +29,7 @@ from cepkit.spark.streaming.timeouts import TimeoutSearch, timeout_queries
 from cepkit.stream.durations import duration_text
 from cepkit.stream.sessions import check_session
 from cepkit.stream.stream import Stream
+from cepkit.values import dataclass
 
 BUCKETS = 16
 """Of a pattern with a key. Of a fixed number, as a checkpoint keeps to it on any cluster."""

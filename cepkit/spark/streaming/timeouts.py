@@ -9,7 +9,7 @@ behind them, so that the engine finds them as it finds matches, whatever the pla
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,7 @@ from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.spark.streaming.searches import Carried, Reach, Search
 from cepkit.stream.columns import EventColumns
+from cepkit.values import dataclass
 
 AWAITED, WINDOW_END = "awaited", "window_end"
 """Of a partial match that timed out the variable that did not come, and when its window ended."""

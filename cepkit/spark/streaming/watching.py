@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import pandas as pd
@@ -15,6 +15,7 @@ from cepkit.columnar.results.output import END
 from cepkit.errors import StreamError
 from cepkit.printing import html_output, html_text
 from cepkit.spark.streaming.live import KINDS, OBSERVED
+from cepkit.values import dataclass
 
 _ROWS = 10
 _LOOK_SECONDS = 0.5

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cepkit.errors import StreamError
+from cepkit.lazy import pc
 from cepkit.stream.reading.arrow import ArrowColumn, described, single
 
 Integers = npt.NDArray[np.int64]

@@ -8,13 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepkit.lazy import pd
-
 ArrowColumn: TypeAlias = pa.Array | pa.ChunkedArray
-
-_MANY = 200_000
-
-_UNSIGNED = {1: pa.uint8(), 2: pa.uint16(), 4: pa.uint32(), 8: pa.uint64()}
 
 
 def single(column: ArrowColumn) -> pa.Array:
@@ -71,29 +65,6 @@ def integers(values: npt.NDArray[np.int64]) -> pa.Array:
     """Return 64-bit integers as an array; `pa.array` would import pandas."""
     stored = pa.py_buffer(np.ascontiguousarray(values, np.int64))
     return pa.Array.from_buffers(pa.int64(), len(values), [None, stored])
-
-
-def value_codes(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int32], int]:
-    """Return a number for each value, the same for equal ones, -1 for NaN, and how many there are.
-
-    Numbers are in the order in which values first occur.
-    """
-    if len(values) > _MANY:
-        numbers, kinds = pd.factorize(values)
-        return numbers.astype(np.int32), len(kinds)
-    # For few values, importing pandas would take longer.
-    if values.dtype.kind == "f":
-        missing = np.isnan(values)
-        if missing.any():
-            codes = np.full(len(values), -1, dtype=np.int32)
-            codes[~missing], number = value_codes(values[~missing])
-            return codes, number
-        values = values + values.dtype.type(0)  # no -0.0
-    width = values.dtype.itemsize
-    stored = pa.py_buffer(np.ascontiguousarray(values).view(f"u{width}"))
-    array = pa.Array.from_buffers(_UNSIGNED[width], len(values), [None, stored])
-    encoded = array.dictionary_encode()
-    return filled(encoded.indices, np.int32, -1), len(encoded.dictionary)
 
 
 def is_number(kind: pa.DataType) -> bool:

@@ -17,9 +17,9 @@ from __future__ import annotations
 import zoneinfo
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cepkit.errors import StreamError
+from cepkit.lazy import pc
 from cepkit.stream.reading.arrow import described, is_text
 
 _MOST_DIGITS = 76

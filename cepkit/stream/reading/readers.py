@@ -15,18 +15,18 @@ import stat
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TextIO
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
 from cepkit.errors import StreamError
+from cepkit.lazy import pc
 from cepkit.stream.paths import cannot_read, check_file, shown, status_of
 from cepkit.stream.reading.arrow import is_text
+from cepkit.values import dataclass
 
 if TYPE_CHECKING:
     import pyarrow.dataset as pa_dataset

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cepkit.errors import StreamError
+from cepkit.lazy import pc
 from cepkit.stream.reading.arrow import ArrowColumn, described, filled, is_text, raw, single
 
 Codes = npt.NDArray[np.int32]
 Texts = npt.NDArray[np.object_]
+
+_MANY = 10_000
 
 
 def encode(column: ArrowColumn) -> tuple[Codes, Texts]:
@@ -96,10 +100,10 @@ def _distinct(column: ArrowColumn) -> tuple[Codes, pa.Array]:
 
 
 def _sorted(codes: Codes, values: pa.Array, *, distinct: bool) -> tuple[Codes, Texts]:
-    places = pc.array_sort_indices(values)
-    order = raw(places, np.uint64)
-    texts = np.empty(len(order), dtype=object)
-    texts[:] = values.take(places).to_pylist()
+    every = np.empty(len(values), dtype=object)
+    every[:] = values.to_pylist()
+    order = _order(values, every)
+    texts = every[order]
     rank = np.arange(len(order), dtype=np.int32)
     if not distinct:
         present = len(texts) - values.null_count  # nulls were sorted to the end
@@ -113,6 +117,17 @@ def _sorted(codes: Codes, values: pa.Array, *, distinct: bool) -> tuple[Codes, T
     renumbered = np.full(len(order) + 1, -1, dtype=np.int32)
     renumbered[order] = rank
     return renumbered[codes], texts
+
+
+def _order(values: pa.Array, texts: Texts) -> npt.NDArray[Any]:
+    """Return the places of texts in ascending order, those of null last."""
+    if len(texts) > _MANY:
+        return raw(pc.array_sort_indices(values), np.uint64)
+    # For few texts, importing Arrow's functions would take longer.
+    present = [place for place, text in enumerate(texts) if text is not None]
+    present.sort(key=texts.__getitem__)
+    absent = [place for place, text in enumerate(texts) if text is None]
+    return np.array(present + absent, dtype=np.int64)
 
 
 def _written(values: pa.Array) -> pa.Array:

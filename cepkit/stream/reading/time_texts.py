@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cepkit.errors import StreamError
+from cepkit.lazy import pc
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.reading.arrow import ArrowColumn, filled, nulls, single
 from cepkit.stream.reading.time_zones import instants, is_utc

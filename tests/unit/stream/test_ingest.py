@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from cepkit.errors import LimitError, StreamError
 from cepkit.stream import MISSING_INTEGER, Dropped, Schema, event_columns
+from cepkit.stream.reading import texts as text_codes
 from cepkit.stream.reading.ingest import attribute
 
 SCHEMA = Schema("ts", "kind", unit="us")
@@ -144,8 +145,15 @@ def test_a_type_that_has_no_text_is_refused():
         event_columns(table([1], [[1]]), SCHEMA)
 
 
+@pytest.mark.parametrize("many", [0, 100])
 @given(st.lists(st.none() | st.text()))
-def test_codes_compare_as_texts(values):
+def test_codes_compare_as_texts(many, values):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_codes, "_MANY", many)
+        check_codes(values)
+
+
+def check_codes(values):
     got = column(values, pa.string())
     assert got.kind == "text"
     assert got.dictionary.tolist() == sorted({v for v in values if v is not None})

@@ -4,8 +4,6 @@ import os
 import socket
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as pa_dataset
 import pyarrow.parquet as pa_parquet
@@ -13,7 +11,7 @@ import pytest
 
 from cepkit.errors import StreamError
 from cepkit.stream import events
-from cepkit.stream.reading import arrow, readers
+from cepkit.stream.reading import readers
 
 TEXT = "ts,kind,x\n2024-01-01T00:00:00,B,1\n2024-01-01T00:00:02,A,\n2024-01-01T00:00:01,,3\n"
 
@@ -271,21 +269,3 @@ def test_one_parquet_file_is_read_in_groups_of_rows(tmp_path, rows, names, coded
         assert read.to_pydict() == table.select(columns).to_pydict()
         assert pa.types.is_dictionary(read.schema.field(names[0]).type) == coded
     assert readers.row_count(path) == rows
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        np.array([3, -1, 3, 7, -1]),
-        np.array([0.0, np.nan, -0.0, 1.5, np.nan]),
-        np.array([True, False, True]),
-        np.array([2, 2], np.int32),
-        np.empty(0),
-    ],
-)
-@pytest.mark.parametrize("many", [0, 100])
-def test_value_codes_are_those_of_pandas(values, many, monkeypatch):
-    monkeypatch.setattr(arrow, "_MANY", many)
-    codes, number = arrow.value_codes(values)
-    expected, kinds = pd.factorize(values)
-    assert (codes.tolist(), number) == (expected.tolist(), len(kinds))

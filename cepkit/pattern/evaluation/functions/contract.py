@@ -7,12 +7,12 @@ a missing value is missing: no form of texts or integers is given one, and float
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache, reduce
 from typing import Any, TypeAlias
 
 from cepkit.pattern.evaluation.kinds import WHOLE, Class, ValueKind, classes
 from cepkit.stream.columns import Column
+from cepkit.values import dataclass
 
 Signature: TypeAlias = tuple[tuple[Class, ...], Class | ValueKind]
 """What is taken and what is given; a "number" given is an integer where all taken are integers and

@@ -1,0 +1,79 @@
+"""Numbers for distinct values, by a hash table in a compiled loop: O(values)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.compiling import compiled
+
+Codes = npt.NDArray[np.int32]
+Words = npt.NDArray[np.uint64]
+
+_FIRST_SIZE, _GROWTH = 1 << 12, 4
+_MULTIPLIER, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
+
+
+def value_codes(values: npt.NDArray[Any]) -> tuple[Codes, int]:
+    """Return a number for each value, the same for equal ones, -1 for NaN, and how many there are.
+
+    Numbers are in the order in which values first occur.
+
+    Args:
+        values: Integers, floats or truth values.
+    """
+    if values.dtype.kind == "f":
+        missing = np.isnan(values)
+        if missing.any():
+            codes = np.full(len(values), -1, dtype=np.int32)
+            codes[~missing], number = value_codes(values[~missing])
+            return codes, number
+        words = (values.astype(np.float64) + 0.0).view(np.uint64)  # no -0.0
+    else:
+        words = values.astype(np.uint64)
+    codes = np.empty(len(words), dtype=np.int32)
+    size, kinds, done, number = _FIRST_SIZE, words[:0], 0, 0
+    while True:
+        known, kinds = kinds[:number], np.empty(size // 2, dtype=np.uint64)
+        table = np.full(size, -1, dtype=np.int32)
+        _, number = _number(known, np.empty(number, dtype=np.int32), kinds, 0, table)
+        more, number = _number(words[done:], codes[done:], kinds, number, table)
+        done += more
+        if done == len(words):
+            return codes, number
+        size *= _GROWTH
+
+
+@compiled
+def _number(
+    values: Words, codes: Codes, kinds: Words, number: int, table: Codes
+) -> tuple[int, int]:
+    """Number values, as long as a table has room for them.
+
+    Args:
+        values: The values.
+        codes: Takes their numbers.
+        kinds: The distinct values by their numbers; half as long as the table.
+        number: How many there are.
+        table: The number of a kind at its place or the next free one, -1 elsewhere.
+
+    Returns:
+        How many values have a number now, and how many kinds there are.
+    """
+    last = np.uint64(len(table) - 1)
+    for row in range(len(values)):
+        value = values[row]
+        place = ((value ^ value >> _SHIFT) * _MULTIPLIER >> _SHIFT) & last
+        while table[place] >= 0 and kinds[table[place]] != value:
+            place = (place + np.uint64(1)) & last
+        code = table[place]
+        if code < 0:
+            if number == len(kinds):
+                return row, number
+            code = table[place] = number
+            kinds[number] = value
+            number += 1
+        codes[row] = code
+    return len(values), number
