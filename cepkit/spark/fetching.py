@@ -1,19 +1,18 @@
 """Fetches a small Spark stream into this process, where queries need no Spark jobs.
 
 One job counts the part of a DataFrame that a pattern reads. If it is small, another job fetches it
-through Arrow, and it is profiled, planned and searched like any local stream. A stream caches the
-fetched part until `forget()`.
+through Arrow, and it is profiled, planned and searched like any local stream. Local Parquet files
+are counted and read without a job. A stream caches the fetched part until `forget()`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
 from cepkit.errors import LimitError, StreamError
 from cepkit.memory import free_memory
@@ -22,14 +21,13 @@ from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.pattern.query import Query
 from cepkit.spark.cells.schemas import arrow_columns
 from cepkit.spark.cells.sending import types_of
+from cepkit.spark.passes.collected_rows import CollectedRows
 from cepkit.spark.passes.extent import row_bytes
-from cepkit.spark.passes.rows import StreamRows, batch_frame
-from cepkit.spark.session.progress import run_with_progress
+from cepkit.spark.passes.file_rows import file_rows
+from cepkit.spark.passes.part import Part, Rows, Types
+from cepkit.spark.passes.rows import batch_frame
 from cepkit.stream.stream import Stream
 from cepkit.values import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Where: TypeAlias = Literal["auto", "driver", "workers"]
 
@@ -39,10 +37,10 @@ LIMIT = "spark.cepkit.fetch.maxBytes"
 MOST_BYTES = 64 * 2**20
 """The most Arrow bytes to fetch by default, without that setting."""
 
-_SHARE_OF_FREE = 4
+MOST_BYTES_OF_FILES = 256 * 2**20
+"""The same for local Parquet files, which need not pass through Spark."""
 
-Types: TypeAlias = frozenset[str] | None
-"""Event types; None for any."""
+_SHARE_OF_FREE = 4
 
 
 @dataclass(eq=False, slots=True)
@@ -50,13 +48,13 @@ class Fetched:
     """The part of a DataFrame that a stream caches.
 
     Attributes:
-        part: The events, as a stream in this process; None: nothing was small enough.
+        part: The events; None: nothing was small enough.
         types: Those of its events.
         refused: The requests that were too large: columns, types, and the limit.
         counts: The number of rows, and how many of them may have some types.
     """
 
-    part: Stream | None = None
+    part: Part | None = None
     types: Types = None
     refused: set[tuple[tuple[str, ...], Types, int]] = field(default_factory=set)
     counts: dict[Types, tuple[int, int]] = field(default_factory=dict)
@@ -66,10 +64,15 @@ class Fetched:
         """How many bytes are kept."""
         return 0 if self.part is None else self.part.source.nbytes + self.part.kept.size
 
-    def has(self, columns: Collection[str], types: Types) -> bool:
-        """Return whether the part has some columns of all events of some types."""
+    def has(self, columns: Collection[str], types: Types, *, in_order: bool) -> bool:
+        """Return whether the part has some columns of all events of some types.
+
+        Args:
+            in_order: Whether the rows must be in Spark's order.
+        """
         return (
             self.part is not None
+            and (self.part.in_order or not in_order)
             and set(columns) <= set(self.part.column_names)
             and (self.types is None or (types is not None and types <= self.types))
         )
@@ -104,39 +107,71 @@ def fetched(
     stream.schema.check(stream.column_names, attributes)
     schema = stream.schema if output else stream.schema.without_output()
     columns = schema.needed(stream.column_names, {*attributes, *stream.schema.roles})
-    types = _types(queries)
+    types, in_order = _types(queries), _follow_order(stream, queries)
     kept = stream.kept.fetched = stream.kept.fetched or Fetched()
-    if kept.has(columns, types):
+    if kept.has(columns, types, in_order=in_order):
         return kept.part
-    most = free_memory() // _SHARE_OF_FREE if where == "driver" else _most(frame)
+    most, most_of_files = _most(frame, where)
     if not most or (columns, types, most) in kept.refused:
         return None
     if kept.part is not None:  # fetch the union, instead of alternating between two parts
         known = kept.part.column_names
         columns = tuple(name for name in stream.column_names if name in {*known, *columns})
+        in_order |= kept.part.in_order
     try:
         fields = arrow_columns(frame, stream.column_names, columns)
     except StreamError:
         if where == "driver" or not output:
             raise
         return None  # wait for a request that needs the output
-    size, rows, of_types = _measured(stream, kept, fields, types, most)
-    if rows is None:
+    rows: Rows | None = file_rows(stream, fields, in_order=in_order)
+    try:
+        found = None if rows is None else _least(rows, types, fields, most_of_files)
+    except (pa.ArrowException, OSError, StreamError):
+        found = None  # Spark reads it, or tells what is wrong
+    if rows is None or found is None:
+        rows = CollectedRows(stream, fields, types, kept.counts)
+        found = _least(rows, types, fields, most)
+    table, of = found
+    if not isinstance(table, pa.Table):
         if where == "driver":
             raise LimitError(
-                f"the events that the pattern needs take some {size / 1e6:,.0f} MB in this process",
+                f"the events that the pattern needs take some {table / 1e6:,.0f} MB in this"
+                " process",
                 expected=f"at most {most / 1e6:,.0f} MB, a part of the memory that is free",
                 hint='route="workers" leaves them in Spark',
             )
         kept.refused.add((columns, types, most))
         return None
-    table: pa.Table = run_with_progress(rows.toArrow, "fetching")
-    if len(table.schema) == len(fields):
-        table = table.rename_columns(fields.names).cast(fields)
     carried = stream.schema.columns
     own = None if carried is None else tuple(name for name in carried if name in columns)
-    kept.part, kept.types = Stream(table, replace(stream.schema, columns=own), columns), of_types
+    schema = replace(stream.schema, columns=own)
+    kept.part, kept.types = Part(table, schema, columns, None, rows.origin, rows.in_order), of
     return kept.part
+
+
+def _least(
+    rows: Rows, types: Types, columns: pa.Schema, most: int
+) -> tuple[pa.Table | float, Types]:
+    """Return all rows if they fit, else those of some types, and the types of these.
+
+    Args:
+        rows: The rows.
+        types: The types that are needed.
+        columns: The columns of the table.
+        most: The bytes that fit.
+
+    Returns:
+        Instead of a table the bytes of the rows, if they do not fit.
+    """
+    found: pa.Table | float = 0.0
+    for of in dict.fromkeys((None, types)):
+        found = rows.number(of) * row_bytes(columns)
+        if found <= most:
+            found = rows.read(of, most)
+        if isinstance(found, pa.Table):
+            return found, of
+    return found, types
 
 
 def _types(queries: Sequence[Query]) -> Types:
@@ -146,68 +181,30 @@ def _types(queries: Sequence[Query]) -> Types:
     return frozenset().union(*named) if types and len(named) == len(types) else None
 
 
+def _follow_order(stream: Stream, queries: Sequence[Query]) -> bool:
+    """Return whether queries depend on the order of rows."""
+    if stream.schema.arrival is not None:
+        return False
+    chosen = any(
+        query.strategy is not Strategy.SKIP_TILL_ANY_MATCH or query.after_match is not None
+        for query in queries
+    )
+    return chosen or stream.schema.by_arrival or any(map(_counts_arrivals, queries))
+
+
 def _counts_arrivals(query: Query) -> bool:
     contiguous = (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
     counted = isinstance(query.window, CountWindow) or has_next(query.structure)
     return query.strategy in contiguous or counted
 
 
-def _most(frame: DataFrame) -> int:
+def _most(frame: DataFrame, where: Where) -> tuple[int, int]:
+    """Return the most bytes to fetch through Spark, and from files."""
+    free = free_memory() // _SHARE_OF_FREE
+    if where == "driver":
+        return free, free
     setting = frame.sparkSession.conf.get(LIMIT, None)
     if setting is not None and not setting.isdecimal():
         raise StreamError(f"{LIMIT}={setting}", expected="a number of bytes, 0 for none")
-    limit = MOST_BYTES if setting is None else int(setting)
-    return min(limit, free_memory() // _SHARE_OF_FREE)
-
-
-def _measured(
-    stream: Stream, kept: Fetched, fields: pa.Schema, types: Types, most: int
-) -> tuple[float, DataFrame | None, Types]:
-    """Return the size of the events, and the rows to fetch with their types if they fit.
-
-    Args:
-        stream: The stream.
-        kept: What is known of it.
-        fields: The columns that are needed, in Arrow.
-        types: The types that are needed.
-        most: The bytes that fit.
-    """
-    source = StreamRows(stream)
-    # Include rows without a time or a type, to count them.
-    fits = source.may_have(types) | source.no_type | source.no_time
-    columns = [source.column(name) for name in fields.names]
-    if types not in kept.counts:
-        kept.counts[types] = _first(source.rows, F.count(F.lit(1)), F.count_if(fits))
-    total, relevant = kept.counts[types]
-    each, size = row_bytes(fields), 0.0
-    for number, rows, of in (
-        (total, source.rows, None),
-        (relevant, source.rows.where(fits), types),
-    ):
-        size = number * each
-        if size <= most:
-            size += _extra(rows, columns, fields)
-        if size <= most:
-            return size, rows.select(*columns), of
-    return size, None, None
-
-
-def _extra(rows: DataFrame, columns: Sequence[Column], fields: pa.Schema) -> float:
-    """Return by how much variable-width values, such as texts, exceed the estimate."""
-    wide = [c for c, one in zip(columns, fields, strict=True) if not _has_width(one.type)]
-    if not wide:
-        return 0.0
-    sums = (F.sum(F.octet_length(column.cast("string"))) for column in wide)
-    return float(sum(size or 0 for size in _first(rows, *sums)))
-
-
-def _has_width(kind: pa.DataType) -> bool:
-    try:
-        return bool(kind.bit_width)
-    except ValueError:
-        return False
-
-
-def _first(rows: DataFrame, *columns: Column) -> Any:
-    look: Callable[[], Any] = rows.agg(*columns).collect
-    return run_with_progress(look, "counting")[0]
+    limits = (MOST_BYTES, MOST_BYTES_OF_FILES) if setting is None else (int(setting),) * 2
+    return min(limits[0], free), min(limits[1], free)

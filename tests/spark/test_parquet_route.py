@@ -10,7 +10,7 @@ import pytest
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.parsing.parser import parse
 from cepkit.spark.matches.detect import detect
-from cepkit.spark.passes.parquet import scanned_files
+from cepkit.spark.passes.scanned import scanned_files
 from cepkit.stream.columns import Dropped
 from cepkit.stream.generators import zipf_events
 from cepkit.stream.stream import events

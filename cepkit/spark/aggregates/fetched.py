@@ -13,6 +13,7 @@ from cepkit.spark.aggregates.query import AggregateQuery
 from cepkit.spark.aggregates.result import SparkAggregates
 from cepkit.spark.aggregates.totals import as_promised
 from cepkit.spark.passes.fetched_frame import FetchedFrame
+from cepkit.spark.passes.part import origin_of
 from cepkit.stream.stream import Stream
 from cepkit.values import dataclass
 
@@ -88,5 +89,5 @@ class FetchedAggregates(FetchedFrame, SparkAggregates):
             stream.source.sparkSession,
             workers,
             title=f"Aggregates by {self.method} ({self.reason})",
-            route="computed in this process, where the events were fetched",
+            route=f"computed in this process, where the events were {origin_of(part)}",
         )

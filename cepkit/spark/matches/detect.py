@@ -30,6 +30,7 @@ from cepkit.spark.matches.result import SparkMatches
 from cepkit.spark.matches.sinks import CountsSink, MatchesSink
 from cepkit.spark.passes.delivery import Route
 from cepkit.spark.passes.one_pass import start_pass
+from cepkit.spark.passes.part import origin_of
 from cepkit.spark.passes.rows import batch_frame
 from cepkit.spark.passes.scan import Scan
 from cepkit.statistics.model import Statistics
@@ -136,7 +137,7 @@ def detect_fetched(
     workers = partial(
         detect, stream, query, plan, limit=limit, sets=sets, plans=plans, reported=True
     )
-    return FetchedMatches(stream, matches, columns, workers)
+    return FetchedMatches(stream, matches, origin_of(part), columns, workers)
 
 
 def scan_for(

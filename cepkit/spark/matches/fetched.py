@@ -15,6 +15,7 @@ from cepkit.spark.matches.result import SparkMatches
 from cepkit.spark.passes.fetched_frame import FetchedFrame
 from cepkit.stream.columns import Dropped
 from cepkit.stream.stream import Stream
+from cepkit.tables import count_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +27,7 @@ class FetchedMatches(FetchedFrame, SparkMatches):
     Args:
         stream: The stream in Spark.
         matches: The matches among its events, here.
+        origin: How these came here.
         columns: What they are in Spark.
         workers: Makes the same matches, found by workers.
 
@@ -37,11 +39,11 @@ class FetchedMatches(FetchedFrame, SparkMatches):
         self,
         stream: Stream,
         matches: Matches,
+        origin: str,
         columns: StructType,
         workers: Callable[[], SparkMatches],
     ) -> None:
         order = "; ".join(map(str, matches.plan.branches))
-        events = len(matches.columns)
         FetchedFrame.__init__(
             self,
             matches,
@@ -49,7 +51,7 @@ class FetchedMatches(FetchedFrame, SparkMatches):
             stream.source.sparkSession,
             workers,
             title=f"Matches of {', '.join(matches.variables)} by the plan {order}",
-            route=f"searched in this process, {events:,} event{'' if events == 1 else 's'} fetched",
+            route=f"searched in this process, {count_text(len(matches.columns), 'event')} {origin}",
         )
         self.here = matches
         self.stream = stream

@@ -34,6 +34,7 @@ from cepkit.spark.passes.fetched_frame import FetchedFrame
 from cepkit.spark.passes.frame import ResultFrame
 from cepkit.spark.passes.one_pass import Cell, Pass, start_pass
 from cepkit.spark.passes.one_table import QUERY, OneTable
+from cepkit.spark.passes.part import origin_of
 from cepkit.spark.passes.rows import batch_frame
 from cepkit.spark.session.failures import plain_errors
 from cepkit.tables import count_text
@@ -135,7 +136,8 @@ class SeveralSparkMatches(SeveralResults[SparkMatches]):
             self.stream.source.sparkSession,
             lambda: self._by_workers().select(*in_order),
             title=f"{self.title} together",
-            route=f"searched in this process, {count_text(self._here.events, 'event')} fetched",
+            route=f"searched in this process, {count_text(self._here.events, 'event')}"
+            f" {origin_of(self._here.stream)}",
         )
 
     def _together_columns(self, here: SeveralMatches) -> t.StructType:

@@ -1,34 +1,30 @@
 """Parquet files read by the tasks themselves, bypassing the JVM.
 
-This route is taken only if the DataFrame is certainly just the files' rows: a scan of local Parquet
-files without filters, partition columns or a custom schema. Footer statistics tell which row groups
-a time slice needs; a row group at the edge of slices is read by each of them. If the files are so
-unsorted by time that every slice would read most of them, or have no statistics (as Spark's INT96
-timestamps), the route does not pay off and is not taken.
+This route is taken only if the DataFrame is certainly just the files' rows (`scanned.py`). Footer
+statistics tell which row groups a time slice needs; a row group at the edge of slices is read by
+each of them. If the files are so unsorted by time that every slice would read most of them, or have
+no statistics (as Spark's INT96 timestamps), the route does not pay off and is not taken.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
 
 from cepkit.errors import StreamError
 from cepkit.spark.cells.layout import Extent, Layout
 from cepkit.spark.cells.row_groups import Read, RowGroup
 from cepkit.spark.passes.scan import Scan
-from cepkit.spark.session.access import access_to
+from cepkit.spark.passes.scanned import is_read_alike, scanned_files
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.reading.arrow import is_text
 from cepkit.stream.reading.time_zones import is_utc
 from cepkit.stream.reading.times import microseconds
 from cepkit.stream.schema import Schema
 
-MOST_FILES = 5000
 MOST_READS = 4.0
 """The most reads of the files by tasks in total: still far cheaper than the other route."""
 
@@ -66,50 +62,6 @@ def choose(
     return layout, reads, text
 
 
-def scanned_files(frame: DataFrame) -> list[Path] | None:
-    """Return the local Parquet files of a frame; None if in doubt."""
-    if frame.storageLevel.useMemory or frame.storageLevel.useDisk:
-        return None  # cached: the files may have changed since
-    node = access_to(frame).relation(frame)
-    while node is not None:
-        kind = node.getClass().getSimpleName()
-        if kind in ("SubqueryAlias", "View"):
-            node = node.child()
-        elif kind == "Project":
-            columns = node.projectList()
-            parts = [columns.apply(i).getClass().getSimpleName() for i in range(columns.size())]
-            if any(part != "AttributeReference" for part in parts):
-                return None
-            node = node.child()
-        else:
-            break
-    if node is None or kind != "LogicalRelation":
-        return None
-    relation = node.relation()
-    if relation.getClass().getSimpleName() != "HadoopFsRelation":
-        return None
-    if relation.fileFormat().getClass().getSimpleName() != "ParquetFileFormat":
-        return None
-    if not relation.partitionSchema().isEmpty() or relation.bucketSpec().isDefined():
-        return None
-    paths = []
-    for uri in frame.inputFiles():
-        address = urlsplit(uri)
-        path = Path(unquote(address.path))
-        if address.scheme != "file" or address.netloc or not path.is_file():
-            return None
-        paths.append(path)
-    return paths if 0 < len(paths) <= MOST_FILES else None
-
-
-def rows_in_files(frame: DataFrame) -> int | None:
-    """Return the number of rows of a DataFrame from the footers of its files, if known."""
-    try:
-        return sum(pq.read_metadata(path).num_rows for path in scanned_files(frame) or ()) or None
-    except (pa.ArrowException, OSError):
-        return None
-
-
 def row_groups(
     paths: Iterable[Path], names: Sequence[str], schema: Schema, columns: pa.Schema
 ) -> list[RowGroup] | None:
@@ -125,12 +77,8 @@ def row_groups(
         except (pa.ArrowException, OSError):
             return None
         with file:
-            if not _same_columns(file.schema_arrow, names, columns):
+            if not is_read_alike(file, names, columns):
                 return None
-            if any(
-                key.startswith(b"org.apache.spark.legacy") for key in file.metadata.metadata or ()
-            ):
-                return None  # ancient times in another calendar
             of_file = _of_file(str(path), file.metadata, schema, kind)
         if of_file is None:
             return None
@@ -165,26 +113,6 @@ def _of_file(
             return None
         groups.append(RowGroup(path, number, group.num_rows, first, last))
     return groups
-
-
-def _same_columns(file: pa.Schema, names: Sequence[str], columns: pa.Schema) -> bool:
-    """Return whether a file has exactly Spark's columns."""
-    if len(set(file.names)) < len(file.names) or not set(names) <= set(file.names):
-        return False
-    return all(_same(file.field(field.name).type, field.type) for field in columns)
-
-
-def _same(stored: pa.DataType, expected: pa.DataType) -> bool:
-    if pa.types.is_timestamp(stored) and pa.types.is_timestamp(expected):
-        # Spark truncates nanoseconds to microseconds, or converts them to integers.
-        return stored.unit in ("us", "ms", "s") and (stored.tz is None) == (expected.tz is None)
-    if pa.types.is_dictionary(stored):
-        stored = stored.value_type
-    if is_text(stored) and is_text(expected):
-        return True
-    if pa.types.is_list(stored) and pa.types.is_list(expected):
-        return _same(stored.value_type, expected.value_type)
-    return bool(stored.equals(expected))
 
 
 def _reads(groups: Sequence[RowGroup], layout: Layout) -> tuple[tuple[Read, ...], float] | None:

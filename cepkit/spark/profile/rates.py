@@ -19,8 +19,8 @@ from cepkit.aggregation.sharing.planner import Rates
 from cepkit.routes.several import RatesOf
 from cepkit.spark.cells.schemas import arrow_columns
 from cepkit.spark.passes.extent import measured_extent
-from cepkit.spark.passes.parquet import rows_in_files
 from cepkit.spark.passes.rows import StreamRows
+from cepkit.spark.passes.scanned import rows_in_files
 from cepkit.stream.stream import Stream
 
 SAMPLE = 100_000

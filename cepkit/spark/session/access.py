@@ -47,7 +47,7 @@ class Access(Protocol):
         """Return an empty collection of task reports."""
 
     def relation(self, frame: DataFrame) -> Any:
-        """Return Java's analyzed plan of a DataFrame; None if it is not accessible."""
+        """Return Java's plan of a DataFrame, with cached parts; None if it is not accessible."""
 
     def is_shuffled(self, frame: DataFrame) -> bool:
         """Return whether rows come from a shuffle, so that their order may change each time."""

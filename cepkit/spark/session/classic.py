@@ -40,8 +40,8 @@ class Classic:
         return _Accumulated(session.sparkContext.accumulator({}, _Latest()))
 
     def relation(self, frame: DataFrame) -> Any:
-        """Return Java's analyzed plan of a DataFrame."""
-        return frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - the only way to the plan
+        """Return Java's plan of a DataFrame: analyzed, with cached parts in place."""
+        return frame._jdf.queryExecution().withCachedData()  # noqa: SLF001 - the only way to it
 
     def is_shuffled(self, frame: DataFrame) -> bool:
         """Return whether rows come from a shuffle, so that their order may change each time."""

@@ -1,0 +1,51 @@
+"""A part of a Spark stream's events that has come into this process, and the rows that it is of."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeAlias
+
+import pyarrow as pa
+
+from cepkit.stream.stream import Stream
+from cepkit.values import dataclass
+
+Types: TypeAlias = frozenset[str] | None
+"""Event types; None for any."""
+
+FETCHED = "fetched"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Part(Stream):
+    """Events of a DataFrame as a stream in this process.
+
+    Attributes:
+        origin: How they came here, after their number.
+        in_order: Whether the rows are in Spark's order.
+    """
+
+    origin: str = FETCHED
+    in_order: bool = True
+
+
+def origin_of(part: Stream) -> str:
+    """Return how the events of a part came here."""
+    return part.origin if isinstance(part, Part) else FETCHED
+
+
+class Rows(Protocol):
+    """The rows of a DataFrame."""
+
+    @property
+    def origin(self) -> str:
+        """How they come here."""
+
+    @property
+    def in_order(self) -> bool:
+        """Whether they come in Spark's order."""
+
+    def number(self, types: Types) -> int:
+        """Return how many may have some types."""
+
+    def read(self, types: Types, most: float) -> pa.Table | float:
+        """Return those of some types and those that are no events; their bytes if too many."""
