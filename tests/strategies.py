@@ -51,7 +51,7 @@ Operator: TypeAlias = Literal[
 OPERATORS: tuple[Operator, ...] = tuple(
     name for name in get_args(Operator) if name not in ("RUN", "UNTIL", "GREEDY", "TOGETHER")
 )
-"""All but KL(FIRST B b), UNTIL, GREEDY and NOT(SEQ(...)), which mechanisms do not know."""
+"""All but KL(FIRST B b), UNTIL, GREEDY and NOT(SEQ(...)), which tests ask for by name."""
 
 WindowKind: TypeAlias = Literal["none", "time", "time-exclusive", "count", "count-exclusive"]
 WINDOWS: tuple[WindowKind, ...] = get_args(WindowKind)
@@ -80,7 +80,7 @@ ConditionKind: TypeAlias = Literal[
 CONDITIONS: tuple[ConditionKind, ...] = tuple(
     k for k in get_args(ConditionKind) if k != "neighbours"
 )
-"""All but those with prev(b.x), which mechanisms do not know."""
+"""All but those with prev(b.x), which tests ask for by name."""
 
 _NAN = float("nan")
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the columns have no zone
