@@ -86,7 +86,7 @@ ConditionKind: TypeAlias = Literal[
 CONDITIONS: tuple[ConditionKind, ...] = tuple(
     k for k in get_args(ConditionKind) if k != "neighbours"
 )
-"""All but those with prev(b.x), which mechanisms do not know."""
+"""All but those with prev(b.x), which tests ask for by name."""
 
 _NAN = float("nan")
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the columns have no zone

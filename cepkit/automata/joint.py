@@ -4,7 +4,8 @@ Plans of several patterns are put together as prefix-shared orders, or shared tr
 one. A node belongs to the user with the largest window (of equal ones to the first), so that it
 keeps whatever any of them needs; the largest user of what is made of a node has a window that is no
 larger, so that each branch takes some nodes from others and has all above them to itself.
-Constant conditions may make a branch impossible: such a branch is by itself. O(users of all nodes).
+Constant conditions may make a branch impossible: such a branch is by itself, and so is one with
+runs, GREEDY, UNTIL, conditions between members or a NOT of several events. O(users of all nodes).
 Source: MULTI, the multi-pattern NFA and the multitree.
 """
 
@@ -14,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from cepkit.costs.work import WORK
 from cepkit.pattern.canonical import canonical_conditions
-from cepkit.pattern.conditions import Expression, variables_of
+from cepkit.pattern.conditions import Expression, set_of_members, variables_of
 from cepkit.pattern.normal_form import Branch, normal_form, runs_as_absences
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import BranchPlan, Plan, as_tree
@@ -98,7 +99,8 @@ class _Joining:
         mode: Mode,
     ) -> None:
         self._mode = mode
-        self._branches = [branch for query in queries for branch in normal_form(query)]
+        branches = [branch for query in queries for branch in normal_form(query)]
+        self._branches = [*map(runs_as_absences, branches)]
         self._plans = [as_tree(p) if mode == "tree" else p for plan in plans for p in plan.branches]
         workload = Workload.of(queries)
         self._sharers = workload.sharers
@@ -109,9 +111,8 @@ class _Joining:
         self._paths: list[list[tuple[object, tuple[str, ...]]]] = []
         self._users: dict[object, dict[int, tuple[str, ...]]] = {}
         for sharer, pool in zip(self._sharers, given, strict=True):
-            branch = self._branches[sharer.number]
-            constant = not all(map(variables_of, branch.conditions))
-            whom = alone(sharer) if pool < 0 or constant else pool
+            apart = pool < 0 or _is_apart(self._branches[sharer.number])
+            whom = alone(sharer) if apart else pool
             choice = Choice(places_of(self._plans[sharer.number], sharer), whom)
             self._paths.append([*self._nodes(prepared, sharer, choice)])
             for node, variables in self._paths[-1]:
@@ -232,3 +233,12 @@ class _Joining:
                 part.update(dict.fromkeys(both, both))
         order = {first: i for i, first in enumerate(sorted({min(each) for each in part.values()}))}
         return {number: order[min(each)] for number, each in part.items()}
+
+
+def _is_apart(branch: Branch) -> bool:
+    """Return whether a branch shares nothing with others."""
+    return (
+        bool(branch.together)
+        or any(event.beside is not None for event in branch.negated)
+        or any(not variables_of(c) or set_of_members(c) is not None for c in branch.conditions)
+    )

@@ -18,7 +18,6 @@ from cepkit.pattern.durations import window_text
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.pattern.query import Query
-from cepkit.pattern.run_checks import refuse_greedy_until, refuse_runs, refuse_together
 from cepkit.plan.checks import PlanLike, as_plan
 from cepkit.plan.nodes import Plan, TreePlan
 from cepkit.plan.printer import one_line
@@ -50,8 +49,6 @@ def refuse_unsupported(query: Query) -> None:
             expected=str(Strategy.SKIP_TILL_ANY_MATCH),
             hint="detect can",
         )
-    refuse_together(query, "mechanisms do")
-    refuse_greedy_until(query, "mechanisms do")
 
 
 def follow(mechanism: Mechanism, plan: PlanLike, query: Query) -> Plan:
@@ -173,8 +170,6 @@ def simulate_several(
         pools: With whom each branch shares, as a shared plan has it; None: with all.
         max_steps: How many steps to keep; the run goes on without.
     """
-    for query in queries.values():
-        refuse_runs(query, "mechanisms for several patterns do")
     subject = Subject.several(queries)
     members = joint(
         subject.queries, plans, pools, "order" if mechanism.follows == "an order" else "tree"

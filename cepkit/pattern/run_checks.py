@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from cepkit.errors import PatternError, Span, UnsupportedError
+from cepkit.errors import PatternError, Span
 from cepkit.pattern.conditions import (
     AllOf,
     Expression,
     conjuncts,
     has_set_functions,
     member_attributes_of,
-    set_of_members,
     set_of_running,
     variables_of,
 )
@@ -20,7 +19,6 @@ from cepkit.pattern.names import name_text
 from cepkit.pattern.nodes import (
     Kleene,
     Next,
-    Not,
     ends_of_loops_in,
     events_of,
     run_of,
@@ -115,64 +113,6 @@ def _check_greedy(query: Query, node: Kleene) -> None:
                 expected=f"events side by side, where it ends the set: {structure_text(run)}",
                 hint="without GREEDY, sets='maximal' gives the longest for each choice of others",
                 span=condition.span,
-            )
-
-
-def refuse_runs(query: Query, what: str) -> None:
-    """Refuse a query with runs, UNTIL, GREEDY, conditions between members or a NOT of several.
-
-    Args:
-        what: Who does not know them, as a subject with its verb: ``mechanisms do``.
-
-    Raises:
-        UnsupportedError: There is one.
-    """
-    refuse_together(query, what)
-    for node in walk(query.structure):
-        if isinstance(node, Kleene) and (node.greedy or node.until is not None):
-            word = "GREEDY" if node.greedy else "UNTIL"
-            raise UnsupportedError(
-                f"{what} not know {word}, as in {structure_text(node)}",
-                hint="ask about one pattern; detect and aggregate know it",
-                span=node.span,
-            )
-    for run in runs_in(query.structure):
-        raise UnsupportedError(
-            f"{what} not know runs, as {structure_text(run)}",
-            expected=f"sets, as {structure_text(_without_first(run))}, which run or not",
-            hint="ask about one pattern; detect and aggregate know runs",
-        )
-    in_groups = {variable for group in query.groups for variable in group.variables}
-    for condition in conjuncts(query.where):
-        variable = set_of_members(condition)
-        if variable is not None and variable not in in_groups:
-            raise UnsupportedError(
-                f"{what} not know conditions between the members of a set, as "
-                f"{expression_text(condition)}",
-                hint="ask about one pattern; detect and aggregate know them",
-                span=condition.span,
-            )
-
-
-def refuse_together(query: Query, what: str) -> None:
-    """Refuse a query with a NOT of several events (see `refuse_runs`)."""
-    for node in walk(query.structure):
-        if isinstance(node, Not) and len(events_of(node)) > 1:
-            raise UnsupportedError(
-                f"{what} not know NOT of several events, as in {structure_text(node)}",
-                hint="detect, aggregate and why_not know it",
-                span=node.span,
-            )
-
-
-def refuse_greedy_until(query: Query, what: str) -> None:
-    """Refuse a query with a set that has both GREEDY and UNTIL (see `refuse_runs`)."""
-    for node in walk(query.structure):
-        if isinstance(node, Kleene) and node.greedy and node.until is not None:
-            raise UnsupportedError(
-                f"{what} not know GREEDY with UNTIL, as in {structure_text(node)}",
-                hint="detect and aggregate know both together",
-                span=node.span,
             )
 
 

@@ -26,6 +26,8 @@ REASONS: dict[Reason, str] = {
     "ended": "the stream ended before it was complete",
 }
 """The reasons why an instance ends, in words."""
+TOGETHER = "forbidden events came together"
+"""The reason "absence" in words, where a NOT is of several events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +74,11 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Discard:
-    """An instance ended; `event` is the event under NOT, if that is the reason."""
+    """An instance ended; `event` is the event under NOT, or several, if that is the reason."""
 
     instance: int
     reason: Reason
-    event: int | None = None
+    event: int | tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ class Close:
     instance: int
     checked: tuple[Checked, ...]
     held: bool
-    event: int | None = None
+    event: int | tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +155,17 @@ OPERATIONS: Mapping[str, type[Operation]] = MappingProxyType(
 def name_of(operation: Operation) -> str:
     """Return the name of an operation."""
     return type(operation).__name__.lower()
+
+
+def forbidden_in(operation: Operation) -> tuple[int, ...]:
+    """Return the events in an operation that must not be there."""
+    match operation:
+        case Discard(event=int(event)) | Close(event=int(event)):
+            return (event,)
+        case Discard(event=tuple(events)) | Close(event=tuple(events)):
+            return events
+        case _:
+            return ()
 
 
 def checked_in(operation: Operation) -> tuple[Checked, ...]:

@@ -146,12 +146,16 @@ def find(
         raise TraceError.unknown(f"no operation is called '{name}'", name, ops.OPERATIONS)
     filters = {part: value for part, value in parts.items() if value is not None}
 
+    def is_so(operation: ops.Operation, part: str, value: object) -> bool:
+        among = part == "event" and value in ops.forbidden_in(operation)
+        return among or getattr(operation, part, None) == value
+
     def fits(operation: ops.Operation) -> bool:
         return (
             (name is None or ops.name_of(operation) == name)
             and (instance is None or _concerns(operation, instance))
             and (clause is None or any(one.clause == clause for one in ops.checked_in(operation)))
-            and all(getattr(operation, part, None) == value for part, value in filters.items())
+            and all(is_so(operation, part, value) for part, value in filters.items())
         )
 
     return tuple(

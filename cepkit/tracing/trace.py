@@ -187,7 +187,9 @@ class Trace(Saved, WithPrinter):
                 for name in names_by_clause[kind]:
                     what, size = sizes[name]
                     place = f"steps[{number}][{i}].{name}"
-                    check_below(getattr(operation, name), size, what, place)
+                    value = getattr(operation, name)
+                    for one in value if isinstance(value, tuple) else (value,):
+                        check_below(one, size, what, place)
 
     @abstractmethod
     def sizes(self) -> Mapping[str, tuple[str, int]]:

@@ -8,7 +8,7 @@ from typing import assert_never
 from cepkit.tracing import operations as ops
 from cepkit.tracing.diagram import Diagram
 from cepkit.tracing.events import EventTable
-from cepkit.tracing.operations import REASONS, Checked, Operation
+from cepkit.tracing.operations import REASONS, TOGETHER, Checked, Operation, forbidden_in
 from cepkit.tracing.records import Step, TracedMatch
 from cepkit.values import dataclass
 
@@ -43,10 +43,13 @@ class Words:
                 of = f" = instance {parents[0]} and" if parents else ":"
                 return f"instance {instance}{of} {variable} = {name[event]}, at {place}"
             case ops.Discard(instance, reason, event):
-                by = "" if event is None else f" ({name[event]})"
-                return f"instance {instance} ends: {REASONS[reason]}{by}"
+                why = TOGETHER if isinstance(event, tuple) else REASONS[reason]
+                by = f" ({self._forbidden(operation)})" if event is not None else ""
+                return f"instance {instance} ends: {why}{by}"
             case ops.Close(instance, checked, held, event):
-                by = "" if event is None else f"{name[event]} must not be there"
+                together = " together" if isinstance(event, tuple) else ""
+                there = f"{self._forbidden(operation)} must not be there{together}"
+                by = "" if event is None else there
                 verdict = checks(checked) or by or "nothing to check"
                 return f"the set of instance {instance} may {'' if held else 'not '}end: {verdict}"
             case ops.Refuse(event, variable, checked):
@@ -64,6 +67,10 @@ class Words:
                 return f"the state {self._label(node)} is removed"
             case _:
                 assert_never(operation)
+
+    def _forbidden(self, operation: Operation) -> str:
+        """Return ``B 3 and C 5``, the events that must not be there."""
+        return " and ".join(self.events.name[event] for event in forbidden_in(operation))
 
     def bound(self, match: int) -> str:
         """Return ``a = A 0, b = B 3 and B 4``."""

@@ -48,8 +48,21 @@ OF_SETS: dict[str, Any] = {
     "condition_kinds": ("neighbours", "neighbours", "filter", "set", "comparison", "bound"),
 }
 EVERYTHING: tuple[Operator, ...] = (*OPERATORS, "RUN")
-WORDS = cases((*EVERYTHING, "UNTIL"), **OF_SETS) | cases((*EVERYTHING, "GREEDY"), **OF_SETS)
-"""Runs, what GREEDY and UNTIL say, conditions between members."""
+WORDS = (
+    cases((*EVERYTHING, "UNTIL"), **OF_SETS)
+    | cases((*EVERYTHING, "GREEDY"), **OF_SETS)
+    | cases((*EVERYTHING, "GREEDY", "UNTIL", "TOGETHER"), **OF_SETS)
+)
+"""Runs, what GREEDY and UNTIL say, conditions between members, events absent together."""
+TOGETHER = cases(
+    (*OPERATORS, "TOGETHER"),
+    max_variables=3,
+    strategies=(Strategy.SKIP_TILL_ANY_MATCH,),
+    max_events=24,
+    unsorted=True,
+    budget=3_000,
+    ties=None,
+)
 
 
 EVERY = st.sampled_from([1, 1, 2, 5])
@@ -95,7 +108,9 @@ def followed(name: str, case: Case) -> st.SearchStrategy[Plan]:
             return plans(case) | tree_plans(case)
 
 
-each_kind = pytest.mark.parametrize("drawn", [CASES, WORDS], ids=["sets", "words"])
+each_kind = pytest.mark.parametrize(
+    "drawn", [CASES, WORDS, TOGETHER], ids=["sets", "words", "together"]
+)
 
 
 @each_kind

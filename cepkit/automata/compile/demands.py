@@ -35,36 +35,54 @@ class Test:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Absence:
-    """An event that must not be there.
+class Sought:
+    """An event that must not be there, as it is looked for.
+
+    In bindings the events that were found before it stand behind the places of a match, and it
+    stands behind these.
 
     Attributes:
-        variable: Its name.
         index: Its number among the absent ones.
-        after: The places of the variables that it would come after, the nearest ones.
-        before: The places of the variables that it would come before, the nearest ones.
-        needs: The variables that must be bound before it can be decided.
-        tests: Conditions about it, on a binding with the event behind all other places.
-        windowed: Whether the window limits where it can be; else its neighbours do.
-        beside: Where it would be beside a set; None: its neighbours say where.
-        slot: The place of that set; -1: there is none.
+        after: The places that it would come after, the nearest ones.
+        before: The places that it would come before, the nearest ones.
+        tests: Conditions about it and what is bound or found, on a binding that ends with it.
     """
 
-    variable: str
     index: int
-    clause: int
     after: tuple[int, ...]
     before: tuple[int, ...]
-    needs: int
     tests: tuple[Test, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Absence:
+    """An event that must not be there, or several that must not be there together.
+
+    Attributes:
+        searches: For each of its events how all are looked for, one after the other, beginning with
+            that one.
+        clause: The number of the clause that says so.
+        needs: The variables that must be bound before it can be decided.
+        windowed: Whether the window limits where its events can be; else their neighbours do.
+        beside: Where it would be beside a set; None: its neighbours say where.
+        slot: The place of that set; -1: there is none.
+        end: UNTIL of that set, where GREEDY lets no event be there with which the set would not
+            end before what UNTIL says.
+    """
+
+    searches: tuple[tuple[Sought, ...], ...]
+    clause: int
+    needs: int
     windowed: bool
     beside: Beside | None = None
     slot: int = -1
+    end: Absence | None = None
 
     @property
     def awaited(self) -> bool:
         """Whether such an event may come after everything else of a match."""
-        return not self.before and (self.beside is None or self.beside.place == "behind")
+        first = self.searches[0][0]
+        return not first.before and (self.beside is None or self.beside.place == "behind")
 
     @property
     def lasting(self) -> bool:

@@ -8,11 +8,11 @@ taken in the order of the pattern.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from cepkit.automata.compile.demands import Absence, Stage, Test
+from cepkit.automata.compile.demands import Absence, Sought, Stage, Test
 from cepkit.automata.compile.shown import shown
 from cepkit.automata.events import Binding
 from cepkit.automata.scalars import Layout, truth, truth_of_last
@@ -52,6 +52,7 @@ class Rules:
 
     Attributes:
         called: What traces call each variable.
+        searches: For each absent variable how it is looked for, alone or with others.
         decided: For each absent variable whether it is this branch that decides it.
     """
 
@@ -99,11 +100,12 @@ class Rules:
             if variables_of(condition) and not variables_of(condition) & absent
             if not is_filter(condition)
         )
-        self.absences = tuple(self._absence(i) for i in range(len(branch.negated)))
+        self.absences = self._absences()
+        self.searches = self._searches()
         self.called = tuple(map(self.name_of, self.variables))
         masks = [self.mask(variables) for variables in taken]
         self._own = self.everything & ~sum(masks)
-        self.decided = tuple(all(a.needs & ~mask for mask in masks) for a in self.absences)
+        self.decided = tuple(all(a.needs & ~mask for mask in masks) for a, _ in self.searches)
 
     def name_of(self, variable: str) -> str:
         """Return the name of a variable in traces; it may be an absent one."""
@@ -129,7 +131,7 @@ class Rules:
                 tuple(
                     i
                     for i in _of_type(kind, self.branch.negated)
-                    if self.decided[i] or self.absences[i].awaited
+                    if self.decided[i] or self.searches[i][0].awaited
                 ),
             )
         return self._roles[kind]
@@ -218,8 +220,9 @@ class Rules:
 
     def absence_text(self, absence: Absence) -> str:
         """Return what must not be there as it stands in the pattern."""
-        until = absence.beside is not None and absence.beside.place == "until"
-        return f"{'UNTIL ' if until else ''}{self.clauses.text_of(absence.clause)}"
+        if absence.beside is not None and absence.beside.place == "until":
+            return f"UNTIL {structure_text(self.branch.negated[absence.searches[0][0].index])}"
+        return self.clauses.text_of(absence.clause)
 
     def named(self, mask: int) -> tuple[str, ...]:
         """Return the names in traces of the variables in a mask, in pattern order."""
@@ -303,53 +306,81 @@ class Rules:
         variable = self._written.get(node.variable or "", node.variable)
         return node if variable is None else replace(node, variable=self.name_of(variable))
 
-    def _absence(self, index: int) -> Absence:
-        event = self.branch.negated[index]
-        name = event.variable
-        places_of = {**self.slot, name: len(self.variables)}
-        layout = Layout(places_of, len(places_of), self._sets, self._names, self._kinds)
-        about = [
-            c
-            for c in self.branch.conditions
-            if name in variables_of(c) and not (variables_of(c) == {name} and is_filter(c))
-        ]
-        tests = tuple(
-            self._test_of_next(c, event) if set_of_members(c) == name else self._test(c, layout)
-            for c in about
-        )
+    def _absences(self) -> tuple[Absence, ...]:
+        made: list[Absence] = []
+        for events in self.branch.absences:
+            # A set's UNTIL stands before what GREEDY says of it.
+            ends = [a for a in made if a.beside and a.beside.place == "until"]
+            made.append(self._absence(events, {a.slot: a for a in ends}))
+        return tuple(made)
+
+    def _searches(self) -> tuple[tuple[Absence, tuple[Sought, ...]], ...]:
+        by_first = {s[0].index: (a, s) for a in self.absences for s in a.searches}
+        return tuple(by_first[i] for i in range(len(self.branch.negated)))
+
+    def _absence(self, events: Sequence[EventNode], ends: Mapping[int, Absence]) -> Absence:
+        """Return what must not be there together, one event or several.
+
+        Args:
+            events: They are in the same place, whatever the order among them.
+            ends: For the places of sets what UNTIL says.
+        """
+        event, name = events[0], events[0].variable
+        orders = [[one, *(other for other in events if other is not one)] for one in events]
+        searches = tuple(tuple(self._sought(order)) for order in orders)
         earlier = self.mask(self.branch.before(name))
         later = self.mask(self.branch.after(name))
-        after, before = self.nearest_before(earlier), self.nearest_after(later)
+        nearest = {*searches[0][0].after, *searches[0][0].before}
         place = None if event.beside is None else event.beside.place
-        low = bool(after) or place in ("behind", "between", "until")
-        high = bool(before) or place in ("before", "between", "until")
+        low = bool(earlier) or place in ("behind", "between", "until")
+        high = bool(later) or place in ("before", "between", "until")
         windowed = not (low and high and (self.timed or self.ascending))
         slot = -1 if event.beside is None else self.slot[event.beside.variable]
+        end = ends.get(slot) if place in ("before", "behind") else None
         needs = self.everything
         if not windowed:
             # What lies between two events of a match lies in its window, whatever else it binds;
             # but it must not be one of the match's own events.
             own = (
-                1 << slot
-                for slot in places(self.everything & ~(earlier | later))
-                if place != "until" and event.overlaps(self.branch.positive[slot])
+                1 << other
+                for other in places(self.everything & ~(earlier | later))
+                if place != "until"
+                and any(one.overlaps(self.branch.positive[other]) for one in events)
             )
-            needs = sum(own) | sum(1 << slot for slot in {*after, *before})
+            needs = sum(own) | sum(1 << other for other in nearest)
             needs |= 0 if slot < 0 else 1 << slot
-            for test in tests:
-                needs |= test.mask
-        return Absence(
-            name,
-            index,
-            self.clauses.events[self._written.get(name, name)],
-            after,
-            before,
-            needs,
-            tests,
-            windowed,
-            event.beside,
-            slot,
-        )
+            for sought in searches[0]:
+                for test in sought.tests:
+                    needs |= test.mask
+            needs |= 0 if end is None else end.needs
+        clause = self.clauses.events[self._written.get(name, name)]
+        return Absence(searches, clause, needs, windowed, event.beside, slot, end)
+
+    def _sought(self, events: Sequence[EventNode]) -> Iterator[Sought]:
+        """Yield how events that must not be there are looked for in a given order."""
+        places_of = dict(self.slot)
+        absent = {event.variable for event in self.branch.negated}
+        for event in events:
+            name = event.variable
+            before, after = self.branch.neighbours(name, [*places_of])
+            places_of[name] = len(places_of)
+            layout = Layout({**places_of}, len(places_of), self._sets, self._names, self._kinds)
+            about = [
+                c
+                for c in self.branch.conditions
+                if name in variables_of(c) and (variables_of(c) & absent) <= places_of.keys()
+                if not (variables_of(c) == {name} and is_filter(c))
+            ]
+            tests = tuple(
+                self._test_of_next(c, event) if set_of_members(c) == name else self._test(c, layout)
+                for c in about
+            )
+            yield Sought(
+                self.branch.negated.index(event),
+                tuple(places_of[x] for x in before),
+                tuple(places_of[x] for x in after),
+                tests,
+            )
 
 
 def _of_newest(test: Test, slot: int) -> Test:

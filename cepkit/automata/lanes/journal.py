@@ -59,6 +59,12 @@ class Instance:
     views: Sequence[Instance] = ()
 
 
+def with_event(instance: Instance, binding: Binding, event: Event) -> Instance:
+    """Return an instance as if it had an event more; it is none of those that are counted."""
+    low, high = min(instance.low, event.clock), max(instance.high, event.clock)
+    return Instance(instance.number, instance.node, instance.bound, binding, low, high)
+
+
 @dataclass(slots=True)
 class Journal:
     """Counts what happens, numbers instances and matches, and writes operations down.
@@ -118,14 +124,13 @@ class Journal:
             self._write(ops.Create(number, parents, node, variable, bound))
         return number
 
-    def discard(self, number: int, reason: Reason, event: Event | None = None) -> None:
-        """Note that an instance has ended."""
+    def discard(self, number: int, reason: Reason, by: Sequence[Event] = ()) -> None:
+        """Note that an instance has ended; `by` are events that must not be there."""
         self.instances -= 1
         if reason == "expired":
             self.expired += 1
         if self.recording:
-            by = None if event is None else event.number
-            self._write(ops.Discard(number, reason, by))
+            self._write(ops.Discard(number, reason, _forbidden(by)))
 
     def store(self, event: Event, variable: str) -> None:
         """Note that an event went into a buffer."""
@@ -177,13 +182,12 @@ class Journal:
         return held
 
     def close(
-        self, number: int, tests: tuple[Test, ...], binding: Binding, by: Event | None
+        self, number: int, tests: tuple[Test, ...], binding: Binding, by: Sequence[Event]
     ) -> None:
-        """Write down whether a set may end; `by` is an event that must not be there."""
+        """Write down whether a set may end; `by` are events that must not be there."""
         checked = checks(tests, binding)
-        held = by is None and all(one.held for one in checked)
-        event = None if by is None else by.number
-        self._write(ops.Close(number, checked, held, event))
+        held = not by and all(one.held for one in checked)
+        self._write(ops.Close(number, checked, held, _forbidden(by)))
 
     def refuse(self, event: Event, variable: str, tests: tuple[Test, ...]) -> None:
         """Write down that an event fails the conditions on it alone."""
@@ -199,6 +203,12 @@ class Journal:
             self.recording = False
             self.operations.clear()
             self.new_matches.clear()
+
+
+def _forbidden(events: Sequence[Event]) -> int | tuple[int, ...] | None:
+    """Return the number of an event that must not be there, or the numbers of several."""
+    numbers = tuple(sorted(event.number for event in events))
+    return numbers if len(numbers) > 1 else next(iter(numbers), None)
 
 
 def checks(tests: tuple[Test, ...], binding: Binding) -> tuple[Checked, ...]:

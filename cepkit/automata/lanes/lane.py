@@ -10,11 +10,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 
-from cepkit.automata.compile.demands import Absence, Test
+from cepkit.automata.compile.demands import Absence, Sought, Test
 from cepkit.automata.compile.rules import Rules
 from cepkit.automata.events import Binding, Event, Place
 from cepkit.automata.lanes.buffers import Buffer, Clock
-from cepkit.automata.lanes.journal import Instance, Journal
+from cepkit.automata.lanes.journal import Instance, Journal, with_event
 from cepkit.automata.lanes.scopes import Scopes, end_of, is_beside, own
 from cepkit.errors import LimitError
 from cepkit.tracing.operations import Reason
@@ -83,7 +83,7 @@ class Lane(ABC):
                 if passed[kept] and self.rules.decided[index]:
                     self.clock.keep(event, buffer)
             if passed[kept]:
-                self._break(self.rules.absences[index], event)
+                self._break(*self.rules.searches[index], event)
         slots = [
             slot
             for slot in positive
@@ -157,7 +157,7 @@ class Lane(ABC):
         del home[instance.number]
         instance.homes = [other for other in instance.homes if other is not home]
 
-    def discard(self, instance: Instance, reason: Reason, event: Event | None = None) -> None:
+    def discard(self, instance: Instance, reason: Reason, by: Sequence[Event] = ()) -> None:
         """End an instance, and its views; where the last view ends, what nobody wants as well."""
         number = instance.number
         for one in (instance, *instance.views) if instance.views else (instance,):
@@ -166,11 +166,11 @@ class Lane(ABC):
                 home.pop(number, None)
         base = instance.base
         if base is None:
-            self.journal.discard(instance.number, reason, event)
+            self.journal.discard(instance.number, reason, by)
             return
         base.views = [view for view in base.views if view is not instance]
         if len(base.homes) == 1 and not base.views:
-            self.discard(base, base.outcome or reason, event)
+            self.discard(base, base.outcome or reason, by)
 
     def complete(self, instance: Instance) -> None:
         """Make a match of an instance that binds everything, or let it wait until that is safe."""
@@ -181,10 +181,10 @@ class Lane(ABC):
 
     def loses(self, instance: Instance, lasting: tuple[Absence, ...]) -> bool:
         """End an instance whose set, however it grows, has an event beside it that must not be."""
-        by = self.breaker(lasting, instance) if lasting else None
-        if by is not None:
+        by = self.breaker(lasting, instance) if lasting else ()
+        if by:
             self.discard(instance, "absence", by)
-        return by is not None
+        return bool(by)
 
     def may_end(
         self,
@@ -202,10 +202,10 @@ class Lane(ABC):
     ) -> bool:
         """Say whether what is decided at the end of sets holds."""
         held = all(test.holds(instance.binding) for test in tests)
-        by = self.breaker(absences, instance) if held else None
+        by = self.breaker(absences, instance) if held else ()
         if self.journal.recording and (tests or by):
             self.journal.close(instance.number, tests, instance.binding, by)
-        return held and by is None
+        return held and not by
 
     def members(self, instance: Instance, slot: int) -> tuple[Event, ...]:
         """Return the members that the set at `slot` has."""
@@ -231,14 +231,13 @@ class Lane(ABC):
             )
         return True
 
-    def breaker(self, absences: Iterable[Absence], instance: Instance) -> Event | None:
-        """Return an event that must not be there, beside what an instance binds, or None."""
+    def breaker(self, absences: Iterable[Absence], instance: Instance) -> tuple[Event, ...]:
+        """Return events that must not be there together, beside what an instance binds, if any."""
         for absence in absences:
-            buffer = self._absent[absence.index]
-            for event in self.scopes.between(buffer, absence, instance):
-                if self._breaks(absence, instance, event):
-                    return event
-        return None
+            by = self._search(absence, absence.searches[0], instance)
+            if by:
+                return by
+        return ()
 
     def holds(
         self,
@@ -256,31 +255,63 @@ class Lane(ABC):
             return journal.evaluate(instance, edge, event, tests, binding, other)
         return all(test.holds(binding) for test in tests)
 
-    def _breaks(self, absence: Absence, instance: Instance, event: Event) -> bool:
-        if absence.windowed and not self.scopes.in_window(instance, event):
-            return False
-        until = absence.beside is not None and absence.beside.place == "until"
-        if not until and own(event, instance, range(len(self.rules.variables))):
-            return False
-        binding = (*instance.binding, event)
-        return all(test.holds(binding) for test in absence.tests)
+    def _search(
+        self, absence: Absence, search: tuple[Sought, ...], instance: Instance
+    ) -> tuple[Event, ...]:
+        """Return an event for each that is sought, which must not be there together, if any."""
+        buffer = self._absent[search[0].index]
+        for event in self.scopes.between(buffer, absence, search[0], instance):
+            by = self._breaks(absence, search, instance, event)
+            if by:
+                return by
+        return ()
 
-    def _break(self, absence: Absence, event: Event) -> None:
+    def _breaks(
+        self, absence: Absence, search: tuple[Sought, ...], instance: Instance, event: Event
+    ) -> tuple[Event, ...]:
+        """Return an event if it must not be there, with those without which it might be."""
+        if absence.windowed and not self.scopes.in_window(instance, event):
+            return ()
+        until = absence.beside is not None and absence.beside.place == "until"
+        if not until and own(event, instance, range(len(instance.binding))):
+            return ()
+        binding = (*instance.binding, event)
+        if not all(test.holds(binding) for test in search[0].tests):
+            return ()
+        if absence.end is not None and self._ends_before(absence, absence.end, instance, event):
+            return ()
+        if len(search) == 1:
+            return (event,)
+        others = self._search(absence, search[1:], with_event(instance, binding, event))
+        return (event, *others) if others else ()
+
+    def _ends_before(
+        self, absence: Absence, end: Absence, instance: Instance, event: Event
+    ) -> bool:
+        """Say whether a set should have ended, as UNTIL says, before it could have an event too."""
+        assert absence.beside is not None
+        members = self.members(instance, absence.slot)
+        longer = (event, *members) if absence.beside.place == "before" else (*members, event)
+        binding = with_place(instance.binding, absence.slot, longer)
+        return bool(self.breaker((end,), with_event(instance, binding, event)))
+
+    def _break(self, absence: Absence, search: tuple[Sought, ...], event: Event) -> None:
         """End what waits and must not see an event like this."""
         if not absence.awaited:
             return
         for instance in list(self.pending.values()):
-            late = all(end_of(instance.binding[slot]) < event.order for slot in absence.after)
+            late = all(end_of(instance.binding[slot]) < event.order for slot in search[0].after)
             if absence.beside is not None:
                 late = late and is_beside(absence, instance, event)
-            if late and self._breaks(absence, instance, event):
+            by = self._breaks(absence, search, instance, event) if late else ()
+            if by:
                 # A set that may grow still has other matches before it.
                 if len(instance.homes) > 2 or instance.views:
                     self.move_out(instance, self.pending)
                     if self.journal.recording:
-                        self.journal.close(instance.number, (), instance.binding, event)
+                        self.journal.close(instance.number, (), instance.binding, by)
                 else:
-                    self.discard(instance, "absence", event)
+                    self.discard(instance, "absence", by)
 
     def _mature(self, instance: Instance) -> None:
         self._report(instance)

@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import Any, assert_never
 
-from cepkit.automata.compile.demands import Absence, Stage
+from cepkit.automata.compile.demands import Absence, Sought, Stage
 from cepkit.automata.events import Event
 from cepkit.automata.lanes.buffers import Buffer
 from cepkit.automata.lanes.journal import Instance
@@ -52,10 +52,12 @@ class Scopes:
         low, high = min(instance.low, event.clock), max(instance.high, event.clock)
         return self._limit is None or high - low <= self._limit
 
-    def between(self, buffer: Buffer, absence: Absence, instance: Instance) -> list[Event]:
+    def between(
+        self, buffer: Buffer, absence: Absence, sought: Sought, instance: Instance
+    ) -> list[Event]:
         """Return the buffered events that stand in the place of an absent one."""
         first, last = self._range(
-            buffer, absence.after, absence.before, instance, windowed=absence.windowed
+            buffer, sought.after, sought.before, instance, windowed=absence.windowed
         )
         events = buffer.events[first:last]
         if absence.beside is None:
@@ -100,7 +102,8 @@ def is_beside(absence: Absence, instance: Instance, event: Event) -> bool:
     first, last, number = members[0].number, members[-1].number, event.number
     match absence.beside.place:
         case "until":
-            return bool((absence.after or first <= number) and number <= last)
+            after = absence.searches[0][0].after
+            return bool((after or first <= number) and number <= last)
         case "before":
             return bool(number < first)
         case "between":

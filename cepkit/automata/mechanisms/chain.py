@@ -247,7 +247,7 @@ class ChainLane(SharedLane):
             self._grow_from_buffer(instance, i, stage)
         else:
             by = self.breaker(stage.absences, instance)
-            if by is not None:
+            if by:
                 self.discard(instance, "absence", by)
                 return
             self.go_on(instance, i + 1)

@@ -242,7 +242,7 @@ class JoinLane(SharedLane):
                 self.discard(instance, instance.outcome or "unfinished")
             return
         by = self.breaker(station.absences, instance)
-        if by is not None:
+        if by:
             self.discard(instance, "absence", by)
             return
         self.go_on(instance, station.index)

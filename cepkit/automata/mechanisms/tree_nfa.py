@@ -187,9 +187,9 @@ class TreeLane(Lane):
             if instance.alive and self.scopes.in_scope(stage, instance, event):
                 self._take(instance, slot, event)
 
-    def discard(self, instance: Instance, reason: Reason, event: Event | None = None) -> None:
+    def discard(self, instance: Instance, reason: Reason, by: Sequence[Event] = ()) -> None:
         """End an instance, and remove its state where it was the last one there."""
-        super().discard(instance, reason, event)
+        super().discard(instance, reason, by)
         self._wishes.pop(instance.number, None)
         occupants = self._program.occupants
         occupants[instance.node] -= 1
@@ -269,7 +269,7 @@ class TreeLane(Lane):
         """Let an instance that has just bound the variable at `slot` do all that it can do now."""
         if slot not in self.rules.bounds:
             by = self.breaker(stage.absences, instance)
-            if by is not None:
+            if by:
                 self.discard(instance, "absence", by)
             elif instance.bound != self.rules.everything:
                 self._decide(instance)

@@ -16,7 +16,7 @@ from cepkit.figures.player.carried import Carried
 from cepkit.figures.player.moments import Moment, counts_at, first_of, moments_of
 from cepkit.stream.codec import encode
 from cepkit.tracing import AnyTrace, CounterTrace, MechanismTrace
-from cepkit.tracing.operations import REASONS
+from cepkit.tracing.operations import REASONS, TOGETHER
 
 Traces: TypeAlias = Sequence[AnyTrace]
 """Traces of one kind, which are played together."""
@@ -77,7 +77,7 @@ def player_document(
         "pattern": first.pattern,
         "clauses": clauses,
         "types": types_of(clauses, first.events.type),
-        "reasons": dict(REASONS),
+        "reasons": {**REASONS, "together": TOGETHER},
         "events": carried.of_events(_events(first, moments)),
         **({"moments": _columns(counters, moments)} if counters else {}),
         "traces": [

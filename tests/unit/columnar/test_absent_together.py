@@ -155,9 +155,32 @@ def test_plans_know_it_and_figures_say_it(stream):
     assert said in tree.to_json().replace("\\u003cbr\\u003e", " ")
 
 
-def test_mechanisms_refuse_it(stream):
-    with pytest.raises(UnsupportedError, match="mechanisms do not know NOT of several events"):
-        ck.simulate(stream, PATTERN)
+@pytest.mark.parametrize("mechanism", ["eager-nfa", "chain-nfa", "tree-nfa", "evaluation-tree"])
+def test_mechanisms_find_it_and_name_the_events(mechanism):
+    stream = events("ABCDABD", k=[1] * 7)
+    trace = ck.simulate(stream, PATTERN, mechanism)
+    assert [dict(match.events) for match in trace.matches] == [{"a": 4, "d": 6}]
+    ended = trace.find("discard", event=1)
+    assert [f.operation.event for f in ended] == [(1, 2), (1, 2)]
+    assert "ends: forbidden events came together (B 1 and C 2)" in ended[0].text
+    assert ck.Trace.from_json(trace.to_json()) == trace
+
+
+def test_a_match_waits_for_events_that_may_come_together():
+    stream = events("ABCABAC", [0, 1, 2, 10, 11, 20, 21])
+    pattern = "PATTERN SEQ(A a, NOT(AND(B b, C c))) WITHIN 5 s"
+    trace = ck.simulate(stream, pattern, "eager-nfa")
+    assert [(match.step, dict(match.events)) for match in trace.matches] == [
+        (5, {"a": 3}),
+        (7, {"a": 5}),
+    ]
+
+
+def test_several_patterns_in_a_mechanism_may_have_it():
+    stream = events("ABCDABD", k=[1] * 7)
+    for mechanism in ("chain-nfa", "evaluation-tree"):
+        trace = ck.simulate(stream, [PATTERN, "PATTERN SEQ(A a, D d)"], mechanism)
+        assert [*trace.totals.by_pattern.values()] == [1, 3]
 
 
 def test_why_not_says_which_events_break_a_match(stream):

@@ -123,3 +123,17 @@ def test_mechanisms_know_it():
         for mechanism in MECHANISMS:
             trace = ck.simulate(stream, text, mechanism=mechanism)
             assert len(trace.matches) == ck.detect(stream, text).count()
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_mechanisms_know_it_with_until(mechanism):
+    stream = events("ABBCBABBBCBD")
+    for pattern in (
+        "SEQ(A a, KL(B b) GREEDY UNTIL C c)",
+        "SEQ(A a, KL(B b){1,2} GREEDY UNTIL C c, D d)",
+        "KL(B b) GREEDY UNTIL C c",
+        "KL(NEXT B b){2,} GREEDY UNTIL C c",
+        "SEQ(A a, FIRST KL(FIRST B b) GREEDY UNTIL B c) WHERE c.row > a.row + 2",
+    ):
+        trace = ck.simulate(stream, f"PATTERN {pattern} WITHIN 1 hour", mechanism)
+        assert sorted([*match.events["b"]] for match in trace.matches) == sets(stream, pattern)

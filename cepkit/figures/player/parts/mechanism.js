@@ -46,7 +46,7 @@ class Track extends Recording {
         } else if (op[0] === "evaluate") {
           this.known(op[1]);
         } else if (op[0] === "discard") {
-          Object.assign(this.known(op[1]), { died: step + 1, reason: op[2], by: op[3] });
+          Object.assign(this.known(op[1]), { died: step + 1, reason: reasonOf(op), by: op[3] });
         } else if (op[0] === "store") {
           const entry = { event: op[1], variable: op[2], born: step + 1, died: NEVER };
           open.set(`${op[1]} ${op[2]}`, entry);
@@ -218,6 +218,11 @@ class Track extends Recording {
     return this.nodes[this.nodeAt.get(id)]?.label ?? "";
   }
 
+  /** The names of an event that must not be there, or of several. */
+  forbidden(by) {
+    return [by].flat().map((event) => this.tape.name[event]).join(" and ");
+  }
+
   reason(word) {
     return this.reasons[word] ?? word;
   }
@@ -234,7 +239,7 @@ function clausesByVariable(patterns, clauses) {
   for (const { begin, end, variables } of patterns) {
     clauses.forEach((clause, n) => {
       if ((clause.kind !== "event" && clause.kind !== "absence") || clause.begin < begin || clause.end > end) return;
-      for (const name of variables[variableOf(clause.text)] ?? []) {
+      for (const name of variablesOf(clause.text).flatMap((variable) => variables[variable] ?? [])) {
         if (!by.has(name)) by.set(name, []);
         by.get(name).push(n);
       }
@@ -242,6 +247,9 @@ function clausesByVariable(patterns, clauses) {
   }
   return by;
 }
+
+/** Why an instance ends; forbidden events that came together are a reason of their own. */
+const reasonOf = (op) => (Array.isArray(op[3]) ? "together" : op[2]);
 
 const setText = (names) => (names.length > 1 ? `{${names.join(", ")}}` : names[0]);
 
@@ -265,7 +273,7 @@ function toldOf(track, p) {
     else if (op[0] === "store") stored.add(op[2]);
     else if (op[0] === "refuse") refused.add(op[2]);
     else if (op[0] === "forget") forgotten.add(op[1]);
-    else if (op[0] === "discard" && op[2] !== "matched") ended.set(op[2], (ended.get(op[2]) ?? 0) + 1);
+    else if (op[0] === "discard" && op[2] !== "matched") ended.set(reasonOf(op), (ended.get(reasonOf(op)) ?? 0) + 1);
   }
   const parts = [];
   if (refused.size) parts.push(`its own conditions refuse it for ${[...refused].join(" and ")}`);
@@ -353,8 +361,9 @@ class Card {
   }
 
   /** Whether the set of an instance may end with the members that it has. */
-  closing([, id, conditions, held]) {
-    return outcomeRow(held, "closed", "not closed", this.link(id, this.track.bindingText(id)), this.checked(conditions));
+  closing([, id, conditions, held, by]) {
+    return outcomeRow(held, "closed", "not closed", this.link(id, this.track.bindingText(id)), this.checked(conditions),
+      by === undefined ? null : h("span", { class: "soft" }, ` ${this.track.forbidden(by)} must not be there`));
   }
 
   checked(conditions) {
@@ -415,9 +424,9 @@ class Card {
         word === "new" ? h("span", { class: "soft" }, " new") : null));
   }
 
-  /** The event that must not be there, where that ended an instance. */
+  /** The events that must not be there, where they ended an instance. */
   breaker(one) {
-    return one.by === undefined ? "" : `: ${this.track.tape.name[one.by]}`;
+    return one.by === undefined ? "" : `: ${this.track.forbidden(one.by)}`;
   }
 
   showLineage(p, seek) {

@@ -1,10 +1,27 @@
 // ---------------------------------------------------------------- pattern text
 
-/** The variable of an event as patterns write it: "B b", "KL(B b){1,3}", "NOT(B \"b c\")". */
-function variableOf(text) {
-  const last = (text.match(/"(?:[^"]|"")*"|[\p{L}_][\p{L}\p{N}_]*/gu) ?? []).at(-1) ?? "";
-  return last.startsWith('"') ? last.slice(1, -1).replaceAll('""', '"') : last;
+/** The variables of events as patterns write them: "B b", "KL(B b) GREEDY UNTIL C c", "NOT(SEQ(B b, c IN (C, D)))". */
+function variablesOf(text) {
+  const found = [];
+  let [words, types] = [[], false];
+  const take = (end) => {
+    const begins = words.findIndex((word) => word !== "GREEDY" && word !== "UNTIL");
+    if (end === "(") types = words.at(-1) === "IN";
+    // Words before a bracket are operators, but for "a IN (".
+    if (begins >= 0 && (end !== "(" || types)) found.push(words.at(types ? -2 : -1));
+    words = [];
+  };
+  for (const [token] of text.matchAll(/"(?:[^"]|"")*"|[\p{L}_][\p{L}\p{N}_]*|[(),{}]/gu)) {
+    if (types) types = token !== ")";
+    else if ("(),{}".includes(token)) take(token);
+    else words.push(token);
+  }
+  take("");
+  return found.map((word) => (word.startsWith('"') ? word.slice(1, -1).replaceAll('""', '"') : word));
 }
+
+/** The variable that an edge takes; what stands after UNTIL is not taken. */
+const variableOf = (text) => variablesOf(text)[0] ?? "";
 
 /** The query's text; the clauses that a step touches are marked. */
 class PatternView {
@@ -24,7 +41,7 @@ class PatternView {
     this.byVariable = new Map();
     this.clauses.forEach(({ kind, text }, n) => {
       if (kind !== "event" && kind !== "absence") return;
-      this.byVariable.set(variableOf(text), n);
+      for (const name of variablesOf(text)) this.byVariable.set(name, n);
     });
   }
 
