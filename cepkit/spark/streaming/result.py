@@ -31,12 +31,13 @@ class StreamFrame(DataFrame):
     """A streaming DataFrame that emits each row once: `writeStream` starts a query.
 
     Args:
-        live: What is done with it.
+        live: The streaming query, ready to run.
 
     Attributes:
         title: What the rows are.
-        live: What is done.
-        delay: How long after its last event a row is emitted, without triggers, in microseconds.
+        live: The streaming query.
+        delay: How long after its last event a row is emitted, not counting triggers, in
+            microseconds.
         kept: How long events are kept, in microseconds.
     """
 
@@ -109,7 +110,7 @@ class StreamAggregates(StreamFrame):
     """Aggregates of matches in a streaming DataFrame.
 
     Attributes:
-        query: What was asked.
+        query: The query.
     """
 
     title = "Aggregates"
@@ -126,7 +127,7 @@ class StreamSeveralAggregates(StreamFrame):
     """Aggregates of several queries in a streaming DataFrame; the column `pattern` names the query.
 
     Attributes:
-        queries: What was asked, by names.
+        queries: The queries by their names.
         plan: What they share.
     """
 
@@ -154,13 +155,13 @@ class StreamPlanned(StreamFrame):
     ) -> StreamExplanation | None:
         """Return what each step of the plans did in a query, beside what was expected.
 
-        What was expected is what the recording had of which the plan's statistics are, for as many
-        rows. What is looked at again because windows reach back is in the counts alone.
+        The expected work is that for as many rows of the recording from which the plan's statistics
+        are. Only the counts include events that are looked at again because windows reach back.
 
         Args:
-            extended: The query that `writeStream.start()` gave, or what `watch` gave of it: of
-                micro-batches that Spark has forgotten the latter knows more. Anything else as for
-                any Spark DataFrame, whose own plan is printed.
+            extended: The query that `writeStream.start()` returned, or what `watch` returned for
+                it, which remembers more micro-batches than Spark. Anything else as for any Spark
+                DataFrame, whose own plan is printed.
             mode: As for any Spark DataFrame.
         """
         if not isinstance(extended, Watched) and not hasattr(extended, "recentProgress"):
@@ -174,7 +175,7 @@ class StreamPlanned(StreamFrame):
         return StreamExplanation(title, steps_of(work, self._branches(), rows))
 
     def _branches(self) -> dict[int, list[Branch]]:
-        """Return for each search the branches that its programs are of."""
+        """Return for each search the branch of each of its programs."""
         raise NotImplementedError
 
 
@@ -182,7 +183,7 @@ class StreamMatches(StreamPlanned):
     """Matches in a streaming DataFrame.
 
     Attributes:
-        query: What was asked.
+        query: The query.
     """
 
     def __init__(self, stream: Stream, live: Live, query: Query, plan: Plan) -> None:
@@ -201,7 +202,7 @@ class StreamSeveralMatches(StreamPlanned):
     """Matches of several queries in a streaming DataFrame; the column `pattern` names the query.
 
     Attributes:
-        queries: What was asked, by names.
+        queries: The queries by their names.
 
     Args:
         programs: For each search, by its number, the number of the query that each program is of.
@@ -243,4 +244,4 @@ class StreamSeveralMatches(StreamPlanned):
 
 
 _MOST_SHOWN = 20
-"""So many plans of several queries are printed."""
+"""The most plans of several queries that are printed."""
