@@ -102,7 +102,7 @@ def aggregate(
 
     Raises:
         PatternError: An aggregate cannot take the column that it is of.
-        UnsupportedError: What must be remembered for the query has no bound.
+        UnsupportedError: The events to keep for the query have no bound.
     """
     check_live(stream)
     alone = SharingPlan(("",), (), {})
@@ -135,7 +135,7 @@ def aggregate_several(
         PlanError: The sharing plan is not one of these queries.
         PatternError: An aggregate cannot take the column that it is of, or two columns of one name
             are of different types.
-        UnsupportedError: What must be remembered for a query has no bound.
+        UnsupportedError: The events to keep for a query have no bound.
     """
     check_live(stream)
     if share == "chop-connect":
@@ -190,7 +190,7 @@ def prepare_aggregation(
 
     Raises:
         PatternError: An aggregate cannot take the column that it is of.
-        UnsupportedError: What must be remembered for a query has no bound, or no order.
+        UnsupportedError: The events to keep for a query have no bound, or no order.
     """
     if emit == "total":
         raise UnsupportedError(

@@ -51,7 +51,7 @@ def detect(
 
     Raises:
         PatternError: A condition compares what cannot be compared.
-        UnsupportedError: What must be remembered for the query has no bound.
+        UnsupportedError: The events to keep for the query have no bound.
     """
     frame = check_live(stream)
     prepared = prepare(stream, query, plan, sets, timeouts=timeouts, plans=plans)

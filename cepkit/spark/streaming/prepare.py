@@ -164,7 +164,7 @@ def prepare(
         plans: Chooses the plan of a bucket anew in each micro-batch; None: always `plan`.
 
     Raises:
-        UnsupportedError: What must be remembered for the query has no bound, or no order.
+        UnsupportedError: The events to keep for the query have no bound, or no order.
         PatternError: A condition compares what cannot be compared.
     """
     compiled = compile_query(query, plan, sets)

@@ -157,7 +157,7 @@ def detect_several(
 
     Raises:
         PatternError: A condition compares what cannot be compared.
-        UnsupportedError: What must be remembered for a query has no bound.
+        UnsupportedError: The events to keep for a query have no bound.
     """
     columns = check_live(stream).schema
     prepared, table, in_spark = prepare_several(
@@ -216,7 +216,7 @@ def prepare_several(
 
     Raises:
         PatternError: A condition compares what cannot be compared.
-        UnsupportedError: What must be remembered for a query has no bound.
+        UnsupportedError: The events to keep for a query have no bound.
     """
     sharing = Sharing.of(plans)
     own, pools = sharing.plans, sharing.pools
