@@ -1,10 +1,10 @@
 """ADAPT's study: decision functions over streams that drift, with greedy and zstream.
 
-Each stream is run in slices, planned by the slices before. Counted are the candidates that the
-engine looks at (which plans decide), how often the decision function is asked and fires, how often
-the planner then answers the same as before (false positives), and switches; and the shares of
-processor time that go into estimating, deciding and planning. Matches are the same in all runs,
-which is checked. `slices` is the project's own way: each slice by its own statistics.
+Each stream is run in slices, planned by the slices before. The study counts the candidates that the
+engine looks at (plans decide how many), how often the decision function is asked and fires, how
+often the planner then answers the same as before (false positives), and switches. It also measures
+the shares of processor time for estimating, deciding and planning, and checks that matches are the
+same in all runs. `slices` is the project's own way: each slice by its own statistics.
 
     python -m benchmarks.adapt_study [--events N] [--out FOLDER]
 """
@@ -112,7 +112,7 @@ class TimedPlanner:
 
 
 class Clocked:
-    """Slices' plans, with the time that all of planning took."""
+    """The plans of slices, with the time that all planning took."""
 
     def __init__(self, plans: SlicePlans) -> None:
         self._plans, self.seconds = plans, 0.0
@@ -134,10 +134,10 @@ class Case:
     """A stream and a pattern.
 
     Attributes:
-        name: Of the case.
+        name: The name of the case.
         stream: The events.
         query: The pattern.
-        rows: Events of a slice.
+        rows: The number of events of a slice.
     """
 
     name: str
@@ -161,7 +161,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def cases(n: int) -> list[Case]:
-    """Return the streams; recorded ones where they are."""
+    """Return the streams; recorded ones where their files are."""
     made = {
         "sudden": drifting_events(n, segment=n // 8 + 777, seed=3),
         "slow": drifting_events(n, segment=n // 8 + 777, drift="slow", seed=3),
@@ -194,7 +194,7 @@ def traffic() -> pd.DataFrame:
 
 
 def study(case: Case, planner: str) -> list[Row]:
-    """Return what each decision function did, beside one plan for all and plans of slices."""
+    """Return what each decision function did, beside one plan for all slices and plans of each."""
     statistics = estimate(case.stream.columns(attributes_read(case.query)), case.query)
     plan = choose_plan(case.query, statistics, planner, WORK)
     matches, base = _counted(case, plan, Clocked(Fixed(plan)))

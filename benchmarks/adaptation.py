@@ -2,8 +2,8 @@
 
 Streams of `drifting_events`: of four types one is rare, another one in each segment. Times are CPU
 times of counting the matches, events loaded before, planning of slices included; the least of
-several runs. `best plan` is the order that looks at the fewest candidates of all 24, which nobody
-knows beforehand; `one plan` the one that the statistics of the whole stream give.
+several runs. `best plan` is the order that looks at the fewest candidates of all 24, which is not
+known beforehand; `one plan` is the plan by the statistics of the whole stream.
 
     python -m benchmarks.adaptation [--events N] [--out FOLDER] [--spark N] [--quick]
 """
@@ -47,7 +47,7 @@ WHERE = "a.diff + 1 < b.diff AND b.diff + 1 < c.diff AND c.diff + 1 < d.diff"
 TEXT = f"PATTERN SEQ(T1 a, T2 b, T3 c, T4 d) WHERE {WHERE} WITHIN"
 RUNS = 5
 _COMPILED = cache(compile_query)
-"""Programs are made once for each plan."""
+"""Compiles each plan only once."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def spark_tables(n: int) -> dict[str, list[Row]]:
-    """Return the tables of what is done by Spark: little work for each event, and much."""
+    """Return the tables of runs on Spark: little work for each event, and much."""
     title = f"Spark, local[2], {n:,} events"
     return {
         f"{title}, 3 s, matches written": on_spark(n, "3 s", written=True),
@@ -78,7 +78,7 @@ def spark_tables(n: int) -> dict[str, list[Row]]:
 
 
 def in_memory(n: int) -> dict[str, list[Row]]:
-    """Return the tables of what is done in this process."""
+    """Return the tables of runs in this process."""
     return {
         f"the rarest changes every {n // 6:,} events": drifting(n, TEXT + " 3 s"),
         f"selectivities that change every {n // 6:,} events": shifting(n),
@@ -104,7 +104,7 @@ def drifting(n: int, text: str) -> list[Row]:
 
 
 def shifting(n: int) -> list[Row]:
-    """Return what slices bring where rates stay, and by turns one condition or the other holds."""
+    """Return what slices gain where rates stay, and one condition or the other holds by turns."""
     rng = np.random.default_rng(1)
     kind = rng.choice(["T1", "T2", "T3", "T4"], n)
     odd = np.arange(n) // (n // 6) % 2 == 1
@@ -141,7 +141,7 @@ def stable(n: int) -> list[Row]:
 
 
 def deciding(n: int) -> list[Row]:
-    """Return the time that a slice is planned in, and that of a check; compiling stands beside."""
+    """Return the time to plan a slice, that of a check, and that of compiling."""
     query, stream, plan = _given(f"{TEXT} 3 s", drifting_events(n, segment=n // 6, seed=3))
     columns = stream.columns(["diff"])
     rows = []
@@ -177,7 +177,7 @@ def _planning(plans: SlicePlans, columns: Any, slices: Sequence[tuple[int, int]]
 
 
 def on_spark(n: int, window: str, *, written: bool) -> list[Row]:
-    """Return what it brings from end to end: read Parquet, detect, write or count the matches."""
+    """Return the gain from end to end: read Parquet, detect, write or count the matches."""
     from benchmarks.spark_runs import processor_seconds
     from cepkit.spark.matches.detect import detect
     from cepkit.spark.session.local import get_session

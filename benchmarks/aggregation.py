@@ -2,8 +2,8 @@
 
 The stream has the types T1 to T8 in random order, a millisecond apart, and the window holds as many
 live STARTs as the table says. Times are CPU times, the least of several runs after one that
-compiles; everything is in them from the columns of events to those of the result, and reading the
-query's text is not.
+compiles. They include everything from the columns of events to those of the result, but not parsing
+the query.
 
     python -m benchmarks.aggregation [--events N] [--out FOLDER] [--only PART] [--case WORDS ...]
 """
@@ -36,14 +36,14 @@ from cepkit.stream.reading.ingest import event_columns
 from cepkit.stream.schema import Schema
 
 GAP = 1000
-"""Microseconds between events."""
+"""The time between events in microseconds."""
 RUNS = 3
 FOUR = ("T1 a", "T2 b", "T3 c", "T4 d")
 
 
 @dataclass(frozen=True)
 class Case:
-    """A pattern without its window, the positions that it has, and what is aimed at (ns)."""
+    """A pattern without its window, the number of its positions, and the target (ns)."""
 
     name: str
     items: tuple[str, ...]
@@ -53,11 +53,11 @@ class Case:
 
     @property
     def types(self) -> int:
-        """How many types the stream has."""
+        """The number of types of the stream."""
         return len(self.items)
 
     def text(self, live: int) -> str:
-        """Return the pattern with a window in which so many STARTs live."""
+        """Return the pattern with a window that holds so many live STARTs."""
         window = live * self.types * GAP
         return f"PATTERN SEQ({', '.join(self.items)}) {self.rest} WITHIN {window} us"
 
@@ -158,7 +158,7 @@ def by_length(events: int) -> list[dict[str, Any]]:
         case = Case("", items, "AGG COUNT")
         row: dict[str, Any] = {"length": length}
         for method in get_args(Method):
-            # Few events for the baseline: its time for one is what matters.
+            # Few events for the baseline: only its time for one event matters.
             some = min(events, 20_000 if method == "two-step" and length > 3 else events)
             stream = columns(some, length)
             runs = 1 if method == "two-step" else RUNS

@@ -1,10 +1,11 @@
 """ASEQ's study: sequences of trades counted without their matches, and by constructing them.
 
-The first 120,000 recorded trades, as in the source, and a generated stream of twenty types, in
-which a window holds far more events. Measured are the length of the sequence, the window, a negated
-event, and what several queries gain by sharing. CPU time from the events in memory to the columns
-of the result, a row for each trigger; the least of several runs after one that compiles. A run that
-would construct too many matches is not made, and the table is empty there.
+The streams are the first 120,000 recorded trades, as in the source, and a generated stream of
+twenty types, in which a window holds far more events. The study varies the length of the sequence,
+the window and a negated event, and measures what several queries gain by sharing. Times are CPU
+times from the events in memory to the columns of the result, a row for each trigger; the least of
+several runs after one that compiles. A run that would construct too many matches is left out, and
+the table is empty there.
 
     python -m benchmarks.aseq_study [--small] [--out FOLDER]
 """
@@ -34,7 +35,7 @@ from cepkit.stream.stream import Stream
 TICKERS = ("DELL", "IPIX", "AMAT", "QQQ", "INTC", "MSFT", "CSCO", "RIMM", "ORCL", "YHOO")
 METHODS = ("prefix-counters", "window-product", "two-step")
 MOST_MATCHES = 300_000_000
-"""Of the baseline: more take minutes, and are made for one table alone."""
+"""The most matches that the baseline makes: more take minutes, and only one table has them."""
 EVENTS = 120_000
 
 
@@ -80,7 +81,7 @@ def generated(n: int, seed: int = 0) -> pa.Table:
 
 
 def streams(n: int) -> list[Data]:
-    """Return the streams that there are."""
+    """Return the streams; recorded ones where their files are."""
     types = tuple(f"S{i:02}" for i in range(1, 21))
     made = events(generated(n), time="ts", type="type", unit="us")
     found = [Data("generated", _loaded(made), types, "S20")]
@@ -103,12 +104,12 @@ def objects(data: Data, types: Sequence[str], window: int, live: int) -> tuple[i
     """Return the most objects that each way holds at once, as the source counts them.
 
     Prefix counters: those of live STARTs. In two steps: events in the stacks, a pointer of each,
-    and the matches. They follow from the stream; nobody is watched.
+    and the matches. The numbers are computed from the stream, not measured.
 
     Args:
         data: The stream.
-        types: Of the sequence.
-        window: Of the sequence, in milliseconds.
+        types: The types of the sequence.
+        window: The window of the sequence, in milliseconds.
         live: The most live matches.
     """
     columns = data.stream.columns(())
@@ -167,7 +168,7 @@ def by_length(data: Data, runs: int, window: int) -> list[dict[str, Any]]:
 
 
 def by_matches(runs: int, n: int) -> list[dict[str, Any]]:
-    """Measure five events on a short stream, where the baseline can be run at all."""
+    """Measure five events on a short stream, where the baseline can run at all."""
     stream = events(generated(n), time="ts", type="type", unit="us")
     data = Data(f"generated, {n:,}", _loaded(stream), tuple(f"S{i:02}" for i in range(1, 21)), "")
     return [
@@ -195,7 +196,7 @@ def by_window(data: Data, runs: int) -> list[dict[str, Any]]:
 def sharings(data: Data, texts: Sequence[str], runs: int) -> dict[str, Any]:
     """Measure several queries under every kind of sharing; the results are the same.
 
-    What the source compares with is each query by itself by prefix counters: "counters".
+    The source compares with prefix counters for each query by itself: "counters".
     """
     queries = [parse(text) for text in texts]
     row: dict[str, Any] = {}
@@ -248,7 +249,7 @@ def shared_substring(data: Data, runs: int, window: int) -> list[dict[str, Any]]
 
 
 def of_windows(measure: Callable[..., list[dict[str, Any]]], data: Data, runs: int) -> Any:
-    """Measure by the source's window, and by one in which ten times as many STARTs live."""
+    """Measure with the source's window, and with one that holds ten times as many live STARTs."""
     return [row for window in (1000, 10_000) for row in measure(data, runs, window)]
 
 

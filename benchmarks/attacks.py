@@ -1,6 +1,6 @@
-"""What an analyst looks for in four recorded intrusions, as patterns; the known events with it.
+"""Four recorded intrusions: what an analyst looks for, as patterns, and the known events.
 
-The order of the events is said by conditions and not by SEQ, for most clocks show whole seconds:
+Conditions give the order of the events, not SEQ, because most clocks show whole seconds:
 SEQ means "later by the clock", which is false for events of the same second, and for what a program
 (its start is known to the millisecond) did within that second. `a.earliest < b.latest` says "may
 have been before"; for all pairs it holds just when the events can be put in that order, and with
@@ -21,8 +21,8 @@ class Step:
     Attributes:
         variable: Its name in the pattern.
         type: Channel and number.
-        number: The arrival number of the known one.
-        condition: What an analyst knows of it, beside its type.
+        number: The arrival number of the known event.
+        condition: What an analyst knows about it, beside its type.
     """
 
     variable: str
@@ -126,8 +126,9 @@ def pattern(attack: Attack, *, narrow: bool = True, sequence: bool = False) -> s
 
     Args:
         attack: The attack.
-        narrow: With what an analyst knows of the events; without, their types, hosts and order.
-        sequence: As SEQ, for clocks that are exact.
+        narrow: Whether the pattern has what an analyst knows about the events, or only their types,
+            hosts and order.
+        sequence: Whether it is a SEQ, for exact clocks.
     """
     items = ", ".join(f'"{step.type}" {step.variable}' for step in attack.steps)
     conditions = [*attack.hosts]

@@ -1,8 +1,8 @@
 """Real streams as frames of events; they lie beside the project and are never part of it.
 
-The folder is what the environment variable CEPKIT_DATA says, or `../shared/data` seen from the
-project's root. A README in each of its folders tells origin, licence and columns. What is missing
-is told by `absent`, so that tests and benchmarks leave it out with a reason.
+The folder is that of the environment variable CEPKIT_DATA, or `../shared/data` seen from the
+project's root. A README in each of its folders gives origin, licence and columns. `absent` returns
+why data are missing, so that tests and benchmarks can leave them out with a reason.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Clock = Literal["event", "cut", "arrival", "number"]
 """What says which of two recorded events was first: see `intrusion`."""
 
 SECOND = 1_000_000
-"""Microseconds."""
+"""A second in microseconds."""
 
 
 def folder() -> Path:

@@ -38,13 +38,13 @@ from cepkit.stream.reading.ingest import event_columns
 from cepkit.stream.schema import Schema
 
 GAP = 0.005
-"""Seconds between events, on average: a window of 200 events is 1 s."""
+"""The mean time between events in seconds: a window of 200 events is 1 s."""
 RUNS = 5
 
 
 @dataclass(frozen=True)
 class Case:
-    """A pattern, the order that is measured, and what is aimed at (events per second)."""
+    """A pattern, the order that is measured, and the target (events per second)."""
 
     name: str
     text: str
@@ -239,7 +239,7 @@ def _python_walk(stream: EventColumns, case: Case, expected: int) -> float | Non
         elif kind == third:
             while a and a[0] < moment - window:
                 a.popleft()
-            # No later a, of this match or another, can precede what this one does not.
+            # An event that this a does not precede, no later a precedes, in this match or another.
             while a and b and b[0] <= a[0]:
                 b.popleft()
             if a and b and b[0] < moment:
@@ -272,7 +272,7 @@ def first_runs(events: int) -> list[dict[str, Any]]:
         command = [sys.executable, "-m", "benchmarks.engine", "--events", str(events)]
         with tempfile.TemporaryDirectory() as empty:
             caches = {"NUMBA_CACHE_DIR": empty, "XDG_CACHE_HOME": empty}
-            # The second process finds what the first has compiled.
+            # The second process uses the loops that the first has compiled.
             cold, warm = (
                 subprocess.run(
                     [*command, "--first-of", str(number)],

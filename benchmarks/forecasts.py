@@ -1,10 +1,10 @@
 """Forecasts measured: what a profile expects of each step of a plan, beside what the engine counts.
 
 Patterns of three to five variables are drawn over four streams: a day at a stock exchange, types
-that burst together, attributes and keys that go together, and recorded minute bars. Orders that
-cover all sets of variables are run, so that the work of every order is known. Two things are asked:
-by which factor the forecast of a step (candidates, and partial matches) is wrong, of the chosen
-order, the best and one at random; and how much more the chosen plan does than the best order.
+that burst together, correlated attributes and keys, and recorded minute bars. Orders that cover all
+sets of variables are run, so that the work of every order is known. There are two questions: by
+which factor is the forecast of a step (candidates, and partial matches) wrong, for the chosen
+order, the best and a random one? And how much more work does the chosen plan than the best order?
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import Stream, events
 
 MOST_WORK = 2e7
-"""A pattern is drawn again of which an order is expected, or found, to do more."""
+"""The most candidates of an order: a pattern with an order that has more is drawn again."""
 LEAST_MATCHES = 20
-"""Fewer are noise, whoever forecasts."""
+"""The fewest matches of a pattern: with fewer every forecast is noise."""
 
 _SECOND = 1_000_000
 
@@ -93,12 +93,12 @@ class Source:
     """A stream to draw patterns over.
 
     Attributes:
-        name: What tables call it.
-        make: Gives it.
-        types: Of its events, in order of falling rate.
+        name: Its name in tables.
+        make: Returns it.
+        types: The types of its events, in order of falling rate.
         numbers: The attributes that conditions compare.
-        keys: Those that may have to be equal.
-        windows: In seconds.
+        keys: The attributes that may have to be equal.
+        windows: The windows of patterns, in seconds.
     """
 
     name: str
@@ -212,7 +212,7 @@ def covering_orders(variables: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def counted(stream: Stream, query: Query, variables: Sequence[str]) -> Counted | None:
-    """Run orders of a pattern; None where one of them does too much."""
+    """Return the work of the orders of a pattern; None where one of them has too much."""
     kept: dict[Sets, int] = {}
     looked_at: dict[tuple[Sets, str], int] = {}
     for order in covering_orders(variables):
@@ -228,7 +228,7 @@ def counted(stream: Stream, query: Query, variables: Sequence[str]) -> Counted |
 
 @dataclass(frozen=True)
 class Subject:
-    """A drawn pattern with what is exact of it."""
+    """A drawn pattern with its exact work."""
 
     source: str
     text: str
@@ -256,7 +256,7 @@ def subjects(source: Source, stream: Stream, each: int, seed: int) -> Iterator[S
 
 
 def _too_dear(stream: Stream, query: Query, branch: Branch) -> bool:
-    """Return whether some order is expected to look at far too much."""
+    """Return whether some order is expected to look at far too many candidates."""
     statistics = profile(stream, query)
     orders = (branch.variables, branch.variables[::-1])
     steps = (expected_steps(branch, statistics, order) for order in orders)
@@ -281,7 +281,7 @@ def step_ratios(subject: Subject, statistics: Statistics, order: Sequence[str]) 
 
 
 def real_work(subject: Subject, stream: Stream, plan: Plan) -> float:
-    """Return what a plan does."""
+    """Return the work of a plan."""
     (chosen,) = plan.branches
     if isinstance(chosen, OrderPlan):
         return subject.counted.work(chosen.order)
@@ -295,8 +295,8 @@ def measure(subject: Subject, stream: Stream, seed: int, *, joins: bool = True) 
     Args:
         subject: The pattern.
         stream: Its stream.
-        seed: Of the profile.
-        joins: Whether to use what was sampled of joins; else all is taken as independent.
+        seed: The seed of the profile.
+        joins: Whether to use the sample of joins; without it conditions count as independent.
     """
     began = time.process_time()
     statistics = profile(stream, subject.query, seed=seed)

@@ -66,7 +66,7 @@ def answers() -> list[dict[str, Any]]:
 
 
 def crossed() -> list[dict[str, Any]]:
-    """Look for each attack in every recording: what else looks like it?"""
+    """Look for each attack in every recording: which other events look like it?"""
     sources = {attack.recording: stream(attack.recording) for attack in ATTACKS}
     return [
         {"pattern": attack.recording}

@@ -1,4 +1,4 @@
-"""The figures of JOIN's study: one HTML page, each beside the number of the figure it redraws."""
+"""The figures of JOIN's study on one HTML page, each with the number of the figure it redraws."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _HEAD = """<!DOCTYPE html>
 
 
 def draw(frames: Mapping[str, pd.DataFrame], path: Path) -> Path:
-    """Write a page with the figures of the parts that were done and have some."""
+    """Write a page with the figures of the parts that were run."""
     drawn = {name: frame for name, frame in frames.items() if name in _FIGURES}
     made = [figure for name, frame in drawn.items() for figure in _FIGURES[name](frame)]
-    # The library once, inside the page: it needs no network.
+    # The page contains the library once, so it needs no network.
     parts = [
         one.to_html(full_html=False, include_plotlyjs=number == 0)
         for number, one in enumerate(made)
@@ -73,7 +73,7 @@ def _line(number: int) -> dict[str, Any]:
 
 
 def _gain(frame: pd.DataFrame, value: str, title: str, by: str) -> go.Figure:
-    """Return dots: by how much less of `value` each planner has than by-frequency, set by set."""
+    """Return dots: how many times less of `value` each planner has than by-frequency, by set."""
     panels = list(frame[by].unique())
     made = _panels(title, [f"{by} {panel}" for panel in panels], shared_yaxes=True)
     table = gains(frame, value, "by-frequency", [by, "set"])

@@ -28,7 +28,7 @@ from cepkit.planners import PLANNERS
 
 BASE = "by-frequency"
 WINDOWS = (WINDOW, 5.0)
-"""Seconds."""
+"""The windows in seconds."""
 
 
 def rows(sizes: Sequence[int], patterns: int) -> Iterator[Row]:

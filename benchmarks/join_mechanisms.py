@@ -1,9 +1,9 @@
 """JOIN's study on the mechanisms that the source itself runs, event by event, on minute bars.
 
-The columnar engine bounds its memory whatever the plan, and works in batches, so it has no latency
-to speak of. What the source measures is the lazy chain automaton for orders and the instance-based
-evaluation tree for trees: here they are, counted. Memory is instances and buffered events at their
-peak; the latency of a match is what is evaluated when its last event comes.
+The columnar engine bounds its memory whatever the plan, and works in batches, so its latency says
+nothing about plans. The source measures the lazy chain automaton for orders and the instance-based
+evaluation tree for trees, and so does this part. Memory is instances and buffered events at their
+peak; the latency of a match is the number of evaluations when its last event comes.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from cepkit.planners.choose import choose_plan
 from cepkit.stream.stream import Stream
 
 KINDS: tuple[Kind, ...] = ("sequence", "negation", "conjunction", "disjunction")
-"""All but sets: event by event each of them would be an instance."""
+"""All kinds but sets: event by event each set would be an instance."""
 MOST, MOST_RUN = 2e4, 2e5
-"""Expected candidates of the best order of each branch, and of a plan that is run."""
+"""The most expected candidates of the best order of each branch, and of a plan that is run."""
 ALPHAS = (0.0, 0.5, 1.0, 10.0, 100.0)
-"""Those of the source, and two that weigh latency more."""
+"""The weights of latency: those of the source, and two greater ones."""
 PLANNERS = ("greedy", "ii-random", "ii-greedy", "dp-order", "zstream-ord", "dp-tree")
 """The planners that look at costs and may reorder."""
 _NAMES = (
@@ -46,7 +46,7 @@ class Runs:
 
     Args:
         subject: The pattern.
-        expected: Says how much a plan is expected to do, before it is run.
+        expected: Returns the expected work of a plan, before it is run.
     """
 
     def __init__(self, subject: Subject, expected: Callable[[Plan], float] = candidates_of) -> None:
@@ -54,7 +54,7 @@ class Runs:
         self._done: dict[tuple[bool, object], Row] = {}
 
     def row(self, planner: str, plan: Plan) -> Row:
-        """Return what a plan costs and did; `first` where no equal one was run before."""
+        """Return what a plan costs and did; `first` says that no equal plan was run before."""
         subject = self._subject
         tree = not all(isinstance(branch, OrderPlan) for branch in plan.branches)
         # Unlike the engine, mechanisms make sets where the plan has them.
@@ -90,7 +90,7 @@ def weighed(market: Market, sizes: Sequence[int], patterns: int) -> Iterator[Row
 
 
 def ran(stream: Stream, query: Query, plan: Plan, expected: float, *, tree: bool) -> Row:
-    """Return what a plan did; nothing where it is too dear to be run."""
+    """Return what a plan did; nothing if it is too expensive to run."""
     mechanism = MECHANISMS["evaluation-tree" if tree else "chain-nfa"]
     if expected > MOST_RUN:
         return dict.fromkeys(_NAMES) | {"not run": f"{expected:.1e} expected"}

@@ -1,9 +1,9 @@
 """The patterns of JOIN's study, drawn at random: five sets over changes of stock prices.
 
 As in JOIN, section 7.2: tickers at random, and about half as many conditions as events, each about
-the price changes of two of them, so that selectivities range widely. What is compared is
-`a.difference + k < b.difference`; k is chosen so that a share of the pairs satisfies it that is
-drawn from the range that the source tells of.
+the price changes of two of them, so that selectivities range widely. A condition is
+`a.difference + k < b.difference`; the share of pairs that satisfy it is drawn from the range of the
+source, and k is chosen for that share.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ class Market:
     """A stream of prices.
 
     Attributes:
-        name: How tables call it.
+        name: Its name in tables.
         data: The folder of a recorded stream, empty for a generated one.
         load: Returns its rows, among them the price changes as `difference`.
         time: The column of times.
-        unit: Of numbers that are times.
+        unit: The unit of times that are numbers.
         seconds: The window of each set of patterns.
-        least: Expected candidates of the best order below which a pattern is drawn again: a run
-            would measure the building of indexes.
-        most: Those above which it is, for each branch: nothing could be compared in time. Real
-            trades come in bursts, in which there are ten times as many as evenly spread.
+        least: The fewest candidates that the best order may be expected to have. With fewer, a
+            pattern is drawn again: a run would measure the building of indexes.
+        most: The most of them, for each branch: with more, a run would take too long. Real trades
+            come in bursts, with ten times as many candidates as evenly spread ones.
     """
 
     name: str
@@ -117,8 +117,8 @@ class Draw:
 
         Args:
             kind: Which of the five sets.
-            size: The positive variables, of each branch.
-            strategy: Added behind the window where it is given.
+            size: The number of positive variables of each branch.
+            strategy: Added after the window if it is given.
         """
         branches = _BRANCHES if kind == "disjunction" else 1
         parts = [self._branch(kind, size, first * size) for first in range(branches)]

@@ -29,13 +29,13 @@ PAIRS = (
     ("greedy", "dp-order"),
     ("dp-order", "what detect takes"),
 )
-"""The first is expected to have more of what is measured than the second."""
+"""Pairs of planners: the first is expected to have the greater measurements."""
 COSTS = ("partial matches", "work")
 BASE = "by-frequency"
 
 
 def report(frames: Mapping[str, pd.DataFrame], folder: Path) -> None:
-    """Print and write what the parts that were done say."""
+    """Print and write the tables of the parts that were run."""
     for name, frame in frames.items():
         for title, table in _SUMMARIES[name](frame):
             show(title, table.astype(object).where(table.notna(), None).to_dict("records"))
@@ -64,7 +64,7 @@ def _of_runs(frame: pd.DataFrame) -> Tables:
     yield "Cost and measurement by stream", correlations(finite, COSTS, values, ["stream"])
     by_kind = correlations(finite, COSTS, values, ["stream", "tree"])
     yield "Cost and measurement of trees and orders", by_kind
-    # Across streams costs do not compare, for windows and lengths differ: inside patterns alone.
+    # Costs of different streams cannot be compared, as windows and lengths differ.
     by_set = correlations(frame, COSTS, values, ["set"]).drop(columns=["rank", "log-log", "slope"])
     yield "Cost and measurement by set", by_set
 

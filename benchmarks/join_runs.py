@@ -1,8 +1,9 @@
 """JOIN's study, the measured part: patterns drawn, planned by every planner, and run.
 
-Plans that do the same work are run once, so that noise sets no planner apart from another. A
-pattern is drawn again where even the best order has so much work that nothing can be compared, or
-so little that a run measures the building of indexes. Plans that promise too much are not run.
+Plans that do the same work are run once, so that noise makes no difference between planners. A
+pattern is drawn again if even the best order has so much work that a run takes too long, or so
+little that it measures the building of indexes. Plans that are expected to take too long are not
+run.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ from cepkit.planners.choose import choose_plan, plan_to_run
 from cepkit.statistics.model import Statistics
 
 TOO_DEAR = 10.0
-"""A plan is not run that is expected to look at so many times the candidates of `Market.most`."""
+"""A plan is not run if it has more than so many times the expected candidates of `Market.most`."""
 ENGINE = "what detect takes"
 """The planner by itself: dp-order and dp-tree by the cost model `work`."""
 _TIMES = 3
 _LONG_SECONDS = 0.3
-"""A run that takes longer is not repeated."""
+"""The seconds from which on a run is not repeated."""
 _MEGABYTE = 1e6
 _MANY = 10**300
-"""Sets can be more than a float holds."""
+"""The greatest number that is written: there may be more sets than a float holds."""
 
 Row = dict[str, Any]
 
@@ -53,8 +54,8 @@ class Subject:
         size: Its positive variables; of a disjunction those of each branch.
         number: Which of the patterns of that set and size.
         query: The pattern.
-        statistics: Of the very stream.
-        drawn: How many were drawn until one was neither too dear nor too cheap.
+        statistics: The statistics of the same stream.
+        drawn: How many were drawn until one was neither too expensive nor too cheap.
     """
 
     market: Market
@@ -87,10 +88,10 @@ def subjects(
 
     Args:
         market: The stream.
-        sizes: Of the patterns.
+        sizes: The sizes of the patterns.
         patterns: How many of each set and size.
         kinds: Which sets.
-        most: In place of that of the stream.
+        most: Used in place of `Market.most`.
     """
     most = market.most if most is None else most
     for kind in kinds:
@@ -114,7 +115,7 @@ def candidates_of(plan: Plan) -> float:
 
 
 def key_of(plan: Plan, query: Query) -> Any:
-    """Return what is equal for plans that do the same work in the same order."""
+    """Return a key that is equal for plans that do the same work in the same order."""
     repeated = repeated_in(query.structure)
     return tuple(work_of(branch, repeated) for branch in plan.branches)
 
@@ -166,7 +167,7 @@ def measured(subject: Subject) -> list[Row]:
 
 
 def ran(market: Market, query: Query, plan: Plan) -> Row:
-    """Return what a plan did; nothing but the reason where it is too dear to be run."""
+    """Return what a plan did; only the reason if it is too expensive to run."""
     nothing = dict.fromkeys(("matches", "candidates", "partials", "peak rows", "MB", "ms"))
     expected = candidates_of(plan)
     if expected > TOO_DEAR * market.most:

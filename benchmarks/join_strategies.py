@@ -1,7 +1,7 @@
 """JOIN's study of selection strategies (its figure 19): the same sequences, each strategy.
 
-Under skip-till-next-match the engine looks for the first match in the order of the pattern whatever
-the plan, so there is one row for it. Contiguous events are few whatever the order.
+Under skip-till-next-match the engine searches for the first match in the order of the pattern
+whatever the plan, so there is one row for it. Contiguous events are few whatever the order.
 """
 
 from __future__ import annotations

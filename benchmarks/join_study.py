@@ -31,7 +31,7 @@ from benchmarks.join_runs import Row
 
 @dataclass(frozen=True)
 class Extent:
-    """How much of the study is done: sizes and patterns of each size, for each part."""
+    """The extent of the study: sizes and patterns of each size, for each part."""
 
     sizes: tuple[int, ...]
     patterns: int
@@ -115,7 +115,7 @@ def _present() -> list[Market]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Do the parts, print what they say and write tables and figures."""
+    """Run the parts, print their results and write tables and figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.join_study")
     parser.add_argument("--out", type=Path, default=Path("out/join-study"))
     parser.add_argument("--small", action="store_true", help="few patterns of few sizes")

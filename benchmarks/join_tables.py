@@ -1,8 +1,8 @@
-"""What the rows of JOIN's study say together: gains, and how well cost foretells measurement.
+"""Summaries of JOIN's study: gains, and how well cost predicts measurements.
 
-Gains are ratios inside a pattern, for patterns differ by orders of magnitude, and their median: a
-plan that was too dear to be run counts as one that has more than any other, so that leaving it out
-flatters nobody.
+Gains are ratios inside a pattern, because patterns differ by orders of magnitude, and their median.
+A plan that was too expensive to run counts as worse than any other, so that leaving it out favours
+no planner.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ PATTERN = ["stream", "set", "size", "pattern"]
 _LEAST_PLANS = 3
 _SAME = 1e-9
 _APART = 1.05
-"""Measurements that differ by less are noise."""
+"""The factor by which measurements must differ not to be noise."""
 
 
 def gains(frame: pd.DataFrame, value: str, base: str, by: Sequence[str]) -> pd.DataFrame:
-    """Return for each planner by how much less of `value` it has than `base`.
+    """Return for each planner how many times less of `value` it has than `base`.
 
     Args:
         frame: Rows of runs.
-        value: What is compared; above 1 in the result the planner has less of it.
-        base: The planner compared with.
+        value: The column that is compared; above 1 in the result the planner has less of it.
+        base: The planner to compare with.
         by: The columns to group by.
 
     Returns:
@@ -84,7 +84,7 @@ def _wide(frame: pd.DataFrame, value: str) -> pd.DataFrame:
 
 
 def _ratio(more: Any, less: Any) -> Any:
-    # What neither was run for tells nothing, and what was nothing before and after is equal.
+    # Where neither was run, nothing is known; two zeros are equal.
     with np.errstate(invalid="ignore", divide="ignore"):
         return (more / less).mask((more == 0) & (less == 0), 1.0)
 
@@ -92,7 +92,7 @@ def _ratio(more: Any, less: Any) -> Any:
 def correlations(
     frame: pd.DataFrame, costs: Sequence[str], values: Sequence[str], by: Sequence[str]
 ) -> pd.DataFrame:
-    """Return how costs go with measurements, each plan that was run counted once.
+    """Return how costs correlate with measurements; each plan that was run counts once.
 
     Returns:
         A row for each group, cost and measurement: `plans`; `rank`, the correlation of the ranks;
@@ -137,7 +137,7 @@ def _pairs(plans: pd.DataFrame) -> Iterator[bool]:
 
 
 def not_run(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return for each stream and planner how many plans were too dear to be run."""
+    """Return for each stream and planner how many plans were too expensive to run."""
     dear = frame.assign(dear=frame["not run"] != "")
     counted = dear.pivot_table(index="planner", columns="stream", values="dear", aggfunc="sum")
     return counted.astype(int).reset_index()
@@ -168,7 +168,7 @@ def bushy_against_order(frame: pd.DataFrame, value: str) -> pd.DataFrame:
 def means_by_alpha(frame: pd.DataFrame) -> pd.DataFrame:
     """Return for each planner and alpha the means over the sequences."""
     columns = ["evaluations", "ms", "evaluated at last"]
-    # Only sequences of which every plan was run: means of others would compare different ones.
+    # Only sequences whose plans were all run: other means would compare different sequences.
     whole = frame.groupby(["size", "pattern"])["not run"].transform(lambda why: (why == "").all())
     done = frame[whole].astype(dict.fromkeys(columns, float))
     return done.groupby(["planner", "alpha"], sort=False)[columns].mean()

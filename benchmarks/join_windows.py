@@ -1,4 +1,4 @@
-"""JOIN's study with rates as they can be: so many events of a type in a window, W*r.
+"""JOIN's study with plausible rates: a number of events of a type in a window, W*r.
 
 The source gives 1 to 45 events *per second* for single tickers; 80,509,033 events a year are 14 per
 second for all 2,100 together. Per window that makes sense. So W*r is drawn, evenly, from several
@@ -33,13 +33,13 @@ from cepkit.planners.choose import choose_plan, cost_plan
 from cepkit.statistics.model import Statistics
 
 RANGES = ((0.05, 1.0), (1.0, 45.0), (5.0, 225.0), (1200.0, 54000.0))
-"""Of W*r; the last two are the rates of the source over 5 seconds and over its 20 minutes."""
+"""The ranges of W*r; the last two are the source's rates in 5 seconds and in its 20 minutes."""
 MEASURED = (1.0, 45.0)
 REPEATED = (1.0, 8.0)
-"""With sets, of which 2^(W*r) are made."""
+"""The range of W*r with sets, of which there are 2^(W*r)."""
 RAW = "by-frequency, single events"
 WINDOW, WINDOWS = 60, 40
-"""Seconds, and how many of them a stream has."""
+"""The window in seconds, and the number of windows of a stream."""
 _LARGE = 12
 
 
@@ -129,7 +129,7 @@ def drawn(size: int, number: int, *, sets: bool = False) -> Subject:
     """Return a pattern, and the stream that it is run over.
 
     Args:
-        size: Its variables.
+        size: The number of its variables.
         number: Which of that size.
         sets: Whether one of the variables is repeated.
     """

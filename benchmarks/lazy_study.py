@@ -43,7 +43,7 @@ from cepkit.stream.stream import Stream
 
 WINDOW = 20
 LENGTH = 20
-"""Prices of a history, a second apart."""
+"""The number of prices of a history, a second apart."""
 THRESHOLD = 0.8
 SHARES = (1.0, 1 / 3, 1 / 10, 1 / 30, 1 / 100, 1 / 300, 1 / 1000)
 CASES = {
@@ -55,17 +55,17 @@ CASES = {
 """For each case the sequence, and which pairs must correlate."""
 CHANGING = ("abc", "abc, every pair")
 RARE = 1 / 50
-"""How often the rarest type comes, of the others, in the stream that changes."""
+"""The rate of the rarest type relative to the others, in the stream that changes."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How long the streams are.
+    """The lengths of the streams.
 
     Attributes:
-        seconds: Of the streams with one rare type.
-        phase: Seconds until the rarest type changes.
-        bucket: Events between two readings of the counters there.
+        seconds: The length of the streams with one rare type, in seconds.
+        phase: The seconds until the rarest type changes.
+        bucket: The number of events between two readings of the counters there.
         shares: How rare the rare type gets.
     """
 
@@ -94,7 +94,7 @@ def stream(rates: Mapping[str, npt.NDArray[np.float64]], seed: int) -> Stream:
 
     Args:
         rates: For each type how often it comes in each second.
-        seed: Of the random generator.
+        seed: The seed of the random generator.
     """
     random = np.random.default_rng(seed)
     length = len(next(iter(rates.values()))) + LENGTH
@@ -146,11 +146,11 @@ def pattern(case: str) -> Query:
 def automata(
     source: Stream | None = None, query: Query | None = None
 ) -> Iterator[tuple[str, Mechanism, tuple[str, ...] | None]]:
-    """Yield what each automaton is called, the mechanism and its order.
+    """Yield the name of each automaton, the mechanism and its order.
 
     Args:
-        source: The stream of which one of them is to know the selectivities.
-        query: Of what.
+        source: The stream whose selectivities one of them is to know.
+        query: The pattern.
     """
     yield "eager", MECHANISMS["eager-nfa"], None
     for order in permutations("abc"):
@@ -291,7 +291,7 @@ def lines(
 def figures(
     rows: Sequence[Mapping[str, Any]], changed: Sequence[Mapping[str, Any]]
 ) -> Iterator[tuple[str, go.Figure]]:
-    """Yield the figures of the study and what their files are called."""
+    """Yield the figures of the study and the names of their files."""
     bucket = changed[0]["events"]
     for case in CASES:
         own = [row for row in rows if row["sequence"] == case]

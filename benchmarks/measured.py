@@ -1,4 +1,4 @@
-"""How long some work takes, and what a query finds and does in a run over a stream in memory."""
+"""The time of some work, and the results and counts of a query over a stream in memory."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Run:
     """A run, its events loaded before; indexes are built within its seconds.
 
     Attributes:
-        seconds: CPU time, the least of several runs: what wall time is where nobody else works.
-        matches: How many there are.
+        seconds: CPU time, the least of several runs: the wall time of an idle machine.
+        matches: The number of matches.
         candidates: The pairs of a partial match and an event that were looked at.
         partials: The partial matches of all steps.
     """
@@ -52,12 +52,12 @@ def run(
     """Count the matches of a query, several times.
 
     Args:
-        stream: A local one.
-        query: What is counted.
+        stream: A local stream.
+        query: The query whose matches are counted.
         plan: The plan of the whole stream.
-        times: How often; the least time counts.
-        plans: Gives what plans slices, new for each time.
-        slice_rows: Events of a slice; None: chosen.
+        times: The number of runs; the least time counts.
+        plans: Returns what plans slices, a new one for each run.
+        slice_rows: The number of events of a slice; None: chosen by the engine.
     """
     seconds = math.inf
     for _ in range(times):

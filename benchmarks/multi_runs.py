@@ -16,9 +16,9 @@ from cepkit.sharing.parts import Share
 from cepkit.sharing.shared_plan import SharedPlan
 
 MOST = 2e9
-"""Candidates that a run may be expected to look at: some seconds."""
+"""The most candidates that a run may be expected to look at: some seconds."""
 LONG = 0.3
-"""Seconds: what takes as long is timed once."""
+"""The seconds from which on a run is timed only once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +81,12 @@ def measured(
 
 
 def expected(plan: SharedPlan) -> float:
-    """Return the candidates that the plans are expected to look at, each by itself."""
+    """Return the candidates that the plans are expected to look at, without sharing."""
     return sum(each.forecast.candidates for each in plan.plans if each.forecast is not None)
 
 
 def first_run(given: Source, queries: Sequence[Query], plan: SharedPlan) -> dict[str, Any]:
-    """Return what a run that is not timed counts, and its memory over what was there before."""
+    """Return the counts of a run that is not timed, and the memory that it adds."""
     tracemalloc.start()
     try:
         several = detect(given.stream, queries, plan=plan)
@@ -107,8 +107,8 @@ def gains(rows: Iterable[Mapping[str, Any]], by: Sequence[str]) -> list[dict[str
     """Return for each way how many times better than the order of the text it is.
 
     Args:
-        rows: Of `measured`, with what tells workloads apart in columns of their own, the seed too.
-        by: The columns that rows of the result are told apart by, the way aside.
+        rows: Rows of `measured`, with columns that identify workloads, among them the seed.
+        by: The columns that identify a row of the result, beside the way.
     """
     cases: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in rows:
@@ -134,7 +134,7 @@ def gains(rows: Iterable[Mapping[str, Any]], by: Sequence[str]) -> list[dict[str
 
 
 def mean(values: Iterable[float]) -> float:
-    """Return the geometric mean; not a number where there are none."""
+    """Return the geometric mean; NaN if there are no numbers."""
     logs = [math.log(max(value, 1e-12)) for value in values]
     return math.exp(math.fsum(logs) / len(logs)) if logs else math.nan
 

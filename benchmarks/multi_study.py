@@ -40,7 +40,7 @@ from cepkit.stream.generators import zipf_events
 OPERATORS = 0.2
 MODES: tuple[tuple[str, Mode], ...] = (("prefixes", "order"), ("trees", "tree"))
 MARKS = (0.03, 0.1, 0.3, 1.0, 3.0)
-"""Processor seconds after which the cost of a search's best plans is told."""
+"""The processor seconds after which the cost of a search's best plans is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Market:
 
 @lru_cache(maxsize=2)
 def markets(events: int) -> tuple[Market, ...]:
-    """Return the streams that there are."""
+    """Return the streams; recorded ones where their files are."""
     made = Market(generated(events, gap_ms=900.0), 1.5 * events)
     reason = absent("nasdaq-minute")
     if reason:
@@ -73,7 +73,7 @@ def best_at(seen: Sequence[tuple[float, float]], marks: Sequence[float]) -> list
 
     Args:
         seen: The seconds since it began, and the cost of its best plans.
-        marks: The seconds that are asked for.
+        marks: The seconds at which the cost is read.
     """
     return [min((cost for at, cost in seen if at <= mark), default=None) for mark in marks]
 
@@ -83,14 +83,14 @@ class Extent:
     """How much is measured.
 
     Attributes:
-        events: Of the generated stream.
-        seeds: A workload is drawn for each.
+        events: The number of events of the generated stream.
+        seeds: The seeds; a workload is drawn for each.
         runs: How often each way is timed.
-        sizes: How many patterns there are.
-        minutes: The windows.
-        lengths: About how many events a pattern has.
-        patterns: Of the tables by window, length and search.
-        neighbours: How many a search may look at.
+        sizes: The numbers of patterns.
+        minutes: The windows in minutes.
+        lengths: The mean numbers of events of a pattern.
+        patterns: The number of patterns in the tables by window, length and search.
+        neighbours: How many neighbours a search may look at.
     """
 
     events: int = 200_000
@@ -113,7 +113,7 @@ def over(
     draw: Callable[[Market, Any, int], list[Query]],
     ways: Sequence[Way] = WAYS,
 ) -> list[dict[str, Any]]:
-    """Return what all ways do while one thing changes."""
+    """Return the results of all ways while one setting changes."""
     rows = []
     for market in markets(extent.events):
         for value in values:
@@ -125,18 +125,18 @@ def over(
 
 
 def by_number(extent: Extent) -> list[dict[str, Any]]:
-    """Return what happens with more patterns, windows of 15 minutes."""
+    """Return the results with more and more patterns, windows of 15 minutes."""
     return over(extent, "patterns", extent.sizes, lambda m, n, seed: m.patterns(n, 15, seed))
 
 
 def by_window(extent: Extent) -> list[dict[str, Any]]:
-    """Return what happens with larger windows."""
+    """Return the results with larger and larger windows."""
     n = extent.patterns
     return over(extent, "minutes", extent.minutes, lambda m, w, seed: m.patterns(n, w, seed))
 
 
 def by_length(extent: Extent) -> list[dict[str, Any]]:
-    """Return what happens with longer patterns."""
+    """Return the results with longer and longer patterns."""
     n = extent.patterns
     return over(extent, "events", extent.lengths, lambda m, k, s: m.patterns(n, 15, s, k))
 
@@ -148,7 +148,7 @@ def by_search(extent: Extent) -> list[dict[str, Any]]:
 
 
 def with_a_core(extent: Extent) -> list[dict[str, Any]]:
-    """Return what happens where 30 patterns begin with the same selective pair."""
+    """Return the results where 30 patterns begin with the same selective pair."""
     table = zipf_events(extent.events)
     given = source("30 patterns with a core", table)
     queries = with_core(table, 30, 40.0)

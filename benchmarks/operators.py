@@ -35,7 +35,7 @@ from cepkit.tables import whole
 
 @dataclass(frozen=True)
 class Case:
-    """A pattern, the order that is measured, and what is aimed at (events per second)."""
+    """A pattern, the order that is measured, and the target (events per second)."""
 
     name: str
     text: str
@@ -232,7 +232,7 @@ HELD: tuple[tuple[str, str, BranchPlan, SetChoice], ...] = (
         "count",
     ),
 )
-"""Patterns whose intermediate results know no bound."""
+"""Patterns whose intermediate results have no bound."""
 
 
 def memory(events: int) -> list[dict[str, Any]]:

@@ -39,7 +39,7 @@ PATTERNS: Mapping[str, str] = {
     "P5": "PATTERN SEQ(T01 a, T02 b, T03 c) WITHIN 1 second AGG COUNT",
 }
 AGAIN = 4
-"""How often a process counts that is warm; the first time is not warm."""
+"""The number of counts of a warm process; its first count is not warm."""
 
 _SECOND = 1_000_000
 
@@ -52,7 +52,7 @@ _LAST = """c AS (SELECT t AS tc, price AS pc, unnest([bucket - 1, bucket]) AS bu
   FROM e WHERE type = '{last}'),
 """
 _FROM = "unnest(range((tc - {window}) // {window}, b.bucket + 1)) AS bucket"
-"""The buckets in which an event may be that comes before b and in one window with c."""
+"""The buckets of events that may come before b, in one window with c."""
 
 DUCKDB: Mapping[str, str] = {
     "P1": _EVENTS + _LAST + "bc AS (SELECT b.t AS tb, b.price AS pb, tc, " + _FROM + """
@@ -89,7 +89,7 @@ SELECT count(*) FROM ac ANTI JOIN n ON ac.bucket = n.bucket AND tn > t AND tn < 
 SELECT count(*) FROM bc JOIN e a ON a.bucket = bc.bucket AND a.t < tb AND tc <= a.t + {window}
 WHERE a.type = 'T01'""",
 }  # fmt: skip
-"""P5 costs DuckDB its matches: SQL has no count of sequences."""
+"""The queries of DuckDB; for P5 it must make the matches, as SQL cannot count sequences."""
 
 
 def sql(name: str, source: str) -> str:
@@ -312,11 +312,11 @@ def counted(tool: str, name: str, path: Path, kind: str) -> tuple[int, float, fl
         kind: As for `Tool.counts`; all but "fresh" count several times.
 
     Returns:
-        The count; the processor seconds of the process; the least of a further count, 0 without
-        one; the most memory in MB.
+        The count; the processor seconds of the process; the least processor seconds of a further
+        count, 0 if there is none; the most memory in MB.
     """
     call = ["--child", tool, name, str(path), kind]
-    # An installed package has its bytecode: it is not to be made again in each process.
+    # An installed package has its bytecode, so processes must not make it again.
     of_child = {n: v for n, v in os.environ.items() if n != "PYTHONDONTWRITEBYTECODE"}
     child = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.peers", *call],
@@ -345,8 +345,8 @@ def _child(tool: str, name: str, path: str, kind: str) -> None:
 
 
 def _most_memory() -> float:
-    """Return the most memory of this process in MB; 0 where the system does not tell."""
-    # What getrusage says of a child counts the memory of its parent before exec.
+    """Return the most memory of this process in MB; 0 if the system does not report it."""
+    # For a child getrusage also counts the memory of its parent before exec.
     status = Path("/proc/self/status")
     lines = status.read_text().splitlines() if status.exists() else ()
     return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), 0.0)

@@ -31,21 +31,21 @@ from cepkit.statistics.model import Statistics
 
 RATES = (1.0, 45.0)
 SELECTIVITIES = (0.002, 0.88)
-"""What JOIN, section 7.2, measured: events per second, and shares of pairs."""
+"""The ranges that JOIN, section 7.2, measured: events per second, and shares of pairs."""
 WINDOW = 1200.0
-"""Seconds."""
+"""The window in seconds."""
 SIZES = (16, 20, 22)
 TARGETS = {("dp-tree", 16): 2.0, ("dp-tree", 20): 60.0, ("dp-tree", 22): 600.0} | {
     ("dp-order", 20): 5.0
 }
 QUICK = ("greedy", "ii-random", "ii-greedy")
-"""The planners of which a tenth of a second is aimed at, for 22 variables."""
+"""The planners with a target of a tenth of a second for 22 variables."""
 _LIMIT = 900.0
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A branch to plan, and what is known of its stream."""
+    """A branch to plan, with the statistics of its stream."""
 
     name: str
     branch: Branch
@@ -63,7 +63,7 @@ def drawn(branch: Branch, pairs: float | int, rng: np.random.Generator) -> Stati
     """Return statistics with rates and selectivities drawn evenly by their logarithms.
 
     Args:
-        branch: For whose variables.
+        branch: The branch with the variables.
         pairs: How many pairs have a condition; a float is a share of all.
         rng: The generator.
     """

@@ -10,15 +10,15 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 Row = Mapping[str, Any]
 Tables: TypeAlias = tuple[tuple[str, str, Callable[[], Sequence[Row]]], ...]
-"""Files, titles, and what measures the rows."""
+"""The files, titles, and functions that measure the rows."""
 
 
 class Named(Protocol):
-    """Something that is measured and has a name."""
+    """Anything that is measured and has a name."""
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name."""
         ...
 
 

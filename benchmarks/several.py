@@ -30,7 +30,7 @@ from cepkit.stream.stream import Stream, events
 
 BARS = ("nasdaq-minute", 900.0, 1e6)
 EVENTS = ("generated", 5.0, 3e5)
-"""Of a workload: the window in seconds, and the partial matches that a pattern may keep."""
+"""The generated workload: the window in seconds, and the most partial matches of a pattern."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -141,7 +141,7 @@ def _compared(stream: Stream, queries: Sequence[Query], runs: int) -> dict[str, 
 
 
 def text_order(options: argparse.Namespace) -> list[Row]:
-    """Return what the source compares with: plans in the order of the text, without sharing."""
+    """Return the source's baseline: plans in the order of the text, without sharing."""
     rows: list[Row] = []
     n = max(map(int, options.patterns.split(",")))
     for given, window, most in _sources(options):
@@ -170,7 +170,7 @@ def text_order(options: argparse.Namespace) -> list[Row]:
 
 
 def one(options: argparse.Namespace) -> list[Row]:
-    """Return a list of one pattern against the pattern."""
+    """Return the times of a list of one pattern, against the pattern itself."""
     given = generated(options.events)
     rows: list[Row] = []
     for number, query in enumerate(drawn(given, 3, EVENTS[1], most=EVENTS[2])):
@@ -190,7 +190,7 @@ def one(options: argparse.Namespace) -> list[Row]:
 
 
 def planning(options: argparse.Namespace) -> list[Row]:
-    """Return how long it takes to plan what is shared, everything measured before."""
+    """Return the time to plan what is shared, with statistics measured before."""
     rows: list[Row] = []
     for given, window, most in _sources(options):
         for n in (40, 100):

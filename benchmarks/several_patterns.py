@@ -42,8 +42,8 @@ class Source:
         stream: Its events.
         rates: Events of each type in a second.
         seconds: From the first event to the last.
-        offsets: For two types the constant of their condition.
-        selectivities: For two types the share of pairs for which it holds.
+        offsets: For each pair of types the constant of their condition.
+        selectivities: For each pair of types the share of pairs for which it holds.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Source:
 
 
 def minute_bars() -> Source:
-    """Return the minute bars of seven tickers; `diff` is what the close rose by."""
+    """Return the minute bars of seven tickers; `diff` is the rise of the close."""
     frame = nasdaq()
     table = pa.table(
         {
@@ -129,10 +129,10 @@ def drawn(
     Args:
         given: The stream.
         n: How many patterns.
-        window: In seconds.
+        window: The window in seconds.
         size: About how many events each has: one less, as many, or one more.
-        most: The partial matches that its best order may keep, in the whole stream.
-        seed: Of the draw.
+        most: The most partial matches that its best order may keep, in the whole stream.
+        seed: The seed of the draw.
         operators: The share of patterns of which one event, neither the first nor the last, is
             under NOT or under KL with one or two events.
     """
@@ -203,10 +203,10 @@ def pattern_text(
 
     Args:
         operator: SEQ or AND.
-        types: Of the events.
+        types: The types of the events.
         offsets: The constant of the condition between two types.
-        window: In seconds.
-        around: What stands around the event of a type, as "NOT({})".
+        window: The window in seconds.
+        around: The text around the event of a type, as "NOT({})".
     """
     body = ", ".join(around.get(kind, "{}").format(f"{kind} {kind.lower()}") for kind in types)
     where = " AND ".join(

@@ -49,11 +49,11 @@ SEVERAL = [
 
 @dataclass(frozen=True)
 class Case:
-    """What is asked of a stream.
+    """Aggregates of a stream.
 
     Attributes:
-        name: Of the case.
-        frames: Makes DataFrames, one after the other, whose rows are wanted.
+        name: The name of the case.
+        frames: Makes DataFrames, one after the other, whose rows are read.
     """
 
     name: str

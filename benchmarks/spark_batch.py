@@ -62,14 +62,14 @@ SIDE_BY_SIDE = (
 
 @dataclass(frozen=True)
 class Case:
-    """What is detected in what, and how many source events a second are aimed at.
+    """A pattern, the stream that it is detected in, and the target in source events a second.
 
     Attributes:
-        name: Of the case.
+        name: The name of the case.
         text: The pattern.
         hidden: Whether the rows come through Spark.
-        target: Events a second; None: nothing is aimed at.
-        arrival: The column that says in which order the events came.
+        target: Events a second; None: there is no target.
+        arrival: The column with the order in which the events came.
     """
 
     name: str
@@ -127,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _with_orders(table: pa.Table) -> pa.Table:
-    """Return the stream with two columns that say in which order the events came."""
+    """Return the stream with two columns for the order in which the events came."""
     numbers = np.arange(len(table))
     table = table.append_column("sequence", pa.array(numbers + 1_000_000))
     return table.append_column("an_order", pa.array(numbers * 1.5))

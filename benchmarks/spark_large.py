@@ -62,7 +62,7 @@ _CHUNK = 1_000_000
 _UNREAD = 4
 _FILE_BYTES = 60.0
 _ROOM = 2.0
-"""The room that is needed over the events': shuffles, and the matches."""
+"""How many times the size of the events must be free on disk, for shuffles and matches too."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What the measurements on Spark have in common: options, types, and the processors' time."""
+"""The common parts of measurements on Spark: options, types, and processor time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OF_ALL = f"PATTERN SEQ(a IN ({_SETS[0]}), b IN ({_SETS[1]}), c IN ({_SETS[2]})) 
 
 
 def options(module: str) -> argparse.ArgumentParser:
-    """Return what reads the options that all of them have."""
+    """Return the parser of the options that all of them have."""
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{module}")
     parser.add_argument("--events", type=int, default=10_000_000)
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
@@ -31,7 +31,7 @@ def processor_seconds() -> float | None:
 
 
 def worker_seconds() -> float | None:
-    """Return that of the Python processes below this one."""
+    """Return the processor time of the Python processes below this one."""
     return _seconds(lambda process, name: process != os.getpid() and name != "java")
 
 

@@ -20,14 +20,14 @@ STREAMS: dict[str, Callable[[], Stream]] = {
     "skewed bars": lambda: events(nasdaq_skewed(), time="timestamp", type="ticker"),
     "trades": lambda: events(trades(), time="ts_ms", type="ticker", unit="ms"),
 }
-"""Minute bars of seven tickers, others of which one is rare, and 120,000 trades."""
+"""The streams: minute bars of seven tickers, bars with one rare ticker, and 120,000 trades."""
 
 FOLDERS = {"bars": BARS, "skewed bars": BARS, "trades": TRADES}
 
 
 @dataclass(frozen=True)
 class Case:
-    """A pattern and the stream that it is looked for in."""
+    """A pattern and the stream in which it is detected."""
 
     name: str
     stream: str

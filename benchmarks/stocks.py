@@ -44,12 +44,12 @@ def orders(query: Query) -> Iterator[Plan]:
 
 
 def measure(case: Case, stream: Stream) -> dict[str, Any]:
-    """Run a case by the plan that is chosen, and by other orders."""
+    """Run a case with the chosen plan, and with other orders."""
     query = parse(case.text)
     if query.strategy is Strategy.SKIP_TILL_ANY_MATCH:
         plan = compare_plans(query, profile(stream, query)).best
     else:
-        plan = as_plan(None, query)  # no cost model knows the others
+        plan = as_plan(None, query)  # no cost model covers the others
     run(stream, query, plan)  # compiles
     others = {other: run(stream, query, other) for other in orders(query)}
     chosen = run(stream, query, plan, times=10)

@@ -173,7 +173,7 @@ def measure(session: Any, case: Case, n: int, file_rows: int) -> dict[str, Any]:
 
 
 def state_bytes(session: Any, rows: Any, checkpoint: Path) -> float | None:
-    """Return the bytes of an event that a query of cepkit's holds; None of others."""
+    """Return the bytes of an event in the state of a cepkit query; None for other queries."""
     if not hasattr(rows, "live"):
         return None
     states = session.read.format("statestore").load(str(checkpoint)).select("value.groupState.*")

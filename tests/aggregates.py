@@ -1,4 +1,4 @@
-"""What aggregating a query's matches must give: the judge's matches, looked at one by one.
+"""The expected aggregates of a query's matches: those of the judge's matches, one by one.
 
 The definition of `cepkit.aggregate` taken literally. It shares with the package the node classes
 of queries alone; `rows_in` also the names of columns.

@@ -1,4 +1,4 @@
-"""Ways to evaluate residual predicates: what the engine writes compiled, in Python, or not at all.
+"""Ways to evaluate residual predicates: by generated loops, compiled or in Python, or by NumPy.
 
 Compiling takes a third of a second for each shape, so hypothesis draws what is written mostly in
 Python; it is the same source.

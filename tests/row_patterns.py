@@ -1,9 +1,9 @@
-"""MATCH_RECOGNIZE from its definition: all matches of a start in preferment order, the first taken.
+"""MATCH_RECOGNIZE from its definition: the first of a start's matches in preferment order.
 
 A pattern is nested tuples: a row of a variable, a sequence of any length, alternatives, a
 permutation, a loop with its least and most times (None: any) and whether it is greedy, a hidden
 part, `^` and `$`. A condition is a function of the rows of the partition and of the variables
-mapped so far, that of the row itself the last.
+mapped so far; the last of these is that of the row itself.
 """
 
 from __future__ import annotations

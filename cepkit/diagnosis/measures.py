@@ -291,7 +291,7 @@ def forbidden_together(
     """Yield combinations with events that break a NOT there together, some at a time.
 
     Args:
-        measures: Of the branch.
+        measures: The measures of the branch.
         events: The events that must be absent together; often one.
         rows: As for `forbidden_events`.
         size: As for `forbidden_events`.

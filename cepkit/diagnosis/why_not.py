@@ -407,11 +407,11 @@ def _bounds(
     question: Question, number: int, funnel: BranchFunnel, searched: Coverage, near: list[NearMiss]
 ) -> list[str]:
     """Return notes on what the answer about a branch leaves out."""
-    branch, counted = question.branches[number], funnel.coverage
+    branch, coverage = question.branches[number], funnel.coverage
     notes = []
-    if not counted.complete:
-        least = "" if counted.done else "; the counts are lower bounds"
-        notes.append(f"partial matches are counted for {_part(counted)}{least}")
+    if not coverage.complete:
+        least = "" if coverage.done else "; the counts are lower bounds"
+        notes.append(f"partial matches are counted for {_part(coverage)}{least}")
     if not searched.complete:
         notes.append(f"the nearest misses were searched only with {_part(searched)}")
     if branch.repeated and near:

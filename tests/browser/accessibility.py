@@ -1,4 +1,4 @@
-"""A page as a screen reader has it: the browser's own accessibility tree."""
+"""A page as a screen reader reads it: the browser's own accessibility tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An app in a page, used as a reader does: by the names of its controls, and by keyboard."""
+"""An app in a page, used as users do: by the names of its controls, and by keyboard."""
 
 from __future__ import annotations
 

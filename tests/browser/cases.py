@@ -1,4 +1,4 @@
-"""Traces to play: the example of LAZY, a longer stream, and texts that want to break out."""
+"""Traces to play: the example of LAZY, a longer stream, and texts that try to break out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A player in a page, read as a reader does: by what is to be seen, and by its keys."""
+"""A player in a page, read and moved as users do: by what it shows, and by its keys."""
 
 from __future__ import annotations
 

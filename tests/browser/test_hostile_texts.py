@@ -1,4 +1,4 @@
-"""Names and values that want to be more are shown as they are: no link, no image, no script."""
+"""Hostile names and values are shown as plain text: no link, no image, no script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The apps under Voila, on one page: each is used as a reader does, and Python answers."""
+"""The apps under Voila, on one page: each is used as users do, and Python answers."""
 
 from __future__ import annotations
 

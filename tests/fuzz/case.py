@@ -1,4 +1,4 @@
-"""What a case of the fuzzer is: what must work, or be refused with an error of ours.
+"""A case of the fuzzer: a call that must work, or be refused with an error of cepkit.
 
 Whatever else comes out of a case is a failure: another exception, an alarm because it took too
 long, no memory.

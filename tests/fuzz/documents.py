@@ -1,6 +1,6 @@
 """JSON for the three loaders: documents that were saved, then damaged.
 
-What is loaded all the same must be whole: it can be shown, drawn and saved again.
+A document that loads all the same must be complete: it can be shown, drawn and saved again.
 """
 
 from __future__ import annotations

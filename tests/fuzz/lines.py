@@ -1,7 +1,7 @@
 """Command lines: those of the manual, with options and values that nobody should give.
 
-They run in this process. Whatever is wrong is told on stderr in a line or two, and the exit code is
-0, 1 or 2; an error that the command did not expect is a failure.
+They run in this process. Errors must be a line or two on stderr, and the exit code 0, 1 or 2; an
+error that the command did not expect is a failure.
 """
 
 from __future__ import annotations

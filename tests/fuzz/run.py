@@ -5,8 +5,8 @@
     FUZZ_KIND=patterns       cases of this kind alone
     FUZZ_CASE=patterns/123   this one alone, with the whole traceback
 
-A process of its own runs the cases, and tells before each which it is. So one that crashes, hangs
-in compiled code or takes all the memory that it may have is one more failure, and not the last.
+A separate process runs the cases and names each before it runs. So if a case crashes, hangs in
+compiled code or uses up its memory, that is one more failure, and the next cases still run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every notebook runs from top to bottom, and is stored without what it showed."""
+"""Every notebook runs from top to bottom, and is stored without outputs."""
 
 from __future__ import annotations
 

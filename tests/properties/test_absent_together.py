@@ -1,4 +1,4 @@
-"""NOT(SEQ(B b, C c)) and NOT(AND(B b, C c)): what the judge finds, whatever plan, slices, parts."""
+"""NOT(SEQ(B b, C c)) and NOT(AND(B b, C c)): the judge's matches, whatever plan and slices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stream of which the watermark moves on has the judge's matches, however its events come."""
+"""A stream with a moving watermark has the judge's matches, however its events arrive."""
 
 from __future__ import annotations
 

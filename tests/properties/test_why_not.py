@@ -1,4 +1,4 @@
-"""What why_not says of matches, of what is none, and of near misses is what the judge says."""
+"""why_not agrees with the judge on matches, on events that are none, and on near misses."""
 
 from __future__ import annotations
 

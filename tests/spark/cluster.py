@@ -5,7 +5,7 @@
 One master and two workers of pip's pyspark on loopback. Neither the driver nor the workers have
 cepkit: `spark-submit --py-files` brings it to them as a zip. In the middle of each search a worker
 is killed with SIGKILL, its executor and its Python workers with it, and a new one started. Linux
-alone: it reads /proc.
+only: it reads /proc.
 """
 
 from __future__ import annotations

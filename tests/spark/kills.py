@@ -5,7 +5,7 @@
 A job of its own reads files, a file a micro-batch. Its whole process tree (Python, JVM, workers) is
 killed with SIGKILL, again and again, and started anew on the same checkpoint; or its workers alone,
 or an executor of a cluster of two (`local-cluster`).
-What is in the sink at last is compared with the batch, row by row. Linux alone: it reads /proc.
+What is in the sink at last is compared with the batch, row by row. Linux only: it reads /proc.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A disk full under the checkpoint stops a query; with room again it goes on as if never."""
+"""A full disk under the checkpoint stops a query; with room again it continues unharmed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrival numbers on Spark: one for each event, whatever the column, and errors where none are."""
+"""Arrival numbers on Spark: one for each event, whatever the column, or an error."""
 
 from __future__ import annotations
 

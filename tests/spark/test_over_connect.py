@@ -1,4 +1,4 @@
-"""Spark Connect: what is asked of a session in a way of its own (`make connect-test` runs it)."""
+"""Spark Connect: calls that differ from those of a classic session (`make connect-test`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is counted exactly is the same on Spark as here, in a number of jobs no pattern changes."""
+"""Exact counts are the same on Spark as locally, and no pattern changes the number of jobs."""
 
 from __future__ import annotations
 

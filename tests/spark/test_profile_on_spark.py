@@ -1,4 +1,4 @@
-"""A profile on Spark is that of the same events here, however the rows lie and are cut."""
+"""A profile on Spark is the local one of the same events, however the rows lie and are cut."""
 
 from __future__ import annotations
 

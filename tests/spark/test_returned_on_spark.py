@@ -1,4 +1,4 @@
-"""RETURN on Spark: the same rows as here, whichever way the events take."""
+"""RETURN on Spark: the same rows as locally, whichever way the events take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real query in a fresh process: with the machine's Java and with none; and not a word said."""
+"""A real query in a fresh process: with the machine's Java and with none, printing nothing."""
 
 from __future__ import annotations
 

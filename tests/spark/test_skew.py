@@ -1,4 +1,4 @@
-"""Streams of which one key, or one moment, has nearly everything: all is found."""
+"""Streams with nearly all events in one key, or at one moment: all matches are found."""
 
 from __future__ import annotations
 

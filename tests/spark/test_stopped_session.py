@@ -1,4 +1,4 @@
-"""What is asked of a stopped session says what to do, whether another session runs or not."""
+"""Calls on a stopped session say what to do, whether another session runs or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Over a streaming DataFrame come the matches of the batch, once each, however its events come."""
+"""A streaming DataFrame gives the matches of the batch, each once, however its events arrive."""
 
 from __future__ import annotations
 

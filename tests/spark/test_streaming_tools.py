@@ -1,4 +1,4 @@
-"""What is around a streaming query: its end, replays, what is watched, and the command."""
+"""The tools for streaming queries: running to the end, replays, watching, and the command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments of the verbs are held against their annotations."""
+"""Arguments of the verbs are checked against their annotations."""
 
 import math
 import os

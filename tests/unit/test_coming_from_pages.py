@@ -1,4 +1,4 @@
-"""Every translation on the pages of docs/coming-from finds as many matches as stands there."""
+"""Every translation on the pages of docs/coming-from finds as many matches as the page says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled loops on disk: damaged, planted, nowhere to be kept, written by several at once."""
+"""Compiled loops on disk: damaged, planted, without a folder, written by several at once."""
 
 from __future__ import annotations
 

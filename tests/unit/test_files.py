@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and over nothing unasked: whoever writes them."""
+"""Files are written whole or not at all, and never replace others unasked, by any writer."""
 
 from __future__ import annotations
 

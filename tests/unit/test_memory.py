@@ -1,4 +1,4 @@
-"""How much memory is free, by what systems say, and what a growing result is told."""
+"""How much memory is free, by the system's numbers, and when a growing result is refused."""
 
 from __future__ import annotations
 

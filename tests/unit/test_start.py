@@ -1,4 +1,4 @@
-"""What a first detection imports: what takes long is imported where it is needed."""
+"""What a first detection imports: slow packages are imported only where they are needed."""
 
 from __future__ import annotations
 

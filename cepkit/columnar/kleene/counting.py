@@ -148,7 +148,7 @@ def alike(others: Sequence[npt.NDArray[np.integer]], lists: Lists) -> Alike:
     changes[1:] = False
     for key in keys:
         changes[1:] |= key[order[1:]] != key[order[:-1]]
-    # If a list does not go on with the last member of a shorter one, each row is its own group.
+    # If a list does not continue with the last member of a shorter one, each row is a group.
     sorted_lists = lists.take(order)
     ends, lasts = sorted_lists.ends, sorted_lists.lasts
     heads, group = np.flatnonzero(changes), np.cumsum(changes) - 1

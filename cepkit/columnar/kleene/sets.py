@@ -431,7 +431,7 @@ def _largest_of_each(program: Program, blocks: Iterable[SetBlock]) -> Iterator[S
         for events in single:
             changes[1:] |= events[1:] != events[:-1]
         firsts = _first_of_largest(program, joined, np.cumsum(changes))
-        # The last group may go on in the next block.
+        # The last group may continue in the next block.
         if len(firsts) > 1:
             yield joined.take(firsts[:-1])
         best = joined.take(firsts[-1:])

@@ -1,7 +1,7 @@
 """Enumerates sets chosen from lists, and prunes by sums and counts that only grow.
 
-A limit on a sum or a count is a cap. If no member has a negative value, a set that exceeds its cap
-is not extended. Cost: the sets, and those that were cut off.
+A condition that bounds a sum or a count from above is a cap. If no member has a negative value, a
+set that exceeds its cap is not extended. Cost: the sets, and those that were cut off.
 """
 
 from __future__ import annotations

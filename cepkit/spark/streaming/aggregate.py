@@ -1,7 +1,7 @@
 """Aggregates of matches over a streaming DataFrame, as a streaming DataFrame.
 
-A bucket's new stretch of time is a cell of the batch: it sees what may be live in it and owns the
-rows of its own moments. Expiries are emitted when the watermark has passed them.
+A bucket's new stretch of time is a cell as in a batch: it sees the events that may be live in it
+and owns the rows of its own moments. Expiries are emitted when the watermark has passed them.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ from cepkit.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class AggregateSearch:
-    """The rows of aggregates.
+    """The search for the rows of aggregates.
 
     Attributes:
-        sink: Makes them of a cell.
-        rows: Their columns.
-        reach: What it must see.
+        sink: Makes the rows of a cell.
+        rows: The columns of the rows.
+        reach: The events that it must see.
         at_any_time: Whether expiries have rows.
-        kind: What the rows are.
+        kind: The kind of the rows.
     """
 
     sink: AggregatesSink
@@ -71,7 +71,7 @@ class AggregateSearch:
     in_turn: bool = False
 
     def is_due(self, ts: npt.NDArray[np.int64], owned: Owned) -> bool:
-        """Return whether an event, or what expires, may lie in the stretch."""
+        """Return whether an event or an expiry may lie in the stretch."""
         assert owned.until is not None
         least = -FAR if owned.since is None else owned.since
         least -= self.reach.window if self.at_any_time else 0
@@ -98,11 +98,11 @@ def aggregate(
         stream: Events in a streaming DataFrame.
         query: The query, with a window in time.
         method: How it is aggregated, as for `cepkit.aggregate`.
-        emit: Which rows; a total is never known.
+        emit: Which rows there are; no total, as the stream has no end.
 
     Raises:
         PatternError: An aggregate cannot take the column that it is of.
-        UnsupportedError: What must be remembered for the query has no bound.
+        UnsupportedError: The events to keep for the query have no bound.
     """
     check_live(stream)
     alone = SharingPlan(("",), (), {})
@@ -135,7 +135,7 @@ def aggregate_several(
         PlanError: The sharing plan is not one of these queries.
         PatternError: An aggregate cannot take the column that it is of, or two columns of one name
             are of different types.
-        UnsupportedError: What must be remembered for a query has no bound.
+        UnsupportedError: The events to keep for a query have no bound.
     """
     check_live(stream)
     if share == "chop-connect":
@@ -160,7 +160,7 @@ class LiveAggregation:
     """Queries made ready for a streaming DataFrame.
 
     Attributes:
-        prepared: What is done in its buckets, and what is hashed.
+        prepared: The searches in its buckets, and the key that is hashed.
         rows: The columns of the rows.
         output: The same, in Spark.
     """
@@ -190,7 +190,7 @@ def prepare_aggregation(
 
     Raises:
         PatternError: An aggregate cannot take the column that it is of.
-        UnsupportedError: What must be remembered for a query has no bound, or no order.
+        UnsupportedError: The events to keep for a query have no bound, or no order.
     """
     if emit == "total":
         raise UnsupportedError(
@@ -210,12 +210,12 @@ def prepare_aggregation(
         requests = {q: prepared[q].request for q in sorted(members)}
         clusters = tuple(each for each in plan.clusters if members.issuperset(each.queries))
         windows = [min(max(prepared[q].cut.window or 0, 0), FAR) for q in members]
-        # Only what is detected, each by itself, looks ahead.
+        # Only queries whose matches are detected, each by itself, look ahead.
         ahead = max(windows) if any(prepared[q].cut.ahead for q in members) else 0
         sink = AggregatesSink(Aggregation(requests, clusters, rows))
         reach = Reach(max(windows), ahead)
         searches.append(AggregateSearch(sink, rows.schema, reach, at_any_time=emit == "changes"))
-    # Rows stand in the order of arrival; numbers are of use where slices are cut apart.
+    # Rows are in the order of arrival already; numbers are needed only where slices are cut.
     bucket = Bucket(replace(scan.sending, numbers=()), tuple(searches))
     return LiveAggregation(Prepared(bucket, scan.cut.key), rows, output)
 
@@ -244,12 +244,12 @@ def _live(
     names: Iterable[str],
     queries: Iterable[str] = (),
 ) -> Live:
-    """Return what a streaming query does.
+    """Return the streaming query, ready to run.
 
     Args:
-        text: The queries.
-        names: Of the aggregates.
-        queries: The names of the queries, which are a column; none: of one query alone.
+        text: The text of the queries.
+        names: The names of the aggregates.
+        queries: The names of the queries, for the column `pattern`; empty for a single query.
     """
     table, output = aggregation.rows, aggregation.output
     bucket, count = dealt_out(aggregation.prepared, None)
@@ -263,8 +263,8 @@ def _live(
         columns = [pattern_column(queries), *columns]
     reader = RowReader(table.schema)
 
-    def rows(found: DataFrame) -> DataFrame:
-        return found.mapInArrow(unpacking(reader), output).select(*columns)
+    def rows(pieces: DataFrame) -> DataFrame:
+        return pieces.mapInArrow(unpacking(reader), output).select(*columns)
 
     return Live(bucket, identity, aggregation.prepared.key, count, rows)
 
@@ -280,7 +280,7 @@ class RowReader:
     rows: pa.Schema
 
     def __call__(self, kind: str) -> Callable[[pa.Buffer], pa.RecordBatch] | None:
-        """Return what reads the pieces of a kind; None: they are no rows."""
+        """Return the function that reads pieces of a kind; None: they are no rows."""
         if kind != "row":
             return None
         return lambda piece: pa.ipc.read_record_batch(piece, self.rows)

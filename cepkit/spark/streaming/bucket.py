@@ -1,10 +1,10 @@
 """A bucket of a stream: the events of its last window, and the rows that it emits as they complete.
 
 State is raw events, never partial matches. A bucket is complete up to the watermark, or up to its
-own latest event minus the lateness where that is later. When this goes from m0 to m1, each search
-runs once over the events of (m0 - W, m1] and owns the rows that end in (m0, m1]; one that looks
-ahead seals W later. So each row is emitted once, the answer is that of a batch over all events that
-were not late, whatever the order in which they came, and any plan can take over at any time.
+own latest event minus the lateness where that is later. When this moves from m0 to m1, each search
+runs once over the events of (m0 - W, m1] and owns the rows that end in (m0, m1]; a search that
+looks ahead emits its rows W later. So each row is emitted once. The answer is that of a batch over
+all events that were not late, in whatever order they came, and the plan may change at any time.
 
 Nothing here knows Spark: state and events are Arrow.
 """
@@ -29,10 +29,10 @@ from cepkit.stream.columns import EventColumns
 from cepkit.values import dataclass
 
 TAKEN = "\0taken"
-"""Columns of marks, one for each search whose matches depend on those before."""
+"""The names of columns of marks begin so, one for each search whose matches depend on earlier."""
 
 Found = tuple[str, pa.RecordBatch | int | str]
-"""What rows are, and the rows; or how many events were looked at, by which plan, what it did."""
+"""A kind, and the rows of that kind; or the number of events looked at, or a text about plans."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class Held:
     """The state of a bucket between micro-batches.
 
     Attributes:
-        events: The rows that later matches may have, or look for, in the order of arrival.
-        complete: All events before this time have come, in microseconds; None: not said yet.
+        events: The rows that later searches may need, in the order of arrival.
+        complete: The time before which all events have come, in microseconds; None: not known yet.
         plans: For each search what decides the plan of the next stretch: see `SlicePlans.memory`;
-            nothing where plans do not follow the stream.
+            empty where plans do not follow the stream.
     """
 
     events: pa.Table
@@ -56,9 +56,9 @@ class Bucket:
     """The searches over the events of a bucket.
 
     Attributes:
-        sending: Which columns they have, and how they are read.
-        searches: What is looked for among them.
-        slices: Of which stretches of time rows are a bucket's own; None: of all.
+        sending: The columns of the events, and how they are read.
+        searches: The searches over them.
+        slices: The stretches of time whose rows are a bucket's own; None: all.
     """
 
     sending: Sending
@@ -68,18 +68,18 @@ class Bucket:
     @property
     def fields(self) -> pa.Schema:
         """The columns of the rows that are held."""
-        taken = [pa.field(self._taken(i), pa.bool_()) for i in self._in_turn]
-        return pa.schema([*self.sending.fields, *taken])
+        marks = [pa.field(self._mark(i), pa.bool_()) for i in self._in_turn]
+        return pa.schema([*self.sending.fields, *marks])
 
     @property
     def _in_turn(self) -> tuple[int, ...]:
         return tuple(i for i, search in enumerate(self.searches) if search.in_turn)
 
-    def _taken(self, search: int) -> str:
+    def _mark(self, search: int) -> str:
         return f"{TAKEN}{search}"
 
     def nothing(self) -> Held:
-        """Return what a bucket holds before its first event."""
+        """Return the state of a bucket before its first event."""
         return Held(self.fields.empty_table())
 
     def step(
@@ -91,27 +91,27 @@ class Bucket:
         *,
         complete: int | None = None,
     ) -> Generator[Found, None, Held]:
-        """Yield what becomes certain when time goes on, and late events; return what is held then.
+        """Yield late events, and rows that become certain as time moves on; return the new state.
 
         Args:
-            held: What the bucket holds.
+            held: The state of the bucket.
             new: Rows that have come since, in the order of arrival, of `sending`'s columns.
-            until: All events before this time had come before these, in microseconds.
-            number: That of the bucket.
-            complete: And these included; None: no more are known to be complete.
+            until: The time in microseconds before which all events had come before these.
+            number: The number of the bucket.
+            complete: The time before which all events have come with these; None: `until`.
         """
         until = max(until, held.complete or until)
         complete = until if complete is None else max(until, complete)
         ts = self.sending.times(new)
         late = ts < until
         if late.any():
-            # Another bucket, which has the event too, tells of it.
-            told = late if self.slices is None else late & (self.slices.owners(ts) == number)
-            if told.any():
-                yield "late", batch_of(new.filter(pa.array(told)))
+            # If several buckets have an event, only its owner yields it.
+            own = late if self.slices is None else late & (self.slices.owners(ts) == number)
+            if own.any():
+                yield "late", batch_of(new.filter(pa.array(own)))
             new = new.filter(pa.array(~late))
         for i in self._in_turn:
-            new = new.append_column(self._taken(i), pa.array(np.zeros(len(new), bool)))
+            new = new.append_column(self._mark(i), pa.array(np.zeros(len(new), bool)))
         table = pa.concat_tables([held.events, new])
         if len(table):
             if self.sending.arrival in self.sending.fields.names:
@@ -124,22 +124,22 @@ class Bucket:
         """Return the time that must be complete before there is more to do; None: never.
 
         Args:
-            held: What the bucket holds after a step.
-            number: That of the bucket.
+            held: The state of the bucket after a step.
+            number: The number of the bucket.
         """
         if not len(held.events) or held.complete is None:
             return None
         ts = self.sending.times(held.events)
         own = ts if self.slices is None else ts[self.slices.owners(ts) == number]
-        opened = []
+        times = []
         for search in self.searches:
             later = own[own >= held.complete - search.reach.ahead]
             if len(later):
-                opened.append(int(later.min()) + search.reach.ahead)
+                times.append(int(later.min()) + search.reach.ahead)
         if any(search.at_any_time for search in self.searches):
-            opened.append(held.complete)
-        if opened:
-            return min(opened)
+            times.append(held.complete)
+        if times:
+            return min(times)
         reaches = [search.reach for search in self.searches]
         if any(reach.counted is not None and reach.counted.last for reach in reaches):
             return None
@@ -148,7 +148,7 @@ class Bucket:
     def _search(
         self, table: pa.Table, held: Held, until: int, number: int
     ) -> Generator[Found, None, Held]:
-        """Yield the rows of all searches; return what is held after that."""
+        """Yield the rows of all searches; return the new state."""
         events = self.sending.events(table.select(self.sending.fields.names))
         seen = events.slice(0, int(np.searchsorted(events.ts, until)))
         memories = []
@@ -157,7 +157,7 @@ class Bucket:
             owned = Owned(None if held.complete is None else held.complete - ahead, until - ahead)
             carried = Carried(plans=held.plans[i] if held.plans else "")
             if search.in_turn:
-                at = table.schema.get_field_index(self._taken(i))
+                at = table.schema.get_field_index(self._mark(i))
                 rows = seen.source_rows(np.arange(len(seen)))
                 whole = table.column(at).to_numpy().copy()
                 carried.taken = whole[rows]
@@ -179,7 +179,7 @@ class Bucket:
     def _parts(
         self, search: Search, seen: EventColumns, owned: Owned, number: int
     ) -> Iterator[tuple[EventColumns, Owned]]:
-        """Yield the events among which to search, and which rows are wanted."""
+        """Yield the events to search, and the stretch of time whose rows are wanted."""
         if self.slices is None:
             yield seen, owned
             return

@@ -33,25 +33,25 @@ def detect(
 ) -> StreamMatches:
     """Return the matches of a query in a streaming DataFrame, as a streaming DataFrame.
 
-    Each match is emitted once, in append mode, when no event can come any more that would be in
-    it, or break it: `lateness` after its last event, with NOT at the end another window later.
+    Each match is emitted once, in append mode, when no event can come any more that would belong to
+    it or break it: `lateness` after its last event, with NOT at the end another window later.
 
     Args:
         stream: Events in a streaming DataFrame.
         query: The pattern, with a window.
-        plan: How it is evaluated. A query may go on from its checkpoint under another.
+        plan: How it is evaluated. A query may continue from its checkpoint with another plan.
         sets: Which sets of Kleene variables make matches.
-        buckets: Into how many buckets the keys of the pattern are hashed, each of which one
-            task evaluates; None: 16. Of a pattern without a key there is one.
-        slice_seconds: How long slices of time are that are dealt out to buckets, of a pattern
+        buckets: The number of buckets that keys of the pattern are hashed into; one task evaluates
+            a bucket. None: 16, or one for a pattern without a key.
+        slice_seconds: The length of the slices of time that are assigned to buckets, for a pattern
             without a key; None: one bucket has all events.
-        late: Whether events that are late, or too far ahead, are counted only, or rows as well.
+        late: Whether events that are late or too far ahead are only counted, or are rows as well.
         timeouts: Whether partial matches that time out are rows as well.
-        plans: What says under which plan a bucket is searched when the watermark has moved.
+        plans: Chooses the plan of a bucket each time the watermark has moved; None: always `plan`.
 
     Raises:
         PatternError: A condition compares what cannot be compared.
-        UnsupportedError: What must be remembered for the query has no bound.
+        UnsupportedError: The events to keep for the query have no bound.
     """
     frame = check_live(stream)
     prepared = prepare(stream, query, plan, sets, timeouts=timeouts, plans=plans)
@@ -72,8 +72,8 @@ def detect(
     output.check_names()
     spark_columns = output.columns(columns, event_type(frame.schema, stream.column_names, schema))
 
-    def rows(found: DataFrame) -> DataFrame:
-        return found.mapInArrow(unpacking(output), spark_columns)
+    def rows(pieces: DataFrame) -> DataFrame:
+        return pieces.mapInArrow(unpacking(output), spark_columns)
 
     live = Live(bucket, identity, prepared.key, count, rows)
     return StreamMatches(stream, live, query, plan)

@@ -1,8 +1,7 @@
 """The end of a bounded stream: the rows that Spark's watermark never reaches.
 
-After the last event of a source the watermark stays `lateness` behind it, and the last matches are
-never certain. Where nobody will add events any more, the state that a query has left behind says
-what they are.
+After the last event of a source the watermark stays `lateness` behind it, so the last matches never
+become certain. If no more events will come, they are found from the state that a query has left.
 """
 
 from __future__ import annotations
@@ -41,18 +40,18 @@ def run_to_end(
     """Run a streaming query to the end of its source, and return all rows, the last ones too.
 
     Args:
-        rows: What `detect` or `aggregate` gives of a streaming DataFrame.
+        rows: The result of `detect` or `aggregate` over a streaming DataFrame.
         out: The folder into which it writes Parquet files. It has the rows that are certain; if
             events are added to the source, a query goes on from the same checkpoint.
         checkpoint: The folder of its checkpoint.
         progress: "auto" for a bar where it takes more than two seconds; True, or False.
 
     Returns:
-        A batch DataFrame: what is in `out`, and what is certain if no more events come, which is
-        in no file.
+        A batch DataFrame: the rows in `out`, and those that are certain only if no more events
+        come, which are in no file.
 
     Raises:
-        StreamError: It is no streaming DataFrame of cepkit's, or the checkpoint is another query's.
+        StreamError: `rows` is no such result, or the checkpoint belongs to another query.
 
     Example:
         >>> import tempfile
@@ -86,13 +85,13 @@ def rest(rows: StreamFrame, checkpoint: str) -> DataFrame:
     session = rows.sparkSession
     if not (Path(checkpoint) / "state").exists():
         return session.createDataFrame([], rows.schema)
-    held = (
+    states = (
         session.read.format("statestore")
         .load(checkpoint)
         .select("key.bucket", "value.groupState.*")
     )
     live = rows.live
-    return live.rows(held.mapInArrow(Finishing(live.bucket, live.identity, live.numbers), FOUND))
+    return live.rows(states.mapInArrow(Finishing(live.bucket, live.identity, live.numbers), FOUND))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +99,8 @@ class Finishing:
     """The rows that are left in the states of buckets.
 
     Attributes:
-        bucket: What is done.
-        identity: Whose the states are.
+        bucket: The searches over the events of a bucket.
+        identity: The identity of the query that the states belong to.
         numbers: The number of each bucket by its label.
     """
 
@@ -116,9 +115,9 @@ class Finishing:
             for label, owner, complete, events in self._states(batch):
                 self.identity.check(owner)
                 number = self.numbers[label]
-                held = from_bytes(self.bucket, events, complete)
+                state = from_bytes(self.bucket, events, complete)
                 nothing = self.bucket.sending.fields.empty_table()
-                for kind, rows, packed in found_rows(self.bucket.step(held, nothing, FAR, number)):
+                for kind, rows, packed in found_rows(self.bucket.step(state, nothing, FAR, number)):
                     values = zip((kind, rows, packed), _FOUND.types, strict=True)
                     yield pa.RecordBatch.from_arrays(
                         [pa.array([value], kind) for value, kind in values], schema=_FOUND

@@ -14,19 +14,19 @@ from cepkit.tables import html_table, number, text_table, whole
 from cepkit.values import dataclass
 
 _MOST_STEPS = 300
-"""Of the plans of a query whose work micro-batches tell: it stands in the progress of each."""
+"""The most steps of plans whose work is in the progress of each micro-batch."""
 
 PlanSteps = dict[str, Counters]
-"""The work of each plan, by its text; "" where there is but the one given."""
+"""The work of each plan, by its text; "" if there is only the given plan."""
 
 
 def add_work(to: PlanSteps, plan: str, counters: Counters) -> None:
-    """Add the work of a plan to that of all."""
+    """Add the work of a plan to that of all plans."""
     if plan not in to:
         to[plan] = tuple(tuple(StepCounters(step.variable) for step in each) for each in counters)
     for steps, more in zip(to[plan], counters, strict=True):
-        for step, counted in zip(steps, more, strict=True):
-            step.add(counted)
+        for step, other in zip(steps, more, strict=True):
+            step.add(other)
 
 
 def work_texts(search: int, work: PlanSteps) -> Iterable[str]:
@@ -64,8 +64,8 @@ class LiveStep:
         plan: The plan of its branch.
         variable: The variable that it binds.
         candidates: Pairs of a partial match and an event that were looked at.
-        expected_candidates: Of so many rows of the recording; None where the plan has no
-            statistics, or is not the one that was given.
+        expected_candidates: The number for as many rows of the recording; None where the plan has
+            no statistics, or is not the one that was given.
         survivors: Partial matches that came out.
         expected_survivors: As for candidates.
         removed: Partial matches that an event under NOT ruled out.
@@ -139,17 +139,17 @@ def steps_of(
 
     Args:
         work: What they did.
-        branches: For each search the branches that its programs are of.
-        rows: How many rows came, as many of which are expected to give the same as of the recording
-            that a plan's statistics are of.
+        branches: For each search the branch of each of its programs.
+        rows: The number of rows that came; the expected work is that for as many rows of the
+            recording from which a plan's statistics are.
     """
     steps: list[LiveStep] = []
     for search, programs in branches.items():
         for plan_text, counters in work.get(search, {}).items():
-            for (name, plan, number_), counted in zip(programs, counters, strict=True):
+            for (name, plan, number_), own_counters in zip(programs, counters, strict=True):
                 own = plan_text.split("; ")[number_] if plan_text else str(plan.branches[number_])
                 scale = _scale(plan, rows) if own == str(plan.branches[number_]) else None
-                steps += _steps(name, own, plan, number_, counted, scale)
+                steps += _steps(name, own, plan, number_, own_counters, scale)
     return tuple(steps)
 
 
@@ -163,20 +163,20 @@ def _steps(
     text: str,
     plan: Plan,
     branch: int,
-    counted: Sequence[StepCounters],
+    counters: Sequence[StepCounters],
     scale: float | None,
 ) -> Iterable[LiveStep]:
     expected = {} if scale is None else {step.variable: step for step in plan.expected[branch]}
-    for step in counted:
-        hoped = expected.get(step.variable)
+    for step in counters:
+        forecast = expected.get(step.variable)
         yield LiveStep(
             name,
             text,
             step.variable,
             step.candidates,
-            None if hoped is None or scale is None else hoped.candidates * scale,
+            None if forecast is None or scale is None else forecast.candidates * scale,
             step.survivors,
-            None if hoped is None or scale is None else hoped.partial_matches * scale,
+            None if forecast is None or scale is None else forecast.partial_matches * scale,
             step.removed,
             bool(step.shared_with),
         )

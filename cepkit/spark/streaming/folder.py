@@ -19,11 +19,11 @@ def folder_frame(
     """Return the files that arrive in a folder, with times as Spark's watermark needs them.
 
     Args:
-        session: The Spark session; its time zone is that of times that name none.
+        session: The Spark session; times that name no time zone are in its own.
         kind: "csv" or "parquet".
-        batch: The files that are there now, which say what columns there are.
+        batch: The files that are there now, from which the columns are known.
         time: The column of the time.
-        unit: Of numeric times.
+        unit: The unit of numeric times.
     """
     schema = batch.schema
     reader = session.readStream.schema(schema)

@@ -1,7 +1,8 @@
 """The identity of a query, stored in its state, so that no other query continues its checkpoint.
 
-State is events, so another plan may go on with it. Another pattern, other columns, another
-lateness or number of buckets may not: what was dropped, or dealt out, would be wrong for them.
+State is events, so another plan may continue with it. Another pattern, other columns, another
+lateness or number of buckets may not: events were dropped, and distributed, in a way that is wrong
+for them.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from cepkit.printing import cut
 from cepkit.values import dataclass
 
 FORMAT = 3
-"""Of the state. It changes when what is kept does."""
+"""The version of the state. It changes when the contents of the state do."""
 
 _WIDTH = 300
+"""The most characters of a part in an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Identity:
     """The identity of the query that a checkpoint belongs to.
 
     Attributes:
-        parts: What it is made of, in words.
+        parts: Its parts by name, in words.
     """
 
     parts: Mapping[str, str]
@@ -41,7 +43,7 @@ class Identity:
             owner: The text in the state.
 
         Raises:
-            StreamError: It is of another.
+            StreamError: It is of another query.
         """
         if owner == self.text:
             return

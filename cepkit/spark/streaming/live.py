@@ -7,8 +7,9 @@
       -> observe                              counts of each micro-batch, in its progress
       -> mapInArrow                           rows
 
-Buckets, as a call costs milliseconds however few its events: there may be a million keys. Pieces,
-as Spark drops rows that are late without telling which; of pieces it knows no time.
+There are buckets because a call costs milliseconds however few its events, and there may be a
+million keys. There are pieces because Spark drops late rows without telling which; it knows no time
+of pieces.
 """
 
 from __future__ import annotations
@@ -34,15 +35,15 @@ from cepkit.stream.stream import Stream
 from cepkit.values import dataclass
 
 KINDS = ("match", "timed-out", "row", "late", "ahead", "no-time", "no-type", "events", "looked")
-"""What the rows of buckets are, and what is only counted."""
+"""The kinds of rows that buckets yield, and of what is only counted."""
 
 OBSERVED = "cepkit"
-"""What the counts of a micro-batch are called in its progress, under `observedMetrics`."""
+"""The name of the counts of a micro-batch in its progress, under `observedMetrics`."""
 
 FOUND = "kind string, rows long, packed binary"
 _STATE = "owner string, complete long, events binary, plans string"
 _DELAY = "spark.watermarkDelayMs"
-"""Spark's own mark of a column that carries a watermark; mapInArrow makes new columns without."""
+"""Spark's own mark of a column that carries a watermark; columns made by mapInArrow have none."""
 
 _BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
@@ -50,7 +51,7 @@ _EARLIEST = -62_000_000_000_000_000
 """The time of rows that must not move the clock; in the year 5."""
 
 _FLUSH_BYTES = 2**25
-"""Of pieces that a worker gathers before it hands them on."""
+"""The number of bytes of pieces that a worker gathers before it hands them on."""
 
 FoundRow = tuple[str, int, bytes | None]
 """A kind, a number of rows, and the rows packed."""
@@ -63,12 +64,12 @@ class Stepping:
     Spark unpickles one for each task.
 
     Attributes:
-        bucket: What is done.
-        identity: Whose the state is.
+        bucket: The searches over the events of a bucket.
+        identity: The identity of the query that the state belongs to.
         numbers: The number of each bucket by its label.
         delay: By how much the watermark is behind the latest event, in milliseconds.
-        flush_rows: Of so many rows Spark makes a batch, which it hands on; 0: of all of a task.
-        gathered: Bytes of pieces of which no batch has been made, in this task.
+        flush_rows: The number of rows of the batches that Spark hands on; 0: all rows of a task.
+        gathered: The number of bytes of pieces that are in no batch yet, in this task.
     """
 
     bucket: Bucket
@@ -81,7 +82,7 @@ class Stepping:
     def __call__(
         self, key: tuple[Any, ...], frames: Iterator[pd.DataFrame], state: GroupState
     ) -> Iterator[pd.DataFrame]:
-        """Yield what becomes certain, and counts."""
+        """Yield rows that become certain, and counts."""
         yield from self._frames(self._rows(key, frames, state))
 
     def _rows(
@@ -90,31 +91,33 @@ class Stepping:
         bucket, mark = self.bucket, state.getCurrentWatermarkMs()
         number = self.numbers[int(key[0])]
         bucket.sending.register()
-        held = bucket.nothing()
+        bucket_state = bucket.nothing()
         if state.exists:
             owner, complete, events, plans = state.get
             self.identity.check(owner)
-            held = from_bytes(bucket, bytes(events), complete, tuple(json.loads(plans)))
+            bucket_state = from_bytes(bucket, bytes(events), complete, tuple(json.loads(plans)))
         pieces = [] if state.hasTimedOut else [piece for f in frames for piece in _in_order(f)]
         pieces.sort()
         packed_events = (
             packed for *_place, kind, _size, packed in pieces if kind == "events" and packed
         )
         new = read_pieces(packed_events, bucket.sending.fields)
-        # The events themselves are counted only; what else came is told as it is.
+        # The events themselves are only counted; other pieces are passed on as they are.
         yield "events", sum(size for *_place, kind, size, _ in pieces if kind == "events"), None
         for *_place, kind, size, packed in pieces:
             if kind != "events":
                 yield kind, size, packed
         complete = mark
         if len(new):
-            # Spark moves the watermark when the micro-batch has ended: past what is told here.
+            # Spark moves the watermark only after the micro-batch, at least up to here.
             complete = max(mark, int(bucket.sending.times(new).max()) // 1_000 - self.delay)
-        stepping = bucket.step(held, new, mark * 1_000 + 1, number, complete=complete * 1_000 + 1)
-        held = yield from found_rows(stepping)
-        plans = json.dumps(held.plans)
-        state.update((self.identity.text, held.complete, to_bytes(held), plans))
-        wakes = bucket.wakes(held, number)
+        stepping = bucket.step(
+            bucket_state, new, mark * 1_000 + 1, number, complete=complete * 1_000 + 1
+        )
+        bucket_state = yield from found_rows(stepping)
+        plans = json.dumps(bucket_state.plans)
+        state.update((self.identity.text, bucket_state.complete, to_bytes(bucket_state), plans))
+        wakes = bucket.wakes(bucket_state, number)
         if wakes is not None:
             # Spark calls when the watermark has passed the timer, which cannot lie before it.
             state.setTimeoutTimestamp(max(-(-wakes // 1_000) - 1, mark, 1))
@@ -122,35 +125,35 @@ class Stepping:
     def _frames(self, rows: Iterator[FoundRow]) -> Iterator[pd.DataFrame]:
         """Yield rows in few frames, as each costs a third of a millisecond.
 
-        Spark makes batches of so many rows, which here may have any size: where pieces are many
-        bytes, rows of nothing fill a batch up.
+        Spark makes batches of a fixed number of rows, whatever their size: if pieces have many
+        bytes, empty rows fill a batch up.
         """
-        held: list[FoundRow] = []
+        waiting: list[FoundRow] = []
         for row in rows:
-            held.append(row)
+            waiting.append(row)
             self.gathered += len(row[2] or b"")
             if self.gathered > _FLUSH_BYTES and self.flush_rows:
-                yield _frame(held + [("", 0, None)] * (self.flush_rows + 1 - len(held)))
-                held, self.gathered = [], 0
-        if held:
-            yield _frame(held)
+                yield _frame(waiting + [("", 0, None)] * (self.flush_rows + 1 - len(waiting)))
+                waiting, self.gathered = [], 0
+        if waiting:
+            yield _frame(waiting)
 
 
 def found_rows(working: Generator[Found, None, Held]) -> Generator[FoundRow, None, Held]:
-    """Yield the rows that a bucket finds: their kind, their number, and the rows packed."""
+    """Yield what a bucket finds as kind, number of rows, and packed rows; return its new state."""
     while True:
         try:
-            kind, found = next(working)
+            kind, item = next(working)
         except StopIteration as done:
-            held: Held = done.value
-            return held
-        match found:
+            state: Held = done.value
+            return state
+        match item:
             case pa.RecordBatch():
-                yield kind, found.num_rows, found.serialize().to_pybytes()
+                yield kind, item.num_rows, item.serialize().to_pybytes()
             case str():
-                yield kind, 1, found.encode()
+                yield kind, 1, item.encode()
             case _:
-                yield kind, found, None
+                yield kind, item, None
 
 
 def _in_order(frame: pd.DataFrame) -> Iterator[tuple[int, int, str, int, bytes | None]]:
@@ -169,11 +172,11 @@ class Live:
     """A streaming query, ready to run.
 
     Attributes:
-        bucket: What is done with the events of a bucket.
-        identity: Whose the state is.
-        key: What is hashed; None: there is one bucket, or slices of time.
-        buckets: How many there are.
-        rows: Makes rows of what the buckets tell.
+        bucket: The searches over the events of a bucket.
+        identity: The identity of the query that the state belongs to.
+        key: The key that is hashed; None: there is one bucket, or slices of time.
+        buckets: The number of buckets.
+        rows: Makes rows of the packed rows that the buckets yield.
     """
 
     bucket: Bucket
@@ -195,7 +198,7 @@ def run_buckets(stream: Stream, live: Live) -> DataFrame:
     packing = Packing(bucket.sending, labels, live.key, _is_marked(stream), bucket.slices)
     pieces = _clocked(stream, packing)
     batch_rows = int(pieces.sparkSession.conf.get(_BATCH_ROWS) or 0)
-    found = pieces.groupBy("bucket").applyInPandasWithState(
+    packed_rows = pieces.groupBy("bucket").applyInPandasWithState(
         Stepping(bucket, live.identity, live.numbers, _delay(stream), max(batch_rows, 0)),
         FOUND,
         _STATE,
@@ -212,14 +215,14 @@ def run_buckets(stream: Stream, live: Live) -> DataFrame:
     }
     plans = F.collect_set(texts["plan"]).alias("plans")
     work = F.collect_list(texts["work"]).alias("work")
-    return live.rows(found.observe(OBSERVED, *counts, plans, work))
+    return live.rows(packed_rows.observe(OBSERVED, *counts, plans, work))
 
 
 def _has_watermark(stream: Stream, delay: int) -> bool:
-    """Return whether a streaming DataFrame has a watermark already, as one without duplicates has.
+    """Return whether a streaming DataFrame has a watermark already, as after dropping duplicates.
 
     Raises:
-        StreamError: It is not the one that is asked for; Spark allows one alone.
+        StreamError: It is not the one of the stream's lateness; Spark allows only one.
     """
     frame: DataFrame = stream.source
     known = frame.schema[stream.column_names.index(stream.schema.time)].metadata.get(_DELAY)
@@ -263,7 +266,7 @@ def _clocked(stream: Stream, packing: Packing) -> DataFrame:
         clocked = clocked.withWatermark("clock", f"{delay} milliseconds")
         clock = F.col("clock")
     # Spark moves a filter that does not read the clock below it, which would then stand still
-    # while none of the types come. What lies in the year 5 is no event: that is told of too.
+    # while none of the types come. Rows of the year 5 are no events, but they are reported too.
     wanted = rows.may_have(sending.types) | rows.no_type | time.isNull() | (clock <= earliest)
     columns = [rows.column(name) for name in sending.columns.names]
     if packing.marked:

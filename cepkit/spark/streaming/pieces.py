@@ -1,6 +1,6 @@
 """Rows of a micro-batch as pieces: one Arrow message for each bucket of keys, many rows in one.
 
-Pieces are numbered, so that a bucket takes its events in the same order each time that a
+Pieces are numbered, so that a bucket reads its events in the same order each time that a
 micro-batch is run again.
 """
 
@@ -36,9 +36,10 @@ _FIELDS = pa.schema(
     ]
 )
 AHEAD = "\0ahead"
-"""The column that says which rows lie too far ahead of the clock on the wall."""
+"""The column that says which rows lie too far ahead of the wall clock."""
 
 _FLUSH_ROWS = 200_000
+"""The number of rows that are gathered before they are packed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +47,11 @@ class Packing:
     """How rows are packed.
 
     Attributes:
-        sending: Which columns they have.
-        labels: What the buckets are called: see `bucket_labels`.
-        key: What is hashed; None: there is one bucket, or slices.
-        marked: Whether the last column says what lies too far ahead.
-        slices: The slices of time that are dealt out; None: there are none.
+        sending: The columns that they have.
+        labels: The labels of the buckets: see `bucket_labels`.
+        key: The key that is hashed; None: there is one bucket, or slices.
+        marked: Whether the last column says which rows lie too far ahead.
+        slices: The slices of time that are assigned to buckets; None: there are none.
     """
 
     sending: Sending
@@ -63,8 +64,8 @@ class Packing:
         """Yield pieces."""
         context = TaskContext.get()
         task = 0 if context is None else context.partitionId()
-        # One that is empty goes to the first bucket, which so looks at each micro-batch whether
-        # the checkpoint is of this query.
+        # An empty piece goes to the first bucket, so that this bucket checks in each micro-batch
+        # whether the checkpoint is of this query.
         yield _piece(self.labels[0], task, 0, ("events", 0, None))
         number = count(1)
         for table in self._tables(batches):
@@ -72,19 +73,19 @@ class Packing:
                 yield _piece(self.labels[bucket], task, next(number), rest)
 
     def _tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-        """Yield many rows at a time, by the names of their columns."""
-        held: list[pa.RecordBatch] = []
+        """Yield tables of many rows, with the names of their columns."""
+        waiting: list[pa.RecordBatch] = []
         rows = 0
         for batch in batches:
-            held.append(batch)
+            waiting.append(batch)
             rows += batch.num_rows
             if rows >= _FLUSH_ROWS:
-                yield self._named(held)
-                held, rows = [], 0
+                yield self._table(waiting)
+                waiting, rows = [], 0
         if rows:
-            yield self._named(held)
+            yield self._table(waiting)
 
-    def _named(self, batches: list[pa.RecordBatch]) -> pa.Table:
+    def _table(self, batches: list[pa.RecordBatch]) -> pa.Table:
         fields = self.sending.fields
         if self.marked:
             fields = fields.append(pa.field(AHEAD, pa.bool_()))
@@ -92,7 +93,7 @@ class Packing:
         return table if table.schema.equals(fields) else table.cast(fields)
 
     def _packed(self, table: pa.Table) -> Iterator[tuple[int, str, int, bytes | None]]:
-        """Yield bucket, kind, number of rows, and the rows; first what is no event."""
+        """Yield bucket, kind, number of rows, and the rows; first the rows that are no events."""
         sending = self.sending
         if self.marked:
             ahead = pc.fill_null(table.column(AHEAD), False)
@@ -101,16 +102,17 @@ class Packing:
                 part = table.filter(ahead)
                 yield 0, "ahead", len(part), batch_of(part).serialize().to_pybytes()
                 table = table.filter(pc.invert(ahead))
-        kept, dropped = sending.wanted_rows(table, sending.times(table))
+        wanted, dropped = sending.wanted_rows(table, sending.times(table))
         if dropped.null_time:
             yield 0, "no-time", dropped.null_time, None
         if dropped.null_type:
             yield 0, "no-type", dropped.null_type, None
-        if kept is not None:
-            table = table.filter(pa.array(kept))
-        yield from self._dealt_out(table)
+        if wanted is not None:
+            table = table.filter(pa.array(wanted))
+        yield from self._events(table)
 
-    def _dealt_out(self, table: pa.Table) -> Iterator[tuple[int, str, int, bytes | None]]:
+    def _events(self, table: pa.Table) -> Iterator[tuple[int, str, int, bytes | None]]:
+        """Yield the events of each bucket as one piece."""
         numbers = np.zeros(len(table), dtype=np.int64)
         own = np.ones(len(table), dtype=np.bool_)
         if self.slices is not None:
@@ -129,7 +131,7 @@ class Packing:
         for begin, end in pairwise(ends):
             if end > begin:
                 piece = whole.slice(begin, end - begin).serialize().to_pybytes()
-                # A copy is no event more.
+                # A copy does not count as another event.
                 yield int(numbers[begin]), "events", int(own[begin:end].sum()), piece
 
 
@@ -137,8 +139,8 @@ class Packing:
 def bucket_labels(buckets: int) -> tuple[int, ...]:
     """Return labels of buckets that Spark distributes evenly over its tasks.
 
-    It hashes them, and of four buckets called 0 to 3 one of two tasks would have three. Here the
-    hash of the n-th is n by any usual number of tasks.
+    Spark hashes them: of four buckets with the labels 0 to 3, one of two tasks would get three. The
+    hash of the n-th label here is n, modulo any usual number of tasks.
     """
     labels = np.arange(32 * _TASKS, dtype=np.uint32)
     rest = _murmur3(labels).astype(np.int64) % _TASKS

@@ -32,7 +32,7 @@ from cepkit.stream.stream import Stream
 from cepkit.values import dataclass
 
 BUCKETS = 16
-"""Of a pattern with a key. Of a fixed number, as a checkpoint keeps to it on any cluster."""
+"""The number of buckets of a pattern with a key: fixed, so that a checkpoint fits any cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ class Prepared:
     """A query made ready.
 
     Attributes:
-        bucket: What is done with the events of a bucket.
-        key: What the events of a match agree on, by which they are dealt out to buckets.
+        bucket: The searches over the events of a bucket.
+        key: The key that the events of a match share; its hash decides their bucket.
     """
 
     bucket: Bucket
@@ -53,7 +53,7 @@ def check_live(stream: Stream) -> Classic:
 
     Raises:
         UnsupportedError: It is one of Spark Connect.
-        StreamError: It is none.
+        StreamError: It is no streaming DataFrame.
         SessionError: Its session has been stopped.
     """
     frame = stream.source
@@ -76,11 +76,12 @@ def dealt_out(
 
     Args:
         prepared: The query, whose key is hashed; without one there is one bucket, or slices.
-        wanted: How many buckets are; None: the usual number.
-        slice_seconds: How long slices of time are that are dealt out; None: there are none.
+        wanted: The number of buckets that is asked for; None: the usual number.
+        slice_seconds: The length of slices of time that are assigned to buckets; None: there are
+            none.
 
     Raises:
-        UnsupportedError: The query cannot be dealt out so.
+        UnsupportedError: The query cannot be distributed so.
     """
     bucket, key = prepared.bucket, prepared.key
     if wanted is not None:
@@ -102,7 +103,7 @@ def dealt_out(
 
 
 def _check_slices(prepared: Prepared) -> None:
-    """Refuse slices of time where a bucket that sees a window alone knows too little.
+    """Refuse slices of time where a bucket that sees only one window knows too little.
 
     Raises:
         UnsupportedError: It would.
@@ -160,11 +161,10 @@ def prepare(
     Args:
         sets: Which sets of Kleene variables make matches.
         timeouts: Whether partial matches that time out are looked for too.
-        plans: What says under which plan a bucket is searched when the watermark has moved; None:
-            always `plan`. Here plans are exchanged: they are asked anew in each micro-batch.
+        plans: Chooses the plan of a bucket anew in each micro-batch; None: always `plan`.
 
     Raises:
-        UnsupportedError: What must be remembered for the query has no bound, or no order.
+        UnsupportedError: The events to keep for the query have no bound, or no order.
         PatternError: A condition compares what cannot be compared.
     """
     compiled = compile_query(query, plan, sets)
@@ -177,13 +177,13 @@ def prepare(
     check_kinds(query, sending.nothing.kinds)
     columns = MatchColumns.of(query, sending.schema)
     rows = columns.schema(sending.nothing)
-    found: list[Search] = [MatchSearch(compiled, columns, rows, reaches[0], plans=plans)]
+    searches: list[Search] = [MatchSearch(compiled, columns, rows, reaches[0], plans=plans)]
     start = rows.get_field_index(START)
     for awaited, one, reach in zip(others, every[1:], reaches[1:], strict=True):
-        found.append(TimeoutSearch(MatchSearch(one, columns, rows, reach), awaited, start))
+        searches.append(TimeoutSearch(MatchSearch(one, columns, rows, reach), awaited, start))
     keys = [live_key([one]) for one in every]
     key = keys[0] if all(each == keys[0] for each in keys) else None
-    return Prepared(Bucket(sending, tuple(found)), key)
+    return Prepared(Bucket(sending, tuple(searches)), key)
 
 
 def live_sending(
@@ -194,8 +194,8 @@ def live_sending(
 ) -> Sending:
     """Return the part of a stream that queries need in the buckets.
 
-    Where events are counted that is those of all types; where it matters which of two of one time
-    came first, the column that says so too.
+    If events are counted, these are the events of all types. If it matters which of two events of
+    the same time came first, the column of arrivals is sent too.
     """
     attributes = {name for one in compiled for name in one.attributes}
     attributes.update(name for query in queries for name in query.computed_from)
@@ -217,11 +217,11 @@ def live_key(queries: Sequence[CompiledQuery]) -> Key | None:
 def reach_of(query: CompiledQuery) -> Reach:
     """Return which events around a stretch of time are needed to find the matches that end in it.
 
-    With AFTER MATCH SKIP those that start in it: of these the first is known when the window of
-    its first event has ended.
+    With AFTER MATCH SKIP it is the matches that start in it: which of these is first is known when
+    the window of the first event has ended.
 
     Raises:
-        UnsupportedError: All events would have to be seen, or those to come without an end.
+        UnsupportedError: All earlier events would have to be seen, or later ones without an end.
     """
     programs = query.programs
     clocks = numbers_for(programs, ordered=False)
@@ -266,7 +266,7 @@ def check_time_window(query: Query, compiled: CompiledQuery) -> int:
     """Return the window in microseconds of a query that does not count events.
 
     Raises:
-        UnsupportedError: There is none, or it does.
+        UnsupportedError: There is no window in time, or the query counts events.
     """
     reach = reach_of(compiled)
     if reach.counted is not None:

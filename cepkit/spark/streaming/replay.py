@@ -1,4 +1,4 @@
-"""A recorded stream played again, for teaching: files that come into a folder as events arrived."""
+"""A recorded stream played again, for teaching: files come into a folder as the events arrived."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Replay:
     """Files of events that come into a folder, in the order in which the events arrive.
 
     Attributes:
-        folder: Where they come.
-        files: Their events, in the order in which the files come.
-        seconds: How long after the one before a file comes.
+        folder: The folder.
+        files: The events of each file, in the order in which the files come.
+        seconds: The time between two files.
         written: How many files have come.
     """
 
@@ -53,7 +53,7 @@ class Replay:
         first = self.written
         while self.written < until:
             name = f"{self.written:06}.parquet"
-            # Sources leave hidden files alone; under its name a file appears when it is whole.
+            # Sources ignore hidden files: a file gets its own name only when it is complete.
             hidden = self.folder / f".{name}"
             pq.write_table(self.files[self.written], hidden)
             # Spark reads files in the order of their age, which it knows in milliseconds.
@@ -72,7 +72,7 @@ class Replay:
         return self
 
     def stop(self) -> None:
-        """Let no more files come."""
+        """Stop putting files into the folder."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
@@ -114,13 +114,13 @@ def replay(
         stream: From `events`, in this process.
         folder: A folder that is empty or not there yet.
         speed: How many times as fast as recorded.
-        disorder: By how much an event may arrive after it happened, drawn evenly for each.
-        every: How often a file comes.
-        seed: Of the random generator.
+        disorder: The most by which an event arrives after it happened; drawn evenly for each event.
+        every: The time between two files.
+        seed: The seed of the random generator.
 
     Returns:
-        What plays it: `start()` and `stop()`, or `put(n)` by hand; `frame()` is the folder as a
-        streaming DataFrame.
+        The replay: `start()` and `stop()` it, or `put(n)` files by hand; `frame()` is the folder as
+        a streaming DataFrame.
 
     Raises:
         StreamError: It is no stream, the folder has something in it, or there are no events.

@@ -31,12 +31,13 @@ class StreamFrame(DataFrame):
     """A streaming DataFrame that emits each row once: `writeStream` starts a query.
 
     Args:
-        live: What is done with it.
+        live: The streaming query, ready to run.
 
     Attributes:
         title: What the rows are.
-        live: What is done.
-        delay: How long after its last event a row is emitted, without triggers, in microseconds.
+        live: The streaming query.
+        delay: How long after its last event a row is emitted, not counting triggers, in
+            microseconds.
         kept: How long events are kept, in microseconds.
     """
 
@@ -70,17 +71,17 @@ class StreamFrame(DataFrame):
         why = "a match that starts earlier" if by_start else "a forbidden event"
         event = "first event" if by_start else "last event"
         reason = f" (the second because {why} may still come)" if ahead else ""
-        return f"""{self._described()}
+        return f"""{self._heading()}
   emitted {after} after their {event}{reason}, up to two triggers later in
     a bucket of few events
-  state: {self._kept()}, in {self._buckets()}
-  each event is examined once and, with a trigger interval L, another {self._again()}
+  state: {self._state_text()}, in {self._buckets()}
+  each event is examined once and, with a trigger interval L, another {self._examined_again()}
   start it with .writeStream, usually with .trigger(processingTime="{self.usual_trigger}")"""
 
-    def _described(self) -> str:
+    def _heading(self) -> str:
         return f"{self.title} of a streaming DataFrame"
 
-    def _kept(self) -> str:
+    def _state_text(self) -> str:
         last = max((each.last or 0 for each in self._counted), default=0)
         of_each = " of each partition" if any(each.partition_by for each in self._counted) else ""
         parts = [f"the events of {duration_text(self.kept)}"] if self.kept or not last else []
@@ -95,7 +96,7 @@ class StreamFrame(DataFrame):
         copies = min(1 + self.kept / slices.length, self.live.buckets)
         return f"{text} of slices of {duration_text(slices.length)}, each in about {copies:.1f}"
 
-    def _again(self) -> str:
+    def _examined_again(self) -> str:
         times = f"{duration_text(self.kept)} / L times"
         if any(each.last for each in self._counted):
             return f"{times}, the last of a partition each time" if self.kept else "time each time"
@@ -109,7 +110,7 @@ class StreamAggregates(StreamFrame):
     """Aggregates of matches in a streaming DataFrame.
 
     Attributes:
-        query: What was asked.
+        query: The query.
     """
 
     title = "Aggregates"
@@ -118,15 +119,15 @@ class StreamAggregates(StreamFrame):
         super().__init__(stream, live)
         self.query = query
 
-    def _described(self) -> str:
-        return f"{super()._described()}: columns {', '.join(self.columns)}"
+    def _heading(self) -> str:
+        return f"{super()._heading()}: columns {', '.join(self.columns)}"
 
 
 class StreamSeveralAggregates(StreamFrame):
     """Aggregates of several queries in a streaming DataFrame; the column `pattern` names the query.
 
     Attributes:
-        queries: What was asked, by names.
+        queries: The queries by their names.
         plan: What they share.
     """
 
@@ -139,7 +140,7 @@ class StreamSeveralAggregates(StreamFrame):
         self.queries = dict(queries)
         self.plan = plan
 
-    def _described(self) -> str:
+    def _heading(self) -> str:
         of = f"Aggregates of {count_text(len(self.queries), 'query', 'queries')}"
         return f"{of} in a streaming DataFrame: columns {', '.join(self.columns)}\n{self.plan}"
 
@@ -152,15 +153,15 @@ class StreamPlanned(StreamFrame):
     def explain(  # type: ignore[override]
         self, extended: bool | str | Watched | Any | None = None, mode: str | None = None
     ) -> StreamExplanation | None:
-        """Return what each step of the plans did in a query, beside what was expected.
+        """Return the work of each step of the plans in a query, beside the expected work.
 
-        What was expected is what the recording had of which the plan's statistics are, for as many
-        rows. What is looked at again because windows reach back is in the counts alone.
+        The expected work is that for as many rows of the recording from which the plan's statistics
+        are. Only the counts include events that are looked at again because windows reach back.
 
         Args:
-            extended: The query that `writeStream.start()` gave, or what `watch` gave of it: of
-                micro-batches that Spark has forgotten the latter knows more. Anything else as for
-                any Spark DataFrame, whose own plan is printed.
+            extended: The query that `writeStream.start()` returned, or what `watch` returned for
+                it, which remembers more micro-batches than Spark. Anything else as for any Spark
+                DataFrame, whose own plan is printed.
             mode: As for any Spark DataFrame.
         """
         if not isinstance(extended, Watched) and not hasattr(extended, "recentProgress"):
@@ -174,7 +175,7 @@ class StreamPlanned(StreamFrame):
         return StreamExplanation(title, steps_of(work, self._branches(), rows))
 
     def _branches(self) -> dict[int, list[Branch]]:
-        """Return for each search the branches that its programs are of."""
+        """Return for each search the branch of each of its programs."""
         raise NotImplementedError
 
 
@@ -182,7 +183,7 @@ class StreamMatches(StreamPlanned):
     """Matches in a streaming DataFrame.
 
     Attributes:
-        query: What was asked.
+        query: The query.
     """
 
     def __init__(self, stream: Stream, live: Live, query: Query, plan: Plan) -> None:
@@ -193,15 +194,15 @@ class StreamMatches(StreamPlanned):
     def _branches(self) -> dict[int, list[Branch]]:
         return {0: [("", self.plan, number) for number in range(len(self.plan.branches))]}
 
-    def _described(self) -> str:
-        return f"{super()._described()} by the plan {'; '.join(map(str, self.plan.branches))}"
+    def _heading(self) -> str:
+        return f"{super()._heading()} by the plan {'; '.join(map(str, self.plan.branches))}"
 
 
 class StreamSeveralMatches(StreamPlanned):
     """Matches of several queries in a streaming DataFrame; the column `pattern` names the query.
 
     Attributes:
-        queries: What was asked, by names.
+        queries: The queries by their names.
 
     Args:
         programs: For each search, by its number, the number of the query that each program is of.
@@ -231,7 +232,7 @@ class StreamSeveralMatches(StreamPlanned):
                 before[q] += 1
         return branches
 
-    def _described(self) -> str:
+    def _heading(self) -> str:
         plans = [
             f"\n  {name}: by the plan {'; '.join(map(str, plan.branches))}"
             for name, plan in self.plans.items()
@@ -243,4 +244,4 @@ class StreamSeveralMatches(StreamPlanned):
 
 
 _MOST_SHOWN = 20
-"""So many plans of several queries are printed."""
+"""The most plans of several queries that are printed."""

@@ -12,7 +12,7 @@ from cepkit.spark.streaming.timeouts import AWAITED, WINDOW_END, with_timeout
 from cepkit.values import dataclass
 
 KIND, EVENT = "kind", "event"
-"""What a row is; of a late event the event."""
+"""The column that says what a row is, and that of a late event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +22,10 @@ class MatchRows:
     Attributes:
         matches: The columns of matches.
         carried: The columns of an event.
-        sent: The columns of an event as workers are sent it.
+        sent: The columns of an event as it is sent to workers.
         variables: The variables in pattern order.
         late: Whether events that are late, or too far ahead, are rows too.
-        timeouts: Whether partial matches that timed out are.
+        timeouts: Whether partial matches that timed out are rows too.
     """
 
     matches: pa.Schema
@@ -36,7 +36,7 @@ class MatchRows:
     timeouts: bool
 
     def check_names(self) -> None:
-        """Refuse variables that are called as a column beside the matches.
+        """Refuse variables with the name of a column beside the matches.
 
         Raises:
             UnsupportedError: There is one.
@@ -65,7 +65,7 @@ class MatchRows:
         return with_timeout(pa.schema(fields)) if self.timeouts else pa.schema(fields)
 
     def columns(self, matches: t.StructType, event: t.DataType) -> t.StructType:
-        """Return the same for Spark, of which those of matches and of an event are known."""
+        """Return all columns for Spark, from those of matches and of an event."""
         fields = list(matches.fields)
         if self.late or self.timeouts:
             fields.insert(0, t.StructField(KIND, t.StringType()))
@@ -77,14 +77,14 @@ class MatchRows:
         return t.StructType(fields)
 
     def __call__(self, kind: str) -> Callable[[pa.Buffer], pa.RecordBatch] | None:
-        """Return what reads the pieces of a kind; None: they are no rows."""
+        """Return the function that reads pieces of a kind; None: they are no rows."""
         if kind == "match":
-            return lambda piece: self._widened(kind, _columns(piece, self.matches))
+            return lambda piece: self._with_all_columns(kind, _columns(piece, self.matches))
         if kind == "timed-out":
             schema = with_timeout(self.matches)
-            return lambda piece: self._widened(kind, _columns(piece, schema))
+            return lambda piece: self._with_all_columns(kind, _columns(piece, schema))
         if kind in ("late", "ahead") and self.late:
-            return lambda piece: self._widened(kind, self._events(piece))
+            return lambda piece: self._with_all_columns(kind, self._events(piece))
         return None
 
     def _events(self, piece: pa.Buffer) -> dict[str, pa.Array]:
@@ -92,15 +92,15 @@ class MatchRows:
         arrays = [batch.column(self.sent.get_field_index(name)) for name in self.carried.names]
         return {EVENT: pa.StructArray.from_arrays(arrays, fields=list(self.carried))}
 
-    def _widened(self, kind: str, found: dict[str, pa.Array]) -> pa.RecordBatch:
+    def _with_all_columns(self, kind: str, known: dict[str, pa.Array]) -> pa.RecordBatch:
         """Return rows with all columns, null where a kind has none."""
-        length = len(next(iter(found.values())))
+        length = len(next(iter(known.values())))
         arrays = []
         for field in self.schema:
             if field.name == KIND and (self.late or self.timeouts):
                 arrays.append(pa.array([kind] * length, pa.string()))
             else:
-                arrays.append(found.get(field.name, pa.nulls(length, field.type)))
+                arrays.append(known.get(field.name, pa.nulls(length, field.type)))
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 

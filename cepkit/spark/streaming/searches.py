@@ -31,8 +31,8 @@ class Carried:
     """The state of a search beyond the events of its bucket.
 
     Attributes:
-        taken: Which of the events matches have, under skip-till-next-match; with AFTER MATCH SKIP
-            which no match may start with; else None.
+        taken: Under skip-till-next-match, which events matches have taken; with AFTER MATCH SKIP,
+            which events no match may start with; else None.
         plans: What decides the plan of the next stretch: see `SlicePlans.memory`.
         work: What the steps of each plan did in this step.
     """
@@ -47,7 +47,7 @@ class Counted:
     """How a search counts events: in time order, without late ones.
 
     Attributes:
-        partition_by: The columns inside whose partitions; none: over the whole stream.
+        partition_by: The columns inside whose partitions it counts; none: over the whole stream.
         last: How many of the last events before its own stretch of time it must see, of each
             partition; None: those of its window.
     """
@@ -78,17 +78,17 @@ class Search(Protocol):
 
     @property
     def kind(self) -> str:
-        """What its rows are."""
+        """The kind of its rows."""
         ...
 
     @property
     def reach(self) -> Reach:
-        """What it must see."""
+        """The events that it must see."""
         ...
 
     @property
     def in_turn(self) -> bool:
-        """Whether its matches depend on those before: each event has a mark that says how."""
+        """Whether its matches depend on earlier ones; each event then has a mark."""
         ...
 
     @property
@@ -108,23 +108,23 @@ class Search(Protocol):
     def batches(
         self, events: EventColumns, owned: Owned, carried: Carried
     ) -> Iterator[pa.RecordBatch | str]:
-        """Yield the rows of a stretch; and in words which plan was run, where that changes.
+        """Yield the rows of a stretch; if plans change, also each plan that was run, in words.
 
-        What is carried on is changed.
+        `carried` is updated.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class MatchSearch:
-    """The matches of a compiled query.
+    """The search for the matches of a compiled query.
 
     Attributes:
-        columns: Those of its rows.
+        columns: The columns of its rows.
         rows: The same in Arrow.
-        reach: What it must see.
-        kind: What the rows are.
-        plans: What says under which plan each stretch is searched; None: all as `query` says.
+        reach: The events that it must see.
+        kind: The kind of the rows.
+        plans: Chooses the plan of each stretch; None: always that of `query`.
     """
 
     query: CompiledQuery
@@ -162,7 +162,7 @@ class MatchSearch:
 def said_of(carried: Carried, plans: SlicePlans | None, detector: Detector) -> Iterator[str]:
     """Yield texts that say which plans a detector ran, in order, and why.
 
-    What decides the next plan, and the work, are carried on.
+    `carried` gets what decides the next plan, and the work.
     """
     if plans is None or detector.work is None:
         add_work(carried.work, "", detector.counters)

@@ -71,16 +71,16 @@ from cepkit.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class GroupSearch:
-    """The matches of queries that are run as one.
+    """The search for the matches of queries that are run as one.
 
     Attributes:
         group: The queries.
         table: The columns of the matches of all queries.
-        written: Those of the matches of each query, by its number.
+        written: The columns of the matches of each query, by its number.
         reach: As for any search.
-        name: What its plan is called, where plans follow the stream.
-        plans: What says under which plan each stretch is searched; None: always one.
-        kind: What the rows are.
+        name: The name of its plan, where plans follow the stream.
+        plans: Chooses the plan of each stretch; None: always that of `group`.
+        kind: The kind of the rows.
         at_any_time: As for any search.
     """
 
@@ -122,7 +122,7 @@ class GroupSearch:
 
 
 PlansOf = Callable[[Query, Plan], "SlicePlans | None"]
-"""Makes what says under which plan each stretch is searched for a query."""
+"""Makes, of a query and its plan, what chooses the plan of each stretch; None: always its plan."""
 
 
 def detect_several(
@@ -148,16 +148,16 @@ def detect_several(
         queries: The patterns, with windows, by their names.
         sets: Which sets of Kleene variables make matches.
         share: Whether queries share the steps that they begin with.
-        buckets: As for one query; the key is what all queries agree on.
-        slice_seconds: As for one query, where there is nothing that all queries agree on.
-        late: Whether events that are late, or too far ahead, are counted only, or rows as well.
+        buckets: As for one query; the key is the one that all queries share.
+        slice_seconds: As for one query, if the queries share no key.
+        late: Whether events that are late or too far ahead are only counted, or are rows as well.
         timeouts: Whether partial matches that time out are rows as well.
-        follow: Makes of each query and its plan what says under which plan it is searched when
-            the watermark has moved; queries then share nothing.
+        follow: Makes, of each query and its plan, what chooses the plan each time the watermark has
+            moved; queries then share nothing.
 
     Raises:
         PatternError: A condition compares what cannot be compared.
-        UnsupportedError: What must be remembered for a query has no bound.
+        UnsupportedError: The events to keep for a query have no bound.
     """
     columns = check_live(stream).schema
     prepared, table, in_spark = prepare_several(
@@ -179,8 +179,8 @@ def detect_several(
     last += [AWAITED, WINDOW_END] if timeouts else []
     selected = [pattern_column(list(queries)), *named_columns(table, lists_in([table]))]
 
-    def rows(found: DataFrame) -> DataFrame:
-        unpacked = found.mapInArrow(unpacking(output), row_type)
+    def rows(pieces: DataFrame) -> DataFrame:
+        unpacked = pieces.mapInArrow(unpacking(output), row_type)
         return ends_last(unpacked.select(*first, *selected, *last), *last)
 
     live = Live(bucket, identity, prepared.key, count, rows)
@@ -216,7 +216,7 @@ def prepare_several(
 
     Raises:
         PatternError: A condition compares what cannot be compared.
-        UnsupportedError: What must be remembered for a query has no bound.
+        UnsupportedError: The events to keep for a query have no bound.
     """
     sharing = Sharing.of(plans)
     own, pools = sharing.plans, sharing.pools
@@ -241,23 +241,23 @@ def prepare_several(
     written = {
         q: MatchColumns.of(query, sending.schema) for q, query in enumerate(queries.values())
     }
-    found: list[Search] = []
+    searches: list[Search] = []
     if follow is None:
         groups = _groups(compiled, reaches, pools, share=share)
-        found += [GroupSearch(one, table, written, reach_of(one.query)) for one in groups]
+        searches += [GroupSearch(one, table, written, reach_of(one.query)) for one in groups]
     else:
         for q, (name, query) in enumerate(queries.items()):
             with telling(called(name)):
                 plans_of = follow(query, own[q])
-            found.append(
+            searches.append(
                 GroupSearch(_alone(compiled[q], q), table, written, reaches[q], name, plans_of)
             )
     for q, awaited, one, reach in partial:
         start = table.places[q][table.of[q].get_field_index(START)]
         search = GroupSearch(_alone(one, q), table, written, reach)
-        found.append(TimeoutSearch(search, awaited, start))
+        searches.append(TimeoutSearch(search, awaited, start))
     key = live_key(every)
-    return Prepared(Bucket(sending, tuple(found)), key), table, in_spark
+    return Prepared(Bucket(sending, tuple(searches)), key), table, in_spark
 
 
 def _alone(query: CompiledQuery, number: int) -> Group:
@@ -271,14 +271,14 @@ def _groups(
     *,
     share: bool,
 ) -> list[Group]:
-    """Return queries in groups that are run as one: what looks ahead must not delay the rest."""
+    """Return queries in groups that are run as one: those that look ahead must not delay others."""
     groups = []
     for ahead in (False, True):
         members = [q for q, reach in enumerate(reaches) if bool(reach.ahead) == ahead]
-        found = grouped(
+        own_groups = grouped(
             [compiled[q] for q in members],
             share=share,
             pools=None if pools is None else [pools[q] for q in members],
         )
-        groups += [replace(one, of=tuple(members[q] for q in one.of)) for one in found]
+        groups += [replace(one, of=tuple(members[q] for q in one.of)) for one in own_groups]
     return groups

@@ -1,8 +1,8 @@
 """Time slices, assigned to buckets in turn: for patterns without a key.
 
-Each bucket owns every so many slices, and is sent the events of its slices, of a window before them
-and, where something may come later that breaks a match, of a window after them. So an event is
-sent to about 1 + W/L buckets.
+Of n buckets each owns every n-th slice. It is sent the events of its slices, of a window before
+them and, if a later event may break a match, of a window after them. So an event is sent to about
+1 + W/L buckets.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class Slices:
     """How time is cut.
 
     Attributes:
-        length: Of a slice, in microseconds.
-        buckets: Into how many buckets slices are dealt out.
-        window: How much before its slices a bucket must see.
+        length: The length of a slice, in microseconds.
+        buckets: The number of buckets that slices are assigned to.
+        window: How much before its slices a bucket must see, in microseconds.
         ahead: How much after them.
     """
 
@@ -50,7 +50,7 @@ class Slices:
         """Yield the parts of a stretch of time that a bucket owns and that have events.
 
         Args:
-            bucket: Its number.
+            bucket: The number of the bucket.
             ts: The times of the events that it sees, ascending.
             owned: The stretch.
         """

@@ -8,7 +8,7 @@ from cepkit.errors import LimitError
 from cepkit.spark.streaming.bucket import Bucket, Held, batch_of
 
 MOST_BYTES = 2**30
-"""Of the events of a bucket: Spark keeps no value of more than twice as much."""
+"""The most bytes of the events of a bucket: Spark keeps no value of more than twice as much."""
 
 
 def to_bytes(held: Held, most: int = MOST_BYTES) -> bytes:
@@ -34,7 +34,7 @@ def to_bytes(held: Held, most: int = MOST_BYTES) -> bytes:
 def from_bytes(
     bucket: Bucket, events: bytes, complete: int | None, plans: tuple[str, ...] = ()
 ) -> Held:
-    """Return what a bucket holds."""
+    """Return the state of a bucket."""
     if not events:
         return Held(bucket.fields.empty_table(), complete, plans)
     batch = pa.ipc.read_record_batch(pa.py_buffer(events), bucket.fields)

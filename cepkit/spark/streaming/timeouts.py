@@ -1,9 +1,9 @@
 """Partial matches that time out: patterns that find them.
 
 A partial match of a SEQ or AND binds its first k variables, in the order of the pattern, such that
-all that the pattern says about these alone holds. It times out where its window ends and no event
-has come that could have been the next. That is the pattern of these variables with NOT(the next)
-behind them, so that the engine finds them as it finds matches, whatever the plan.
+all conditions on these alone hold. It times out when its window ends and no event has come that
+could be the next. That is a match of the pattern of these variables with NOT(the next) at the end:
+so the engine finds timeouts as it finds matches, whatever the plan.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from cepkit.stream.columns import EventColumns
 from cepkit.values import dataclass
 
 AWAITED, WINDOW_END = "awaited", "window_end"
-"""Of a partial match that timed out the variable that did not come, and when its window ended."""
+"""The columns of a timed-out partial match: the variable that did not come, its window's end."""
 MOMENT = pa.timestamp("us", tz="UTC")
 
 
@@ -45,9 +45,9 @@ class TimeoutSearch:
     """The partial matches that wait for one variable when their window ends.
 
     Attributes:
-        search: Finds them.
+        search: The search that finds them.
         awaited: The variable.
-        start: Which column says when they start.
+        start: The number of the column that says when they start.
     """
 
     search: Search
@@ -74,7 +74,7 @@ class TimeoutSearch:
     def batches(
         self, events: EventColumns, owned: Owned, carried: Carried
     ) -> Iterator[pa.RecordBatch | str]:
-        """Yield those whose last event lies in the stretch."""
+        """Yield the partial matches whose last event lies in the stretch."""
         length = pa.scalar(self.reach.window, pa.int64()).cast(pa.duration("us"))
         for batch in self.search.batches(events, owned, carried):
             if isinstance(batch, pa.RecordBatch):
@@ -85,10 +85,10 @@ class TimeoutSearch:
 
 
 def timeout_queries(query: Query) -> dict[str, Query]:
-    """Return for each variable but the first the pattern of what times out waiting for it.
+    """Return for each variable but the first the pattern of partial matches that wait for it.
 
     Raises:
-        UnsupportedError: The pattern is no SEQ or AND of plain events, each match for itself.
+        UnsupportedError: The pattern is no SEQ or AND of single events under skip-till-any-match.
     """
     if query.after_match is not None:
         raise UnsupportedError(
@@ -131,8 +131,8 @@ def _shorter(structure: nodes.Structure, known: Set[str], awaited: str) -> nodes
     match structure:
         case nodes.Seq(items) | nodes.And(items):
             parts = [_shorter(item, known, awaited) for item in items]
-            left = tuple(part for part in parts if part is not None)
-            return type(structure)(left) if len(left) > 1 else left[0] if left else None
+            rest = tuple(part for part in parts if part is not None)
+            return type(structure)(rest) if len(rest) > 1 else rest[0] if rest else None
         case _:
             (event,) = nodes.events_of(structure)
             if event.variable == awaited:
@@ -141,9 +141,9 @@ def _shorter(structure: nodes.Structure, known: Set[str], awaited: str) -> nodes
 
 
 def _check_first(variable: str, before: Set[str], together: Iterable[Set[str]]) -> None:
-    """Refuse to wait for a FIRST event where others than those before it decide what fits.
+    """Refuse to wait for a FIRST event if conditions link it to others than those before it.
 
-    Where only those before it do, one of the events that could have been the next is the first.
+    If only those before it are linked, one of the events that could be the next is the first.
 
     Args:
         together: The variables of each condition.

@@ -1,4 +1,4 @@
-"""Running queries, watched: the work of each micro-batch, as a table, current when shown."""
+"""Running queries, watched: the work of each micro-batch as a table, up to date when shown."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ from cepkit.spark.streaming.live import KINDS, OBSERVED
 from cepkit.values import dataclass
 
 _ROWS = 10
+"""The number of micro-batches that are shown."""
 _LOOK_SECONDS = 0.5
+"""The time between two looks at a query."""
 
 
 @dataclass(eq=False)
 class Watched:
     """A running query.
 
-    What it shows is what is known when it is shown; the counts are those since it was first asked.
+    It shows what is known when it is shown; the counts are over the micro-batches it has seen.
 
     Attributes:
-        query: Spark's.
+        query: The query of Spark.
         shown: How many of the last rows of its sink are shown below.
         batches: What its micro-batches did, by their number.
-        work: What the steps of its plans did in each, as `explanation` reads it.
+        work: What the steps of its plans did in each, as texts that `explanation` reads.
     """
 
     query: Any
@@ -62,10 +64,10 @@ class Watched:
         """Return the rows of its sink that end last; all of the sink is read.
 
         Args:
-            n: How many.
+            n: The number of rows.
 
         Raises:
-            StreamError: What is in the sink cannot be read.
+            StreamError: The sink cannot be read.
         """
         from pyspark.sql import SparkSession
 
@@ -84,7 +86,7 @@ class Watched:
         return last
 
     def stop(self) -> None:
-        """Stop the query; it goes on from its checkpoint when it is started again."""
+        """Stop the query; it continues from its checkpoint when it is started again."""
         self.query.stop()
 
     def show(self, seconds: float | None = None) -> None:
@@ -137,7 +139,7 @@ class Watched:
 
 
 def watch(query: Any, *, last: int = 0) -> Watched:
-    """Watch a running query: the work of its micro-batches, as a table, current when shown.
+    """Watch a running query: the work of its micro-batches as a table, up to date when shown.
 
     Args:
         query: What `.writeStream.start()` returns.
@@ -145,8 +147,8 @@ def watch(query: Any, *, last: int = 0) -> Watched:
             memory sink. Each time it is shown all of the sink is read.
 
     Returns:
-        What shows it, in a notebook and in a terminal: `show()` again and again, `table()` as a
-        DataFrame, `stop()` ends the query.
+        The watched query, for a notebook or a terminal: `show()` keeps it up to date, `table()`
+        returns a DataFrame, `stop()` ends the query.
 
     Raises:
         StreamError: It is no query.

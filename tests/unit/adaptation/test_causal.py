@@ -1,4 +1,4 @@
-"""Plans by the slices before: what is remembered between micro-batches decides as if never left."""
+"""Plans by earlier slices: resumed from its memory, planning decides as if it never stopped."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""NOT(SEQ(B b, C c)) and NOT(AND(B b, C c)): which events break a match, and who knows it."""
+"""NOT(SEQ(B b, C c)) and NOT(AND(B b, C c)): which events break a match, and what supports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No result depends on the inner loop that finds it: great integers, keys, texts, many bands."""
+"""No result depends on the inner loop that finds it: large integers, keys, texts, many bands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FIRST: what is after the first fitting event is looked at by nobody, and said by nobody."""
+"""FIRST: a step looks no further than the first fitting event; results never show its NOT."""
 
 from __future__ import annotations
 

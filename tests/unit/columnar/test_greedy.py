@@ -1,4 +1,4 @@
-"""GREEDY: how far sets and runs go on, and who knows it."""
+"""GREEDY: how far sets and runs extend, and which parts support it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Members of a set by their number, and of a distance: what they say, and who knows them."""
+"""Members of a set by number and at a distance: what they mean, and which parts support them."""
 
 from __future__ import annotations
 

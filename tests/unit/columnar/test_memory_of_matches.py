@@ -1,4 +1,4 @@
-"""Matches are gathered as long as they fit the memory, and refused with a word where not."""
+"""Matches are gathered while they fit into memory, and refused with a clear error otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditions between neighbouring members of a set: how many sets there are, and who knows them."""
+"""Conditions between neighbouring members of a set: the number of sets, and what supports them."""
 
 from __future__ import annotations
 

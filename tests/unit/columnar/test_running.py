@@ -1,4 +1,4 @@
-"""Functions of the members of a set up to each: who grows by them, and who knows them."""
+"""Functions of the members up to each: how sets grow by them, and which parts support them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs: sets that two of their members say, so that there are as many as pairs of these."""
+"""Runs: sets that their first and last member decide, so there are as many as such pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""UNTIL: where sets end, how many there are, and who knows it."""
+"""UNTIL: where sets end, how many there are, and which parts support it."""
 
 from __future__ import annotations
 

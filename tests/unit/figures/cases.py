@@ -1,4 +1,4 @@
-"""A small stream, patterns and names that want to break out of a page."""
+"""A small stream, patterns and names that try to break out of a page."""
 
 import numpy as np
 import pandas as pd

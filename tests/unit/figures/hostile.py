@@ -1,4 +1,4 @@
-"""Everything that can be shown, made of names and values that want to be more than text.
+"""Everything that can be shown, made of names and values that try to be more than text.
 
 One text stands in every place that is free: types, variables, columns, keys, groups, values, and
 what planners, cost models and error messages say. `DRAWN` and `SHOWN` are tables, which

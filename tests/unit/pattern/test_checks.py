@@ -1,4 +1,4 @@
-"""What means nothing is refused; whole messages are in tests/golden/pattern_errors.txt."""
+"""Patterns without a meaning are refused; whole messages are in tests/golden/pattern_errors.txt."""
 
 from __future__ import annotations
 

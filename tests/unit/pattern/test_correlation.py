@@ -1,4 +1,4 @@
-"""Correlations of arrays: what is derived once an event is what would be derived of each pair."""
+"""Correlations of arrays: deriving once for each event gives what deriving for each pair does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who interrupts a search that goes from plan to plan gets its best plan until then."""
+"""An interrupted search that goes from plan to plan returns its best plan so far."""
 
 import pytest
 

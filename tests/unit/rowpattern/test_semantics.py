@@ -1,4 +1,4 @@
-"""What MATCH_RECOGNIZE says, on one table of prices: two falls and rises of A, one of B."""
+"""What MATCH_RECOGNIZE means, on one table of prices: two falls and rises of A, one of B."""
 
 from __future__ import annotations
 

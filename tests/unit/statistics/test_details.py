@@ -1,4 +1,4 @@
-"""Events over time, keys, what is missing, what is late, and what is foretold."""
+"""Events over time, keys, missing values, late events, and forecasts."""
 
 from __future__ import annotations
 

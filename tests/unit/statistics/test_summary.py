@@ -1,4 +1,4 @@
-"""What a stream holds, whatever is looked for in it."""
+"""The contents of a stream, whatever the pattern."""
 
 import json
 import math

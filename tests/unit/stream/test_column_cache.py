@@ -1,4 +1,4 @@
-"""What a stream keeps of what it has read: the answers are those of reading everything anew."""
+"""Columns that a stream keeps once read: the answers are those of reading everything anew."""
 
 import copy
 import pickle

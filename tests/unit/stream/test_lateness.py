@@ -1,4 +1,4 @@
-"""Lateness is said as a duration, of streaming DataFrames alone."""
+"""Lateness is given as a duration, and only for streaming DataFrames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What apps share: what the reader does is done in turn, errors are texts, texts are no markup."""
+"""What apps share: actions run one after the other, errors are texts, texts are no markup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans follow the numbers: what is seen is what the planners say, and the code gives it again."""
+"""Plans follow the numbers: the app shows the planners' plans, and its code gives them again."""
 
 from __future__ import annotations
 
