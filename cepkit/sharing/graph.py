@@ -9,7 +9,7 @@ needs n. Source: MULTI, section on the multi-pattern graph.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,6 @@ from cepkit.sharing.common import maximal_common
 from cepkit.sharing.texts import sub_pattern_text
 from cepkit.sharing.workload import Form, Places, Sharer, Workload
 from cepkit.tables import count_text, first_rows, html_table
-from cepkit.values import dataclass
 
 if TYPE_CHECKING:
     import pandas as pd
