@@ -28,8 +28,8 @@ def placements(groups: Sequence[Group], branch: Branch, events: Named) -> tuple[
         events: The named events, as numbers in stream order.
 
     Returns:
-        The placements in the order of the repetitions, if there is any; the first one that is
-        not, otherwise; none for more events than repetitions. And whether there are no others.
+        The placements in the order of the branch; if there are none, the first one out of order;
+        none at all for more events than repetitions. And whether these are all placements.
     """
     names = {event.variable for event in (*branch.positive, *branch.negated)}
     repeated = {v: each for group in groups for v, each in group.within(names).items()}

@@ -123,7 +123,7 @@ def check_names(query: Query, bindings: Mapping[str, object]) -> None:
     """Check that all names are variables of a query, and that only Kleene ones have several events.
 
     Raises:
-        PatternError: A name is no variable, or a variable without KL has several events.
+        PatternError: A name is no variable, or a variable has more events than it may.
     """
     known = [event.variable for event in events_of(query.written)]
     repeated = repeated_in(query.written)

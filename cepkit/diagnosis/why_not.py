@@ -70,7 +70,7 @@ def why_not(
         budget: The most events in combinations that each part of the answer may look at.
 
     Raises:
-        PatternError: A name is no variable, or a variable without KL has several events.
+        PatternError: A name is no variable, or a variable has more events than it may.
         StreamError: There is no such event, or more than one.
         UnsupportedError: The pattern has AFTER MATCH SKIP, or a named event is one of several that
             a NOT forbids together.
