@@ -51,6 +51,7 @@ class Room:
     Attributes:
         rows: How many rows there are.
         size: What they take, in bytes.
+        planned: How many of these bytes are still free.
     """
 
     what: str
@@ -60,7 +61,23 @@ class Room:
     copies: int = 1
     rows: int = 0
     size: int = 0
+    planned: int = 0
     _next: int = 0
+
+    def plan(self, rows: int, size: int) -> None:
+        """Take room for more rows whose memory will be needed later; raises what `take` does."""
+        self.planned += size * self.copies
+        self.take(rows, size)
+
+    def fill(self, planned: int, size: int) -> None:
+        """Take the room that planned bytes turn out to need; raises what `take` does.
+
+        Args:
+            planned: How many of the planned bytes.
+            size: How many were needed.
+        """
+        self.planned -= planned * self.copies
+        self.take(0, size - planned)
 
     def take(self, rows: int, size: int) -> None:
         """Take room for more rows.
@@ -76,18 +93,19 @@ class Room:
         if self.size < self._next:
             return
         free = free_memory()
+        available = self.size - self.planned + free
         self._next = self.size + min(_STEP, free // 16)
         expected = self.expected()
         if expected is not None and self.rows:
             whole = self.size / self.rows * expected.rows
-            if whole > expected.doubt * (self.size + free) / 2:
+            if whole > expected.doubt * available / 2:
                 raise LimitError(
                     f"{expected.text}, which need about {_text(whole)} of memory as {self.form}",
-                    expected=f"at most half of the {_text(self.size + free)} that are free",
+                    expected=f"at most half of the {_text(available)} that are free",
                     hint=self.hint,
                 )
-        if self.size > free:
-            raise self.full(free)
+        if 2 * self.size > available:
+            raise self.full(max(0, available - self.size))
 
     def full(self, free: int | None = None) -> LimitError:
         """Return the error of a result that has taken too much.

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cepkit.stream.coded import decoded_schema
 from cepkit.values import dataclass
 
 Kind: TypeAlias = Literal[
@@ -109,9 +110,16 @@ class Dropped:
 
 @dataclass(eq=False, slots=True)
 class LazyRows:
-    """Rows that are read on demand."""
+    """Rows that are read on demand.
+
+    Attributes:
+        read: Reads them.
+        coded: The same rows with some texts as codes (see `cepkit.stream.coded`), if they are at
+            hand; None otherwise.
+    """
 
     read: Callable[[], pa.Table]
+    coded: pa.Table | None = None
     _table: pa.Table | None = None
 
     def table(self) -> pa.Table:
@@ -181,14 +189,25 @@ class EventColumns:
         return self.carried.table() if isinstance(self.carried, LazyRows) else self.carried
 
     @property
+    def coded(self) -> pa.Table:
+        """The original rows, with texts as codes where that is how they are at hand."""
+        rows = self.carried
+        return rows.coded if isinstance(rows, LazyRows) and rows.coded is not None else self.source
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the original rows."""
+        return decoded_schema(self.coded.schema)
+
+    @property
     def kinds(self) -> dict[str, Kind]:
         """The kinds of the attributes."""
         return {name: column.kind for name, column in self.attributes.items()}
 
     def lacks(self, name: str) -> bool:
         """Return whether a column has missing values."""
-        if name in self.source.column_names:
-            return bool(self.source.column(name).null_count)
+        if name in self.coded.column_names:
+            return bool(self.coded.column(name).null_count)
         return self.attributes[name].has_missing
 
     def slice(self, begin: int, end: int) -> EventColumns:

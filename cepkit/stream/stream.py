@@ -20,7 +20,8 @@ from cepkit.stream.reading import readers, sources
 from cepkit.stream.reading.arrival import check_arrival
 from cepkit.stream.reading.column_cache import ColumnCache, load
 from cepkit.stream.reading.ingest import is_readable
-from cepkit.stream.reading.sources import from_pandas, is_pandas, is_spark
+from cepkit.stream.reading.pandas_columns import from_pandas
+from cepkit.stream.reading.sources import is_pandas, is_spark
 from cepkit.stream.reading.texts import check_type
 from cepkit.stream.reading.times import microseconds
 from cepkit.stream.schema import Schema, Ties

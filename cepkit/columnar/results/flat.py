@@ -7,15 +7,19 @@ names of columns are unique and determine the variable.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from cepkit.columnar.results.output import END, START
+from cepkit.columnar.results.output import END, START, MatchColumns
 from cepkit.lazy import pc
+from cepkit.pattern.conditions import Attribute
 from cepkit.pattern.names import name_text, unquoted
+from cepkit.pattern.query import ResultColumn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +43,20 @@ def parts_of(name: str) -> tuple[str, str] | None:
     """Return the variable and the attribute of a flat column; None for any other column."""
     parts = _NAME.fullmatch(name)
     return None if parts is None else (unquoted(parts[1]), parts[2])
+
+
+def flat_columns(columns: MatchColumns, names: Iterable[str]) -> MatchColumns:
+    """Return the columns of matches with one for each attribute of each variable.
+
+    Args:
+        columns: The columns of the matches.
+        names: The attributes.
+    """
+    if columns.returned:
+        return columns
+    attributes = product(columns.variables, names)
+    flat = (ResultColumn(flat_name(v, name), Attribute(v, name)) for v, name in attributes)
+    return replace(columns, returned=tuple(flat))
 
 
 def flat_schema(schema: pa.Schema) -> pa.Schema:
@@ -102,18 +120,18 @@ def flat_frame(
         column = columns.pop(name)
         lacks = bool(column.null_count) if may_lack is None else name in may_lack
         size = column.nbytes
-        series[name] = _series(column, lacks=lacks)
+        series[name] = series_of(column, lacks=lacks)
         del column
         if size > _LARGE:  # memory that Arrow keeps is not available to NumPy
             pa.default_memory_pool().release_unused()
     return pd.DataFrame(series, copy=False)
 
 
-def _series(column: pa.ChunkedArray, *, lacks: bool) -> pd.Series[Any]:
+def series_of(column: pa.ChunkedArray, *, lacks: bool) -> pd.Series[Any]:
     """Return a column in NumPy if that can hold its values, else in Arrow."""
     import pandas as pd
 
-    if not _is_numpy(column.type, lacks=lacks):
+    if not is_numpy(column.type, lacks=lacks):
         if not _is_known(column.type):
             return pd.Series(column.to_pylist(), dtype=object)
         if column.num_chunks > 1 and column.nbytes < _JOINED:
@@ -124,7 +142,7 @@ def _series(column: pa.ChunkedArray, *, lacks: bool) -> pd.Series[Any]:
     return series if column.num_chunks > 1 else series.copy()
 
 
-def _is_numpy(kind: pa.DataType, *, lacks: bool) -> bool:
+def is_numpy(kind: pa.DataType, *, lacks: bool) -> bool:
     """Return whether NumPy, or a category of pandas, holds all values of a type."""
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         return not lacks

@@ -14,9 +14,10 @@ from cepkit.columnar.detector import Detector
 from cepkit.columnar.kleene.limits import size_choice
 from cepkit.columnar.results import expected, shown
 from cepkit.columnar.results.explanation import Explanation
-from cepkit.columnar.results.flat import flat_name
+from cepkit.columnar.results.flat import flat_columns, flat_name
 from cepkit.columnar.results.frames import frame_of
-from cepkit.columnar.results.output import MatchColumns, Writer
+from cepkit.columnar.results.gathered import gathered
+from cepkit.columnar.results.output import Bound, MatchColumns, Writer
 from cepkit.columnar.results.plans import AdaptedExplanation, PlansInForce, explanation_of
 from cepkit.columnar.results.returned import may_lack
 from cepkit.columnar.results.rows import Rows
@@ -130,16 +131,30 @@ class Matches(Rows):
         return self._written(self.writer(), most)
 
     def _written(self, writer: Writer, most: int | None) -> Iterator[pa.RecordBatch]:
+        for bound in self._bound(writer, most):
+            yield from writer.batches_of(bound)
+
+    def _bound(self, writer: Writer, most: int | None) -> Iterator[Bound]:
+        """Yield the events of at most so many matches, in parts."""
         left = self._limit(most)
         for program, block in self._blocks(limited=left is not None):
-            for batch in writer.batches(block, program.variables):
-                part = batch if left is None else batch.slice(0, left)
-                if left is not None:
-                    left -= len(part)
-                if len(part):
-                    yield part
-                if left == 0:
-                    return
+            bound = writer.bound(block, program.variables)
+            if left is not None:
+                bound = bound.slice(0, left)
+                left -= bound.size
+            if bound.size:
+                yield bound
+            if left == 0:
+                return
+
+    def _frame(self, most: int | None, *, nested: bool) -> pd.DataFrame:
+        if nested:
+            return super()._frame(most, nested=True)
+        flat = flat_columns(self._rows, self._columns.schema.names)
+        room = self._room("a DataFrame", most)
+        with self._watched("finding matches"):
+            writer = Writer(self._columns, flat)
+            return gathered(writer, self._bound(writer, most), room, self.may_lack())
 
     def _limit(self, most: int | None) -> int | None:
         """Return the number of matches to find; None for all."""
@@ -147,7 +162,7 @@ class Matches(Rows):
 
     def may_lack(self) -> frozenset[str]:
         """Return the flat columns in which values may be missing."""
-        source = self._columns.source
+        source = self._columns.coded
         everywhere = set(self.variables).intersection(
             *(self._rows.named(p.variables) for p in self._programs)
         )

@@ -6,7 +6,7 @@ RETURN has its columns instead.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import BinaryIO
@@ -25,6 +25,7 @@ from cepkit.pattern.nodes import bound_events_of, repeated_in
 from cepkit.pattern.query import RESULT_ENDS, Query, ResultColumn
 from cepkit.pattern.repetitions import Group
 from cepkit.pattern.several import PATTERN
+from cepkit.stream.coded import is_coded, texts_at
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.schema import Schema
 from cepkit.values import dataclass
@@ -75,17 +76,21 @@ class MatchColumns:
         Args:
             events: Those that matches are of; there may be none of them.
         """
-        source = events.source.schema
+        source = events.schema
         moment = source.field(self.stream.time).type
         fields = self._returned(events) if self.returned else self._events(source)
         return pa.schema([*fields, pa.field(START, moment), pa.field(END, moment)])
+
+    def result(self, place: int) -> ResultColumn | None:
+        """Return the column of RETURN at a place; None where there is another."""
+        return self.returned[place] if place < len(self.returned) else None
 
     def _events(self, source: pa.Schema) -> list[pa.Field]:
         event = pa.struct(list(source))
         return [pa.field(v, self._of_set(v, event)) for v in self.variables]
 
     def _returned(self, events: EventColumns) -> list[pa.Field]:
-        source = events.source.schema
+        source = events.schema
         fields = []
         for result in self.returned:
             attribute = result.source
@@ -140,107 +145,124 @@ def to_parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Binar
     return written
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Bound:
+    """The events of some matches.
+
+    Attributes:
+        size: The number of matches.
+        events: The row of the event of each single variable that they bind.
+        sets: The members of each Kleene variable that they bind.
+    """
+
+    size: int
+    events: Mapping[str, npt.NDArray[np.integer]]
+    sets: Mapping[str, Members]
+
+    def slice(self, begin: int, end: int) -> Bound:
+        """Return the events of the matches from `begin` up to, not including, `end`."""
+        end = min(end, self.size)
+        events = {v: rows[begin:end] for v, rows in self.events.items()}
+        sets = {v: members.slice(begin, end) for v, members in self.sets.items()}
+        return Bound(end - begin, events, sets)
+
+    def parts(self, size: int) -> Iterator[Bound]:
+        """Yield the matches in parts of at most `size`."""
+        for begin in range(0, self.size, size):
+            yield self if size >= self.size else self.slice(begin, begin + size)
+
+    def ends(self, which: str) -> npt.NDArray[np.integer]:
+        """Return the first event of each match for `START`, the last one for `END`."""
+        # Rows are in time order, so the first event has the least row.
+        if which == START:
+            first = [*self.events.values(), *(members.first for members in self.sets.values())]
+            return np.asarray(np.minimum.reduce(first))
+        last = [*self.events.values(), *(members.last for members in self.sets.values())]
+        return np.asarray(np.maximum.reduce(last))
+
+
 class Writer:
     """Turns blocks of one slice into record batches.
 
     Args:
         events: The events of the blocks.
         columns: The columns of the rows.
+
+    Attributes:
+        schema: The columns in Arrow.
     """
 
     def __init__(self, events: EventColumns, columns: MatchColumns) -> None:
-        self._events = events
+        self.events = events
+        self.columns = columns
         # Taking rows from one chunk is far cheaper than from many.
-        self._source = events.source.combine_chunks()
-        self._columns = columns
+        self._source = events.coded.combine_chunks()
         self.schema = columns.schema(events)
 
-    def batches(self, block: Block, present: Sequence[str]) -> list[pa.RecordBatch]:
-        """Return the matches of `block` as record batches of bounded size.
+    def bound(self, block: Block, present: Sequence[str]) -> Bound:
+        """Return the events of a block.
 
         Args:
             block: Some matches.
             present: The variables that they bind.
         """
-        events, sets = bound_in(block, present, self._columns.groups)
+        return Bound(block.size, *bound_in(block, present, self.columns.groups))
+
+    def batches(self, block: Block, present: Sequence[str]) -> list[pa.RecordBatch]:
+        """Return the matches of a block as record batches; as `bound` and `batches_of`."""
+        return self.batches_of(self.bound(block, present))
+
+    def batches_of(self, bound: Bound) -> list[pa.RecordBatch]:
+        """Return matches as record batches of bounded size."""
+        places = range(len(self.schema))
         return [
-            self._batch(
-                {v: rows[begin : begin + ROWS] for v, rows in events.items()},
-                {v: members_of.slice(begin, begin + ROWS) for v, members_of in sets.items()},
-            )
-            for begin in range(0, block.size, ROWS)
+            pa.RecordBatch.from_arrays([self.array(p, part) for p in places], schema=self.schema)
+            for part in bound.parts(ROWS)
         ]
 
-    def _batch(
-        self, events: dict[str, npt.NDArray[np.integer]], sets: dict[str, Members]
-    ) -> pa.RecordBatch:
-        # Rows are in time order, so the first event has the least row.
-        extremes = {
-            END: [*events.values(), *(each.last for each in sets.values())],
-            START: [*events.values(), *(each.first for each in sets.values())],
-        }
-        ends = {
-            START: np.minimum.reduce(extremes[START]),
-            END: np.maximum.reduce(extremes[END]),
-        }
-        size = len(ends[START])
-        if self._columns.returned:
-            arrays = [
-                self._returned(result, events, sets, size) for result in self._columns.returned
-            ]
-        else:
-            arrays = [
-                self._bound(variable, events, sets, size) for variable in self._columns.variables
-            ]
-        time = self._columns.stream.time
-        arrays += [self._take(time, self._at(ends[name])) for name in (START, END)]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+    def array(self, place: int, bound: Bound) -> pa.Array:
+        """Return the column at a place of the schema."""
+        field = self.schema.field(place)
+        result = self.columns.result(place)
+        if place >= len(self.schema) - len(RESULT_ENDS):
+            return self.take(self.columns.stream.time, self._at(bound.ends(field.name)))
+        if result is None:
+            return self._events_of(self.columns.variables[place], bound, field.type)
+        return self._returned(result, bound, field.type)
 
-    def _bound(
-        self,
-        variable: str,
-        events: Mapping[str, npt.NDArray[np.integer]],
-        sets: Mapping[str, Members],
-        size: int,
-    ) -> pa.Array:
+    def _events_of(self, variable: str, bound: Bound, kind: pa.DataType) -> pa.Array:
         """Return the events that a variable is bound to."""
-        kind = self.schema.field(variable).type
-        if variable in events:
-            return self._struct(events[variable])
-        if variable in sets:
-            return _lists(sets[variable], self._struct(sets[variable].rows), kind)
-        return pa.nulls(size, kind)
+        if variable in bound.events:
+            return self._struct(bound.events[variable])
+        if variable in bound.sets:
+            members = bound.sets[variable]
+            return _lists(members, self._struct(members.rows), kind)
+        return pa.nulls(bound.size, kind)
 
-    def _returned(
-        self,
-        result: ResultColumn,
-        events: Mapping[str, npt.NDArray[np.integer]],
-        sets: Mapping[str, Members],
-        size: int,
-    ) -> pa.Array:
+    def _returned(self, result: ResultColumn, bound: Bound, kind: pa.DataType) -> pa.Array:
         """Return a column of RETURN."""
-        kind, attribute = self.schema.field(result.name).type, result.source
+        attribute = result.source
         if attribute is None:
-            values = computed(result.value, self._events.attributes, events, sets)
-            return in_arrow(values, kind, size)
+            values = computed(result.value, self.events.attributes, bound.events, bound.sets)
+            return in_arrow(values, kind, bound.size)
         variable, name = attribute.variable, attribute.name
-        if variable in events:
-            return self._take(name, self._at(events[variable]))
-        if variable not in sets:
-            return pa.nulls(size, kind)
-        members = sets[variable]
+        if variable in bound.events:
+            return self.take(name, self._at(bound.events[variable]))
+        if variable not in bound.sets:
+            return pa.nulls(bound.size, kind)
+        members = bound.sets[variable]
         match result.value:
             case Aggregate(function):
                 at, there = member_at(members.starts, place_of(function) or 1)
-                return self._take(name, self._at(members.rows[at], there))
+                return self.take(name, self._at(members.rows[at], there))
             case _:
-                return _lists(members, self._take(name, self._at(members.rows)), kind)
+                return _lists(members, self.take(name, self._at(members.rows)), kind)
 
     def _struct(self, rows: npt.NDArray[np.integer]) -> pa.Array:
-        fields = list(self._source.schema)
+        fields = list(self.events.schema)
         at = self._at(rows)
         return pa.StructArray.from_arrays(
-            [self._take(field.name, at) for field in fields], fields=fields
+            [self.take(field.name, at) for field in fields], fields=fields
         )
 
     def _at(
@@ -248,12 +270,18 @@ class Writer:
     ) -> pa.Array:
         """Return where events are in the source; null where there are none."""
         mask = None if there is None or there.all() else ~there
-        return pa.array(self._events.source_rows(rows), mask=mask)
+        return pa.array(self.events.source_rows(rows), mask=mask)
 
-    def _take(self, name: str, at: pa.Array) -> pa.Array:
+    def take(self, name: str, at: pa.Array) -> pa.Array:
+        """Return rows of a column of the stream, null where `at` is."""
+        values = self.source(name)
+        coded = is_coded(self._source.schema.field(name))
+        return texts_at(values, at) if coded else values.take(at)
+
+    def source(self, name: str) -> pa.Array:
+        """Return a column of the stream's rows, of codes if that is how texts are at hand."""
         column = self._source.column(name)
-        chunk = column.chunk(0) if column.num_chunks else pa.array([], column.type)
-        return chunk.take(at)
+        return column.chunk(0) if column.num_chunks else pa.array([], column.type)
 
 
 def _lists(members: Members, values: pa.Array, kind: pa.DataType) -> pa.Array:

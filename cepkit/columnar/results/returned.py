@@ -27,7 +27,7 @@ def arrow_type(expression: Expression, events: EventColumns, stream: Schema) -> 
         events: Say what their attributes hold.
         stream: The stream, with the zone of displayed times: that of the events' own.
     """
-    source, kinds = events.source.schema, events.kinds
+    source, kinds = events.schema, events.kinds
     match kind_of(expression, lambda _, name: kinds[name]):
         case "integer":
             return pa.int64()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,6 +19,7 @@ import pyarrow as pa
 
 from cepkit.errors import StreamError
 from cepkit.memory import free_memory
+from cepkit.stream.coded import decoded
 from cepkit.stream.columns import Column, EventColumns, LazyRows
 from cepkit.stream.paths import shown
 from cepkit.stream.reading import readers, sources
@@ -123,8 +125,12 @@ def load(
 def _at_once(
     source: Any, schema: Schema, names: tuple[str, ...], required: tuple[str, ...]
 ) -> EventColumns:
-    table = sources.all_rows(source, schema.needed(names, required), names)
-    return event_columns(table, schema, required)
+    table = sources.all_rows(source, schema.needed(names, required), names, coded=True)
+    if not sources.is_pandas(source):
+        return event_columns(table, schema, required)
+    carried = table.select(list(schema.carried(names)))
+    rows = LazyRows(partial(decoded, carried), coded=carried)
+    return event_columns(table, schema, required, source=rows)
 
 
 def _by_column(

@@ -97,9 +97,9 @@ def event_columns(
     ts = microseconds(
         table.column(schema.time), schema.time, unit=schema.unit, timezone=schema.timezone
     )
-    known = {schema.time: Column("timestamp", ts, has_missing=bool((ts == MISSING_INTEGER).any()))}
     codes, type_names = type_codes(table.column(schema.type), schema.type)
     events, dropped = _events(ts, codes)
+    known = {schema.time: Column("timestamp", ts, has_missing=bool(dropped.null_time))}
     if schema.arrival is not None and arrivals is None:
         present = np.arange(len(ts)) if events is None else events
         column = table.column(schema.arrival)
@@ -199,6 +199,8 @@ def attribute(column: ArrowColumn, name: str, schema: Schema) -> Column:
 
 def _events(ts: Integers, codes: npt.NDArray[np.int32]) -> tuple[Integers | None, Dropped]:
     """Return the rows that are events (None if all are), and how many are not."""
+    if ts.min(initial=0) != MISSING_INTEGER and codes.min(initial=0) >= 0:
+        return None, Dropped()
     without_time, without_type = ts == MISSING_INTEGER, codes < 0
     null_time = int(np.count_nonzero(without_time))
     null_type = int(np.count_nonzero(without_type & ~without_time))

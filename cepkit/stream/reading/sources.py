@@ -7,8 +7,7 @@ only the column types are read here; the rows stay there.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,11 @@ import pyarrow as pa
 from cepkit.errors import StreamError
 from cepkit.stream.paths import path_of
 from cepkit.stream.reading import readers
+from cepkit.stream.reading.pandas_columns import (
+    UNREADABLE,
+    from_pandas,
+    refuse_mixed_zones,
+)
 from cepkit.stream.reading.plain import plain
 
 _SPARK_TYPES: Mapping[str, pa.DataType] = {
@@ -44,9 +48,6 @@ _SPARK_TYPES: Mapping[str, pa.DataType] = {
     "struct": pa.struct([]),
 }
 """Arrow types by the beginning of Spark's type names."""
-
-# The errors of pyarrow for values that it has no type for.
-_UNREADABLE = (pa.ArrowException, OverflowError, TypeError, ValueError)
 
 
 def is_spark(source: object) -> bool:
@@ -103,12 +104,12 @@ def _of_rows(rows: Sequence[dict[Any, Any]]) -> pa.Table:
         values = [row.get(name) for row in rows]
         try:
             columns[str(name)] = pa.array(values)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise StreamError(
                 f"the values of '{name}' cannot be read: {error}",
                 expected="values of one type under each name",
             ) from error
-        _refuse_mixed_zones(columns[str(name)].type, values, name)
+        refuse_mixed_zones(columns[str(name)].type, values, name)
     return pa.table(columns)
 
 
@@ -134,74 +135,23 @@ def first_rows(
     return all_rows(rows, columns, names)
 
 
-def all_rows(source: Any, columns: tuple[str, ...], names: tuple[str, ...]) -> pa.Table:
-    """Return columns of a local source as a table of plain types (see `first_rows`)."""
+def all_rows(
+    source: Any, columns: tuple[str, ...], names: tuple[str, ...], *, coded: bool = False
+) -> pa.Table:
+    """Return columns of a local source as a table of plain types.
+
+    Args:
+        source: A pandas DataFrame, an Arrow table or a path.
+        columns: The columns wanted.
+        names: All columns of the source.
+        coded: Whether texts of a DataFrame may be codes (see `pandas_columns.decoded`).
+    """
     if isinstance(source, Path):
         return plain(readers.read_table(source, columns))
     if isinstance(source, pa.Table):
         return plain(source if columns == names else source.select(list(columns)))
-    # By position: pandas column names need not be texts.
-    table = from_pandas(source.iloc[:, [names.index(name) for name in columns]])
-    return plain(table.rename_columns(list(columns)))
-
-
-def from_pandas(rows: Any) -> pa.Table:
-    """Return a pandas DataFrame as a table.
-
-    Raises:
-        StreamError: Arrow has no type for the values of a column.
-    """
-    for place in range(rows.shape[1]):
-        if hasattr(rows.iloc[:0, place], "sparse"):
-            rows = rows.copy(deep=False)
-            rows.isetitem(place, rows.iloc[:, place].sparse.to_dense())
-    try:
-        table = pa.Table.from_pandas(rows, preserve_index=False).replace_schema_metadata(None)
-    except _UNREADABLE as error:
-        raise _unreadable(rows, error) from error
-    for place, kind in enumerate(table.schema.types):
-        if str(rows.dtypes.iloc[place]) == "object":
-            _refuse_mixed_zones(kind, rows.iloc[:, place], rows.columns[place])
-    return table
-
-
-def _refuse_mixed_zones(kind: pa.DataType, values: Iterable[Any], name: object) -> None:
-    """Refuse times if only some have a zone: Arrow would take the others for UTC.
-
-    Raises:
-        StreamError: There are such times.
-    """
-    if not pa.types.is_timestamp(kind):
-        return
-    known: dict[bool, tuple[int, object]] = {}
-    for row, value in enumerate(values):
-        if isinstance(value, datetime) and value == value:  # NaT is unequal to itself
-            known.setdefault(value.tzinfo is not None, (row, value))
-    if len(known) == 2:
-        raise StreamError(
-            f"the column '{name}' holds {known[False][1]} in row {known[False][0]}, which names no"
-            f" time zone, and {known[True][1]} in row {known[True][0]}, which does (rows count from"
-            " 0)",
-            expected="times that all name a zone, or none",
-            hint="give the others the zone of their clock: time.replace(tzinfo=...)",
-        )
-
-
-def _unreadable(rows: Any, error: Exception) -> StreamError:
-    """Return the error for a frame that Arrow cannot take, with its first bad column."""
-    what = "the DataFrame"
-    for place, name in enumerate(rows.columns):
-        try:
-            pa.Table.from_pandas(rows.iloc[:, [place]], preserve_index=False)
-        except _UNREADABLE as reason:
-            what, error = f"the column '{name}' of the DataFrame", reason
-            break
-    detail = error.args[0] if isinstance(error, pa.ArrowException) and error.args else error
-    return StreamError(
-        f"{what} cannot be read: {detail}",
-        expected="values of one type in each column",
-        hint="convert that column, or leave it out by columns=",
-    )
+    places = [names.index(name) for name in columns]
+    return plain(from_pandas(source, columns, places, coded=coded))
 
 
 def _spark_type(written: str, name: str) -> pa.DataType:

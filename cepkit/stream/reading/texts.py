@@ -16,6 +16,7 @@ Codes = npt.NDArray[np.int32]
 Texts = npt.NDArray[np.object_]
 
 _MANY = 10_000
+_BLOCK = 1 << 15
 
 
 def encode(column: ArrowColumn) -> tuple[Codes, Texts]:
@@ -79,7 +80,11 @@ def check_type(kind: pa.DataType, name: str) -> None:
 
 def compact(codes: Codes, texts: Texts) -> tuple[Codes, Texts]:
     """Return the same texts with a dictionary of only those that occur."""
-    occurs = np.bincount(codes, minlength=len(texts)) > 0
+    occurs = np.zeros(len(texts), dtype=bool)
+    for begin in range(0, len(codes), _BLOCK):
+        occurs[codes[begin : begin + _BLOCK]] = True
+        if occurs.all():  # mostly after a block or two
+            break
     if occurs.all():
         return codes, texts
     renumbered = (np.cumsum(occurs) - 1).astype(np.int32)

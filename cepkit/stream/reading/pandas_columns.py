@@ -1,0 +1,167 @@
+"""Columns of pandas as Arrow columns.
+
+pandas keeps texts as Python objects; mostly these are few objects that occur many times. Then each
+object is converted once, and the rest is integers: its address stands for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepkit.errors import StreamError
+from cepkit.lazy import pc, pd
+from cepkit.stream.coded import coded_field, decoded
+from cepkit.stream.columns import MISSING_INTEGER
+from cepkit.stream.reading.arrow import ArrowColumn, integers, is_text, raw
+
+# The errors of pyarrow for values that it has no type for.
+UNREADABLE = (pa.ArrowException, OverflowError, TypeError, ValueError)
+
+_SAMPLE = 1000
+"""Objects of a column that are looked at, to see whether they are few."""
+_BLOCK = 1 << 14
+_MOST_BYTES = (1 << 31) - 1
+"""The most bytes of texts in an Arrow array."""
+
+
+def from_pandas(
+    rows: Any,
+    names: Sequence[str] | None = None,
+    places: Sequence[int] | None = None,
+    *,
+    coded: bool = False,
+) -> pa.Table:
+    """Return columns of a pandas DataFrame as a table; later changes of the frame are not in it.
+
+    Args:
+        rows: The DataFrame.
+        names: What the columns are called in the table; None: as in the frame.
+        places: The numbers of the columns, as their names need not be texts; None for all.
+        coded: Whether texts that were objects may be codes into a dictionary (see `decoded`).
+
+    Raises:
+        StreamError: Arrow has no type for the values of a column.
+    """
+    places = range(rows.shape[1]) if places is None else places
+    names = [str(rows.columns[place]) for place in places] if names is None else names
+    try:
+        columns = [_column(rows.iloc[:, place]) for place in places]
+    except UNREADABLE as error:
+        raise _unreadable(rows.iloc[:, list(places)], error) from error
+    fields = []
+    for name, place, column in zip(names, places, columns, strict=True):
+        field = pa.field(name, column.type)
+        if str(rows.dtypes.iloc[place]) == "object":
+            refuse_mixed_zones(column.type, rows.iloc[:, place], rows.columns[place])
+            if pa.types.is_dictionary(column.type):
+                field = coded_field(name, column.type)
+        fields.append(field)
+    table = pa.table(columns, pa.schema(fields))
+    return table if coded else decoded(table)
+
+
+def refuse_mixed_zones(kind: pa.DataType, values: Iterable[Any], name: object) -> None:
+    """Refuse times if only some have a zone: Arrow would take the others for UTC.
+
+    Raises:
+        StreamError: There are such times.
+    """
+    if not pa.types.is_timestamp(kind):
+        return
+    known: dict[bool, tuple[int, object]] = {}
+    for row, value in enumerate(values):
+        if isinstance(value, datetime) and value == value:  # NaT is unequal to itself
+            known.setdefault(value.tzinfo is not None, (row, value))
+    if len(known) == 2:
+        raise StreamError(
+            f"the column '{name}' holds {known[False][1]} in row {known[False][0]}, which names no"
+            f" time zone, and {known[True][1]} in row {known[True][0]}, which does (rows count from"
+            " 0)",
+            expected="times that all name a zone, or none",
+            hint="give the others the zone of their clock: time.replace(tzinfo=...)",
+        )
+
+
+def _column(values: Any) -> ArrowColumn:
+    """Return a column; texts among objects are codes if few objects occur many times."""
+    if hasattr(values, "sparse"):
+        values = values.sparse.to_dense()
+    if values.dtype == object:
+        objects = np.ascontiguousarray(values.to_numpy())
+        few = _of_few(objects)
+        return pa.array(objects, from_pandas=True) if few is None else few
+    # To look for missing values first is cheaper than Arrow's way, a mask of them.
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind == "f":
+        floats = values.to_numpy(copy=True)
+        return pa.array(floats, from_pandas=bool(np.isnan(np.min(floats, initial=0))))
+    if isinstance(values.dtype, np.dtype | pd.DatetimeTZDtype) and values.dtype.kind in "Mm":
+        stored = values.astype(np.int64).to_numpy()
+        if stored.min(initial=0) != MISSING_INTEGER:
+            return integers(stored).view(pa.array(values.iloc[:0], from_pandas=True).type)
+    return pa.array(values.copy(), from_pandas=True)
+
+
+def _of_few(objects: npt.NDArray[np.object_]) -> pa.Array | None:
+    """Return objects in Arrow, texts as codes; None if objects hardly occur twice.
+
+    Raises:
+        ArrowException: Arrow has no type for them, like other errors of `UNREADABLE`.
+    """
+    addresses = np.frombuffer(objects, np.intp) if len(objects) else np.empty(0, np.intp)
+    some = addresses[:: max(1, len(addresses) // _SAMPLE)]
+    if 2 * len(np.unique(some)) > len(some):
+        return None
+    encoded = integers(addresses).dictionary_encode()
+    if not len(encoded):
+        return None
+    codes = np.asarray(raw(encoded.indices, np.int32), np.int32)
+    values = pa.array(objects[_first_places(codes)], from_pandas=True)
+    if pa.types.is_primitive(values.type):
+        return values.take(encoded.indices)
+    if not is_text(values.type) or isinstance(values, pa.ChunkedArray):
+        return None
+    if (pc.max(pc.binary_length(values)).as_py() or 0) * len(codes) > _MOST_BYTES:
+        return None
+    if not values.null_count:
+        return pa.DictionaryArray.from_arrays(encoded.indices, values)
+    there = values.is_valid().to_numpy(zero_copy_only=False)
+    numbers = (np.cumsum(there) - 1).astype(np.int32)
+    indices = pa.array(numbers[codes], mask=~there[codes])
+    return pa.DictionaryArray.from_arrays(indices, values.drop_null())
+
+
+def _first_places(codes: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:
+    """Return where each code first occurs; codes are numbered in this order."""
+    places = [np.empty(0, np.intp)]
+    known = 0
+    for begin in range(0, len(codes), _BLOCK):
+        block = codes[begin : begin + _BLOCK]
+        number = int(block.max()) + 1
+        if number > known:  # in few blocks
+            new = np.searchsorted(np.maximum.accumulate(block), np.arange(known, number))
+            places.append(new + begin)
+            known = number
+    return np.concatenate(places)
+
+
+def _unreadable(rows: Any, error: Exception) -> StreamError:
+    """Return the error for a frame that Arrow cannot take, with its first bad column."""
+    what = "the DataFrame"
+    for place, name in enumerate(rows.columns):
+        try:
+            pa.Table.from_pandas(rows.iloc[:, [place]], preserve_index=False)
+        except UNREADABLE as reason:
+            what, error = f"the column '{name}' of the DataFrame", reason
+            break
+    detail = error.args[0] if isinstance(error, pa.ArrowException) and error.args else error
+    return StreamError(
+        f"{what} cannot be read: {detail}",
+        expected="values of one type in each column",
+        hint="convert that column, or leave it out by columns=",
+    )
