@@ -122,7 +122,8 @@ class FileRows:
         path, footer, number = self.groups[place]
         texts = [name for name in names if is_text(self.columns.field(name).type)]
         with pq.ParquetFile(path, metadata=footer, read_dictionary=texts, pre_buffer=False) as file:
-            return file.read_row_group(number, names, use_threads=False).select(names)
+            alone = len(self.groups) < _THREADS  # then its columns are decoded in parallel
+            return file.read_row_group(number, names, use_threads=alone).select(names)
 
     def _from_each(self, work: Callable[[int], Result]) -> Iterator[Result]:
         places = range(len(self.groups))

@@ -28,9 +28,9 @@ _LEGACY = b"org.apache.spark.legacy"
 
 def scanned_files(frame: DataFrame) -> list[Path] | None:
     """Return the local Parquet files of a frame; None if in doubt."""
-    if frame.storageLevel.useMemory or frame.storageLevel.useDisk:
-        return None  # cached: the files may have changed since
     node = access_to(frame).relation(frame)
+    if node is None or frame.storageLevel.useMemory or frame.storageLevel.useDisk:
+        return None  # cached: the files may have changed since
     while node is not None:
         kind = node.getClass().getSimpleName()
         if kind in ("SubqueryAlias", "View"):
