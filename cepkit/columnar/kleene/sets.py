@@ -20,11 +20,12 @@ from time import perf_counter
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.compile.program import Program, SetStep
+from cepkit.columnar.compile.program import SetStep
 from cepkit.columnar.join.step import Join, Partials
 from cepkit.columnar.kleene.conditions import ChosenRows, SetConditions
 from cepkit.columnar.kleene.counting import number_of_sets, numbers_of_sets
 from cepkit.columnar.kleene.growth import grown, grown_in_order
+from cepkit.columnar.kleene.largest import largest_of_each
 from cepkit.columnar.kleene.limits import MOST_TRIED, SetChoice, TooManySets, Tries, too_many_sets
 from cepkit.columnar.kleene.lists import Listing, Lists, kinds_of, parts_of, total_of
 from cepkit.columnar.kleene.neighbours import (
@@ -109,7 +110,7 @@ class Sets:
         if self._choice == "maximal":
             program = self._bound.program
             if self._conditions.variables or program.ends - {*program.owners}:
-                blocks = _largest_of_each(program, blocks)
+                blocks = largest_of_each(program, blocks)
         for block in blocks:
             counters = self._counters[-1]
             counters.survivors += block.size
@@ -410,57 +411,3 @@ class Sets:
 
     def _events(self, rows: Partials) -> dict[str, Ints]:
         return {v: self._bound.candidates[v].rows[at] for v, at in rows.items()}
-
-
-def _single_variables(program: Program) -> list[str]:
-    """Return the variables that tell one choice of the single events from another."""
-    ends = program.ends - {*program.owners}
-    return [variable for variable in program.bound if variable not in ends]
-
-
-def _largest_of_each(program: Program, blocks: Iterable[SetBlock]) -> Iterator[SetBlock]:
-    """Yield the largest of the matches with the same single events, which come in a row.
-
-    Between blocks one match is held.
-    """
-    best: SetBlock | None = None
-    for block in blocks:
-        joined = block if best is None else best.followed_by(block)
-        single = [joined.events(v) for v in _single_variables(program)]
-        changes = np.zeros(joined.size, dtype=np.bool_)
-        for events in single:
-            changes[1:] |= events[1:] != events[:-1]
-        firsts = _first_of_largest(program, joined, np.cumsum(changes))
-        # The last group may continue in the next block.
-        if len(firsts) > 1:
-            yield joined.take(firsts[:-1])
-        best = joined.take(firsts[-1:])
-    if best is not None:
-        yield best
-
-
-def _first_of_largest(
-    program: Program, block: SetBlock, groups: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
-    """Return for each group the match with the most members, the earliest if there are several."""
-    sets = []
-    for variable in program.variables:
-        members = block.members(variable)
-        if members is not None:
-            sets.append(members)
-    sizes = np.sum([members.sizes for members in sets], axis=0)
-    most = np.zeros(int(groups[-1]) + 1, dtype=np.int64)
-    np.maximum.at(most, groups, sizes)
-    best: dict[int, int] = {}
-    for match in np.flatnonzero(sizes == most[groups]).tolist():
-        rival = best.setdefault(int(groups[match]), match)
-        if rival != match and _events(sets, match) < _events(sets, rival):
-            best[int(groups[match])] = match
-    return np.array([best[group] for group in range(len(most))])
-
-
-def _events(sets: Sequence[Members], match: int) -> list[list[int]]:
-    """Return the members of all sets of a match, for comparison with another."""
-    return [
-        members.rows[members.starts[match] : members.starts[match + 1]].tolist() for members in sets
-    ]

@@ -175,3 +175,14 @@ def test_sets_between_ends_are_found_in_their_own_partition() -> None:
     assert sorted(sets(ck.detect(events, text))) == [[1], [7]]
     text = "PATTERN SEQ(KL(B b), KL(C c)) PARTITION BY host WITHIN 9 s"
     assert ck.detect(events, text).count() == len(ck.detect(events, text).to_arrow()) == 4
+
+
+@pytest.mark.parametrize("plan", [["b", "d"], ["d", "b"]])
+def test_the_largest_sets_do_not_depend_on_the_plan(plan):
+    frame = pd.DataFrame({"t": [1, 2, 2, 3, 4], "kind": list("XBBDD"), "row": range(5)})
+    stream = ck.events(frame, time="t", type="kind", unit="s")
+    pattern = "PATTERN SEQ(KL(B b), NOT(NEXT D c), KL(D d))"
+    found = ck.detect(stream, pattern, plan=plan, sets="maximal")
+    rows = [[[e["row"] for e in match[v]] for v in "bd"] for match in found]
+    assert sorted(rows) == [[[1, 2], [3, 4]], [[2], [3, 4]]]
+    assert found.count() == 2
