@@ -13,7 +13,7 @@ from cepkit.diagnosis.event_table import Ints
 from cepkit.diagnosis.measures import Measures, forbidden_together
 from cepkit.diagnosis.words import duration_text, failure, list_text, value_text, with_values
 from cepkit.pattern.conditions import Expression, reach_back, set_of_members, set_of_prev
-from cepkit.pattern.names import attribute_text, name_text
+from cepkit.pattern.names import attribute_text, variable_text
 from cepkit.pattern.nodes import Beside, Event, Structure
 from cepkit.pattern.numbers import set_of_neighbours
 from cepkit.pattern.policies import TimeWindow
@@ -149,7 +149,7 @@ class Inspector:
             return Finding(requirement, True, list_text(is_one, _NAMED))
         is_none = list_text([f"{self.name(e)} is {_article(types[e])}" for e in wrong], _NAMED)
         expected = " or ".join(map(_article, sorted(event.types or ())))
-        detail = f"{is_none}, {name_text(event.variable)} must be {expected}"
+        detail = f"{is_none}, {variable_text(event.variable)} must be {expected}"
         return Finding(requirement, False, detail, relative=1.0, events=tuple(wrong))
 
     def _before(
@@ -158,7 +158,7 @@ class Inspector:
         ts, order = self._table.ts, self._table.order
         last, soonest = max(first, key=lambda e: order[e]), min(second, key=lambda e: order[e])
         late = int(ts[last] - ts[soonest])
-        x, y = name_text(requirement.first), name_text(requirement.second)
+        x, y = variable_text(requirement.first), variable_text(requirement.second)
         apart = duration_text(late)
         if late < 0:
             return Finding(requirement, True, f"{x} is {apart} before {y}")
@@ -295,9 +295,9 @@ class Inspector:
         )
         gap = int(ts[event] - ts[near[0]])
         if not gap:
-            return f"at the time of {name_text(near[1])}"
+            return f"at the time of {variable_text(near[1])}"
         side = "after" if gap > 0 else "before"
-        return f"{duration_text(gap)} {side} {name_text(near[1])}"
+        return f"{duration_text(gap)} {side} {variable_text(near[1])}"
 
     def _names(self, events: list[int]) -> str:
         return list_text([self.name(e) for e in events], _NAMED)

@@ -16,7 +16,7 @@ from cepkit.diagnosis.words import list_text
 from cepkit.diagnosis.work import Coverage, Tally, Work
 from cepkit.pattern.conditions import has_set_functions
 from cepkit.pattern.durations import window_text
-from cepkit.pattern.names import name_text
+from cepkit.pattern.names import variable_text
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import TimeWindow
 from cepkit.pattern.printer import structure_text
@@ -202,10 +202,10 @@ def _due(measures: Measures, bound: Sequence[str]) -> Iterator[req.Requirement |
 def _scope_text(branch: Branch, variable: str, bound: Sequence[str]) -> str:
     """Return in words where the events of a variable must lie relative to bound ones."""
     latest, soonest = branch.neighbours(variable, bound)
-    parts = [f"after {list_text(list(map(name_text, latest)))}"] if latest else []
-    parts += [f"before {list_text(list(map(name_text, soonest)))}"] if soonest else []
-    place = " and ".join(parts) or f"beside {list_text(list(map(name_text, bound)))}"
+    parts = [f"after {list_text(list(map(variable_text, latest)))}"] if latest else []
+    parts += [f"before {list_text(list(map(variable_text, soonest)))}"] if soonest else []
+    place = " and ".join(parts) or f"beside {list_text(list(map(variable_text, bound)))}"
     window = ""
     if isinstance(branch.window, TimeWindow):
         window = f", within {window_text(branch.window)}"
-    return f"{name_text(variable)} {place}{window}"
+    return f"{variable_text(variable)} {place}{window}"

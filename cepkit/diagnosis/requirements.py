@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, assert_never
 
 from cepkit.pattern.conditions import Expression, has_set_functions, is_filter, variables_of
 from cepkit.pattern.durations import window_text
-from cepkit.pattern.names import name_text
+from cepkit.pattern.names import name_text, variable_text
 from cepkit.pattern.nodes import And, Beside, Event, First, Kleene, Next, Not, Seq, Structure
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.numbers import set_of_neighbours
@@ -243,9 +243,9 @@ def text_of(requirement: Requirement) -> str:
         case OfType(event):
             return structure_text(event)
         case Before(first, second):
-            return f"{name_text(first)} before {name_text(second)}"
+            return f"{variable_text(first)} before {variable_text(second)}"
         case Distinct(first, second):
-            return f"{name_text(first)} is not {name_text(second)}"
+            return f"{variable_text(first)} is not {variable_text(second)}"
         case SamePartition(names):
             return f"PARTITION BY {', '.join(map(name_text, names))}"
         case Within(window):
@@ -257,7 +257,7 @@ def text_of(requirement: Requirement) -> str:
         case Size(variable, minimum, maximum):
             most = "" if maximum is None else str(maximum)
             bounds = str(minimum) if minimum == maximum else f"{minimum},{most}"
-            return f"{name_text(variable)}{{{bounds}}}"
+            return f"{variable_text(variable)}{{{bounds}}}"
         case Absent(said=said):
             return structure_text(said)
         case Unconsumed():

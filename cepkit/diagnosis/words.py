@@ -12,7 +12,7 @@ from cepkit.diagnosis.measures import gaps
 from cepkit.lazy import pd
 from cepkit.pattern.conditions import Aggregate, Attribute, Comparison, Expression, InList, walk
 from cepkit.pattern.evaluation.columns import Read, value
-from cepkit.pattern.names import attribute_text, name_text, string_text
+from cepkit.pattern.names import attribute_text, string_text, variable_text
 from cepkit.pattern.printer import expression_text
 from cepkit.stream.columns import Column
 
@@ -69,7 +69,7 @@ def list_text(names: Sequence[str], most: int = 6) -> str:
 
 def variables_text(names: Sequence[str]) -> str:
     """Return variables as a list in a sentence."""
-    return list_text(list(map(name_text, names)))
+    return list_text(list(map(variable_text, names)))
 
 
 def with_values(condition: Expression, read: Read) -> str:
@@ -111,7 +111,7 @@ def _attribute_text(node: Attribute) -> str:
     """Return an attribute as it is written, or the set function that it stands for."""
     function = set_function_of(node.name)
     if function is None:
-        return f"{name_text(node.variable)}.{attribute_text(node.name)}"
+        return f"{variable_text(node.variable)}.{attribute_text(node.name)}"
     name, attribute = function
     return expression_text(Aggregate(name, node.variable, attribute))
 

@@ -18,6 +18,7 @@ from cepkit.pattern.limits import (
     refuse_too_long,
     refuse_too_many_together,
 )
+from cepkit.pattern.names import is_repetition
 from cepkit.pattern.nodes import (
     And,
     Event,
@@ -217,6 +218,12 @@ def _check_structure(structure: Structure) -> None:
             case Event(variable, types):
                 if not variable:
                     raise PatternError("an event without a variable", span=node.span)
+                if is_repetition(variable):
+                    raise PatternError(
+                        f"the variable {variable!r} is called like a member of a set",
+                        expected="a name without brackets and a number at its end",
+                        span=node.span,
+                    )
                 if types is not None and not types:
                     raise PatternError(f"'{variable}' has an empty list of types", span=node.span)
     _check_what_follows(structure, follows=False)

@@ -12,7 +12,7 @@ from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.evaluation.functions.registered import function_of, known_functions
-from cepkit.pattern.names import attribute_text, name_text
+from cepkit.pattern.names import attribute_text, variable_text
 from cepkit.pattern.nodes import (
     Or,
     Structure,
@@ -225,7 +225,7 @@ def _members(node: c.Aggregate, variable: str) -> str:
 def _check_whole_set(node: c.Attribute, value: c.Expression) -> None:
     """Refuse to compute with an attribute that a set has many values of."""
     if node is not value:
-        written = f"{name_text(node.variable)}.{attribute_text(node.name)}"
+        written = f"{variable_text(node.variable)}.{attribute_text(node.name)}"
         raise PatternError(
             f"'{node.variable}' is a set, so {written} has many values",
             expected=f"a function of the set, as in max({written})",

@@ -23,6 +23,7 @@ BEHIND_SETS = ("GREEDY", "UNTIL")
 INSIDE_CLAUSES = ("AS", "MATCH", "SKIP", "PAST", "FROM", "TO", "LAST", "NEXT", "EVENT")
 
 _WORD = re.compile(r"[^\W\d]\w*")
+_REPETITION = re.compile(r"(.+)\[\d+\]", re.DOTALL)
 # A regular expression, as in the grammar: upper() folds other letters than re.IGNORECASE does.
 _KEYWORD = re.compile("|".join(RESERVED), re.IGNORECASE)
 _BEFORE_EVENT = re.compile("|".join(BEFORE_EVENTS), re.IGNORECASE)
@@ -49,9 +50,27 @@ def type_text(name: str) -> str:
     return name_text(name) if _BEFORE_EVENT.fullmatch(name) is None else _in_double_quotes(name)
 
 
+def repetition_name(variable: str, number: int) -> str:
+    """Return the name of a variable of a group in one of its repetitions: `a[1]`."""
+    return f"{variable}[{number}]"
+
+
+def is_repetition(name: str) -> bool:
+    """Return whether `name` looks like that of a variable in a repetition; no user has such."""
+    return _REPETITION.fullmatch(name) is not None
+
+
 def variable_text(name: str) -> str:
+    """Return `name` as it is written for a variable, also in one repetition: `a[1]`."""
+    repetition = _REPETITION.fullmatch(name)
+    plain = repetition is not None and name_text(repetition[1]) == repetition[1]
+    return name if plain else name_text(name)
+
+
+def variable_after_type(name: str) -> str:
     """Return `name` as it is written after the type of an event."""
-    return name_text(name) if _BEFORE_CLAUSE.fullmatch(name) is None else _in_double_quotes(name)
+    clause = _BEFORE_CLAUSE.fullmatch(name) is not None
+    return _in_double_quotes(name) if clause else variable_text(name)
 
 
 def attribute_text(name: str) -> str:

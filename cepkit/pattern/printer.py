@@ -12,7 +12,14 @@ from cepkit.pattern import conditions as c
 from cepkit.pattern.bounds import bound_of
 from cepkit.pattern.durations import in_microseconds, window_text
 from cepkit.pattern.limits import refuse_too_deep
-from cepkit.pattern.names import attribute_text, name_text, string_text, type_text, variable_text
+from cepkit.pattern.names import (
+    attribute_text,
+    name_text,
+    string_text,
+    type_text,
+    variable_after_type,
+    variable_text,
+)
 from cepkit.pattern.nodes import And, Event, First, Kleene, Next, Not, Opt, Or, Seq, Structure
 from cepkit.pattern.policies import StepBound, Strategy
 from cepkit.pattern.query import Query, ResultColumn
@@ -58,7 +65,7 @@ def to_text(query: Query) -> str:
         lines.append(f"GROUP BY {', '.join(map(name_text, query.group_by))}")
     if query.after_match is not None:
         skip = query.after_match
-        variable = "" if skip.variable is None else f" {name_text(skip.variable)}"
+        variable = "" if skip.variable is None else f" {variable_text(skip.variable)}"
         lines.append(f"AFTER MATCH SKIP {skip.to}{variable}")
     if query.returned:
         lines.append(f"RETURN {', '.join(map(_result_text, query.returned))}")
@@ -67,7 +74,7 @@ def to_text(query: Query) -> str:
 
 def bound_text(bound: StepBound) -> str:
     """Return a bound of steps as its clause."""
-    ends = f"FROM {name_text(bound.first)} TO {name_text(bound.last)}"
+    ends = f"FROM {variable_text(bound.first)} TO {variable_text(bound.last)}"
     return f"WITHIN {window_text(bound.window)} {ends}"
 
 
@@ -75,14 +82,14 @@ def structure_text(structure: Structure) -> str:
     """Return `structure` as it stands after PATTERN."""
     match structure:
         case Event(variable, None):
-            return f"ANY {name_text(variable)}"
+            return f"ANY {variable_text(variable)}"
         case Event(variable, types):
             assert types is not None
             if types == {variable}:
                 return type_text(variable)
             listed = [type_text(name) for name in sorted(types)]
             if len(listed) == 1:
-                return f"{listed[0]} {variable_text(variable)}"
+                return f"{listed[0]} {variable_after_type(variable)}"
             return f"{type_text(variable)} IN ({', '.join(listed)})"
         case Seq(items):
             return f"SEQ({', '.join(map(structure_text, items))})"
@@ -112,9 +119,9 @@ def expression_text(expression: c.Expression) -> str:
         case c.Literal(value):
             return _literal_text(value)
         case c.Attribute(variable, c.TIME):  # no pattern says it so, nor what follows
-            return f"time of {name_text(variable)}"
+            return f"time of {variable_text(variable)}"
         case c.Attribute(variable, name):
-            return f"{name_text(variable)}.{attribute_text(name)}"
+            return f"{variable_text(variable)}.{attribute_text(name)}"
         case c.Negative(c.Attribute() | c.Call() | c.Aggregate() as operand):
             return f"-{expression_text(operand)}"
         case c.Negative(operand):
@@ -128,11 +135,11 @@ def expression_text(expression: c.Expression) -> str:
         case c.Aggregate(function, variable, attribute) if function != c.plain_function(function):
             each = "" if attribute is None else f".{attribute_text(attribute)}"
             end = "i" if function.startswith(c.RUNNING) else "i-1"
-            return f"{c.plain_function(function)}({name_text(variable or '')}[..{end}]{each})"
+            return f"{c.plain_function(function)}({variable_text(variable or '')}[..{end}]{each})"
         case c.Aggregate(function, str(variable), str(name)) if c.is_member_number(function):
             place = c.place_of(function) or 1
             number = str(place) if place > 0 else f"last{place + 1}"
-            return f"{name_text(variable)}[{number}].{attribute_text(name)}"
+            return f"{variable_text(variable)}[{number}].{attribute_text(name)}"
         case c.Aggregate(function) if (distance := c.distance_of(function)) > 1:
             return f"prev({_reference_text(expression)}, {distance})"
         case c.Aggregate():
@@ -143,9 +150,9 @@ def expression_text(expression: c.Expression) -> str:
             | c.Comparison("=", c.Aggregate(_, str(variable), c.NUMBER_BEFORE), other)
             | c.Comparison("=", other, c.Attribute(str(variable), c.NUMBER_BEFORE))
         ):
-            return f"{name_text(variable)} is NEXT after {name_text(min(other.variables))}"
+            return f"{variable_text(variable)} is NEXT after {variable_text(min(other.variables))}"
         case c.Comparison("=", c.Arithmetic("-", c.Aggregate("max", str(variable), c.NUMBER))):
-            return f"{name_text(variable)} side by side"
+            return f"{variable_text(variable)} side by side"
         case c.AllOf() | c.Comparison() if (bound := bound_of(expression)) is not None:
             return bound_text(bound)
         case c.Comparison(operator, left, right):
@@ -195,7 +202,7 @@ def _bounds_text(minimum: int, maximum: int | None) -> str:
 
 
 def _reference_text(aggregate: c.Aggregate) -> str:
-    variable = name_text(aggregate.variable or "")
+    variable = variable_text(aggregate.variable or "")
     if aggregate.attribute is None:
         return variable
     return f"{variable}.{attribute_text(aggregate.attribute)}"

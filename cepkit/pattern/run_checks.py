@@ -15,7 +15,7 @@ from cepkit.pattern.conditions import (
     set_of_running,
     variables_of,
 )
-from cepkit.pattern.names import name_text
+from cepkit.pattern.names import variable_text
 from cepkit.pattern.nodes import (
     Kleene,
     Next,
@@ -54,7 +54,7 @@ def check_runs(query: Query) -> None:
                     " takes: it is about more than single events before the run",
                     expected=f"members of '{variable}' compared with what is before them",
                     hint="a condition on the whole run is written with max, min, first or last,"
-                    f" as in max({name_text(variable)}.price) < c.price",
+                    f" as in max({variable_text(variable)}.price) < c.price",
                     span=_place_of(condition),
                 )
             for other in _rivals(branch, variable):

@@ -13,7 +13,7 @@ from cepkit.figures.kit import canvas
 from cepkit.figures.kit.strokes import Strokes, carried
 from cepkit.figures.kit.style import FINAL, PLAIN, SIZE, SMALL
 from cepkit.figures.kit.texts import fitted, width_of, wrapped
-from cepkit.pattern.names import name_text
+from cepkit.pattern.names import variable_text
 from cepkit.printing import plain
 from cepkit.tables import number
 
@@ -106,7 +106,7 @@ def _labels(take: Take, x: float, y: float, away: float) -> list[canvas.Text]:
     # The loops of the states at both ends lean over the edge.
     room = _ROOM - 26
     fits = width_of(plain(take.event), SIZE * canvas.BOLD) <= room
-    event = fitted(take.event if fits else name_text(take.variable), SIZE * canvas.BOLD, room)
+    event = fitted(take.event if fits else variable_text(take.variable), SIZE * canvas.BOLD, room)
     top = y - SIZE * canvas.LINE_HEIGHT - 3 - away
     title = canvas.Text(x + 4, top, (event,), size=SIZE, bold=True, hover=hover)
     lines = [] if fits else wrapped(take.event, SMALL, _ROOM, 1)

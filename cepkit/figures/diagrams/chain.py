@@ -11,7 +11,7 @@ from dataclasses import replace
 from cepkit.figures.diagrams import words
 from cepkit.figures.kit.strokes import held_in_window
 from cepkit.pattern.conditions import variables_of
-from cepkit.pattern.names import name_text
+from cepkit.pattern.names import variable_text
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.printer import expression_text
 from cepkit.plan.logarithms import log
@@ -125,7 +125,8 @@ def _takes(order: Sequence[str], branch: Branch) -> list[Take]:
 
 
 def _takes_by_statistics(order: Sequence[str], statistics: Statistics | None) -> list[Take]:
-    return [
-        Take(v, name_text(v), "", words.statistics_texts(statistics, order[: i + 1], (order[:i],)))
-        for i, v in enumerate(order)
-    ]
+    takes = []
+    for i, variable in enumerate(order):
+        texts = words.statistics_texts(statistics, order[: i + 1], (order[:i],))
+        takes.append(Take(variable, variable_text(variable), "", texts))
+    return takes

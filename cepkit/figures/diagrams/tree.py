@@ -14,7 +14,7 @@ from typing import TypeAlias, assert_never
 from cepkit.figures.diagrams import words
 from cepkit.figures.kit.strokes import held_in_window
 from cepkit.pattern.conditions import variables_of
-from cepkit.pattern.names import name_text
+from cepkit.pattern.names import variable_text
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.printer import expression_text
 from cepkit.plan import nodes
@@ -102,7 +102,7 @@ def variables_below(node: TreeNode) -> tuple[str, ...]:
 def joined_text(join: Join) -> str:
     """Return the two sides of a join by their variables: ``a, b ⋈ c``."""
     sides = (variables_below(side) for side in (join.left, join.right))
-    return " ⋈ ".join(", ".join(map(name_text, names)) for names in sides)
+    return " ⋈ ".join(", ".join(map(variable_text, names)) for names in sides)
 
 
 def nodes_of(node: TreeNode) -> tuple[TreeNode, ...]:
@@ -177,7 +177,9 @@ class _TreeBuilder:
         return Join(left, right, order, due, absent, self._alive(frozenset(bound)))
 
     def _leaf(self, name: str) -> Leaf:
-        event = name_text(name) if self._branch is None else words.event_text(self._branch, name)
+        event = (
+            variable_text(name) if self._branch is None else words.event_text(self._branch, name)
+        )
         due, absent = self._due((name,), ())
         rate = None if self._statistics is None else self._statistics.rate(name)
         alive = self._alive(frozenset({name}))

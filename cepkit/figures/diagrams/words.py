@@ -7,7 +7,7 @@ from itertools import pairwise, permutations
 
 from cepkit.pattern.conditions import Expression, variables_of
 from cepkit.pattern.durations import window_text
-from cepkit.pattern.names import name_text
+from cepkit.pattern.names import name_text, variable_text
 from cepkit.pattern.nodes import And, Event, First, Kleene, Seq
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import Strategy
@@ -29,7 +29,7 @@ def scope_text(branch: Branch, variable: str, bound: Sequence[str]) -> str:
     """Say between which of the bound variables an event lies: the nearest on either side."""
     latest, earliest = branch.neighbours(variable, bound)
     parts = [
-        f"{word} {' and '.join(map(name_text, names))}"
+        f"{word} {' and '.join(map(variable_text, names))}"
         for word, names in (("after", latest), ("before", earliest))
         if names
     ]
@@ -62,7 +62,7 @@ def order_texts(branch: Branch, left: Collection[str], right: Collection[str]) -
         while here in steps:
             here = steps[here]
             orders.append(here)
-        texts.append(" before ".join(" and ".join(map(name_text, names)) for names in orders))
+        texts.append(" before ".join(" and ".join(map(variable_text, names)) for names in orders))
     return tuple(texts)
 
 
@@ -74,7 +74,7 @@ def absence_text(branch: Branch, events: Sequence[Event]) -> str:
         first = structure_text(First(branch.event(event.earlier_than)))
         return f"{first}, none {scope}"
     if event.beside is not None:
-        scope = f"up to the last of {name_text(event.beside.variable)}"
+        scope = f"up to the last of {variable_text(event.beside.variable)}"
     own = {each.variable for each in events}
     about: list[Expression] = [c for c in branch.conditions if variables_of(c) & own]
     where = " AND ".join(map(expression_text, about))
@@ -90,7 +90,7 @@ def _together_text(branch: Branch, events: Sequence[Event]) -> str:
     if all(pair in branch.order for pair in pairwise(names)):
         return structure_text(Seq(tuple(events)))
     known = [(x, y) for x, y in permutations(names, 2) if (x, y) in branch.order]
-    before = [f"{name_text(x)} before {name_text(y)}" for x, y in known]
+    before = [f"{variable_text(x)} before {variable_text(y)}" for x, y in known]
     return ", ".join((structure_text(And(tuple(events))), *before))
 
 
@@ -125,6 +125,6 @@ def statistics_texts(
     texts = []
     for names in groups:
         if not any(names <= side for side in before):
-            listed = ", ".join(name_text(v) for v in bound if v in names)
+            listed = ", ".join(variable_text(v) for v in bound if v in names)
             texts.append(f"conditions {'between' if len(names) > 1 else 'on'} {listed}")
     return tuple(texts)

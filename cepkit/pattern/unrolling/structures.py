@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from cepkit.pattern.names import repetition_name
 from cepkit.pattern.nodes import (
     And,
     First,
@@ -43,21 +44,14 @@ def unrolled(query: Query) -> Query:
 
 
 def _groups(structure: Structure) -> tuple[Group, ...]:
-    used = {event.variable for event in events_of(structure)}
     groups: dict[tuple[str, ...], Group] = {}  # one that choices of an OR share is one
     for node in groups_in(structure):
         variables = tuple(event.variable for event in events_of(node.item))
-        repetitions = []
-        for number in range(1, _most(node) + 1) if variables not in groups else ():
-            names = []
-            for variable in variables:
-                name = f"{variable}[{number}]"
-                while name in used:
-                    name += "'"
-                used.add(name)
-                names.append(name)
-            repetitions.append(tuple(names))
-        groups.setdefault(variables, Group(variables, tuple(repetitions)))
+        repetitions = tuple(
+            tuple(repetition_name(variable, number) for variable in variables)
+            for number in range(1, _most(node) + 1)
+        )
+        groups.setdefault(variables, Group(variables, repetitions))
     return tuple(groups.values())
 
 
