@@ -18,7 +18,8 @@ from cepkit.errors import StreamError
 from cepkit.lazy import pc, pd
 from cepkit.stream.coded import coded_field, decoded
 from cepkit.stream.columns import MISSING_INTEGER
-from cepkit.stream.reading.arrow import ArrowColumn, integers, is_text, raw
+from cepkit.stream.distinct import value_codes
+from cepkit.stream.reading.arrow import ArrowColumn, integers, is_text
 
 # The errors of pyarrow for values that it has no type for.
 UNREADABLE = (pa.ArrowException, OverflowError, TypeError, ValueError)
@@ -113,23 +114,22 @@ def _of_few(objects: npt.NDArray[np.object_]) -> pa.Array | None:
     Raises:
         ArrowException: Arrow has no type for them, like other errors of `UNREADABLE`.
     """
-    addresses = np.frombuffer(objects, np.intp) if len(objects) else np.empty(0, np.intp)
+    if not len(objects):
+        return None
+    addresses = np.frombuffer(objects, np.intp)
     some = addresses[:: max(1, len(addresses) // _SAMPLE)]
     if 2 * len(np.unique(some)) > len(some):
         return None
-    encoded = integers(addresses).dictionary_encode()
-    if not len(encoded):
-        return None
-    codes = np.asarray(raw(encoded.indices, np.int32), np.int32)
+    codes, _ = value_codes(addresses)
     values = pa.array(objects[_first_places(codes)], from_pandas=True)
     if pa.types.is_primitive(values.type):
-        return values.take(encoded.indices)
+        return values.take(pa.array(codes))
     if not is_text(values.type) or isinstance(values, pa.ChunkedArray):
         return None
     if (pc.max(pc.binary_length(values)).as_py() or 0) * len(codes) > _MOST_BYTES:
         return None
     if not values.null_count:
-        return pa.DictionaryArray.from_arrays(encoded.indices, values)
+        return pa.DictionaryArray.from_arrays(pa.array(codes), values)
     there = values.is_valid().to_numpy(zero_copy_only=False)
     numbers = (np.cumsum(there) - 1).astype(np.int32)
     indices = pa.array(numbers[codes], mask=~there[codes])
