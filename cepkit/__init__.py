@@ -17,9 +17,11 @@ The names below are loaded on first use, so that importing cepkit costs next to 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
+    from typing import Any
+
     from cepkit.api.aggregating import aggregate as aggregate
     from cepkit.api.detecting import check_detectable as check_detectable
     from cepkit.api.detecting import detect as detect
@@ -110,7 +112,10 @@ def __getattr__(name: str) -> Any:
         return globals()[name]
     if name not in _HOME_OF:
         raise AttributeError(f"module 'cepkit' has no attribute '{name}'")
-    value = getattr(import_module(_HOME_OF[name]), name)
+    from cepkit.lazy import loading
+
+    with loading():
+        value = getattr(import_module(_HOME_OF[name]), name)
     globals()[name] = value
     return value
 

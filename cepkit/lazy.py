@@ -1,14 +1,17 @@
-"""Slow modules, each imported on first use.
+"""Slow modules, each imported on first use; and how to load much at once.
 
 Write `from cepkit.lazy import pd`: a detection from a file to a count needs none of them.
 """
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["nx", "pc", "pd"]
+__all__ = ["loading", "nx", "pc", "pd"]
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -30,3 +33,15 @@ else:
     nx = _Lazy("networkx")
     pc = _Lazy("pyarrow.compute")
     pd = _Lazy("pandas")
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """Load something that stays: Python looks for no garbage in it meanwhile, again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

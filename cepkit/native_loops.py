@@ -170,6 +170,7 @@ def tuple_kind(container: type, kinds: list[Any]) -> Any:
     return container.__name__, getattr(container, "_fields", ()), kinds
 
 
+@cache
 def processor() -> tuple[str, str, str]:
     """Return the target machine, in Numba's terms."""
     try:

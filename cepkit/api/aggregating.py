@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
+from cepkit.aggregation.rows.tables import check_names
 from cepkit.api.arguments import (
     Pattern,
     at_hand,
@@ -22,6 +23,10 @@ from cepkit.pattern.several import check_share, queries_of
 from cepkit.plan.nodes import Plan
 from cepkit.planners import choose as choosing
 from cepkit.progress import Progress, showing
+from cepkit.routes.aggregates import EMITS, METHODS, way_of
+from cepkit.routes.aggregates import aggregate as aggregate_locally
+from cepkit.routes.functions import attributes_of, functions_of
+from cepkit.routes.several import SHARES, aggregate_several
 from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
@@ -155,11 +160,6 @@ def aggregate(
         0      1            1
         1      2            1
     """
-    from cepkit.aggregation.rows.tables import check_names
-    from cepkit.routes.aggregates import EMITS, METHODS, way_of
-    from cepkit.routes.functions import functions_of
-    from cepkit.routes.several import SHARES
-
     check_name("method", method, METHODS)
     if slice_seconds is not None and not slice_seconds > 0:
         raise StreamError(f"slice_seconds={slice_seconds}", expected="more than 0")
@@ -218,10 +218,6 @@ def _aggregate_recorded(
     slice_seconds: float | None,
 ) -> Any:
     """Return the aggregates of a recorded stream; see `aggregate`."""
-    from cepkit.routes.aggregates import aggregate as aggregate_locally
-    from cepkit.routes.functions import attributes_of
-    from cepkit.routes.several import aggregate_several
-
     queries = [*by_name.values()]
     if stream.place == "spark":
         from cepkit.spark.aggregates import aggregate as on_spark
@@ -282,7 +278,6 @@ def _are_quick(plans: Mapping[int, Plan]) -> bool:
 
 def _plans_on_spark(stream: Stream, queries: Sequence[Query], method: str) -> dict[int, Plan]:
     """Return, by number, the plans of the queries whose evaluation depends on an order."""
-    from cepkit.routes.aggregates import way_of
     from cepkit.routes.detected import without_aggregates
 
     plans = {}

@@ -16,6 +16,7 @@ from cepkit.api.arguments import (
 )
 from cepkit.api.checks import are_several, check_name
 from cepkit.arguments import typed
+from cepkit.columnar.results.matches import Matches, report
 from cepkit.errors import StatisticsError, StreamError, UnsupportedError
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import check_share
@@ -28,7 +29,6 @@ from cepkit.stream.stream import Stream
 if TYPE_CHECKING:
     from cepkit.adaptation.decisions import Decision
     from cepkit.adaptation.loop import Adaptation
-    from cepkit.columnar.results.matches import Matches
     from cepkit.columnar.results.several import SeveralMatches
     from cepkit.columnar.slices.plans import SlicePlans
     from cepkit.plan.nodes import OrderPlan, Plan
@@ -307,8 +307,6 @@ def _detect_recorded(
             sets=sets,
             plans=plans,
         )
-    from cepkit.columnar.results.matches import Matches, report
-
     if columns is not None:
         report(columns, query)
     return Matches(stream, query, plan_to_run, limit=limit, sets=sets, plans=plans, columns=columns)

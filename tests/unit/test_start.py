@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from cepkit.lazy import loading
 
 DETECT = """
 import sys
@@ -54,3 +58,15 @@ def imported(code: str, *arguments: str) -> str:
         text=True,
         check=True,
     ).stdout.strip()
+
+
+def test_after_loading_garbage_is_looked_for_as_before() -> None:
+    try:
+        for collected in (True, False):
+            (gc.enable if collected else gc.disable)()
+            with suppress(ImportError), loading(), loading():
+                assert not gc.isenabled()
+                raise ImportError
+            assert gc.isenabled() == collected
+    finally:
+        gc.enable()

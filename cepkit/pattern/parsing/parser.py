@@ -19,6 +19,7 @@ from lark.exceptions import UnexpectedInput, VisitError
 
 from cepkit.caches import cache_folders, keep, kept
 from cepkit.errors import PatternError
+from cepkit.lazy import loading
 from cepkit.pattern.checks import check
 from cepkit.pattern.conditions import Aggregate, Expression
 from cepkit.pattern.limits import refuse_too_deep, refuse_too_much_text
@@ -132,7 +133,8 @@ def _lark() -> Lark:
     name = f"grammar-{sys.implementation.cache_tag}.lark"
     tables = kept(cache_folders(__file__), name, made_of)
     if tables is not None:
-        return Lark.load(io.BytesIO(tables))
+        with loading():
+            return Lark.load(io.BytesIO(tables))
     parser, made = Lark(grammar, **_OPTIONS), io.BytesIO()
     parser.save(made)
     keep(cache_folders(__file__), name, made_of, made.getvalue())  # or each process makes its own
