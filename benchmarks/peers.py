@@ -6,9 +6,11 @@ join events of one bucket of time, as long as the window, from the event that le
 takes its own threads. *fresh* is the processor time of a whole process, from its start to its end,
 *warm* that of a further count in a process that has counted before, from the file, and *memory*
 that of a further count of columns that are in memory already, with cepkit's plan made. *frames*
-is P1 from a pandas frame to a pandas frame of the matches (times and prices), a further time. Tools
-take turns; medians. The ratio is the better peer's time by cepkit's: above 1 cepkit is faster. A
-peer that is not installed is left out.
+is P1 from a pandas frame to a pandas frame of the matches, a further time: cepkit's `to_pandas()`
+has eleven columns (time, type and price of each event, start and end of the match), the peers'
+select has six (times and prices); `RETURN a.ts, a.price, ...` would have eight and take a tenth
+less. Tools take turns; medians. The ratio is the better peer's time by cepkit's: above 1 cepkit is
+faster. A peer that is not installed is left out.
 
     python -m benchmarks.peers [--events N ...] [--runs N] [--only P1 ...] [--code] [--out FOLDER]
 """

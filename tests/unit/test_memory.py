@@ -153,6 +153,24 @@ def test_copies_that_are_yet_to_be_made_count(free):
         room(copies=3).take(1, 34 * MIB)
 
 
+def test_what_is_planned_is_free_until_it_is_filled(monkeypatch):
+    taken = 0
+    monkeypatch.setattr(memory, "free_memory", lambda: 100 * MIB - taken)
+    growing = room()
+    for _ in range(10):
+        growing.plan(1, 5 * MIB)
+    with pytest.raises(LimitError, match=r"41\.9 MB are left"):
+        growing.plan(1, 10 * MIB)
+    growing = room()
+    growing.plan(10, 48 * MIB)
+    taken = 24 * MIB
+    growing.fill(24 * MIB, 24 * MIB)
+    assert (growing.size, growing.planned) == (48 * MIB, 24 * MIB)
+    taken = 60 * MIB
+    with pytest.raises(LimitError):
+        growing.fill(24 * MIB, 36 * MIB)
+
+
 @pytest.mark.parametrize(("doubt", "fits", "too_many"), [(1.0, 100, 102), (10.0, 1000, 1020)])
 def test_what_is_expected_is_refused_at_once(free, doubt, fits, too_many):
     # A row is a MiB, and of 201 MiB there is room for 100 beside as many that stay free.

@@ -27,6 +27,7 @@ from cepkit.pattern.repetitions import Group
 from cepkit.pattern.several import PATTERN
 from cepkit.stream.coded import is_coded, texts_at
 from cepkit.stream.columns import EventColumns
+from cepkit.stream.reading.arrow import single
 from cepkit.stream.schema import Schema
 from cepkit.values import dataclass
 
@@ -195,8 +196,8 @@ class Writer:
     def __init__(self, events: EventColumns, columns: MatchColumns) -> None:
         self.events = events
         self.columns = columns
-        # Taking rows from one chunk is far cheaper than from many.
-        self._source = events.coded.combine_chunks()
+        self._source = events.coded
+        self._columns: dict[str, pa.Array] = {}
         self.schema = columns.schema(events)
 
     def bound(self, block: Block, present: Sequence[str]) -> Bound:
@@ -280,8 +281,10 @@ class Writer:
 
     def source(self, name: str) -> pa.Array:
         """Return a column of the stream's rows, of codes if that is how texts are at hand."""
-        column = self._source.column(name)
-        return column.chunk(0) if column.num_chunks else pa.array([], column.type)
+        if name not in self._columns:
+            # Taking rows from one chunk is far cheaper than from many.
+            self._columns[name] = single(self._source.column(name))
+        return self._columns[name]
 
 
 def _lists(members: Members, values: pa.Array, kind: pa.DataType) -> pa.Array:
