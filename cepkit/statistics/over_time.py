@@ -45,9 +45,12 @@ class OverTime:
         if len({len(numbers) for numbers in counts.values()}) > 1:
             raise StatisticsError("the variables have different numbers of buckets")
         buckets = max(map(len, counts.values()), default=0)
-        if not abs(self.begin) + self.bucket_seconds * _SECOND * buckets < 2**63:
+        end = self.begin + self.bucket_seconds * _SECOND * buckets
+        if not -(2**63) <= self.begin <= end < 2**63:
             raise StatisticsError(
-                "buckets up to 292,000 years or more from 1970",
+                f"{buckets:,} buckets of {self.bucket_seconds:g} seconds from {self.begin:,}"
+                " microseconds after 1970 on",
+                expected="times up to 292,000 years before and after 1970",
                 hint="begin= is in microseconds, bucket_seconds= in seconds",
             )
         if any(number < 0 for numbers in counts.values() for number in numbers):

@@ -194,3 +194,7 @@ def test_a_stream_may_span_all_times_that_there_are():
     spread = ck.events(pd.DataFrame({"t": times, "k": kinds}), time="t", type="k", unit="us")
     query = ck.parse("PATTERN SEQ(A a, B b, C c) WITHIN 1 millisecond")
     assert ck.detect(spread, query).count() == ck.detect(spread, query, ["c", "b", "a"]).count() > 0
+    known = ck.profile(spread, query)
+    assert known.over_time.counts["a"] == (1, *[0] * 19, 133, *[0] * 19)
+    assert ck.Statistics.from_json(known.to_json()) == known
+    assert "148108" in ck.draw(known, of="time").to_json()
