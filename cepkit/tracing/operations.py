@@ -13,12 +13,22 @@ from typing import Literal, TypeAlias, get_args
 from cepkit.values import dataclass
 
 Reason: TypeAlias = Literal[
-    "expired", "absence", "exhausted", "unfinished", "matched", "duplicate", "ended"
+    "expired",
+    "absence",
+    "beyond",
+    "lacking",
+    "exhausted",
+    "unfinished",
+    "matched",
+    "duplicate",
+    "ended",
 ]
 
 REASONS: dict[Reason, str] = {
     "expired": "the window closed before it was complete",
     "absence": "a forbidden event came",
+    "beyond": "its set goes beyond an event that ends it",
+    "lacking": "its set leaves out an event that belongs to it",
     "exhausted": "the event it waits for can no longer come",
     "unfinished": "its set can neither end nor grow",
     "matched": "it became a match",
@@ -74,7 +84,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Discard:
-    """An instance ended; `event` is the event under NOT, or several, if that is the reason."""
+    """An instance ended; `event` is the event that broke it, or those under one NOT."""
 
     instance: int
     reason: Reason

@@ -47,9 +47,8 @@ class Words:
                 by = f" ({self._forbidden(operation)})" if event is not None else ""
                 return f"instance {instance} ends: {why}{by}"
             case ops.Close(instance, checked, held, event):
-                together = " together" if isinstance(event, tuple) else ""
-                there = f"{self._forbidden(operation)} must not be there{together}"
-                by = "" if event is None else there
+                are = "are" if isinstance(event, tuple) else "is"
+                by = "" if event is None else f"{self._forbidden(operation)} {are} there"
                 verdict = checks(checked) or by or "nothing to check"
                 return f"the set of instance {instance} may {'' if held else 'not '}end: {verdict}"
             case ops.Refuse(event, variable, checked):

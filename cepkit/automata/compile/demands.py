@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from cepkit.automata.compile.shown import Shown
+from cepkit.automata.events import Event
 from cepkit.automata.scalars import Truth
 from cepkit.pattern.nodes import Beside
+from cepkit.tracing.operations import Reason
 from cepkit.values import dataclass
 
 
@@ -79,6 +81,13 @@ class Absence:
     end: Absence | None = None
 
     @property
+    def reason(self) -> Reason:
+        """Why an instance ends that has such an event."""
+        if self.beside is None:
+            return "absence"
+        return "beyond" if self.beside.place == "until" else "lacking"
+
+    @property
     def awaited(self) -> bool:
         """Whether such an event may come after everything else of a match."""
         first = self.searches[0][0]
@@ -88,6 +97,14 @@ class Absence:
     def lasting(self) -> bool:
         """Whether a set that has such an event beside it has one however it grows."""
         return self.beside is not None and self.beside.place in ("between", "until")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Breach:
+    """Events that must not be there, together, and why an instance ends because of them."""
+
+    reason: Reason
+    events: tuple[Event, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

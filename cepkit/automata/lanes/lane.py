@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 
-from cepkit.automata.compile.demands import Absence, Sought, Test
+from cepkit.automata.compile.demands import Absence, Breach, Sought, Test
 from cepkit.automata.compile.rules import Rules
 from cepkit.automata.events import Binding, Event, Place
 from cepkit.automata.lanes.buffers import Buffer, Clock
@@ -181,10 +181,10 @@ class Lane(ABC):
 
     def loses(self, instance: Instance, lasting: tuple[Absence, ...]) -> bool:
         """End an instance whose set, however it grows, has an event beside it that must not be."""
-        by = self.breaker(lasting, instance) if lasting else ()
-        if by:
-            self.discard(instance, "absence", by)
-        return bool(by)
+        by = self.breaker(lasting, instance) if lasting else None
+        if by is not None:
+            self.discard(instance, by.reason, by.events)
+        return by is not None
 
     def may_end(
         self,
@@ -202,10 +202,11 @@ class Lane(ABC):
     ) -> bool:
         """Say whether what is decided at the end of sets holds."""
         held = all(test.holds(instance.binding) for test in tests)
-        by = self.breaker(absences, instance) if held else ()
+        by = self.breaker(absences, instance) if held else None
         if self.journal.recording and (tests or by):
-            self.journal.close(instance.number, tests, instance.binding, by)
-        return held and not by
+            events = () if by is None else by.events
+            self.journal.close(instance.number, tests, instance.binding, events)
+        return held and by is None
 
     def members(self, instance: Instance, slot: int) -> tuple[Event, ...]:
         """Return the members that the set at `slot` has."""
@@ -231,13 +232,13 @@ class Lane(ABC):
             )
         return True
 
-    def breaker(self, absences: Iterable[Absence], instance: Instance) -> tuple[Event, ...]:
-        """Return events that must not be there together, beside what an instance binds, if any."""
+    def breaker(self, absences: Iterable[Absence], instance: Instance) -> Breach | None:
+        """Return what must not be there, beside what an instance binds, or None."""
         for absence in absences:
-            by = self._search(absence, absence.searches[0], instance)
-            if by:
-                return by
-        return ()
+            events = self._search(absence, absence.searches[0], instance)
+            if events:
+                return Breach(absence.reason, events)
+        return None
 
     def holds(
         self,
@@ -293,7 +294,7 @@ class Lane(ABC):
         members = self.members(instance, absence.slot)
         longer = (event, *members) if absence.beside.place == "before" else (*members, event)
         binding = with_place(instance.binding, absence.slot, longer)
-        return bool(self.breaker((end,), with_event(instance, binding, event)))
+        return bool(self._search(end, end.searches[0], with_event(instance, binding, event)))
 
     def _break(self, absence: Absence, search: tuple[Sought, ...], event: Event) -> None:
         """End what waits and must not see an event like this."""
@@ -311,7 +312,7 @@ class Lane(ABC):
                     if self.journal.recording:
                         self.journal.close(instance.number, (), instance.binding, by)
                 else:
-                    self.discard(instance, "absence", by)
+                    self.discard(instance, absence.reason, by)
 
     def _mature(self, instance: Instance) -> None:
         self._report(instance)

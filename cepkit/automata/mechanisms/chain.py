@@ -247,8 +247,8 @@ class ChainLane(SharedLane):
             self._grow_from_buffer(instance, i, stage)
         else:
             by = self.breaker(stage.absences, instance)
-            if by:
-                self.discard(instance, "absence", by)
+            if by is not None:
+                self.discard(instance, by.reason, by.events)
                 return
             self.go_on(instance, i + 1)
         if len(instance.homes) == 1 and not instance.views:

@@ -207,10 +207,10 @@ class EagerLane(Lane):
             if self.loses(child, move.stage.lasting):
                 return
             by = self.breaker(move.absences, child)
-            if by:
-                self.discard(child, "absence", by)
-            else:
+            if by is None:
                 self._settle(child)
+            else:
+                self.discard(child, by.reason, by.events)
 
     def _settle(self, instance: Instance) -> None:
         """Make a match of an instance that binds everything, and let it wait for more."""

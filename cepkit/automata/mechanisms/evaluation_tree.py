@@ -242,8 +242,8 @@ class JoinLane(SharedLane):
                 self.discard(instance, instance.outcome or "unfinished")
             return
         by = self.breaker(station.absences, instance)
-        if by:
-            self.discard(instance, "absence", by)
+        if by is not None:
+            self.discard(instance, by.reason, by.events)
             return
         self.go_on(instance, station.index)
         if len(instance.homes) == 1 and not instance.views:

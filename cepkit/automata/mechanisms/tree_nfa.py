@@ -269,8 +269,8 @@ class TreeLane(Lane):
         """Let an instance that has just bound the variable at `slot` do all that it can do now."""
         if slot not in self.rules.bounds:
             by = self.breaker(stage.absences, instance)
-            if by:
-                self.discard(instance, "absence", by)
+            if by is not None:
+                self.discard(instance, by.reason, by.events)
             elif instance.bound != self.rules.everything:
                 self._decide(instance)
             else:

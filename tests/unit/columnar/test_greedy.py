@@ -137,3 +137,12 @@ def test_mechanisms_know_it_with_until(mechanism):
     ):
         trace = ck.simulate(stream, f"PATTERN {pattern} WITHIN 1 hour", mechanism)
         assert sorted([*match.events["b"]] for match in trace.matches) == sets(stream, pattern)
+
+
+def test_mechanisms_say_what_is_wrong_with_a_set():
+    stream = events("ABBCBD")
+    trace = ck.simulate(stream, "PATTERN SEQ(A a, KL(B b) GREEDY UNTIL C c, D d)", "eager-nfa")
+    ended = [f.text.split("ends: ")[1] for f in trace.find("discard", event=3)]
+    assert set(ended) == {"its set goes beyond an event that ends it (C 3)"}
+    lacking = [f.text.split("ends: ")[1] for f in trace.find("discard", reason="lacking")]
+    assert "its set leaves out an event that belongs to it (B 2)" in lacking

@@ -363,7 +363,7 @@ class Card {
   /** Whether the set of an instance may end with the members that it has. */
   closing([, id, conditions, held, by]) {
     return outcomeRow(held, "closed", "not closed", this.link(id, this.track.bindingText(id)), this.checked(conditions),
-      by === undefined ? null : h("span", { class: "soft" }, ` ${this.track.forbidden(by)} must not be there`));
+      by === undefined ? null : h("span", { class: "soft" }, ` ${this.track.forbidden(by)} ${Array.isArray(by) ? "are" : "is"} there`));
   }
 
   checked(conditions) {
