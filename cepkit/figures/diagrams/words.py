@@ -8,10 +8,12 @@ from itertools import pairwise, permutations
 from cepkit.pattern.conditions import Expression, variables_of
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.names import name_text, variable_text
-from cepkit.pattern.nodes import And, Event, First, Kleene, Seq
+from cepkit.pattern.nodes import And, Beside, Event, First, Kleene, Seq
 from cepkit.pattern.normal_form import Branch
+from cepkit.pattern.numbers import next_in
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.printer import expression_text, structure_text
+from cepkit.pattern.rewrite import renamed
 from cepkit.statistics.model import Statistics
 
 
@@ -73,13 +75,30 @@ def absence_text(branch: Branch, events: Sequence[Event]) -> str:
     if event.earlier_than is not None:
         first = structure_text(First(branch.event(event.earlier_than)))
         return f"{first}, none {scope}"
-    if event.beside is not None:
-        scope = f"up to the last of {variable_text(event.beside.variable)}"
     own = {each.variable for each in events}
     about: list[Expression] = [c for c in branch.conditions if variables_of(c) & own]
-    where = " AND ".join(map(expression_text, about))
     text = " ".join(part for part in (f"no {_together_text(branch, events)}", scope) if part)
+    if event.beside is not None:
+        text = _beside_text(branch, event, event.beside)
+        if event.beside.place != "until":
+            if any(next_in(c) is not None for c in about):
+                text = text.replace("behind", "right behind", 1)
+            own_name = {event.variable: event.beside.variable}
+            about = [renamed(c, own_name) for c in about if next_in(c) is None]
+    where = " AND ".join(map(expression_text, about))
     return f"{text}, where {where}" if where else text
+
+
+def _beside_text(branch: Branch, event: Event, beside: Beside) -> str:
+    """Return which event must not be beside a set, and where."""
+    name = variable_text(beside.variable)
+    if beside.place == "until":
+        return f"no {structure_text(event)} up to the last of {name}"
+    another = structure_text(branch.event(beside.variable))
+    where = {"before": "before the first", "behind": "behind the last"}.get(beside.place, "inside")
+    ends = (e for e in branch.negated if e.beside == Beside("until", beside.variable))
+    unless = "".join(f", unless {structure_text(end)} comes between" for end in ends)
+    return f"no other {another} {where} of {name}{unless}"
 
 
 def _together_text(branch: Branch, events: Sequence[Event]) -> str:

@@ -146,3 +146,12 @@ def test_mechanisms_say_what_is_wrong_with_a_set():
     assert set(ended) == {"its set goes beyond an event that ends it (C 3)"}
     lacking = [f.text.split("ends: ")[1] for f in trace.find("discard", reason="lacking")]
     assert "its set leaves out an event that belongs to it (B 2)" in lacking
+
+
+def test_pictures_say_which_events_a_set_takes():
+    pattern = "PATTERN SEQ(A a, KL(B b) GREEDY UNTIL C c) WHERE b.x > a.x"
+    texts = ck.draw(ck.parse(pattern)).to_json().replace("\\u003cbr\\u003e", " ")
+    assert "no C c up to the last of b" in texts
+    assert "no other B b behind the last of b, unless C c comes between, where b.x " in texts
+    side_by_side = ck.parse("PATTERN SEQ(A a, NEXT KL(NEXT B b) GREEDY)")
+    assert "no other B b right behind the last of b" in ck.draw(side_by_side).to_json()

@@ -234,7 +234,10 @@ class Diagram {
       const told = [`${kind} ${names}`, ...of.flatMap((edge) => edge.conditions ?? [])].join("\n");
       const room = Math.max(3, Math.min(24, Math.floor((this.dx - 10) / Math.max(1.4, kinds.length) / 5.2)));
       const heights = up > 0 ? [far + 18, far + 7] : [-far - 8, -far - 19];
-      const short = names.length <= room ? names : labels.flatMap(variablesOf).join(", ");
+      // Beside the first and the last state there is less room.
+      const fits = names.length <= Math.min(room, 16);
+      const variables = kind === "take" ? labels.map(variableOf) : labels.flatMap(variablesOf);
+      const short = fits ? names : variables.join(", ");
       for (const [i, text] of [kind, cut(short, room)].entries()) {
         const shown = label(tx, y - heights[i], text, "small", told);
         if (lean) shown.classList.add(lean < 0 ? "ends" : "begins");
