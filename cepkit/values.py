@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 __all__ = ["dataclass"]
 
 if TYPE_CHECKING:
-    from dataclasses import dataclass
+    from dataclasses import dataclass  # noqa: TID251 - what type checkers know
 else:
 
     def dataclass(
@@ -33,7 +33,12 @@ else:
         if cls is None:
             return partial(dataclass, repr=repr, eq=eq, frozen=frozen, slots=slots, **options)
         own = {name for name, value in vars(cls).items() if value is not None}
-        made = dataclasses.dataclass(cls, init=False, repr=False, eq=False, slots=slots, **options)
+        # Whether a class may be derived from another is Python's to check.
+        derived = frozen and any(map(dataclasses.is_dataclass, cls.__mro__[1:]))
+        made = dataclasses.dataclass(  # noqa: TID251
+            cls, init=False, repr=False, eq=False, frozen=derived, slots=slots, **options
+        )
+        made.__dataclass_params__.frozen = frozen
         methods: dict[str, Any] = {"__init__": _Later(made, partial(_init, frozen=frozen))}
         if repr:
             methods["__repr__"] = _repr

@@ -137,6 +137,17 @@ def test_a_derived_class_has_attributes_of_its_own_and_keeps_the_fields() -> Non
     assert Named(1, "n") != Pair(1)
 
 
+@pytest.mark.parametrize("first", [dataclass, dataclasses.dataclass])
+@pytest.mark.parametrize("second", [dataclass, dataclasses.dataclass])
+def test_frozen_classes_are_derived_from_frozen_ones_only(first: Any, second: Any) -> None:
+    bases = {frozen: first(frozen=frozen)(type("Base", (), {})) for frozen in (True, False)}
+    for frozen, base in bases.items():
+        derived = second(frozen=frozen, slots=True)(type("Derived", (base,), {}))
+        assert derived() == derived()
+        with pytest.raises(TypeError, match="cannot inherit"):
+            second(frozen=not frozen)(type("Derived", (base,), {}))
+
+
 def test_methods_that_a_class_writes_itself_stay() -> None:
     @dataclass(frozen=True, slots=True)
     class Modulo:
