@@ -33,7 +33,6 @@ def route(frame, **options) -> str:
     return detect(events(frame, time="ts", type="type"), QUERY, plan_of(QUERY), **options).route
 
 
-@pytest.mark.quick
 def test_scans_are_recognised(spark, path):
     frame = spark.read.parquet(path)
     frame.createOrReplaceTempView("some_events")

@@ -301,7 +301,7 @@ def test_on_a_full_disk_the_old_file_stays(tmp_path, writer):
 
 
 WRITING = """
-import sys, time
+import sys
 from pathlib import Path
 from cepkit.files import whole_file, whole_folder
 target = Path(sys.argv[1])
@@ -313,14 +313,15 @@ with globals()[sys.argv[2]](target, overwrite=True) as there:
         there.write(b"new")
         there.flush()
     print("writing", flush=True)
-    time.sleep(float(sys.argv[3]))
+    sys.stdin.read()
 """
 
 
-def writing(target: Path, how: str, seconds: float = 600) -> subprocess.Popen[str]:
-    """Return a process that is in the middle of writing."""
-    command = [sys.executable, "-c", WRITING, str(target), how, str(seconds)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+def writing(target: Path, how: str) -> subprocess.Popen[str]:
+    """Return a process that is in the middle of writing, until its input is closed."""
+    command = [sys.executable, "-c", WRITING, str(target), how]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "writing\n"
     return process
@@ -347,7 +348,7 @@ def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path, how):
 @pytest.mark.parametrize("how", ["whole_file", "whole_folder"])
 def test_what_is_being_written_is_not_taken_for_left_over(tmp_path, how):
     target = tmp_path / "x.json"
-    with writing(target, how, seconds=3) as process:
+    with writing(target, how) as process:
         write_text(target, "first", JSON)
         assert len(names(tmp_path)) == 2
         assert target.read_text(encoding="utf-8") == "first"

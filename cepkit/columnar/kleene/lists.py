@@ -110,7 +110,11 @@ class Lists(NamedTuple):
 def _codes(lists: Lists) -> npt.NDArray[np.int64]:
     """Return a number for each row that tells its number of sets: by length and ends."""
     bounds = (lists.firsts >= 0).astype(np.int64) + (lists.lasts >= 0)
-    return lists.lengths.astype(np.int64) * 3 + bounds
+    codes = lists.lengths.astype(np.int64) * 3 + bounds
+    lengths = lists.lengths
+    # The whole list is the only set, whatever its length: runs have thousands of lengths.
+    codes[(lists.least == lengths) & (lists.most >= lengths)] = -1
+    return codes
 
 
 def parts_of(lists: Sequence[Lists], size: int) -> Iterator[slice]:
