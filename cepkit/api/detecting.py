@@ -151,7 +151,7 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
             the pattern needs into this process, once (see `Stream.forget`); "workers" leaves them
             in Spark; "auto" fetches up to 64 MB, or the session's `spark.cepkit.fetch.maxBytes`,
             and searches them here if that takes a few seconds. Several queries take only "auto".
-            Local Parquet files are read without a Spark job, up to 256 MB. `.route` of the matches
+            Local Parquet files are read without a Spark job, up to 512 MB. `.route` of the matches
             says what was done.
         progress: "auto" for a bar where planning, or what is asked of the result, takes more than
             two seconds; True, or False.

@@ -37,7 +37,7 @@ LIMIT = "spark.cepkit.fetch.maxBytes"
 MOST_BYTES = 64 * 2**20
 """The most Arrow bytes to fetch by default, without that setting."""
 
-MOST_BYTES_OF_FILES = 256 * 2**20
+MOST_BYTES_OF_FILES = 512 * 2**20
 """The same for local Parquet files, which need not pass through Spark."""
 
 _SHARE_OF_FREE = 4
