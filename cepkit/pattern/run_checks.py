@@ -1,4 +1,4 @@
-"""Checks of runs, KL(FIRST B b), GREEDY and UNTIL: what is before them decides what they take."""
+"""Checks of runs, KL(FIRST B b), GREEDY and UNTIL: earlier events decide their members."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from cepkit.pattern.query import Query
 
 
 def check_runs(query: Query) -> None:
-    """Refuse a query that leaves open which events a run takes.
+    """Refuse a query that leaves the members of a run open.
 
     Raises:
-        PatternError: It is about more than what is before the run.
+        PatternError: A condition compares members with more than events before the run.
     """
     runs = runs_in(query.structure)
     if not runs:
@@ -66,7 +66,7 @@ def check_runs(query: Query) -> None:
 
 
 def check_loops(query: Query) -> None:
-    """Refuse a query that leaves open where a set ends.
+    """Refuse a query that leaves the end of a set open.
 
     Raises:
         PatternError: UNTIL depends on more than the events before the set, or GREEDY stands where
@@ -101,7 +101,7 @@ def check_loops(query: Query) -> None:
 
 
 def _check_greedy(query: Query, node: Kleene) -> None:
-    """Refuse a function of the members up to each of a set that takes all that fits."""
+    """Refuse a running function over a greedy set."""
     (event,) = events_of(node.item)
     for condition in conjuncts(query.where):
         if set_of_running(condition) == event.variable:
@@ -117,15 +117,15 @@ def _check_greedy(query: Query, node: Kleene) -> None:
 
 
 def _unclear(branch: Branch, variable: str) -> Iterator[Expression]:
-    """Yield the conditions on members of a run that are about more than what is before it."""
+    """Yield the conditions on members of a run that read more than earlier events."""
     absent = {event.variable for event in branch.negated}
     repeated = {name for name, _, _ in branch.repeated}
     known = (branch.before(variable) - repeated) | {variable}
     for condition in branch.conditions:
         names = variables_of(condition)
         members = {name for name, _ in member_attributes_of(condition)}
-        said = names <= known and not has_set_functions(condition)
-        if variable in members and not names & absent and not said:
+        clear = names <= known and not has_set_functions(condition)
+        if variable in members and not names & absent and not clear:
             yield condition
 
 

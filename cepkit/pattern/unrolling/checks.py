@@ -10,10 +10,10 @@ from cepkit.pattern.printer import structure_text
 
 
 def check_group(node: Kleene, group: Seq | And) -> None:
-    """Refuse a group that repeats whose repetitions are not so many times the same events.
+    """Refuse a group whose repetitions could differ in their events, or have no limit.
 
     Raises:
-        PatternError: They are not.
+        PatternError: It has other items than single events, UNTIL or GREEDY, or no maximum.
     """
     for item in group.items:
         event = item.item if isinstance(item, First | Next | Not) else item
@@ -43,7 +43,7 @@ def check_group(node: Kleene, group: Seq | And) -> None:
 
 
 def word_for(node: Structure) -> str:
-    """Return what a part of a structure is called in messages."""
+    """Return the word for a part of a structure in messages."""
     if isinstance(node, Kleene):
         return "KL" if group_of(node) is None else "a group that repeats"
     return "a single event" if isinstance(node, Event) else type(node).__name__.upper()
