@@ -329,7 +329,7 @@ def as_query(pattern: Query | Pattern | str) -> Query:
             return check(pattern)
     raise PatternError(
         f"a pattern of the type {type(pattern).__name__}",
-        expected="a text, a Query, or what seq(...) and the like return",
+        expected="a text, a Query, or a Pattern as seq(...) returns it",
         hint="are two arguments swapped?"
         if type(pattern).__module__.startswith("cepkit.")
         else None,
@@ -387,7 +387,7 @@ def _structure(item: Pattern | Structure) -> Structure:
             return item
     raise PatternError(
         f"{shown(item)} as a part of a pattern",
-        expected='event("a", "MSFT"), or what seq(...) and the like return',
+        expected='event("a", "MSFT"), or a Pattern as seq(...) returns it',
     )
 
 

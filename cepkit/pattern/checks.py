@@ -179,14 +179,14 @@ def _check_structure(structure: Structure) -> None:
                 )
             case Kleene(item) if group_of(node) is not None and _may_be_all(item) is not None:
                 raise PatternError(
-                    f"KL stands around {structure_text(item)}, which may be no event",
+                    f"KL stands around {structure_text(item)}, which may have no event",
                     expected="a group with an event, as in KL(SEQ(A a, B b)){1,5}",
                     span=node.span,
                 )
             case Opt(item) if isinstance(item, Opt) or _may_be_all(item) is not None:
                 raise PatternError(
-                    f"OPT stands around {structure_text(item)}, which may be no event",
-                    expected="what always has an event, as in OPT(B b)",
+                    f"OPT stands around {structure_text(item)}, which may have no event",
+                    expected="an item that always has an event, as in OPT(B b)",
                     span=node.span,
                 )
             case First(item) | Next(item) if (
@@ -308,7 +308,7 @@ def _check_names(structure: Structure) -> None:
             raise PatternError(
                 f"two choices at an OR have the same variables: {', '.join(sorted(names))}",
                 expected="different names for the choices",
-                hint="AND(A a, B b) says any order",
+                hint="AND(A a, B b) allows any order",
                 span=repeats[0].span,
             )
 
@@ -433,9 +433,9 @@ def _check_after_match(query: Query) -> None:
         named = Repetitions(groups, branch.variables).named(name)
         member = named[-1 if skip.to is SkipTo.LAST else 0]
         if member not in branch.variables:
-            problem = f"a match may be without '{name}', so that it does not say where to go on"
+            problem = f"a match may lack '{name}', so the place of the next match is open"
         elif not branch.before(member) & {*branch.variables}:
-            problem = f"a match may start with '{name}', so that nothing would be left out"
+            problem = f"a match may start with '{name}', so it would leave out no other match"
         else:
             continue
         raise PatternError(
@@ -459,7 +459,7 @@ def _check_returned(query: Query) -> None:
         refuse_too_deep(result.value)
         check_result(result.value, events)
         if not result.name or result.name in names:
-            why = "is a column that all matches have" if result.name in RESULT_ENDS else "is twice"
+            why = "is a column of all matches" if result.name in RESULT_ENDS else "occurs twice"
             raise PatternError(
                 f"RETURN: '{result.name}' {why}" if result.name else "RETURN: a column of no name",
                 expected="a name of its own for each column, as in a.price AS paid",

@@ -171,7 +171,7 @@ def check_result(value: c.Expression, events: Events) -> None:
                     _check_whole_set(node, value)
                 if c.set_of_members(node) is not None:
                     raise PatternError(
-                        f"RETURN of {_said(node, variable)}, which each member of a set has",
+                        f"RETURN of {_said(node, variable)}, a value of each member of a set",
                         expected="one value for a match",
                         span=node.span,
                     )

@@ -56,7 +56,7 @@ def read_microseconds(number: str, unit: str, number_span: Span) -> int:
     if microseconds is None:
         raise PatternSyntaxError(
             f"{number} {unit} is not a whole number of microseconds",
-            expected="a duration that an event's time, in microseconds, can have",
+            expected="whole microseconds, as in the times of events",
             span=number_span,
         )
     return microseconds

@@ -115,7 +115,7 @@ def refuse_too_large(structure: Structure) -> None:
         raise PatternError(
             f"{'OR, OPT and groups' if groups else 'OR and OPT'} expand to {number} patterns",
             expected=f"at most {MAX_BRANCHES:,}",
-            hint="where the choice is only one of types, write a IN (A, B)",
+            hint="for a choice among types write a IN (A, B)",
             span=next(node.span for node in walk(structure) if isinstance(node, Or | Opt | Kleene)),
         )
     largest = _largest(structure)

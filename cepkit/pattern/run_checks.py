@@ -50,9 +50,9 @@ def check_runs(query: Query) -> None:
         for variable in branch.runs:
             for condition in _unclear(branch, variable):
                 raise PatternError(
-                    f"{expression_text(condition)} does not say which events the run '{variable}'"
-                    " takes: it is about more than single events before the run",
-                    expected=f"members of '{variable}' compared with what is before them",
+                    f"{expression_text(condition)} does not decide which events the run"
+                    f" '{variable}' takes: it reads more than single events before the run",
+                    expected=f"members of '{variable}' compared with earlier events",
                     hint="a condition on the whole run is written with max, min, first or last,"
                     f" as in max({variable_text(variable)}.price) < c.price",
                     span=_place_of(condition),
@@ -93,8 +93,8 @@ def check_loops(query: Query) -> None:
                 names = variables_of(condition)
                 if event.variable in names and not names <= known:
                     raise PatternError(
-                        f"{expression_text(condition)} does not say before which event the set "
-                        f"'{event.beside.variable}' ends: it is about more than what is before it",
+                        f"{expression_text(condition)} does not decide where the set "
+                        f"'{event.beside.variable}' ends: it reads more than the events before it",
                         expected=f"'{event.variable}' compared with events before the set",
                         span=_place_of(condition),
                     )
@@ -107,9 +107,9 @@ def _check_greedy(query: Query, node: Kleene) -> None:
         if set_of_running(condition) == event.variable:
             run = replace(node, item=Next(event))
             raise PatternError(
-                f"{expression_text(condition)} does not say where the greedy set "
-                f"'{event.variable}' ends: an event that breaks it could end the set, be passed "
-                "over, or leave the match out",
+                f"{expression_text(condition)} does not decide where the greedy set "
+                f"'{event.variable}' ends: an event that breaks it could end the set, be skipped, "
+                "or rule out the match",
                 expected=f"events side by side, where it ends the set: {structure_text(run)}",
                 hint="without GREEDY, sets='maximal' gives the longest for each choice of others",
                 span=condition.span,

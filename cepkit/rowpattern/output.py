@@ -162,7 +162,7 @@ class Points:
             return pa.array(values, leaf_kind(leaf, self.table))
         except (pa.ArrowInvalid, OverflowError) as error:
             raise StreamError(
-                f"{place_text(leaf.span)}: a result beyond what 64 bits hold",
+                f"{place_text(leaf.span)}: a result beyond 64 bits",
                 hint="CAST the column AS DOUBLE",
             ) from error
 

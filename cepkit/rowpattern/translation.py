@@ -166,7 +166,7 @@ def _rows(pattern: RowPattern) -> Iterator[str]:
         case Repetition():
             raise _refused("a part that repeats without a limit", pattern.span)
         case Alternation():
-            raise _refused("'|', of which SQL prefers the left part,", pattern.span)
+            raise _refused("'|', where SQL prefers the left part,", pattern.span)
         case Permutation():
             raise _refused("PERMUTE, whose orders SQL prefers one after the other,", pattern.span)
         case Exclusion():
@@ -179,7 +179,7 @@ def _rows(pattern: RowPattern) -> Iterator[str]:
 
 def _refused(what: str, span: Span | None) -> UnsupportedError:
     return UnsupportedError(
-        f"{what} has no pattern of cepkit that means the same",
+        f"{what} has no equivalent in cepkit's patterns",
         hint="ck.from_match_recognize(sql, table) runs the query as it is",
         span=span,
     )

@@ -69,7 +69,7 @@ def check_file(path: Path, status: os.stat_result, kind: type[CepkitError] = Cep
         raise kind(
             f"{shown(path)} is {what}",
             expected="a file",
-            hint=None if what == "a folder" else "write what comes from it to a file first",
+            hint=None if what == "a folder" else "write its output to a file first",
         )
 
 

@@ -296,7 +296,7 @@ class _Report:
         for word in reversed(self.before):
             if word[0][0] in "'\"" and "\n" in word[0]:
                 line = Span(self.text, *word.span()).line
-                yield f"the quote opened in line {line} is closed only {_lines_on(word[0])} on"
+                yield f"the quote opened in line {line} is closed {_lines(word[0])} later"
 
     def _brackets(self) -> Iterator[str]:
         opened: list[re.Match[str]] = []
@@ -381,7 +381,7 @@ class _Report:
         if last == "[":
             yield (
                 "the members of a set are b[1], b[2], b[last], b[i] and the one before it, b[i-1]; "
-                "sum(b[..i].price) is of those up to each"
+                "sum(b[..i].price) takes those up to each"
             )
         elif self.word == "-" and "NUMBER" in self.accepts:
             yield "a window cannot be negative"
@@ -401,6 +401,6 @@ class _Report:
             )
 
 
-def _lines_on(token: str) -> str:
+def _lines(token: str) -> str:
     lines = token.count("\n")
     return "one line" if lines == 1 else f"{lines} lines"

@@ -356,7 +356,7 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
     def any_member(self, meta: Meta, children: Children) -> str:
         if children[0].lower() != "i":
             raise PatternSyntaxError(
-                f"'{children[0]}' stands for no member of a set",
+                f"'{children[0]}' is not a member of a set",
                 expected="b[i].price of each member, b[i-1].price of the one before it, b[1].price "
                 "of the first, b[2].price of the second or b[last].price of the last",
                 span=self._span(children[0]),
@@ -415,7 +415,7 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
             )
         if isinstance(value, _UpTo):
             raise PatternSyntaxError(
-                "the members of a set up to each are not a value",
+                "members of a set are not a value",
                 expected=f"a function of them, as in sum({name_text(value.variable)}[..i].price)",
                 span=value.span,
             )

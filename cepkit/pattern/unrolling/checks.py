@@ -28,7 +28,7 @@ def check_group(node: Kleene, group: Seq | And) -> None:
     if node.greedy or node.until is not None:
         raise PatternError(
             f"{'GREEDY' if node.greedy else 'UNTIL'} behind a group that repeats",
-            expected="it behind a set of single events, as in KL(B b) GREEDY",
+            expected="a set of single events before it, as in KL(B b) GREEDY",
             span=node.span,
         )
     if node.maximum is None:
@@ -36,7 +36,7 @@ def check_group(node: Kleene, group: Seq | And) -> None:
         bounded = replace(node, minimum=minimum, maximum=max(5, minimum))
         raise PatternError(
             "a group that repeats without a maximum",
-            expected="how often it repeats at most",
+            expected="the greatest number of repetitions",
             hint=f"write {structure_text(bounded)}",
             span=node.span,
         )
