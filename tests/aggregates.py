@@ -1,7 +1,7 @@
-"""The expected aggregates of a query's matches: those of the judge's matches, one by one.
+"""The expected aggregates of a query: those of the judge's matches, one by one.
 
-The definition of `cepkit.aggregate` taken literally. It shares with the package the node classes
-of queries alone; `rows_in` also the names of columns.
+It takes the definition of `cepkit.aggregate` literally, and shares only the node classes of queries
+with the package; `rows_in` also the names of columns.
 """
 
 from __future__ import annotations
@@ -37,29 +37,31 @@ def rows_of(query: Query, events: Collection[Event], emit: str, ties: str = "non
     together = tuple(dict.fromkeys((*query.partition_by, *group_by)))
     bare = replace(query, aggregates=(), group_by=(), partition_by=together)
     by_arrival = {event.arrival: event for event in events}
-    found = [_Found(match, by_arrival, group_by) for match in judge(events, bare, ties=ties)]
+    all_matches = [_Match(match, by_arrival, group_by) for match in judge(events, bare, ties=ties)]
 
-    def row(ts: Any, cause: Any, group: Row, matches: Sequence[_Found], new: Any) -> Row:
+    def row(ts: Any, cause: Any, group: Row, matches: Sequence[_Match], new: Any) -> Row:
         values = tuple(_aggregate(a, matches) for a in query.aggregates)
         return (ts, cause, *group, *values, new)
 
     if emit == "total":
-        groups = {m.group for m in found} if group_by else {()}
-        return [row(None, None, g, [m for m in found if m.group == g], None) for g in groups]
+        groups = {m.group for m in all_matches} if group_by else {()}
+        return [row(None, None, g, [m for m in all_matches if m.group == g], None) for g in groups]
     triggers = _triggers(bare, events)
     rows = []
 
-    def live(now: int, group: Row) -> list[_Found]:
-        return [m for m in found if m.group == group and _is_live(bare, m, now, events)]
+    def live(now: int, group: Row) -> list[_Match]:
+        return [m for m in all_matches if m.group == group and _is_live(bare, m, now, events)]
 
     moments = {(event.ts, _group(event, group_by)) for event in triggers}
     for event in triggers:
         group = _group(event, group_by)
-        new = [m for m in found if m.last is event]
+        new = [m for m in all_matches if m.last is event]
         shown = new if emit == "new" else live(event.ts, group)
         rows.append(row(event.ts, "trigger", group, shown, len(new)))
     if emit == "changes":
-        expiries = {(ts, m.group) for m in found if (ts := _expiry(bare, m, events)) is not None}
+        expiries = {
+            (ts, m.group) for m in all_matches if (ts := _expiry(bare, m, events)) is not None
+        }
         for ts, group in expiries - moments:
             rows.append(row(ts, "expiry", group, live(ts, group), 0))
     return rows
@@ -82,15 +84,15 @@ def rows_in(table: pa.Table, query: Query) -> Counter[Row]:
 
 
 def plain(item: Any) -> Any:
-    """Return a value such that equal ones compare as equal: what is missing, sums of floats.
+    """Return a value in one form: None for missing, floats rounded.
 
-    The root of a rounding error of 1e-16 is 1e-8: so much may a deviation be off.
+    The root of a rounding error of 1e-16 is 1e-8, so deviations may differ by that.
     """
     item = known(item)
     return round(item, 6) + 0.0 if isinstance(item, float) else item
 
 
-class _Found:
+class _Match:
     """A match: its events by variable, the first and the last of them, its group.
 
     `earliest` is the least of its arrival numbers, which need not be that of the first event.
@@ -112,8 +114,8 @@ def _group(event: Event, group_by: tuple[str, ...]) -> Row:
     return tuple(known(event.attributes[name]) for name in group_by)
 
 
-def _is_live(query: Query, match: _Found, now: int, events: Collection[Event]) -> bool:
-    """Say whether a match is complete and its window has not left it behind."""
+def _is_live(query: Query, match: _Match, now: int, events: Collection[Event]) -> bool:
+    """Return whether a match is complete and its window has not passed."""
     if match.last.ts > now:
         return False
     match query.window:
@@ -123,7 +125,7 @@ def _is_live(query: Query, match: _Found, now: int, events: Collection[Event]) -
             age = now - match.first.ts
             return age < width if exclusive else age <= width
         case CountWindow(number, exclusive):
-            # In the order of arrival: how many events since the first of the match have come.
+            # The number of events since the first of the match, in the order of arrival.
             part = _group(match.first, query.partition_by)
             came = sorted(e.arrival for e in events if _group(e, query.partition_by) == part)
             here = [e.arrival for e in events if e.ts <= now and e.arrival in came]
@@ -131,8 +133,8 @@ def _is_live(query: Query, match: _Found, now: int, events: Collection[Event]) -
             return since <= number - exclusive
 
 
-def _expiry(query: Query, match: _Found, events: Collection[Event]) -> int | None:
-    """Return when a match is live no more although it was before, None for never."""
+def _expiry(query: Query, match: _Match, events: Collection[Event]) -> int | None:
+    """Return the time at which a match stops being live, None for never."""
     if isinstance(query.window, TimeWindow):
         return match.first.ts + query.window.microseconds + (not query.window.exclusive)
     moments = sorted({event.ts for event in events if event.ts >= match.last.ts})
@@ -141,12 +143,12 @@ def _expiry(query: Query, match: _Found, events: Collection[Event]) -> int | Non
 
 
 def _triggers(query: Query, events: Collection[Event]) -> list[Event]:
-    """Return the events that could be last, by type and by the conditions on them alone."""
+    """Return the events that may end a match, by type and by the conditions on them alone."""
     choices = [
         (leaves, [c for part in _conjuncts(query.where) for c in _of_repetitions(part, leaves)])
         for leaves in _choices(query.written)
     ]
-    found = []
+    triggers = []
     for event in sorted(events, key=lambda event: (event.ts, event.arrival)):
         for leaves, conditions in choices:
             positive = [leaf for leaf in leaves if leaf.kind != "absent"]
@@ -160,13 +162,13 @@ def _triggers(query: Query, events: Collection[Event]) -> list[Event]:
                     not any(_precedes(leaf, o) for o in positive if o is not leaf)
                     and (leaf.types is None or event.type in leaf.types)
                     and all(part.holds({leaf.variable: (event,)}) for part in alone)
-                    and event not in found
+                    and event not in triggers
                 ):
-                    found.append(event)
-    return found
+                    triggers.append(event)
+    return triggers
 
 
-def _aggregate(aggregate: c.Aggregate, matches: Sequence[_Found]) -> Any:
+def _aggregate(aggregate: c.Aggregate, matches: Sequence[_Match]) -> Any:
     if aggregate.variable is None:
         return len(matches)
     events = [event for m in matches for event in m.events.get(aggregate.variable, ())]
@@ -196,7 +198,7 @@ def _aggregate(aggregate: c.Aggregate, matches: Sequence[_Found]) -> Any:
 
 
 def _variance(values: Sequence[Any]) -> float | None:
-    """Return the variance of a sample: around its mean, by one less than there are values."""
+    """Return the variance of a sample: divided by one less than the number of values."""
     if len(values) < 2:
         return None
     if not all(map(math.isfinite, values)):

@@ -1,67 +1,66 @@
 """The judge of every engine: all matches by brute force, straight off the definition of a match.
 
-One variable after the other is given every event (a Kleene variable every set of events) that
-types, order, window and conditions allow. Slow - the product of the candidates - and meant to be
-obviously right. It shares nothing with the package but the query's node classes; judge_values.py
-is its own reading of expressions.
+It binds one variable after the other to every event (a Kleene variable to every set of events) that
+types, order, window and conditions allow. It is slow, the product of the candidates, and meant to
+be obviously right. It shares only the query's node classes with the package; judge_values.py
+evaluates expressions.
 
 Where the definition of a match leaves room, the judge decides:
 
 * The window spans all events of a match, members of Kleene sets included.
 * The event that breaks a NOT is none of the match's own events, agrees with them on PARTITION BY,
   lies within the window together with them, and fulfils every condition that mentions the absent
-  variable (with every member of a Kleene set). Each NOT is looked at by itself. Neither contiguity
-  nor consumption protects a match: any event of the stream may break a NOT.
-* What breaks NOT(SEQ(B b, C c)) or NOT(AND(B b, C c)) is an event for each of its variables, which
-  together do what one event does that breaks a NOT: none of the match's own and no two the same, in
-  the order that the pattern gives them among each other and beside the match's events, in one
-  partition and one window with the match and each other, and fulfilling every condition that
-  mentions one of them.
+  variable (with every member of a Kleene set). Each NOT counts by itself. Neither contiguity nor
+  consumption protects a match: any event of the stream may break a NOT.
+* Several events break NOT(SEQ(B b, C c)) or NOT(AND(B b, C c)), one for each variable: none of them
+  is the match's own, no two are the same, they are in the pattern's order among each other and
+  beside the match's events, in one partition and one window with the match and each other, and they
+  fulfil every condition that mentions one of them.
 * A condition is a top-level conjunct of WHERE. It counts in the OR branches that have all of its
-  variables and says nothing in the others. A condition on `b.x` of a Kleene variable holds for
-  every member, with two Kleene variables for every pair; set functions see the whole set.
-* A condition with prev(b.x) holds for each member of the set but the first, beside the member
-  before it in stream order; one with prev(b.x, 2) for each but the first two, beside the second
-  member before it, and so on. The greatest number in a condition decides which it is about.
-* A condition with sum(b[..i].x), or another such function, holds for each member of the set, of
-  the members up to it in stream order, itself included; one with sum(b[..i-1].x) for each but the
-  first, of those before it.
-* Null and NaN are one thing, in PARTITION BY too: missing agrees with missing.
+  variables, and only there. A condition on `b.x` of a Kleene variable holds for every member, with
+  two Kleene variables for every pair; set functions take the whole set.
+* A condition with prev(b.x) holds for each member of the set but the first, with the member before
+  it in stream order; one with prev(b.x, 2) for each but the first two, with the second member
+  before it, and so on. The greatest number in a condition decides how many members it spares.
+* A condition with sum(b[..i].x), or another such function, holds for each member of the set; the
+  function takes the members up to it in stream order, itself included. With sum(b[..i-1].x) it
+  holds for each member but the first; the function takes the members before it.
+* Null and NaN are both missing; in PARTITION BY missing agrees with missing.
 * A count window counts inside the partition where there is PARTITION BY, whatever the strategy;
   strict-contiguity counts over the whole stream, also where there is PARTITION BY.
 * WITHIN t FROM a TO b: no two events of the two lie further apart than that, in either order, nor
-  two members of one set; of an absent variable it narrows what must be absent. It counts in the OR
-  branches that have both, and decides nothing of what FIRST passes over: what is earlier is nearer.
-* OPT(...) chooses between what stands in it and nothing. Where two choices of an OR share a
-  variable, a condition about it counts in both.
+  two members of one set; for an absent variable it narrows the events that break the NOT. It counts
+  in the OR branches that have both. It does not affect FIRST: an earlier event is nearer.
+* OPT(...) chooses between its item and nothing. Where two choices of an OR share a variable, a
+  condition about it counts in both.
 * FIRST B b: no event of the stream, other than the match's own, comes before b (strictly) and could
-  be b as far as what is before b tells: it is after those events, in the partition and window of
-  the match, and fulfils the conditions that are about b and variables before it. An absent event is
-  none of them, nor is what AND leaves in any order.
+  be b, judged by the events before b: it is after those events, in the partition and window of the
+  match, and fulfils the conditions on b and variables before it. Absent events do not count, nor do
+  events that AND leaves in any order.
 * NEXT B b: the event that came just before b, in the partition, is one of those nearest before b in
-  the pattern; of a set the last member in stream order. NOT(NEXT B b): such an event breaks it.
+  the pattern; for a set, its last member in stream order. NOT(NEXT B b): such an event breaks it.
 * KL(FIRST B b): the set has every event between its first and last member, in stream order, that
   could be b as for FIRST. KL(NEXT B b): its arrival numbers, in the partition, have no gap.
 * KL(B b) UNTIL C c: no event of the stream, the match's own included, could be c: it would be after
-  all events of the match that are before b in the pattern - where there are none, not before the
-  first member - and not behind the last member, members being in stream order; in the partition and
-  window of the match, and within the bounds; and fulfil the conditions on c.
+  all events of the match that are before b in the pattern (without any, not before the first
+  member) and not behind the last member, in stream order; in the partition and window of the match,
+  and within the bounds; and it would fulfil the conditions on c.
 * KL(FIRST B b) GREEDY: the set has its maximum, or no event behind its last member could be one
   more: it could be b as for FIRST, is before all events of the match that are after b, and within
-  the bounds that begin at what is before b. KL(NEXT B b) GREEDY: the same of the event that arrived
-  just after its last member (in the partition), if the conditions between members and those on the
-  members up to each hold with it as well. KL(B b) GREEDY: the same as KL(FIRST B b) GREEDY, and no
-  such event is before its first member. Before and behind are stream order. With UNTIL no such
-  event is one with which the set would not end before what UNTIL says.
+  the bounds that begin at an event before b. KL(NEXT B b) GREEDY: the rule covers only the event
+  that arrived just after the last member (in the partition), if the conditions between members and
+  on running functions hold with it as well. KL(B b) GREEDY: as KL(FIRST B b) GREEDY, and no such
+  event is before its first member. Before and behind are stream order. With UNTIL an event does not
+  count if the set with it would end too late for UNTIL.
 * KL(SEQ(A a, B b)){m,n}: m to n repetitions of the group, each wholly after the one before; a and b
-  are sets. A condition about members of a and b is about those of one repetition, and holds in
-  each; with prev(b.x) in each but the first, b.x being of the repetition before. Beside another
-  group, another set or single events it holds for each repetition. Set functions see the events of
-  all repetitions, sum(b[..i].x) those up to the repetition. WITHIN t FROM a TO b binds the events
-  of one repetition, FROM a TO a all events of a, FROM a TO c of what is no part of the group each
-  event of a. FIRST and NEXT inside are about each repetition; all events of earlier repetitions
-  come before, and set functions do not say what is first. Where the order of matches counts the
-  numbers of repetitions are like branches of an OR.
+  are sets. A condition on members of a and b is about those of one repetition, and holds in each;
+  with prev(b.x) in each but the first, where b.x is of the repetition before. Beside another group,
+  another set or single events it holds for each repetition. Set functions take the events of all
+  repetitions, sum(b[..i].x) those up to the repetition. WITHIN t FROM a TO b bounds the events of
+  one repetition, FROM a TO a all events of a, FROM a TO c, with c outside of the group, each event
+  of a. FIRST and NEXT inside are about each repetition; all events of earlier repetitions come
+  before, and set functions do not decide the first event. In the order of matches the numbers of
+  repetitions are like branches of an OR.
 * Events of equal time have no order: neither is before the other. With ties="arrival" the one that
   came first is. Windows and bounds measure times all the same.
 * Contiguity: the arrival numbers of all events of a match, Kleene members included, have no gap.
@@ -69,9 +68,8 @@ Where the definition of a match leaves room, the judge decides:
   bound variables in pattern order; a Kleene set is its arrival numbers ascending, then infinity, so
   that a set comes before its own subsets ("takes all it can"). Equal numbers: the earlier branch.
 * AFTER MATCH SKIP takes matches, inside of each partition, by their first event in stream order,
-  then by their last, then as skip-till-next-match does; each leaves out later ones that start
-  before the event that is named (PAST LAST EVENT: before or at its last event; TO NEXT: with its
-  first).
+  then by their last, then as skip-till-next-match does; each match leaves out later ones that start
+  before the named event (PAST LAST EVENT: before or at its last event; TO NEXT: with its first).
 """
 
 from __future__ import annotations
@@ -94,7 +92,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event; `ts` in microseconds, `arrival` its own number in the order of arrival."""
+    """One event; `ts` is in microseconds, `arrival` a number of its own in the order of arrival."""
 
     ts: int
     type: str
@@ -106,11 +104,11 @@ Match: TypeAlias = frozenset[tuple[str, int | tuple[int, ...]]]
 """(variable, arrival number) or, for a Kleene variable, (variable, ascending arrival numbers)."""
 
 Binding: TypeAlias = dict[str, tuple[Event, ...]]
-"""For each variable its one event, or the members of its set in stream order."""
+"""The event of each variable, or the members of its set in stream order."""
 
 
 class BudgetError(Exception):
-    """More assignments than the caller was ready to wait for."""
+    """The error of a search with more assignments than its budget."""
 
 
 def judge(
@@ -121,30 +119,30 @@ def judge(
     Args:
         events: The stream, in any order.
         query: A query that passed `checks.check`.
-        budget: Give up after so many tried assignments.
-        ties: Which of two events of equal time is before the other: "none", or by "arrival".
+        budget: The most assignments to try; None for any number.
+        ties: The order of events of equal time: "none", or by "arrival".
 
     Raises:
-        BudgetError: The budget did not suffice.
+        BudgetError: The search needs more assignments.
     """
     assert len({event.arrival for event in events}) == len(events), "arrival numbers are unique"
     stream = sorted(events, key=_stream_order)
     work = _Work(budget)
-    found: list[tuple[tuple[_Leaf, ...], Binding]] = []
+    matches: list[tuple[tuple[_Leaf, ...], Binding]] = []
     for leaves in _choices(query.written):
         branch = _Branch(leaves, stream, query, work, ties)
-        found += [(branch.positive, binding) for binding in branch.matches()]
+        matches += [(branch.positive, binding) for binding in branch.matches()]
     if query.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
-        found = _one_match_an_event(found, stream)
+        matches = _one_match_an_event(matches, stream)
     if query.after_match is not None:
-        found = _after_match(found, stream, query)
-    return {_identity(leaves, binding) for leaves, binding in found}
+        matches = _after_match(matches, stream, query)
+    return {_identity(leaves, binding) for leaves, binding in matches}
 
 
 def returned(events: Collection[Event], query: Query, match: Match) -> tuple[Any, ...]:
-    """Return what RETURN asks for of a match; a set has a list of its members' values.
+    """Return the values of RETURN for a match; an attribute of a set has a list of values.
 
-    What a match does not have is an event, or a set, without any attribute.
+    A variable that the match does not bind is an event, or a set, without attributes.
     """
     at = {event.arrival: event for event in events}
     one: dict[str, Mapping[str, Any]] = {e.variable: {} for e in nodes.events_of(query.written)}
@@ -171,9 +169,9 @@ def returned(events: Collection[Event], query: Query, match: Match) -> tuple[Any
 
 
 class _Leaf(NamedTuple):
-    """An event of the pattern and, from the root, the operators and the items it stands in.
+    """An event of the pattern, with the path of operators and item numbers from the root.
 
-    Of what must be absent `under` is where its NOT stands: those under one NOT are absent together.
+    For an absent event `under` is the path of its NOT; events under one NOT are absent together.
     """
 
     variable: str
@@ -192,14 +190,14 @@ class _Leaf(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The variable that the pattern has: those of a group have one in each repetition."""
+        """The variable in the pattern, without the number of its repetition."""
         return self.variable.split("@")[0] if self.group else self.variable
 
 
 def _choices(
     node: nodes.Structure, path: Any = (), kind: Any = "one"
 ) -> Iterator[tuple[_Leaf, ...]]:
-    """Yield, for each way to choose at the ORs, the leaves that are left, in pattern order."""
+    """Yield the leaves of each choice at the ORs, in pattern order."""
     match node:
         case nodes.Event(variable, types):
             yield (_Leaf(variable, types, kind, (1, 1), path),)
@@ -245,7 +243,7 @@ def _choices(
 
 
 def _precedes(x: _Leaf, y: _Leaf) -> bool:
-    """Say whether x < y: the operator at which their ways part is a SEQ, with x's item first."""
+    """Return whether x < y: their paths part at a SEQ, with the item of x first."""
     parting = next(((op, i, j) for (op, i), (_, j) in zip(x.path, y.path, strict=False) if i != j))
     return parting[0] is nodes.Seq and parting[1] < parting[2]
 
@@ -342,7 +340,7 @@ class _Branch:
         return not any(first < _stream_order(e) < last for e in self._could_be(leaf, binding))
 
     def _could_go_on(self, leaf: _Leaf, binding: Binding) -> bool:
-        """Say whether a greedy set is without an event that it could have as well."""
+        """Return whether a greedy set lacks an event that it could have as well."""
         name, members = leaf.variable, sorted(binding[leaf.variable], key=_stream_order)
         last, full = members[-1], len(members) >= leaf.sizes[1]
         known = {v: e for v, e in binding.items() if v != name and self._precedes(v, name)}
@@ -375,7 +373,7 @@ class _Branch:
         return False
 
     def _ends_before(self, leaf: _Leaf, binding: Binding) -> bool:
-        """Say whether a set should have ended, before what UNTIL says."""
+        """Return whether UNTIL should have ended a set earlier."""
         members = sorted(map(_stream_order, binding[leaf.of]))
         before = {v: e for v, e in binding.items() if v != leaf.of and self._precedes(v, leaf.of)}
         about = [
@@ -399,7 +397,7 @@ class _Branch:
         return _precedes(self.leaf[x], self.leaf[y])
 
     def _could_be(self, leaf: _Leaf, binding: Binding) -> Iterator[Event]:
-        """Yield what the match does not have and could be `leaf` as far as what is before tells."""
+        """Yield the events outside of the match that could be `leaf`, judged by earlier events."""
         name, own = leaf.variable, _all_events(binding)
         others = {v: events for v, events in binding.items() if v != name}
         known = {v: events for v, events in others.items() if _precedes(self.leaf[v], leaf)}
@@ -437,13 +435,13 @@ class _Branch:
         nearest = [x for x in before if not any(x is not y and _precedes(x, y) for y in before)]
         numbers = self.in_partition if self.query.partition_by else self.in_stream
         latest = [max(binding[other.variable], key=_stream_order) for other in nearest]
-        # Of a set it is the first member that came next.
+        # For a set `event` is the first member.
         return numbers[event.arrival] - 1 in [numbers[other.arrival] for other in latest]
 
     def _fits(
         self, leaf: _Leaf, members: tuple[Event, ...], bound: Binding, *, whole: bool = False
     ) -> bool:
-        """Say whether rules 1 to 3 let `members` stand for `leaf` beside what is bound.
+        """Return whether rules 1 to 3 allow `members` for `leaf` beside the bound events.
 
         Conditions wait until all of their variables are bound, and those with a set function of
         this variable until its set is `whole`.
@@ -502,7 +500,7 @@ class _Branch:
         return True
 
     def _contiguous_numbers(self, events: list[Event]) -> list[int]:
-        """Return the numbers that must have no gap; none where the strategy lets skip."""
+        """Return the numbers that must have no gap; none under strategies that skip events."""
         match self.query.strategy:
             case Strategy.STRICT_CONTIGUITY:
                 return [self.in_stream[event.arrival] for event in events]
@@ -517,41 +515,43 @@ class _Branch:
 
 
 def _one_match_an_event(
-    found: list[tuple[tuple[_Leaf, ...], Binding]], stream: list[Event]
+    matches: list[tuple[tuple[_Leaf, ...], Binding]], stream: list[Event]
 ) -> list[tuple[tuple[_Leaf, ...], Binding]]:
-    """Return what skip-till-next-match takes of `found`, which has earlier branches first."""
+    """Return the matches under skip-till-next-match, from all matches, earlier branches first."""
     ending: dict[Event, list[tuple[tuple[_Leaf, ...], Binding]]] = {event: [] for event in stream}
-    for leaves, binding in found:
+    for leaves, binding in matches:
         ending[max(_all_events(binding), key=_stream_order)].append((leaves, binding))
     consumed: set[Event] = set()
-    taken = []
+    chosen = []
     for event in stream:
         free = [pair for pair in ending[event] if consumed.isdisjoint(_all_events(pair[1]))]
         if free:
             first = min(free, key=lambda pair: _arrivals(*pair))
-            taken.append(first)
+            chosen.append(first)
             consumed |= set(_all_events(first[1]))
-    return taken
+    return chosen
 
 
 def _after_match(
-    found: list[tuple[tuple[_Leaf, ...], Binding]], stream: list[Event], query: Query
+    matches: list[tuple[tuple[_Leaf, ...], Binding]], stream: list[Event], query: Query
 ) -> list[tuple[tuple[_Leaf, ...], Binding]]:
-    """Return what AFTER MATCH SKIP leaves of `found`, which has earlier branches first."""
+    """Return the matches after AFTER MATCH SKIP, from all matches, earlier branches first."""
     place = {event: number for number, event in enumerate(stream)}
 
     def places(pair: tuple[tuple[_Leaf, ...], Binding]) -> list[int]:
         return sorted(place[event] for event in _all_events(pair[1]))
 
-    found = sorted(found, key=lambda pair: (places(pair)[0], places(pair)[-1], _arrivals(*pair)))
+    matches = sorted(
+        matches, key=lambda pair: (places(pair)[0], places(pair)[-1], _arrivals(*pair))
+    )
     begin: dict[tuple[Any, ...], int] = {}
-    taken = []
-    for pair in found:
+    chosen = []
+    for pair in matches:
         start, end = places(pair)[0], places(pair)[-1]
         partition = _partition(stream[start], query)
         if start < begin.get(partition, 0):
             continue
-        taken.append(pair)
+        chosen.append(pair)
         match query.after_match.to:
             case SkipTo.PAST_LAST_EVENT:
                 begin[partition] = end + 1
@@ -559,9 +559,9 @@ def _after_match(
                 begin[partition] = start + 1
             case SkipTo.FIRST | SkipTo.LAST as to:
                 named = [leaf for leaf in pair[0] if leaf.name == query.after_match.variable]
-                at = [place[event] for leaf in named for event in pair[1][leaf.variable]]
-                begin[partition] = min(at) if to is SkipTo.FIRST else max(at)
-    return taken
+                named_places = [place[event] for leaf in named for event in pair[1][leaf.variable]]
+                begin[partition] = min(named_places) if to is SkipTo.FIRST else max(named_places)
+    return chosen
 
 
 def _arrivals(leaves: tuple[_Leaf, ...], binding: Binding) -> list[float]:

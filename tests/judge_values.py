@@ -1,25 +1,25 @@
 """The value of an expression, for the judge: an interpreter of conditions.py's rules.
 
-None is what is missing and the third truth value at once. It shares nothing with the package but
-the expression classes and registered user functions. What conditions.py leaves open:
+None is both a missing value and the third truth value. It shares only the expression classes and
+registered user functions with the package. Where conditions.py leaves room:
 
 * `% 0` is missing like `/ 0`; `IN` and `BETWEEN` follow SQL (`1 IN (2, NULL)` is unknown).
-* `least` and `greatest` are missing where an argument is.
-* `substring` counts from 1, as SQL does: what it asks for outside of the text is not there. Of zero
-  there is no negative power.
-* Set functions do as in SQL: `sum`, `avg`, `min`, `max` and `count(b.x)` pass over missing values
-  (none left: missing, count 0), `count(b)` counts members; `first` and `last` are the value of the
-  first and last member in stream order, missing if that one is.
-* A running function is that function of the members that `sets` has as "up to b", or "before b".
+* `least` and `greatest` are missing if an argument is missing.
+* `substring` counts from 1, as in SQL; places outside of the text are empty. A negative power of
+  zero is missing.
+* Set functions are as in SQL: `sum`, `avg`, `min`, `max` and `count(b.x)` leave out missing values
+  (without any value: missing, count 0), `count(b)` counts members; `first` and `last` are the value
+  of the first and last member in stream order, which may be missing.
+* A running function takes the members that `sets` has as "up to b", or "before b".
 * `prev` is the attribute of the member before, which `one` has as "1 before b"; "prev 2" of the
   one before that, "2 before b".
 * "member 2" is the value of the second member in stream order, "member -2" of the last but one;
-  missing where there are fewer.
-* An array is missing where it is null or has nothing but missing items; `corr` is missing where an
-  array has any missing item.
-* A time is a datetime and a duration a timedelta, so that Python's own arithmetic says what times
-  and durations do; a text beside a time says one.
-* A user function sees missing values and decides for itself; NaN that it returns is missing.
+  missing in a smaller set.
+* An array is missing if it is null or has only missing items; `corr` is missing if an array has any
+  missing item.
+* A time is a datetime and a duration a timedelta, with Python's own arithmetic; a text beside a
+  time is a time.
+* A user function gets missing values and decides for itself; NaN that it returns is missing.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ def value(
     one: Mapping[str, Mapping[str, Any]],
     sets: Mapping[str, Sequence[Mapping[str, Any]]],
 ) -> Any:
-    """Return the value of `expression`, None where it is missing or unknown.
+    """Return the value of `expression`, None if it is missing or unknown.
 
     Args:
         expression: The expression.
-        one: The attributes of the event (of a Kleene variable: the member) of each variable.
+        one: The attributes of the event of each variable; for a Kleene variable, of one member.
         sets: The attributes of all members of each variable, in stream order.
     """
 
@@ -98,7 +98,7 @@ def value(
 
 
 def known(item: Any) -> Any:
-    """Return `item`, or None for what is missing: null, NaN, an array of nothing else."""
+    """Return `item`, or None for a missing one: null, NaN, an array of only missing items."""
     if isinstance(item, list | tuple | np.ndarray):
         return item if any(known(member) is not None for member in item) else None
     return None if isinstance(item, float) and math.isnan(item) else item
@@ -109,8 +109,8 @@ def _not(truth: bool | None) -> bool | None:
 
 
 def _all(truths: Iterable[bool | None]) -> bool | None:
-    seen = list(truths)
-    return False if False in seen else None if None in seen else True
+    values = list(truths)
+    return False if False in values else None if None in values else True
 
 
 def _any(truths: Iterable[bool | None]) -> bool | None:
@@ -118,7 +118,7 @@ def _any(truths: Iterable[bool | None]) -> bool | None:
 
 
 def _alike(items: list[Any]) -> list[Any]:
-    """Return numbers as floats where one of them is a float."""
+    """Return numbers as floats if one of them is a float."""
     numbers = not any(isinstance(item, timedelta) for item in items)
     floats = numbers and any(isinstance(item, float) for item in items)
     return [float(item) for item in items] if floats else items
@@ -249,7 +249,7 @@ def _power(base: float, exponent: float) -> float | None:
 
 
 def _column(argument: Any) -> Any:
-    """Return what a user function gets: a column of one row, floats with NaN or texts with None."""
+    """Return an argument for a user function: a column of one row, floats or texts."""
     if isinstance(argument, str):
         return np.array([argument], dtype=object)
     return np.array([math.nan if argument is None else argument], dtype=float)
@@ -274,8 +274,8 @@ def _aggregate(function: str, members: Sequence[Mapping[str, Any]], attribute: s
         return values[0] if function == "first" else values[-1]
     if function.startswith("member "):
         place = int(function.removeprefix("member "))
-        there = abs(place) <= len(values)
-        return values[place - 1 if place > 0 else place] if there else None
+        exists = abs(place) <= len(values)
+        return values[place - 1 if place > 0 else place] if exists else None
     present = [item for item in values if item is not None]
     if function == "count":
         return len(present)

@@ -1,9 +1,9 @@
-"""MATCH_RECOGNIZE from its definition: the first of a start's matches in preferment order.
+"""The judge of MATCH_RECOGNIZE, from its definition: the preferred match of each start.
 
 A pattern is nested tuples: a row of a variable, a sequence of any length, alternatives, a
-permutation, a loop with its least and most times (None: any) and whether it is greedy, a hidden
-part, `^` and `$`. A condition is a function of the rows of the partition and of the variables
-mapped so far; the last of these is that of the row itself.
+permutation, a loop with its least and greatest number of times (None: any) and whether it is
+greedy, a hidden part, `^` and `$`. A condition is a function of the rows of the partition and of
+the variables mapped so far; the last of these is that of the row itself.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import permutations
 
 
 def ways(pattern, holds, rows, start, labels):
-    """Yield, the preferred first, the labels with those of each way to match the pattern."""
+    """Yield the labels after each way to match the pattern, preferred ways first."""
     kind, *rest = pattern
     at = start + len(labels)
     match kind:
@@ -50,7 +50,7 @@ def _loop(part, least, most, greedy, holds, rows, start, labels):
         for way in ways(part, holds, rows, start, labels):
             taken = len(way) > len(labels)
             if most is None and not taken and least <= 1:
-                # Without end only if each iteration takes a row: the last that must be ends it.
+                # An iteration without a row ends the loop after its last mandatory iteration.
                 yield from [way] if least else []
             else:
                 left = None if most is None else most - 1
@@ -67,9 +67,10 @@ def _loop(part, least, most, greedy, holds, rows, start, labels):
 
 
 def matches(pattern, holds, rows, skip=("past last row", None)):
-    """Return (start, labels) of the matches of a partition; (row, None) where none covers a row.
+    """Return (start, labels) of the matches of a partition; (row, None) for an unmatched row.
 
-    Returns None where SKIP TO means no row.
+    Returns:
+        The pairs; None if SKIP TO has no valid row.
     """
     result, start, covered = [], 0, 0
     while start < len(rows):

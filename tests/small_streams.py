@@ -1,8 +1,8 @@
 """All small streams, and patterns of every kind for them.
 
 These are all streams of a few events at five moments that begin at the first moment and have each
-type of the pattern; streams that lack a type, or begin later, are slices of these. A column `g`
-numbers the streams, so one run covers all of them, by GROUP BY or PARTITION BY.
+type of the pattern; streams without a type, or with a later begin, are slices of these. A column
+`g` numbers the streams, so one run covers all of them, by GROUP BY or PARTITION BY.
 """
 
 from __future__ import annotations
@@ -51,23 +51,23 @@ EACH = [
     structure if structure in _QUICK else pytest.param(structure, marks=pytest.mark.slow)
     for structure in STRUCTURES
 ]
-"""The same to draw from, all but a few of them slow."""
+"""The structures as parameters of tests, all but a few marked slow."""
 
 
 def types_in(structure: str) -> str:
-    """Return the types that a pattern is about."""
+    """Return the types of a pattern."""
     return "".join(kind for kind in "ABC" if f"{kind} " in structure)
 
 
 def small_streams(
     types: str, most: int, *, late: bool = False
 ) -> Iterator[Sequence[tuple[int, str]]]:
-    """Yield the moments and types of events in the order in which they came.
+    """Yield streams: the moments and types of events in the order of arrival.
 
     Args:
-        types: All of which are there.
+        types: The types; each stream has all of them.
         most: The most events.
-        late: Whether events may come later than what happened after them.
+        late: Whether events may arrive out of time order.
     """
     for size in range(len(types), most + 1):
         orders = product(MOMENTS, repeat=size)
@@ -91,16 +91,16 @@ def side_by_side(streams: Iterator[Sequence[tuple[int, str]]]) -> pa.Table:
 
 
 def de_bruijn(types: str, size: int) -> list[str]:
-    """Return types in a row in which each sequence of so many of them is somewhere, once."""
-    found, seen = list(types[0] * (size - 1)), set()
-    while True:  # the last type that gives a sequence that is not there yet
+    """Return a list of types that has each sequence of `size` of them once."""
+    row, seen = list(types[0] * (size - 1)), set()
+    while True:  # append the last type that gives a new sequence
         for kind in reversed(types):
-            if (one := (*found[len(found) - size + 1 :], kind)) not in seen:
+            if (one := (*row[len(row) - size + 1 :], kind)) not in seen:
                 seen.add(one)
-                found.append(kind)
+                row.append(kind)
                 break
         else:
-            return found
+            return row
 
 
 def aggregate_whole(

@@ -1,9 +1,9 @@
 """Queries and streams for hypothesis, drawn together so that matches are frequent.
 
-`cases()` is the entrance: a query, a stream made for it, and what the judge says. Its switches name
-what the engine under test can do; without them everything that the language says is drawn. Every
-query passes `checks.check`. The simplest comes first, so that failures shrink to it: one event, no
-conditions, no window, events a second apart.
+`cases()` is the entrance: a query, a stream for it, and the judge's matches. Its switches limit the
+constructs to those of the engine under test; without them it draws every construct of the language.
+Every query passes `checks.check`. The simplest comes first, so that failures shrink to it: one
+event, no conditions, no window, events a second apart.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FEW = settings(
     max_examples=settings().max_examples // 3,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-"""For tests on Spark, of which an example takes a second or so."""
+"""The settings of tests on Spark, where an example takes about a second."""
 
 UNIT = 1_000_000
 """A time step: one second. Windows are whole units, so that their edges are hit."""
@@ -57,7 +57,7 @@ OPERATORS: tuple[Operator, ...] = tuple(
     for name in get_args(Operator)
     if name not in ("RUN", "UNTIL", "GREEDY", "TOGETHER", "GROUP")
 )
-"""All but KL(FIRST B b), UNTIL, GREEDY, NOT(SEQ(...)) and groups that repeat."""
+"""All operators but KL(FIRST B b), UNTIL, GREEDY, NOT(SEQ(...)) and groups that repeat."""
 
 WindowKind: TypeAlias = Literal["none", "time", "time-exclusive", "count", "count-exclusive"]
 WINDOWS: tuple[WindowKind, ...] = get_args(WindowKind)
@@ -86,7 +86,7 @@ ConditionKind: TypeAlias = Literal[
 CONDITIONS: tuple[ConditionKind, ...] = tuple(
     k for k in get_args(ConditionKind) if k != "neighbours"
 )
-"""All but those with prev(b.x), which tests ask for by name."""
+"""All kinds but those with prev(b.x), which tests name."""
 
 _NAN = float("nan")
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the columns have no zone
@@ -108,7 +108,7 @@ TYPES = ("A", "B", "C", "D", "E")
 NOISE = "X"
 """A type that no pattern names; only an event of any type takes it."""
 NEVER = "Z"
-"""A type that patterns name and that never occurs."""
+"""A type that never occurs, although patterns name it."""
 
 
 # --- streams -----------------------------------------------------------------------------------
@@ -132,14 +132,14 @@ def streams(
     """Draw events in order of arrival, numbered from 0, in steps of 0 to 3 units.
 
     Args:
-        draw: From hypothesis.
+        draw: The draw function of hypothesis.
         max_events: The greatest number of events.
-        script: Types that often follow each other in this order, over and over.
-        types: The types that stand between them.
-        attributes: The attributes that vary; the others are the same in all events.
-        script_weight: How many events follow the script for each that does not.
+        script: Types that often follow each other in this order, again and again.
+        types: The types between them.
+        attributes: The attributes that vary; all events have the same value of the others.
+        script_weight: The number of events of the script for each other event.
         unsorted: Whether arrival may differ from the order of time.
-        steps: Between two events, in units.
+        steps: The steps between two events, in units.
     """
     varying = [st.sampled_from(DOMAINS[name]) for name in attributes]
     # None: the next of the script.
@@ -192,7 +192,7 @@ def structures(
 
 @st.composite
 def _with_group(draw: st.DrawFn, node: nodes.Structure) -> nodes.Structure:
-    """Let some single events that stand together repeat."""
+    """Draw a structure with a group of neighbouring single events that repeats."""
 
     def may_repeat(item: nodes.Structure) -> bool:
         inner = item.item if isinstance(item, nodes.First | nodes.Next | nodes.Not) else item
@@ -227,7 +227,7 @@ _NESTING = nodes.Seq | nodes.And | nodes.Or
 def _with_ends(
     draw: st.DrawFn, node: nodes.Structure, number: int, words: list[str]
 ) -> nodes.Structure:
-    """Put GREEDY behind the first set, UNTIL and an event, of its own type or another, or both."""
+    """Draw a structure with GREEDY, UNTIL and an event, or both behind its first set."""
     done = False
 
     def ended(node: nodes.Structure) -> nodes.Structure:
@@ -253,7 +253,7 @@ def _with_ends(
 
 @st.composite
 def _with_together(draw: st.DrawFn, node: nodes.Structure, number: int) -> nodes.Structure:
-    """Put others beside what stands under NOT, up to four together; a NOT where there is none."""
+    """Draw a structure with more events under each NOT, up to four together; or with a new NOT."""
     names = iter("abcdefgh"[number:])
 
     def joined(event: nodes.Event) -> nodes.Structure:
@@ -292,7 +292,7 @@ def _with_together(draw: st.DrawFn, node: nodes.Structure, number: int) -> nodes
 def _with_firsts(
     draw: st.DrawFn, node: nodes.Structure, follows: bool, allowed: frozenset[str]
 ) -> nodes.Structure:
-    """Put FIRST or NEXT before some of the events that others are always before."""
+    """Draw a structure with FIRST or NEXT before some events that always follow another."""
     words = [word for word in ("FIRST", "NEXT") if word in allowed]
     match node:
         case nodes.Event() if follows and words and draw(st.integers(0, 3)) == 3:
@@ -373,7 +373,7 @@ def _leaf(
     choices += [frozenset({other})] * 2
     choices += [frozenset({own, other}), frozenset({own, NEVER}), None] if type_sets else []
     types = draw(st.sampled_from([*choices, frozenset({own})]))
-    # Seldom, for hardly anything matches then.
+    # Seldom, because such patterns hardly match.
     if types == frozenset({own}) and draw(st.integers(0, 49)) == 49:
         types = frozenset({NEVER})
     event = nodes.Event("abcdefgh"[number], types)
@@ -398,7 +398,7 @@ def _leaf(
 
 @dataclass(frozen=True)
 class _Names:
-    """The variables that a condition may speak about together, those under each NOT last."""
+    """The variables that a condition may read together: single, repeated, and of each NOT."""
 
     single: tuple[str, ...]
     repeated: tuple[str, ...]
@@ -420,7 +420,7 @@ def _constants(*values: Any) -> st.SearchStrategy[c.Literal]:
 def conditions(
     draw: st.DrawFn, names: _Names, kinds: tuple[ConditionKind, ...] = CONDITIONS
 ) -> c.Expression:
-    """Draw one condition over some of the variables, those of one NOT at most among them."""
+    """Draw one condition over some of the variables, with those of one NOT at most."""
     known = [*names.single, *names.repeated]
     absent = draw(st.sampled_from(names.absent)) if names.absent else ()
     chosen = draw(st.permutations([*known, *absent]))
@@ -433,7 +433,7 @@ def conditions(
         and (kind not in ("set", "neighbours") or names.repeated)
         and (kind != "corr" or len(chosen) >= 2)
     ]
-    # Rarer possibilities, oftener taken.
+    # Rarer kinds get more weight.
     possible += [
         kind for kind in ("neighbours", "set", "three-variables", "comparison") if kind in possible
     ] * 2
@@ -530,7 +530,7 @@ def _condition(
 
 @st.composite
 def _terms(draw: st.DrawFn, one: c.Expression, two: c.Expression) -> c.Expression:
-    """Draw arithmetic with two operands, its small numbers exact in floats."""
+    """Draw arithmetic with two operands, with small numbers that floats hold exactly."""
     three = c.Literal(draw(st.sampled_from((2, 0.5, -3))))
     match draw(st.integers(0, 5)):
         case 0:
@@ -571,7 +571,7 @@ _SPANS = _constants(*(timedelta(seconds=s) for s in (2, 1, 3, 0, 1.5, 5, -1)))
 
 @st.composite
 def _durations(draw: st.DrawFn, first: str, second: str, third: str) -> c.Expression:
-    """Draw a condition about times and durations, what is divided or multiplied exact."""
+    """Draw a condition about times and durations, with exact products and quotients."""
     sign = draw(st.sampled_from((">=", "<=", ">", "<", "!=", "=")))
     name = draw(st.sampled_from(("ts", "ts", "t")))
     one, two = c.Attribute(first, name), c.Attribute(second, draw(st.sampled_from((name, "ts"))))
@@ -676,7 +676,7 @@ def _between_neighbours(draw: st.DrawFn, variable: str, others: list[str]) -> c.
 def _set_conditions(draw: st.DrawFn, variable: str, chosen: tuple[str, ...]) -> c.Expression:
     """Draw a condition with a set function of the Kleene variable."""
     sign = draw(st.sampled_from((">=", "<=", ">", "<", "!=", "=")))
-    # Sums and averages of the domains are exact, or far from what they are compared with.
+    # Sums and averages of the domains are exact, or far from the constants.
     name = draw(st.sampled_from("xyz"))
     functions = ["sum", "avg", "min", "max", "first", "last", "count"]
     functions += ["member 2", "member 3", "member -2"]
@@ -710,7 +710,7 @@ def _set_conditions(draw: st.DrawFn, variable: str, chosen: tuple[str, ...]) -> 
 
 @st.composite
 def windows(draw: st.DrawFn, kinds: tuple[WindowKind, ...] = WINDOWS) -> Window | None:
-    """Draw a window, seldom one that is so small that it allows one moment only."""
+    """Draw a window, seldom one of a single moment."""
     kind = draw(st.sampled_from(kinds))
     exclusive = kind.endswith("exclusive")
     match kind:
@@ -739,15 +739,15 @@ def queries(
     partitions: bool = True,
     type_sets: bool = True,
 ) -> Query:
-    """Draw a query that `checks.check` lets pass.
+    """Draw a query that passes `checks.check`.
 
     Args:
-        draw: From hypothesis.
-        operators: What the structure may consist of.
-        max_variables: The greatest number of events in it, absent ones included.
+        draw: The draw function of hypothesis.
+        operators: The operators of the structure.
+        max_variables: The greatest number of its events, with absent ones.
         strategies: The selection strategies.
         windows: The kinds of windows.
-        condition_kinds: What conditions may be about; empty for none.
+        condition_kinds: The kinds of conditions; empty for none.
         max_conditions: The greatest number of conjuncts.
         partitions: Whether there may be PARTITION BY.
         type_sets: Whether an event may have several types, or any.
@@ -764,7 +764,7 @@ def queries(
     groups = unrolled(bare).groups
     branches = [named(branch.as_written, groups) for branch in normal_form(bare)]
     parts = []
-    # Often no condition: then matches abound, and the structure is put to the test.
+    # Often without conditions, for many matches that test the structure.
     count = draw(st.sampled_from((0, 1, 0, 2, 1, 0, 3, 2)))
     for _ in range(min(count, max_conditions) if condition_kinds else 0):
         branch = draw(st.sampled_from(branches))
@@ -784,15 +784,15 @@ def queries(
         some = {"RUN", "UNTIL", "GREEDY", "GROUP"}
         if not some & {*operators} and "neighbours" not in condition_kinds:
             raise
-        reject()  # not every condition can be about a run, or its end, or beside neighbours
+        reject()  # runs, their ends and neighbours do not allow every condition
 
 
 def named(branch: Branch, groups: tuple[Group, ...]) -> Branch:
-    """Return a branch by the names that are written: of each group one repetition, as sets."""
+    """Return a branch with written names: one repetition of each group, its variables as sets."""
     names = {new: v for v, new in in_first(groups).items()}
     later = {v for group in groups for each in group.repetitions[1:] for v in each}
 
-    def kept(events: tuple[nodes.Event, ...]) -> tuple[nodes.Event, ...]:
+    def with_names(events: tuple[nodes.Event, ...]) -> tuple[nodes.Event, ...]:
         return tuple(
             replace(e, variable=names.get(e.variable, e.variable))
             for e in events
@@ -802,8 +802,8 @@ def named(branch: Branch, groups: tuple[Group, ...]) -> Branch:
     sets = tuple((names[e.variable], 1, 9) for e in branch.positive if e.variable in names)
     return replace(
         branch,
-        positive=kept(branch.positive),
-        negated=kept(branch.negated),
+        positive=with_names(branch.positive),
+        negated=with_names(branch.negated),
         repeated=(*branch.repeated, *sets),
         order=frozenset(
             (names.get(x, x), names.get(y, y)) for x, y in branch.order if not {x, y} & later
@@ -831,7 +831,7 @@ def _of_a_group(draw: st.DrawFn, variables: list[str]) -> c.Expression:
 
 @st.composite
 def _bounds(draw: st.DrawFn, branches: list[Branch]) -> tuple[StepBound, ...]:
-    """Draw bounds of steps, most often none, the later event last where the order says which."""
+    """Draw bounds of steps, mostly none; in a fixed order the later event comes last."""
     bounds = []
     for _ in range(draw(st.sampled_from((0, 0, 0, 1, 0, 2)))):
         branch = draw(st.sampled_from(branches))
@@ -860,7 +860,7 @@ _KEYS = (("k",), ("k",), ("z",), ("y",), ("s", "k"))
 
 @dataclass(frozen=True, repr=False)
 class Case:
-    """A query, a stream, and all matches as the judge sees them."""
+    """A query, a stream, and the judge's matches."""
 
     query: Query
     events: tuple[Event, ...]
@@ -868,12 +868,12 @@ class Case:
     ties: Ties = "none"
 
     def __repr__(self) -> str:
-        """Show the query as text and of the events what it reads; times in units."""
-        read = _attributes_read(self.query)
+        """Return the query as text and the events with the attributes that it reads."""
+        names = _attributes_read(self.query)
         ties = "" if self.ties == "none" else f", ties by {self.ties}"
         lines = [f"Case of {len(self.matches)} matches{ties}", str(self.query)]
         for event in self.events:
-            values = " ".join(f"{name}={event.attributes[name]!r}" for name in read)
+            values = " ".join(f"{name}={event.attributes[name]!r}" for name in names)
             lines.append(f"{event.arrival}: {event.type} @{event.ts / UNIT:g} {values}".rstrip())
         return "\n".join(lines)
 
@@ -902,17 +902,17 @@ def cases(
     """Draw a query and a stream for it.
 
     Args:
-        draw: From hypothesis.
+        draw: The draw function of hypothesis.
         operators: See `queries`.
         max_variables: See `queries`.
         strategies: See `queries`.
         windows: See `queries`.
         max_events: The greatest number of events.
         unsorted: Whether arrival may differ from the order of time.
-        budget: Assignments that the judge may try; the stream is cut in half until they suffice.
+        budget: The judge's budget; the stream is cut in half until the budget suffices.
         varying: Attributes that vary although the query does not read them.
         ties: The order of events of equal time, None for any; by arrival there are more of these.
-        change: Draws something else of the query that was drawn.
+        change: A function that draws a variant of the query.
         **switches: See `queries`.
     """
     ties = draw(st.sampled_from(TIES)) if ties is None else ties
@@ -925,7 +925,7 @@ def cases(
             for event in branch.positive
         )
     )
-    # What the pattern names and, half as often, what it does not; one type may be missing.
+    # The types of the pattern and, half as often, others.
     named = {t for b in normal_form(query) for e in b.positive + b.negated for t in e.types or ()}
     types = tuple(sorted(named - {NEVER})) * 2 + (*TYPES[:1], NOISE)
     events = draw(
@@ -941,15 +941,15 @@ def cases(
     )
     while True:
         try:
-            found = frozenset(judge(events, query, budget=budget, ties=ties))
-            return Case(query, tuple(events), found, ties)
+            matches = frozenset(judge(events, query, budget=budget, ties=ties))
+            return Case(query, tuple(events), matches, ties)
         except BudgetError:
             events = events[: len(events) // 2]
 
 
 def _attributes_read(query: Query, more: Iterable[str] = ()) -> list[str]:
-    read = {name for _, name in c.attributes_of(query.where)} if query.where else set()
-    return [name for name in DOMAINS if name in {*read, *query.partition_by, *more}]
+    names = {name for _, name in c.attributes_of(query.where)} if query.where else set()
+    return [name for name in DOMAINS if name in {*names, *query.partition_by, *more}]
 
 
 def _most(branch: Branch, event: nodes.Event) -> int:
@@ -957,7 +957,7 @@ def _most(branch: Branch, event: nodes.Event) -> int:
 
 
 def orders(branch: Branch) -> st.SearchStrategy[tuple[str, ...]]:
-    """Draw an order of the positive variables of `branch`; the first is the pattern's own."""
+    """Return a strategy for orders of the positive variables; the first is the pattern's own."""
     return st.permutations(branch.variables).map(tuple)
 
 
@@ -983,7 +983,7 @@ def as_table(events: Iterable[Event]) -> pa.Table:
 
 
 def as_pandas(events: Iterable[Event]) -> pd.DataFrame:
-    """Return the same as a pandas frame, integers and truth values in nullable columns."""
+    """Return the events as a pandas frame, integers and truth values in nullable columns."""
     import pandas as pd
     import pyarrow as pa
 
@@ -997,11 +997,11 @@ def result_of(table: Any, variables: Iterable[str]) -> set[Match]:
     Args:
         table: An Arrow table, a pandas frame or an iterable of rows (mappings, Spark rows), with a
             column for each variable: the event as a struct, for a Kleene variable a list of them;
-            null, or no column, where the match does not bind the variable.
-        variables: All that a match may bind.
+            null, or no column, if the match does not bind the variable.
+        variables: All variables that a match may bind.
 
     Raises:
-        AssertionError: A match is there twice.
+        AssertionError: A match occurs twice.
     """
     rows = table
     if hasattr(table, "to_pylist"):
@@ -1009,10 +1009,10 @@ def result_of(table: Any, variables: Iterable[str]) -> set[Match]:
     elif hasattr(table, "to_dict"):
         rows = table.to_dict("records")
     names = tuple(variables)
-    found = Counter(_match_of(_plain(row), names) for row in rows)
-    twice = [match for match, times in found.items() if times > 1]
+    counts = Counter(_match_of(_plain(row), names) for row in rows)
+    twice = [match for match, times in counts.items() if times > 1]
     assert not twice, f"found more than once: {twice}"
-    return set(found)
+    return set(counts)
 
 
 def _match_of(row: Mapping[str, Any], variables: tuple[str, ...]) -> Match:
@@ -1028,5 +1028,5 @@ def _match_of(row: Mapping[str, Any], variables: tuple[str, ...]) -> Match:
 
 
 def _plain(row: Any) -> Mapping[str, Any]:
-    """Return a mapping also where the row is one of Spark's, which are tuples."""
+    """Return a row as a mapping; Spark's rows are tuples."""
     return row.asDict() if hasattr(row, "asDict") else row

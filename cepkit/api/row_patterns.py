@@ -34,7 +34,7 @@ def from_match_recognize(
     """Run a query with MATCH_RECOGNIZE over a table.
 
     It gives what SQL:2016 says: of each start the preferred match, a row for each or all its rows,
-    measures (docs/coming-from/match-recognize.md has what is taken over). Names of columns are
+    measures (docs/coming-from/match-recognize.md lists the supported parts). Names of columns are
     looked up whatever their case; the name after FROM is not looked up.
 
     Args:
@@ -53,7 +53,7 @@ def from_match_recognize(
     Raises:
         PatternSyntaxError: The text does not follow the grammar; the message underlines the place.
         PatternError: It does, but means nothing: an unknown column, kinds that do not fit.
-        UnsupportedError: It is SQL that is not taken over; the message names what, and where.
+        UnsupportedError: The query uses an unsupported part of SQL.
         StreamError: A table that cannot be read.
 
     Example:

@@ -1,1 +1,1 @@
-"""Published evaluation mechanisms, run event by event to be traced and counted."""
+"""Published evaluation mechanisms, run event by event for traces and counts."""

@@ -1,8 +1,8 @@
 """The diagram of a mechanism: nodes and edges, numbered and placed in a unit grid.
 
 Branches stand one below the other. Automata run from left to right, a column for each number of
-bound variables; evaluation trees have their leaves below. What several patterns make is one branch
-of the picture where they share something. O(nodes + edges).
+bound variables; evaluation trees have their leaves below. Patterns that share nodes make one branch
+of the picture. O(nodes + edges).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cepkit.tracing.diagram import Diagram, DiagramKind, Edge, EdgeKind, Node, N
 from cepkit.values import dataclass
 
 Places: TypeAlias = dict[int, tuple[float, float]]
-"""For each node x and y."""
+"""The x and y of each node."""
 
 
 @dataclass(slots=True)
@@ -24,8 +24,8 @@ class Chart:
     """Nodes and edges, each made once.
 
     Attributes:
-        parts: For each branch the part of the picture that it is in; by itself where it has none.
-        names: Of several patterns for each branch which it belongs to.
+        parts: For each branch its part of the picture; a branch without one is a part by itself.
+        names: The pattern of each branch, of several patterns.
     """
 
     nodes: list[Node] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Chart:
     def node(
         self, branch: int, key: Hashable, label: str, kind: NodeKind, variables: tuple[str, ...]
     ) -> int:
-        """Return the number of the node of a branch that has this key."""
+        """Return the number of the node of a branch with this key; make it if it is new."""
         number = self._known_nodes.get((branch, key))
         if number is None:
             number = self._known_nodes[branch, key] = len(self.nodes)
@@ -50,9 +50,9 @@ class Chart:
     def tell(
         self, number: int, patterns: tuple[str, ...], ends: tuple[str, ...], window: str
     ) -> None:
-        """Have a node say which patterns use it, which end there, and how long it keeps.
+        """Label a node with the patterns that use it, the patterns that end there, and its window.
 
-        A node where a pattern ends is called by the pattern.
+        A node where a pattern ends has the name of the pattern.
         """
         node = self.nodes[number]
         label = ", ".join(ends) or node.label
@@ -62,7 +62,7 @@ class Chart:
         )
 
     def number_states(self) -> None:
-        """Call the states of each part q0, q1 and so on, in the order in which they were made."""
+        """Name the states of each part q0, q1 and so on, in the order of their creation."""
         counts: Counter[int] = Counter()
         for number, node in enumerate(self.nodes):
             if node.kind in ("start", "state"):
@@ -70,7 +70,7 @@ class Chart:
                 counts[node.branch] += 1
 
     def known(self, branch: int, key: Hashable) -> int | None:
-        """Return the number of a node, or None where there is no such node yet."""
+        """Return the number of a node, None before it is made."""
         return self._known_nodes.get((branch, key))
 
     def edge(
@@ -82,7 +82,7 @@ class Chart:
         conditions: tuple[str, ...] = (),
         scope: str = "",
     ) -> int:
-        """Return the number of the edge of this kind and label between two nodes."""
+        """Return the number of the edge of this kind and label; make it if it is new."""
         key = (begin, end, kind, label)
         number = self._known_edges.get(key)
         if number is None:
@@ -170,7 +170,7 @@ def _multitree(nodes: Sequence[Node], edges: Sequence[Edge]) -> Places:
     leaves: dict[int, float] = {}
 
     def climb(node: int) -> None:
-        """Find heights, and let leaves stand in the order in which they are come to."""
+        """Set the heights of a subtree, and place its leaves in the order of the walk."""
         if node not in heights:
             for part in parts[node]:
                 climb(part)
@@ -191,19 +191,19 @@ def _multitree(nodes: Sequence[Node], edges: Sequence[Edge]) -> Places:
             for node in row
         }
         row.sort(key=middle.__getitem__)
-        at = -1.0
+        x = -1.0
         for node in row:
-            at = max(at + 1, middle[node])
-            places[node] = (at, float(-height))
+            x = max(x + 1, middle[node])
+            places[node] = (x, float(-height))
     return _beside_lines(places, [(part, node) for node in parts for part in parts[node]])
 
 
 _CLEAR = 0.6
-"""How far a node stands beside a line that passes its row."""
+"""The least distance of a node from a line that passes its row."""
 
 
 def _beside_lines(places: Places, lines: Sequence[tuple[int, int]]) -> Places:
-    """Return places where no line that skips a row passes behind a node: some are moved right."""
+    """Return places with some nodes moved right, so that no line passes behind a node."""
     moved = dict(places)
     for _ in range(len(places) * len(lines)):
         for begin, end in lines:
@@ -256,8 +256,9 @@ def _below(root: int, parts: Mapping[int, Sequence[int]], *, from_top: bool) -> 
     """Return places of a tree: leaves at 0, 1, 2 ..., others in the middle of their parts.
 
     Args:
-        parts: What is directly below each node.
-        from_top: Whether a node's height is counted from the root, or from its lowest leaf.
+        root: The root of the tree.
+        parts: The children of each node.
+        from_top: Whether the height of a node counts from the root, or from its lowest leaf.
     """
     places: Places = {}
     leaves = 0

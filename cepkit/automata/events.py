@@ -22,7 +22,7 @@ from cepkit.stream.values import plain_values
 from cepkit.values import dataclass
 
 Place: TypeAlias = "Event | tuple[Event, ...] | None"
-"""What a variable is bound to: an event, the members of a set in stream order, or nothing."""
+"""The value of a variable: an event, the members of a set in stream order, or None."""
 
 Binding: TypeAlias = tuple[Place, ...]
 """One place for each variable."""
@@ -30,15 +30,16 @@ Binding: TypeAlias = tuple[Place, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Event:
-    """An event as mechanisms see it.
+    """An event for mechanisms.
 
     Attributes:
         number: Its number in stream order, from 0.
         ts: Its time in microseconds since 1970 UTC.
-        order: Less than that of another where it is before it: `ts`, or its number.
-        clock: What the window counts in: `ts`, its arrival number, or that inside its partition.
+        order: Its place in the order of events: `ts`, or its number.
+        clock: Its place in the window: `ts`, its arrival number, or that inside its partition.
+        type: Its type.
         values: The attributes that the query reads, in the order of their names.
-        key: What PARTITION BY reads; empty without it.
+        key: The values of PARTITION BY; empty without it.
     """
 
     number: int
@@ -54,21 +55,23 @@ def events_of(columns: EventColumns, query: Query, names: Sequence[str]) -> Iter
     """Yield the events of a stream in stream order.
 
     Args:
-        names: The attributes that go to `Event.values`.
+        columns: The stream.
+        query: The query, with its partition and window.
+        names: The attributes for `Event.values`.
     """
     arrivals = columns.arrival()
-    keyed = [_values(columns.attributes[name]) for name in query.partition_by]
+    key_columns = [_values(columns.attributes[name]) for name in query.partition_by]
     keys: list[tuple[Hashable, ...]] = [()] * len(columns)
-    if keyed:
-        keys = list(zip(*keyed, strict=True))
-    clock, known = columns.ts, columns.attributes
+    if key_columns:
+        keys = list(zip(*key_columns, strict=True))
+    clock, attributes = columns.ts, columns.attributes
     if isinstance(query.window, CountWindow) or NUMBER in names:
         counted = _places(arrivals, keys) if query.partition_by else arrivals
-        known = {**known, **number_columns(counted)}
+        attributes = {**attributes, **number_columns(counted)}
         clock = counted if isinstance(query.window, CountWindow) else clock
-    known = {**known, TIME: columns.attributes[TIME]}
-    read = [_values(known[name]) for name in names]
-    rows = zip(*read, strict=True) if read else iter([()] * len(columns))
+    attributes = {**attributes, TIME: columns.attributes[TIME]}
+    value_columns = [_values(attributes[name]) for name in names]
+    rows = zip(*value_columns, strict=True) if value_columns else iter([()] * len(columns))
     types = [columns.type_names[code] for code in columns.types.tolist()]
     numbers = range(len(columns))
     times = columns.ts.tolist()
@@ -80,7 +83,7 @@ def events_of(columns: EventColumns, query: Query, names: Sequence[str]) -> Iter
 
 
 def _values(column: Column) -> list[Any]:
-    """Return the values of a column, None where one is missing; arrays with what correlates."""
+    """Return the values of a column, None for missing; arrays with their standardised rows."""
     values = plain_values(column)
     if column.kind != "array":
         return values
@@ -94,7 +97,7 @@ def _values(column: Column) -> list[Any]:
 def _places(
     arrivals: npt.NDArray[np.int64], keys: list[tuple[Hashable, ...]]
 ) -> npt.NDArray[np.int64]:
-    """Return for each event how many of its partition came before it."""
+    """Return for each event the number of earlier arrivals in its partition."""
     counts: dict[tuple[Hashable, ...], int] = {}
     places = np.empty(len(arrivals), dtype=np.int64)
     for row in np.argsort(arrivals, kind="stable").tolist():

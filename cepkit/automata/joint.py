@@ -1,12 +1,12 @@
-"""One mechanism for several patterns: which branches share which nodes.
+"""One mechanism for several patterns, and the nodes that their branches share.
 
-Plans of several patterns are put together as prefix-shared orders, or shared trees: equal nodes are
-one. A node belongs to the user with the largest window (of equal ones to the first), so that it
-keeps whatever any of them needs; the largest user of what is made of a node has a window that is no
-larger, so that each branch takes some nodes from others and has all above them to itself.
-Constant conditions may make a branch impossible: such a branch is by itself, and so is one with
-runs, GREEDY, UNTIL, conditions between members or a NOT of several events. O(users of all nodes).
-Source: MULTI, the multi-pattern NFA and the multitree.
+The plans of several patterns become prefix-shared orders, or shared trees: equal nodes are one. A
+node belongs to the user with the largest window (among equal ones to the first), so that it keeps
+all that any user needs. Nodes above it belong to users with windows that are no larger, so a branch
+takes some nodes from others and has all nodes above them to itself.
+A branch with constant conditions, which may make it impossible, shares nothing; neither does one
+with runs, GREEDY, UNTIL, conditions between members or a NOT of several events. O(users of all
+nodes). Source: MULTI, the multi-pattern NFA and the multitree.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Taken:
 
     Attributes:
         owner: The number of the other branch.
-        variables: Those of the branch, each with that of the other.
-        conditions: What the branch says of these, and the other one does not in so many words.
+        variables: The variables of this branch, each with that of the other.
+        conditions: The conditions of this branch on them that the other branch does not have.
     """
 
     owner: int
@@ -46,13 +46,14 @@ class Member:
     """A branch of one of several queries.
 
     Attributes:
-        number: Among all branches.
-        branch: What it says.
-        plan: What it follows.
-        called: What traces call its variables; equal for what is bound once for several.
-        taken: What it takes from others.
-        users: For each node that is its own, by its variables, the numbers of those who use it.
-        component: The number of the automaton, or multitree, that it is a part of.
+        number: Its number among all branches.
+        query: The number of its query.
+        branch: The branch.
+        plan: Its plan.
+        called: The names of its variables in traces; a shared variable has one name.
+        taken: The nodes that it takes from others.
+        users: For each own node its variables and the numbers of the branches that use it.
+        component: The number of its automaton, or multitree.
     """
 
     number: int
@@ -81,11 +82,13 @@ def joint(
     pools: Sequence[Sequence[int]] | None,
     mode: Mode,
 ) -> tuple[Member, ...]:
-    """Return the branches of several queries with what they take from each other, owners first.
+    """Return the branches of several queries with the nodes that they share, owners first.
 
     Args:
-        pools: For each branch of each with whom it shares, as a shared plan has it; None: all.
-        mode: Whether orders that begin alike are shared, or subtrees.
+        queries: The queries.
+        plans: The plan of each.
+        pools: For each branch of each query its pool, from a shared plan; None: one for all.
+        mode: "order" to share common prefixes, "tree" to share subtrees.
     """
     return tuple(_Joining(queries, plans, pools, mode).members())
 
@@ -104,16 +107,16 @@ class _Joining:
         self._plans = [as_tree(p) if mode == "tree" else p for plan in plans for p in plan.branches]
         workload = Workload.of(queries)
         self._sharers = workload.sharers
-        given = (
+        all_pools = (
             [COMMON] * len(self._sharers) if pools is None else [p for each in pools for p in each]
         )
         prepared = Prepared(workload, WORK, mode)
         self._paths: list[list[tuple[object, tuple[str, ...]]]] = []
         self._users: dict[object, dict[int, tuple[str, ...]]] = {}
-        for sharer, pool in zip(self._sharers, given, strict=True):
+        for sharer, pool in zip(self._sharers, all_pools, strict=True):
             apart = pool < 0 or _is_apart(self._branches[sharer.number])
-            whom = alone(sharer) if apart else pool
-            choice = Choice(places_of(self._plans[sharer.number], sharer), whom)
+            own_pool = alone(sharer) if apart else pool
+            choice = Choice(places_of(self._plans[sharer.number], sharer), own_pool)
             self._paths.append([*self._nodes(prepared, sharer, choice)])
             for node, variables in self._paths[-1]:
                 self._users.setdefault(node, {}).setdefault(sharer.number, variables)
@@ -123,12 +126,12 @@ class _Joining:
     def _nodes(
         self, prepared: Prepared, sharer: Sharer, choice: Choice
     ) -> Iterator[tuple[object, tuple[str, ...]]]:
-        """Yield the nodes of a plan with their variables; what one is made of comes before it."""
+        """Yield the nodes of a plan with their variables, the parts of a node before it."""
         if self._mode == "order":
             yield (sharer.family, choice.pool), ()  # all have one initial state
         path, arrangements = prepared.path(sharer, choice), prepared.arrangements(sharer, choice)
-        for made, places in zip(path, arrangements, strict=True):
-            yield made.node, tuple(sharer.said.variables[place] for place in places)
+        for step, places in zip(path, arrangements, strict=True):
+            yield step.node, tuple(sharer.said.variables[place] for place in places)
 
     def _rank(self, number: int) -> tuple[int, int]:
         return -self._sharers[number].window, number
@@ -156,34 +159,31 @@ class _Joining:
             )
 
     def _taken(self, number: int) -> tuple[Taken, ...]:
-        """Return the largest nodes of a branch that belong to others.
-
-        A node that the branch has twice is taken once.
-        """
+        """Return the largest nodes of a branch that belong to others, each once."""
         taken: list[Taken] = []
         covered: set[str] = set()
         theirs: set[tuple[int, str]] = set()
         for node, variables in reversed(self._paths[number]):
             owner = self._owners[node]
             pairs = tuple(zip(variables, self._users[node][owner], strict=True))
-            there = {(owner, variable) for _, variable in pairs}
-            free = not covered & {*variables} and not theirs & there
+            owned = {(owner, variable) for _, variable in pairs}
+            free = not covered & {*variables} and not theirs & owned
             if owner != number and free and (variables or not taken):
                 covered |= {*variables}
-                theirs |= there
+                theirs |= owned
                 taken.append(Taken(owner, pairs, tuple(self._unsaid(number, owner, pairs))))
         return tuple(taken)
 
     def _unsaid(
         self, number: int, owner: int, pairs: Sequence[tuple[str, str]]
     ) -> Iterator[Expression]:
-        """Yield what a branch says of some variables and their owner only implies.
+        """Yield the conditions of a branch on some variables that their owner only implies.
 
-        Of `a.k = b.k AND b.k = c.k` and `a.k = c.k` the pair a, c is the same.
+        `a.k = b.k AND b.k = c.k` implies `a.k = c.k`.
         """
         ours = {here: f"_{i}" for i, (here, _) in enumerate(pairs)}
         theirs = {there: f"_{i}" for i, (_, there) in enumerate(pairs)}
-        said = {
+        owned_parts = {
             part
             for condition in self._branches[owner].conditions
             if variables_of(condition) <= theirs.keys()
@@ -192,7 +192,7 @@ class _Joining:
         for condition in self._branches[number].conditions:
             about = variables_of(condition)
             known = about and about <= ours.keys()
-            if known and not {*canonical_conditions([condition], ours)} <= said:
+            if known and not {*canonical_conditions([condition], ours)} <= owned_parts:
                 yield condition
 
     def _called(
@@ -200,8 +200,8 @@ class _Joining:
     ) -> Mapping[str, str]:
         """Return the names of the variables of a branch in traces.
 
-        What several share is called as the first of them calls it; where another query has called
-        something else so before, the name gets a number.
+        A shared variable has its name in the first branch. If another query has used the name for
+        another variable, it gets a number.
         """
         branch = self._branches[number]
         names = {
@@ -225,7 +225,7 @@ class _Joining:
         return names
 
     def _components(self, taken: Mapping[int, Sequence[Taken]]) -> dict[int, int]:
-        """Return for each branch the number of what it is a part of, in the order of the list."""
+        """Return for each branch the number of its component, in the order of the branches."""
         part = {number: {number} for number in taken}
         for number, nodes in taken.items():
             for node in nodes:

@@ -1,8 +1,8 @@
-"""A run of a mechanism: takes events one at a time, gives operations and matches.
+"""A run of a mechanism: it takes events one at a time and returns operations and matches.
 
-Branches run side by side, and each partition has lanes of its own. Time passes for all of them
-before an event is handed on, so that nothing lives longer than its window. Queries that are run
-together have one clock and one partition; a machine for each of the others shares its journal.
+Branches run side by side, and each partition has lanes of its own. Clocks advance before lanes get
+an event, so that nothing outlives its window. The queries of a machine have one clock and one
+partition; machines of other queries share its journal.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ class Machine:
     """A run of a mechanism.
 
     Attributes:
-        journal: The counters, and what happened in the step under way.
+        journal: The counters, and the operations of the current step.
         chart: The nodes and edges.
-        rules: What each branch demands, by its number.
-        programs: The branches prepared, by their numbers.
+        rules: The demands of each branch, by its number.
+        programs: The prepared branches, by their numbers.
         members: The branches.
 
     Args:
-        mechanism: Which.
-        members: The branches, with what they follow; those that others follow before these.
+        mechanism: The mechanism.
+        members: The branches; one that others follow comes before these.
         clauses: The clauses of each query, by its number.
-        names: The attributes that events carry.
-        kinds: What the values of each are.
+        names: The attributes of events.
+        kinds: The kind of each attribute.
         ascending: Whether the clock of the window never goes back in stream order.
-        journal: One that is shared with other machines.
-        chart: The same.
+        journal: A journal that other machines share; None for an own one.
+        chart: A chart that other machines share; None for an own one.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Machine:
                 taken=[[here for here, _ in taken.variables] for taken in member.taken],
             )
             self.programs[member.number] = self._program(member)
-        # Branches that bind the same differ in absences alone, and may find the same match.
+        # Branches with the same variables differ only in absences, and may find the same match.
         bound = [(member.query, member.branch.variables) for member in members]
         seen_by_variables: dict[Hashable, set[Hashable]] = {v: set() for v in bound}
         self._seen = tuple(seen_by_variables[v] if bound.count(v) > 1 else None for v in bound)
@@ -89,13 +89,13 @@ class Machine:
         self._clock_each = isinstance(first.window, CountWindow) and bool(first.partition_by)
         self._clocks: dict[Hashable, dict[int | None, Clock]] = {}
         self._lanes: dict[Hashable, tuple[Lane, ...]] = {}
-        # By partition what an event of it is for: found once, as there are many events.
+        # The clocks and lanes of each partition, looked up once for all its events.
         self._fed: dict[Hashable, tuple[tuple[Clock, ...], tuple[Lane, ...]]] = {}
         if not first.partition_by:
             self._lanes_of(())
 
     def _program(self, member: Member) -> Program:
-        """Return the program of a branch, where it follows others after theirs."""
+        """Return the program of a branch, after those of the branches that it follows."""
         mechanism, rules, number = self._mechanism, self.rules[member.number], member.number
         self._handed[number] = tuple(self._handing(rules, taken) for taken in member.taken)
         if not member.taken:
@@ -118,14 +118,14 @@ class Machine:
         """Take in the next event in stream order.
 
         Returns:
-            What it caused, in the order in which it happened; nothing unless `journal` records.
+            The operations that it caused, in order; none unless `journal` records.
         """
-        fed = self._fed.get(event.key)
-        if fed is None:
+        receivers = self._fed.get(event.key)
+        if receivers is None:
             lanes = zip(self._lanes_of(event.key), self._possible, strict=True)
             clocks = tuple(self._clocks_of(event.key).values())
-            fed = self._fed[event.key] = clocks, tuple(lane for lane, able in lanes if able)
-        clocks, able_lanes = fed
+            receivers = self._fed[event.key] = clocks, tuple(lane for lane, able in lanes if able)
+        clocks, able_lanes = receivers
         for clock in clocks:
             clock.advance(event.clock)
         for lane in able_lanes:
@@ -133,7 +133,7 @@ class Machine:
         return self._end()
 
     def finish(self) -> list[Operation]:
-        """Return the operations at the end of the stream: absences hold, the rest is dropped."""
+        """End the stream and return the operations: pending matches count, other instances end."""
         for lanes in self._lanes.values():
             for lane in lanes:
                 lane.mature()
@@ -145,7 +145,7 @@ class Machine:
         return self._end()
 
     def _end(self) -> list[Operation]:
-        # What came to be before the first event, initial instances, belongs to the first step.
+        # The initial instances, older than the first event, belong to the first step.
         operations, self.journal.operations = self.journal.operations, []
         return operations
 
@@ -163,15 +163,15 @@ class Machine:
         lanes = self._lanes.get(key)
         if lanes is None:
             clocks = self._clocks_of(key)
-            made: dict[int, Lane] = {}
+            lanes_by_number: dict[int, Lane] = {}
             for member, limit, seen in zip(self.members, self._limits, self._seen, strict=True):
                 number = member.number
                 setting = Setting(self.rules[number], number, self.journal, clocks[limit], seen)
-                lane = made[number] = self.programs[number].lane(setting)
+                lane = lanes_by_number[number] = self.programs[number].lane(setting)
                 for handed in self._handed[number]:
-                    other = made[handed.owner]
+                    other = lanes_by_number[handed.owner]
                     assert isinstance(lane, SharedLane)
                     assert isinstance(other, SharedLane)
                     lane.follow(other, handed)
-            lanes = self._lanes[key] = tuple(made.values())
+            lanes = self._lanes[key] = tuple(lanes_by_number.values())
         return lanes

@@ -1,4 +1,4 @@
-"""Records a run step by step as a trace."""
+"""The recording of a run, step by step, as a trace."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from cepkit.tracing.records import Counts, Totals, TracedMatch, Truncated
 
 MOST_STEPS = 20_000
 MOST_OPERATIONS = 100_000
-"""Of a trace: what a browser can still hold."""
+"""The most operations of a trace; a browser can still hold them."""
 
 
 class Recording:
-    """What a run does, written down step by step.
+    """The operations of a run, recorded step by step.
 
     Args:
-        journal: Where the run says what it does.
+        journal: The journal of the run.
         chart: Its nodes and edges.
-        subject: What it is about.
+        subject: Its patterns.
         members: The branches.
-        events: How many the stream has; after them comes a step for its end.
-        max_steps: How many steps to keep.
+        events: The number of events; one more step is the end of the stream.
+        max_steps: The most steps to keep.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Recording:
         return self._journal.recording
 
     def keep(self, step: Sequence[Operation]) -> None:
-        """Write a step down: what the run has just done."""
+        """Record the latest step of the run."""
         journal = self._journal
         new_matches, journal.new_matches = journal.new_matches, []
         if not journal.recording:
@@ -81,12 +81,13 @@ class Recording:
     def trace(
         self, mechanism: str, kind: DiagramKind, columns: EventColumns, plan: str
     ) -> MechanismTrace:
-        """Return the trace, when all steps are kept.
+        """Return the trace, after the last step.
 
         Args:
-            mechanism: The name of what has run.
-            kind: How it is drawn.
-            plan: What it followed, as a text.
+            mechanism: The name of the mechanism.
+            kind: The kind of its diagram.
+            columns: The stream.
+            plan: The plan as a text.
         """
         subject, total = self._subject, self._events + 1
         members = [self._members[number] for number in sorted(self._members)]

@@ -1,6 +1,6 @@
 """Conditions compiled to closures over one binding of events.
 
-What conditions mean stands in `pattern/evaluation/closures.py`.
+`pattern/evaluation/closures.py` defines their meaning.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ Truth: TypeAlias = Callable[[Binding], bool]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where a condition finds what it reads.
+    """The places of variables in a binding, and of attributes in an event.
 
     Attributes:
-        slots: For each variable its place in a binding.
-        width: How many places a binding has.
-        sets: The variables that are bound to sets.
-        attributes: For each attribute its place in an event's values.
-        kinds: For each attribute what its values are.
+        slots: The place of each variable in a binding.
+        width: The number of places of a binding.
+        sets: The variables of sets.
+        attributes: The place of each attribute in an event's values.
+        kinds: The kind of each attribute.
     """
 
     slots: Mapping[str, int]
@@ -54,9 +54,9 @@ class Layout:
 
 
 def truth(condition: Expression, layout: Layout) -> Truth:
-    """Return a function that says of a binding whether `condition` is true.
+    """Return a function of a binding: whether `condition` is true.
 
-    A condition on an attribute of a set holds for every member; a set function sees them all.
+    A condition on an attribute of a set must hold for every member; a set function reads them all.
     """
     variable = set_of_members(condition)
     if variable is not None:
@@ -78,7 +78,7 @@ def truth(condition: Expression, layout: Layout) -> Truth:
             if isinstance(node, Attribute) and node.variable in layout.sets
         )
     )
-    # A member of a set stands behind the places of a binding.
+    # Members of sets come after the places of a binding.
     members = {variable: layout.width + i for i, variable in enumerate(each)}
     test = closures.truth(plain, lambda node: _read(node, layout, members))
     if not each:
@@ -93,9 +93,9 @@ def truth(condition: Expression, layout: Layout) -> Truth:
 
 
 def truth_of_last(condition: Expression, layout: Layout) -> Truth:
-    """Return a function that says whether a condition on members holds of the last one of a set.
+    """Return a function of a binding: whether a condition on members holds of the last one.
 
-    One about members before it is asked of sets that have so many.
+    The set must have as many earlier members as the condition reads.
     """
     variable = set_of_members(condition)
 
@@ -106,7 +106,7 @@ def truth_of_last(condition: Expression, layout: Layout) -> Truth:
 
 
 def value(expression: Expression, layout: Layout) -> Value:
-    """Return a function that gives the value of `expression`; of sets it reads functions only."""
+    """Return a function of a binding: the value of `expression`, which reads no single members."""
     return closures.value(expression, lambda node: _read(node, layout, {}))[0]
 
 
@@ -125,12 +125,12 @@ def _read(node: Attribute | Aggregate, layout: Layout, members: Mapping[str, int
 
 
 def is_prev(function: str) -> bool:
-    """Return whether a function is the value of a member before another."""
+    """Return whether a function reads one earlier member."""
     return plain_function(function) == function and distance_of(function) > 0
 
 
 def _of_last(node: Attribute | Aggregate, layout: Layout) -> Kinded:
-    """Return what a condition on members reads of the last member of a set."""
+    """Return the reader of a node of a condition on members, for the last member."""
     slot = layout.slots[node.variable or ""]
     if isinstance(node, Aggregate) and not is_prev(node.function):
         return _set_function(node, layout)
@@ -177,6 +177,6 @@ def _reduction(node: Aggregate, kind: ValueKind) -> Callable[[list[Any]], Any]:
             return lambda values: min(values, default=None)
         case "max":
             return lambda values: max(values, default=None)
-        case function:  # single members are looked at alone
+        case function:  # `_set_function` handles single members
             of = AGGREGATES[function].of
             return lambda values: None if (result := of(values)) is None else known(result)

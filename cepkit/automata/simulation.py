@@ -1,4 +1,4 @@
-"""Runs a mechanism over a whole stream and returns its trace."""
+"""Simulation: a mechanism over a whole stream, and its trace."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from cepkit.stream.columns import EventColumns
 from cepkit.tracing import MechanismTrace
 
 _EVENT, _VALUE, _ARRAY = 240, 70, 500
-"""Bytes of an event as an object, and of each of its attributes; an array's numbers come on top."""
+"""Bytes of an event as an object, of a value, and of an array without its numbers."""
 _INSTEAD = "simulate(..., limit=1000) takes the first thousand; detect takes all in little memory"
 
 
 def refuse_unsupported(query: Query) -> None:
-    """Refuse, by name, what no mechanism does.
+    """Refuse a query with a clause that no mechanism supports.
 
     Raises:
         UnsupportedError: AGG, AFTER MATCH SKIP, or a strategy other than skip-till-any-match.
@@ -52,10 +52,11 @@ def refuse_unsupported(query: Query) -> None:
 
 
 def follow(mechanism: Mechanism, plan: PlanLike, query: Query) -> Plan:
-    """Return the plan that a mechanism follows.
+    """Return the plan of a query for a mechanism.
 
     Raises:
-        PlanError: It does not belong to the query, or is a tree where an order is followed.
+        PlanError: The plan does not belong to the query, or is a tree where the mechanism follows
+            an order.
     """
     query_plan = as_plan(plan, query)
     if mechanism.follows == "an order":
@@ -72,14 +73,16 @@ def follow(mechanism: Mechanism, plan: PlanLike, query: Query) -> Plan:
 def machine_for(
     mechanism: Mechanism, columns: EventColumns, query: Query, plan: Plan
 ) -> tuple[Machine, list[Event]]:
-    """Return a mechanism ready to run and the events of a stream for it.
+    """Return a mechanism ready to run, and the events of a stream for it.
 
     Args:
-        columns: The stream, with all that the query reads.
+        mechanism: The mechanism.
+        columns: The stream, with all attributes that the query reads.
+        query: The query.
         plan: A plan of the kind that the mechanism follows.
 
     Raises:
-        PatternError: A condition compares what cannot be compared.
+        PatternError: A condition compares values of different kinds.
         LimitError: The events would not fit the free memory.
     """
     machine = new_machine(mechanism, columns, query, plan)
@@ -104,7 +107,7 @@ def _machine(
     queries = {member.query: subject.queries[member.query] for member in members}
     for query in queries.values():
         check_kinds(query, columns.kinds)
-    # Beside the attributes there are arrival numbers.
+    # Arrival numbers are attributes without a column.
     kinds = {name: columns.kinds.get(name, "integer") for name in subject.values}
     counted = isinstance(members[0].branch.window, CountWindow)
     return Machine(
@@ -120,7 +123,7 @@ def _machine(
 
 
 def _check_memory(columns: EventColumns, names: Sequence[str]) -> None:
-    """Refuse events that would not fit the free memory as objects, before one is made."""
+    """Refuse events that would not fit the free memory as objects."""
     size = _EVENT
     for name in names:
         shape = columns.attributes[name].values.shape
@@ -132,12 +135,14 @@ def _check_memory(columns: EventColumns, names: Sequence[str]) -> None:
 def simulate(
     mechanism: Mechanism, columns: EventColumns, query: Query, plan: Plan, max_steps: int
 ) -> MechanismTrace:
-    """Run a mechanism over a stream and return what it did.
+    """Run a mechanism over a stream and return its trace.
 
     Args:
-        columns: The stream, with all that the query reads.
+        mechanism: The mechanism.
+        columns: The stream, with all attributes that the query reads.
+        query: The query.
         plan: A plan of the kind that the mechanism follows.
-        max_steps: How many steps to keep; the run goes on without.
+        max_steps: The most steps to keep; the run goes on after them.
     """
     machine, events = machine_for(mechanism, columns, query, plan)
     recording = recording_of(machine, query, len(events), max_steps)
@@ -162,13 +167,15 @@ def simulate_several(
     pools: Sequence[Sequence[int]] | None,
     max_steps: int,
 ) -> MechanismTrace:
-    """Run a mechanism over a stream for several queries at once, and return what it did.
+    """Run a mechanism over a stream for several queries at once, and return its trace.
 
     Args:
-        columns: The stream, with all that the queries read.
-        plans: A plan for each, of the kind that the mechanism follows.
-        pools: With whom each branch shares, as a shared plan has it; None: with all.
-        max_steps: How many steps to keep; the run goes on without.
+        mechanism: The mechanism.
+        columns: The stream, with all attributes that the queries read.
+        queries: The queries by name.
+        plans: A plan for each query, of the kind that the mechanism follows.
+        pools: The pool of each branch of each query, from a shared plan; None: one for all.
+        max_steps: The most steps to keep; the run goes on after them.
     """
     subject = Subject.several(queries)
     members = joint(
@@ -191,16 +198,16 @@ def simulate_several(
     chart.number_states()
     recording = Recording(journal, chart, subject, members, len(columns), max_steps)
     for events in counted([*zip(*streams, strict=True)]):
-        fed = zip(machines, events, strict=True)
-        recording.keep([done for machine, event in fed for done in machine.feed(event)])
-    recording.keep([done for machine in machines for done in machine.finish()])
+        pairs = zip(machines, events, strict=True)
+        recording.keep([step for machine, event in pairs for step in machine.feed(event)])
+    recording.keep([step for machine in machines for step in machine.finish()])
     shown = zip(queries, plans, strict=True)
     plan = "; ".join(f"{name}: {one_line(plan)}" for name, plan in shown)
     return recording.trace(mechanism.together, mechanism.joint_diagram, columns, plan)
 
 
 def _families(members: Sequence[Member]) -> list[list[Member]]:
-    """Return the branches by what their windows count in and how they are partitioned."""
+    """Return the branches in groups of one clock and one partition."""
     families: dict[Hashable, list[Member]] = {}
     for member in members:
         branch = member.branch
@@ -210,7 +217,7 @@ def _families(members: Sequence[Member]) -> list[list[Member]]:
 
 
 def _tell_users(chart: Chart, machine: Machine, subject: Subject) -> None:
-    """Have the nodes of a machine say which patterns use them, and which end there."""
+    """Label the nodes of a machine with the patterns that use them or end there."""
     by_number = {member.number: member for member in machine.members}
     for member in machine.members:
         program, rules = machine.programs[member.number], machine.rules[member.number]

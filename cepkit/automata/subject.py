@@ -20,10 +20,11 @@ class Subject:
     """A query, or several by their names.
 
     Attributes:
-        names: What each is called; empty where there is only one.
+        queries: The queries.
+        names: The name of each; empty for a single query.
         clauses: The clauses of each, with their places in `text`.
-        text: All of them, printed.
-        attributes: What they read.
+        text: The text of all queries.
+        attributes: The attributes that they read.
     """
 
     queries: tuple[Query, ...]
@@ -34,13 +35,13 @@ class Subject:
 
     @classmethod
     def of(cls, query: Query) -> Subject:
-        """Return one query."""
+        """Return the subject of one query."""
         clauses = Clauses.of(query)
         return cls((query,), (), (clauses,), clauses.text, attributes_read(query))
 
     @classmethod
     def several(cls, queries: Mapping[str, Query]) -> Subject:
-        """Return several queries; in the text each stands under its name."""
+        """Return the subject of several queries; in the text each stands under its name."""
         text, rows = "", 0
         clauses: list[Clauses] = []
         for name, query in queries.items():
@@ -48,25 +49,25 @@ class Subject:
             text += f"{name}:\n"
             clauses.append(own.moved(len(text), rows))
             text, rows = f"{text}{own.text}\n\n", rows + len(own.rows)
-        read = {name for query in queries.values() for name in attributes_read(query)}
+        attributes = {name for query in queries.values() for name in attributes_read(query)}
         return cls(
             tuple(queries.values()),
             tuple(queries),
             tuple(clauses),
             text.rstrip(),
-            tuple(sorted(read)),
+            tuple(sorted(attributes)),
         )
 
     @property
     def values(self) -> tuple[str, ...]:
-        """What events carry: the attributes, with NEXT arrival numbers, with bounds times."""
+        """The values of events: the attributes; with NEXT arrival numbers, with bounds times."""
         counted = any(has_next(query.structure) for query in self.queries)
         timed = any(query.bounds for query in self.queries)
         numbers = (NUMBER, NUMBER_BEFORE) if counted else ()
         return (*self.attributes, *numbers, *((TIME,) if timed else ()))
 
     def patterns(self, members: Sequence[Member]) -> tuple[TracedPattern, ...]:
-        """Return the pattern of each query as traces show it; nothing if there is only one."""
+        """Return the pattern of each query for traces; none for a single query."""
         if not self.names:
             return ()
         called: dict[int, dict[str, dict[str, None]]] = {}
@@ -85,7 +86,7 @@ class Subject:
         )
 
     def alike(self, members: Sequence[Member]) -> tuple[tuple[int, ...], ...]:
-        """Return the clauses of different queries that say the same of what is bound once."""
+        """Return groups of clauses of different queries that agree on shared variables."""
         groups: dict[tuple[str, ...], set[int]] = {}
         for member in members if self.names else ():
             numbers = self.clauses[member.query].conditions
@@ -97,6 +98,6 @@ class Subject:
 
 
 def attributes_read(query: Query) -> tuple[str, ...]:
-    """Return the attributes that a query reads, PARTITION BY included."""
-    read = {name for _, name in attributes_of(query.where)} if query.where else set()
-    return tuple(sorted(read | set(query.partition_by)))
+    """Return the attributes that a query reads, with those of PARTITION BY."""
+    names = {name for _, name in attributes_of(query.where)} if query.where else set()
+    return tuple(sorted(names | set(query.partition_by)))

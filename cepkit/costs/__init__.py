@@ -1,6 +1,6 @@
-"""The shelf of cost models, and what they stand on: expected numbers of a branch.
+"""The shelf of cost models, with the expected numbers of a branch, their basis.
 
-A new model is a file with a class that fits `contract.CostModel`, and its entry in the table.
+A new model is a file with a class that follows `contract.CostModel`, and an entry in the table.
 """
 
 from cepkit.costs.blend import Blend
@@ -37,4 +37,4 @@ COSTS: Shelf[CostModel] = Shelf(
     method="on",
     beside=", or cepkit.costs.Blend(alpha=0.5)",
 )
-"""Every model that needs no setting, by name; `Blend` needs an alpha."""
+"""Every model without settings, by name; `Blend` needs an alpha."""

@@ -23,8 +23,8 @@ class Blend:
     """The cost model that adds alpha times latency to partial matches.
 
     Attributes:
-        alpha: What a unit of latency is worth, in partial matches; 0 for none.
-        output: How often each variable came last in the matches found so far; None if unknown.
+        alpha: The weight of a unit of latency, in partial matches.
+        output: The output profile: for each variable the matches in which it came last.
     """
 
     alpha: float
@@ -36,11 +36,11 @@ class Blend:
 
     @property
     def name(self) -> str:
-        """How tables call it."""
+        """The name in tables."""
         return f"blend({self.alpha:g})"
 
     def on(self, branch: Branch, statistics: Statistics) -> BranchCost:
-        """Return the model made ready for `branch` (see `contract.CostModel`)."""
+        """Return the costs of `branch` (see `contract.CostModel`)."""
         waiting = wait_cost(branch, statistics, self.output)
         return BranchCost(
             branch.variables,

@@ -1,4 +1,4 @@
-"""The contract of cost models, and the costs that they give a branch.
+"""The contract of cost models, and the costs of a branch.
 
 A plan works in steps: an order binds one variable after the other, a tree joins two sets of partial
 matches at each node. The cost of a step depends only on the sets that it joins, so greedy search
@@ -139,7 +139,7 @@ class CostModel(Protocol):
         ...
 
     def on(self, branch: Branch, statistics: Statistics) -> BranchCost:
-        """Return the model made ready for `branch`.
+        """Return the costs of `branch`.
 
         Raises:
             StatisticsError: The statistics lack a variable of the branch.

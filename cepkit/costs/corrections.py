@@ -6,8 +6,8 @@ independent conditions. Their logarithms are written as sums over the subsets of
 
     ln quotient(S) = sum of correction(T) over the sampled sets T in S
 
-so that corrections multiply as selectivities do, and what was measured of pairs holds in larger
-sets too. If a set had few hits, its quotient is shrunk towards the one that its subsets predict.
+so that corrections multiply as selectivities do, and the measurements of pairs hold in larger sets
+too. If a set had few hits, its quotient is shrunk towards the one that its subsets predict.
 O(4^n) for n variables.
 Source: ours; the sums are interactions of a log-linear model.
 """
@@ -31,8 +31,8 @@ class Corrections:
     """Corrections for sets of variables, as logarithms.
 
     Attributes:
-        scopes: For the number of combinations in scope.
-        dependences: For the number of these that satisfy the conditions.
+        scopes: The corrections of the number of combinations in scope.
+        dependences: The corrections of the number of these that satisfy the conditions.
     """
 
     scopes: Mapping[frozenset[str], float] = field(default_factory=dict)

@@ -51,12 +51,13 @@ TICK_SECONDS = 1e-6
 
 @dataclass(frozen=True)
 class Expectation:
-    """The numbers of one branch, made ready by `Expectation.of`.
+    """The expected numbers of one branch, from `Expectation.of`.
 
     Attributes:
+        branch: The branch.
         window_seconds: W; for a window in events, the time in which that many events are expected;
             without a window, the span of the stream.
-        span_seconds: The length of the stream that the statistics are about.
+        span_seconds: The length of the stream of the statistics.
         log_counts: For each positive variable ln(W r), the events or sets that it can take in a
             window.
         log_shares: For each set of positive variables with conditions ln(selectivity).
@@ -64,8 +65,8 @@ class Expectation:
         classes: Classes of variables whose keys agree, where the pattern does not name every pair.
         log_equal: For each pair that the engine looks up by equal keys ln(share that agrees).
         corrections: Corrections from sampled joins.
-        firsts: For each variable under FIRST, together with the variables that decide which event
-            is the first: ln(share that is left).
+        firsts: For each variable under FIRST the set of it and the variables before it that decide
+            the first event, and ln(share of its events that are first).
     """
 
     branch: Branch
@@ -151,7 +152,7 @@ class Expectation:
         return replace(even, corrections=corrections(sampled))
 
     def with_next(self, statistics: Statistics) -> Expectation:
-        """Return the same, with exactly one next event in each window for variables under NEXT."""
+        """Return the numbers with one next event in each window for variables under NEXT."""
         if self.branch.as_written is self.branch:
             return self
         together = math.log(self.window_seconds) + log(statistics.events / self.span_seconds)
@@ -169,7 +170,7 @@ class Expectation:
         return replace(self, log_shares=shares, log_equal=equal)
 
     def counting_events(self, variable: str, statistics: Statistics) -> Expectation:
-        """Return the same with events in place of sets for a repeated variable."""
+        """Return the numbers with events in place of sets for a repeated variable."""
         events = log(self.window_seconds * statistics.rate(variable))
         return replace(self, log_counts={**self.log_counts, variable: events})
 
@@ -189,7 +190,7 @@ class Expectation:
 
     @cached_property
     def in_scope(self) -> SetFunction:
-        """The same under order, window, partition and equal keys alone."""
+        """The combinations of a set of variables in one window, order, partition and equal keys."""
         return self._numbers(self.log_equal, self._scopes)
 
     @cached_property
@@ -252,7 +253,7 @@ class Expectation:
         Args:
             variables: The set S, not empty.
             duration: The length of the stream in seconds; None for that of the statistics.
-            of: What to count in a window: `alive` (None) or `in_scope`.
+            of: The function of a window to scale: `alive` (None) or `in_scope`.
         """
         length = self.span_seconds if duration is None else max(duration, TICK_SECONDS)
         size = len(variables)
@@ -268,7 +269,7 @@ def window_seconds(branch: Branch, statistics: Statistics) -> float:
 
 
 def window_in(branch: Branch, span_seconds: float, events: int, same_key: float) -> float:
-    """Return the same, given a stream's length, its events, and the share of one partition."""
+    """Return the length of the branch's window for a stream of some length and events."""
     span = max(span_seconds, TICK_SECONDS)
     match branch.window:
         case None:

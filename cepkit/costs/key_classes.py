@@ -1,7 +1,7 @@
 """Classes of variables whose keys must all agree.
 
 `a.k = b.k AND b.k = c.k` makes a class of three: a and c agree too, and the engine looks them up by
-that. The statistics know the pairs that the pattern names; we assume that other pairs of a class
+their keys. The statistics have the pairs of the pattern; we assume that other pairs of a class
 agree as often as the geometric mean of those. So a set S of variables of a class of share s has
 
     s^(|S| - 1 - number of pairs in S that the pattern names)
@@ -32,6 +32,7 @@ class KeyClass:
     """Three or more variables whose keys agree.
 
     Attributes:
+        variables: The variables.
         pairs: The pairs of variables that the pattern equates.
         log_share: ln(share of pairs of events that agree).
     """
@@ -44,7 +45,7 @@ class KeyClass:
 def key_classes(branch: Branch, statistics: Statistics) -> tuple[KeyClass, ...]:
     """Return the classes of three or more positive variables of a branch.
 
-    Classes are left out if it is unknown how often their keys agree, or if they never do.
+    Classes whose share of equal keys is unknown or 0 are left out.
     """
     edges: dict[frozenset[_Node], frozenset[str]] = {}
     for pair, attributes in _equated(branch).items():
@@ -56,10 +57,10 @@ def key_classes(branch: Branch, statistics: Statistics) -> tuple[KeyClass, ...]:
         variables = frozenset(variable for variable, _ in nodes)
         pairs = tuple(pair for edge, pair in edges.items() if edge <= nodes)
         shares = [_share(pair, branch, statistics) for pair in pairs]
-        known = [share for share in shares if share]
+        positive_shares = [share for share in shares if share]
         # Two attributes of one variable that must be equal do not make a class.
-        if 2 < len(variables) == len(nodes) and len(known) == len(pairs):
-            mean = math.fsum(map(log, known)) / len(known)
+        if 2 < len(variables) == len(nodes) and len(positive_shares) == len(pairs):
+            mean = math.fsum(map(log, positive_shares)) / len(positive_shares)
             classes.append(KeyClass(variables, pairs, mean))
     return tuple(classes)
 
@@ -79,7 +80,7 @@ def _equated(branch: Branch) -> Mapping[frozenset[str], set[tuple[str, str]]]:
 
 
 def _share(pair: frozenset[str], branch: Branch, statistics: Statistics) -> float | None:
-    """Return how often the keys of a pair agree; None if unknown."""
+    """Return the share of equal keys of a pair; None if unknown."""
     measured = statistics.equalities.get(pair)
     if measured is not None:
         return measured.in_window.share

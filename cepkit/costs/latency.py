@@ -4,8 +4,8 @@
     Cost(T) = sum of PM(sibling of N) over the ancestors N of its leaf     of a tree
 
 the leaf included, the root excluded. In a SEQ the last variable is fixed. Under AND several
-variables can be last: an output profile counted from matches (`OutputProfile`) says how often each
-one is; without a profile we assume independent arrivals. The cost is the expectation over the last
+variables can be last: an output profile (`OutputProfile`) counts from matches how often each one
+is; without a profile we assume independent arrivals. The cost is the expectation over the last
 variable.
 Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
 (VLDB 2018), section 6.1, which takes the most frequent order alone; the expectation is ours.
@@ -30,11 +30,10 @@ from cepkit.values import dataclass
 
 @dataclass(frozen=True)
 class OutputProfile:
-    """How often which variable had the last event of a match.
+    """The numbers of matches by the variable of their last event.
 
     Attributes:
-        last: For each variable the number of matches in which it came last; missing variables had
-            none.
+        last: For each variable the number of matches in which it came last; 0 if missing.
     """
 
     last: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
@@ -59,14 +58,14 @@ class Latency:
     """The cost model that counts the candidates examined after the last event of a match.
 
     Attributes:
-        output: How often each variable came last in the matches found so far; None if unknown.
+        output: The output profile.
     """
 
     output: OutputProfile = NOTHING_KNOWN
     name: str = "latency"
 
     def on(self, branch: Branch, statistics: Statistics) -> BranchCost:
-        """Return the model made ready for `branch` (see `contract.CostModel`)."""
+        """Return the costs of `branch` (see `contract.CostModel`)."""
         return BranchCost(branch.variables, waiting=wait_cost(branch, statistics, self.output))
 
 
@@ -95,4 +94,4 @@ def last_by_chance(branch: Branch) -> tuple[float, ...]:
 
 
 LATENCY = Latency()
-"""Without an output profile."""
+"""The model without an output profile."""

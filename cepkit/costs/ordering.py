@@ -35,9 +35,9 @@ def share_factorials(
     """
     bit = {variable: 1 << i for i, variable in enumerate(variables)}
     powers: Counter[int] = Counter()
-    waiting = [frozenset(variables)]
-    while waiting:
-        part = waiting.pop()
+    pending = [frozenset(variables)]
+    while pending:
+        part = pending.pop()
         if len(part) < 2:
             continue
         beside = _components(part, order, related=True)
@@ -47,7 +47,7 @@ def share_factorials(
         else:
             beside = _components(part, order, related=False)
             assert len(beside) > 1, "nested SEQ and AND always fall apart"
-        waiting += beside
+        pending += beside
     powers[_mask(frozenset(variables), bit)] -= 1
     # A single variable has one ordering.
     return tuple(sorted((m, p) for m, p in powers.items() if p and m.bit_count() > 1))

@@ -8,7 +8,7 @@ at most one match, so the rarest variable limits their number:
 
     PM(S) = W * min of r * product of selectivities
 
-It counts the partial matches kept, not the candidates examined. O(number of selectivities) a step.
+It counts partial matches, not candidates. O(number of selectivities) a step.
 Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
 (VLDB 2018), sections 4.1, 4.2 and 6.2; the latter multiplies by W once more, apparently by mistake.
 """
@@ -29,12 +29,12 @@ from cepkit.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PartialMatches:
-    """Expected number of partial matches alive in a window."""
+    """The cost model that counts the partial matches expected alive in a window."""
 
     name: str = "partial-matches"
 
     def on(self, branch: Branch, statistics: Statistics) -> BranchCost:
-        """Return the model made ready for `branch` (see `contract.CostModel`)."""
+        """Return the costs of `branch` (see `contract.CostModel`)."""
         return BranchCost(branch.variables, alive=alive(branch, statistics))
 
 

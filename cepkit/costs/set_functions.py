@@ -28,12 +28,12 @@ Class = tuple[int, tuple[int, ...], float]
 
 Packed = tuple[float, float, Floats, bool, Masks, Floats, Masks, Masks, Floats, Masks, Floats]
 """A set function as arrays, for compiled loops: weight, further, members, least, the groups in the
-order of their members (mask, logarithm), where those of each member begin, factorials (mask,
-power), classes (mask, logarithm), of which the pairs are among the groups."""
+order of their members (mask, logarithm), the begin of the groups of each member, factorials (mask,
+power), classes (mask, logarithm); the pairs of classes are among the groups."""
 
 
 _REMEMBERED = 4096
-"""How many values a function caches."""
+"""The most values that a function caches."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class SetFunction:
 
     @cached_property
     def _values(self) -> dict[int, float]:
-        """The cache: searches ask for the same sets again and again."""
+        """The cache; searches need the same sets many times."""
         return {}
 
     def _terms(self, mask: int) -> list[float]:
@@ -102,7 +102,7 @@ class SetFunction:
             sums[group] += value
         if not self.least:
             sums[1 << np.arange(n)] += self.members
-        # The terms of a set are those of its subsets: add them up one variable after the other.
+        # The terms of a set are those of its subsets, added up one variable after the other.
         for i in range(n):
             halves = sums.reshape(-1, 2, 1 << i)
             halves[:, 1] += halves[:, 0]

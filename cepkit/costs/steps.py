@@ -35,10 +35,11 @@ def expected_steps(
     conditions and lies in scope: inside the window, in order, in the partition, and with equal
     attributes if an equality links the two, because the engine looks those up. The residual
     predicates of the step are not yet applied. If a pair has an equality and other conditions, and
-    the statistics do not know the share of equal keys, the selectivity of all conditions together
-    is used, which is somewhat too small.
+    the statistics lack the share of equal keys, the selectivity of all conditions together stands
+    for it, which is somewhat too small.
 
     Args:
+        branch: The branch.
         statistics: The rates and selectivities.
         plan: A plan of the branch, or an order of its positive variables.
         duration: The length of the stream in seconds; None for that of the statistics.
@@ -55,7 +56,7 @@ def expected_steps(
 class _Steps:
     """Computes the expected numbers of units.
 
-    Not a closure: a recursive closure leaves a reference cycle, and planning would make thousands.
+    Not a recursive closure: planning would make thousands, each with a reference cycle.
     """
 
     expectation: Expectation
@@ -72,13 +73,13 @@ class _Steps:
             new = frozenset(unit.variables)
             both = bound | new
             # The engine examines the events that a set is chosen from one by one.
-            looked_at = expectation
+            counting = expectation
             if unit.name in self.repeated:
                 for other in self.repeated & both:
-                    looked_at = looked_at.counting_events(other, self.statistics)
+                    counting = counting.counting_events(other, self.statistics)
             sides = (expectation.filters(expectation.mask(side)) for side in (bound, new))
-            in_scope = looked_at.log_total(both, duration, looked_at.in_scope)
-            in_scope += looked_at.log_end(bound, unit.name)
+            in_scope = counting.log_total(both, duration, counting.in_scope)
+            in_scope += counting.log_end(bound, unit.name)
             yield ExpectedStep(
                 unit.name,
                 from_log(math.fsum((in_scope, *sides))),

@@ -3,7 +3,7 @@
     cost of a step = candidates + 3 * partial matches
 
 A join of L and R examines the pairs that lie in one window, in order, and have equal keys (an index
-finds these); the residual predicates then decide which of them are kept:
+finds these); the residual predicates then reduce them to partial matches:
 
     candidates(L, R) = PM(L and R), without the other conditions between L and R
 
@@ -34,14 +34,14 @@ class Work:
     """The cost model that adds candidates and a multiple of the partial matches.
 
     Attributes:
-        per_partial_match: The cost of writing one, in candidates.
+        per_partial_match: The cost of writing one partial match, in candidates.
     """
 
     per_partial_match: float = PER_PARTIAL_MATCH
     name: str = "work"
 
     def on(self, branch: Branch, statistics: Statistics) -> BranchCost:
-        """Return the model made ready for `branch` (see `contract.CostModel`)."""
+        """Return the costs of `branch` (see `contract.CostModel`)."""
         return statistics.once(branch, self._on)
 
     def _on(self, branch: Branch, statistics: Statistics) -> BranchCost:
@@ -53,10 +53,12 @@ class Work:
 
 
 def work_of_order(branch: Branch, statistics: Statistics, order: OrderPlan) -> float:
-    """Return ln(work) of an order in which FIRST ends steps early: costs of sets cannot say so.
+    """Return ln(work) of an order in which FIRST ends steps early, unlike `Work`.
 
     Args:
+        branch: The branch.
         statistics: The rates and selectivities.
+        order: The order.
     """
     cost, expected = WORK.on(branch, statistics), Expectation.of(branch, statistics)
     assert cost.alive is not None
@@ -64,9 +66,9 @@ def work_of_order(branch: Branch, statistics: Statistics, order: OrderPlan) -> f
     costs = []
     for (left, right), variable in zip(cost.steps(order), order.order, strict=True):
         bound = order.order[: order.order.index(variable)]
-        looked_at = cost.pairs.between(left | right) + cost.pairs.side(left)
-        looked_at += cost.pairs.side(right) + expected.log_end(bound, variable)
-        costs += [cost.alive(left | right), looked_at]
+        candidates = cost.pairs.between(left | right) + cost.pairs.side(left)
+        candidates += cost.pairs.side(right) + expected.log_end(bound, variable)
+        costs += [cost.alive(left | right), candidates]
     return log_sum(costs)
 
 

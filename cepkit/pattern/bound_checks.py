@@ -14,10 +14,10 @@ from cepkit.pattern.unrolling.structures import unrolled
 
 
 def check_bounds(query: Query) -> None:
-    """Refuse a bound that says nothing of any match.
+    """Refuse bounds that restrict no match.
 
     Raises:
-        PatternError: There is one.
+        PatternError: A bound restricts none.
     """
     for bound in query.bounds:
         _check_window(bound)

@@ -1,6 +1,6 @@
-"""Bounds of steps, `WITHIN 5 minutes FROM a TO c`, as conditions like any other.
+"""Bounds of steps, `WITHIN 5 minutes FROM a TO c`, as ordinary conditions.
 
-They become differences of an attribute that no stream has and all events have: their time.
+A bound becomes a difference between the times of two events, read as a reserved attribute.
 """
 
 from __future__ import annotations
@@ -29,19 +29,20 @@ def bound_condition(
     repeated: Collection[str],
     runs: Collection[str],
 ) -> Expression:
-    """Return what a bound says, of both that may be the later one where the order leaves it open.
+    """Return a bound as a condition; where the order leaves it open, either event may be later.
 
     Args:
-        order: The pairs of variables of which the first is strictly before the second.
+        bound: The bound.
+        order: Pairs of variables; the first is strictly before the second.
         repeated: The variables of sets.
-        runs: Those of them that take all that fits.
+        runs: The variables of sets that take every event that fits.
     """
     first, last, window, span = bound.first, bound.last, bound.window, bound.span
     assert isinstance(window, TimeWindow)
     if (last, first) in order:
         first, last = last, first
-    # Each member of a set beside a single event narrows what the set may have; of two sets, and of
-    # a run, which has all that fits, the ends decide.
+    # Beside a single event every member of a set is compared, so that the set takes only members
+    # that fit. Between two sets, and for a run, which takes all that fits, the ends decide.
     by_ends = [*repeated] if {first, last} <= {*repeated} else [*runs]
 
     def time(function: str, variable: str) -> Expression:
@@ -64,7 +65,7 @@ def bound_condition(
 
 
 def bound_of(condition: Expression) -> StepBound | None:
-    """Return the bound that `bound_condition` made a condition of; None: it is another."""
+    """Return the bound of a condition from `bound_condition`; None for any other condition."""
     match condition:
         case AllOf((one, other)) if bound_of(other) is not None:
             return bound_of(one)

@@ -85,9 +85,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Pattern:
-    """A query under construction; accepted wherever a query is.
+    """A query under construction; every function that takes a query takes it.
 
-    Made by `event`, `any_event`, `seq`, `and_`, `or_`, `not_`, `kl`, `first_of` and `opt`.
+    `event`, `any_event`, `seq`, `and_`, `or_`, `not_`, `kl`, `first_of` and `opt` return one.
     """
 
     parts: Query
@@ -97,7 +97,7 @@ class Pattern:
         """The finished query.
 
         Raises:
-            PatternError: It means nothing (`checks.check`).
+            PatternError: The query means nothing (`checks.check`).
         """
         return check(self.parts)
 
@@ -105,7 +105,7 @@ class Pattern:
         """Return the pattern with more conditions; all must hold.
 
         Args:
-            conditions: Built from variables (`var`), or texts as after WHERE.
+            conditions: Terms built from variables (`var`), or texts as after WHERE.
         """
         items: list[Expression] = []
         for condition in (self.parts.where, *map(_condition, conditions)):
@@ -131,9 +131,9 @@ class Pattern:
         Args:
             duration: ``"4 hours"`` as after WITHIN, or a timedelta.
             events: A number of events, in place of a duration.
-            exclusive: Whether a distance of exactly the window is already too far.
-            between: Two variables, the earlier one first: a further bound between these alone,
-                as WITHIN with FROM and TO.
+            exclusive: Whether events exactly a window apart are too far apart.
+            between: Two variables, the earlier one first. The duration then bounds these two
+                events, as WITHIN with FROM and TO.
 
         Example:
             >>> pattern = seq(event("a", "A"), event("b", "B"), event("c", "C"))
@@ -158,12 +158,12 @@ class Pattern:
 
     @typed
     def partition_by(self, *attributes: str) -> Pattern:
-        """Return the pattern with attributes on which all events of a match agree."""
+        """Return the pattern with attributes whose values all events of a match share."""
         return Pattern(replace(self.parts, partition_by=attributes))
 
     @typed
     def agg(self, *aggregates: Term | str) -> Pattern:
-        """Return the pattern asking for aggregates of its matches instead of the matches.
+        """Return the pattern with aggregates: it asks for these instead of its matches.
 
         Args:
             aggregates: ``count()``, ``sum_(c.w)`` ..., or texts as after AGG.
@@ -184,12 +184,12 @@ class Pattern:
 
     @typed
     def group_by(self, *attributes: str) -> Pattern:
-        """Return the pattern with attributes by which its aggregates are grouped."""
+        """Return the pattern with attributes that group its aggregates."""
         return Pattern(replace(self.parts, group_by=attributes))
 
     @typed
     def after_match(self, skip: str) -> Pattern:
-        """Return the pattern with where the next match may start.
+        """Return the pattern with the place where the next match may start.
 
         Args:
             skip: As after AFTER MATCH SKIP: ``"PAST LAST EVENT"``, ``"TO FIRST b"``.
@@ -198,11 +198,11 @@ class Pattern:
 
     @typed
     def returns(self, *results: str, **named: Term | str) -> Pattern:
-        """Return the pattern with the columns that its matches have.
+        """Return the pattern with columns for its matches.
 
         Args:
             results: Texts as after RETURN: ``"a.price, max(b.price) AS top"``.
-            named: Built from variables (`var`), by the names of their columns; or texts.
+            named: Terms built from variables (`var`), or texts, by the names of their columns.
 
         Example:
             >>> a, b = var("a"), var("b")
@@ -226,7 +226,7 @@ class Pattern:
 
 @typed
 def event(variable: str, *types: str) -> Pattern:
-    """Return one event of any of `types`, bound to `variable`; without types named like it.
+    """Return one event of any of `types`, bound to `variable`; the type defaults to that name.
 
     Example:
         >>> print(seq(event("a", "MSFT"), event("b", "GOOG", "AAPL")))
@@ -262,7 +262,7 @@ def not_(item: Pattern | Structure) -> Pattern:
 
 
 def first_of(item: Pattern | Structure) -> Pattern:
-    """Return the first such event after what is before it in a sequence.
+    """Return the first event that fits `item` after the events before it in a sequence.
 
     Example:
         >>> print(seq(event("a", "A"), first_of(event("b", "B"))))
@@ -272,7 +272,7 @@ def first_of(item: Pattern | Structure) -> Pattern:
 
 
 def next_of(item: Pattern | Structure) -> Pattern:
-    """Return the very next event of the partition after what is before it, if it is such an event.
+    """Return the very next event of the partition, which must fit `item`.
 
     Example:
         >>> print(seq(event("a", "A"), next_of(event("b", "B"))))
@@ -298,7 +298,10 @@ def kl(
     """Return a set of `minimum` to `maximum` events (None: no upper bound).
 
     Args:
-        greedy: Whether it goes on as long as it can.
+        item: The event, or the group of events, that repeats.
+        minimum: The least number of members.
+        maximum: The greatest number of members.
+        greedy: Whether the set goes on as long as it can.
         until: The event before which the set ends.
 
     Example:
@@ -312,10 +315,10 @@ def kl(
 
 
 def as_query(pattern: Query | Pattern | str) -> Query:
-    """Return the query that a text, a builder's value or a query is.
+    """Return a text or a builder's value as a checked query.
 
     Raises:
-        PatternError: It is none of them, or means nothing.
+        PatternError: The pattern is of another type, or means nothing.
     """
     match pattern:
         case str():
@@ -326,7 +329,7 @@ def as_query(pattern: Query | Pattern | str) -> Query:
             return check(pattern)
     raise PatternError(
         f"a pattern of the type {type(pattern).__name__}",
-        expected="a text, a Query, or what seq(...) and the like return",
+        expected="a text, a Query, or a Pattern as seq(...) returns it",
         hint="are two arguments swapped?"
         if type(pattern).__module__.startswith("cepkit.")
         else None,
@@ -367,7 +370,7 @@ def _two_variables(between: object) -> tuple[str, str]:
 
 @typed
 def _check_window(events: int | None, exclusive: bool) -> None:
-    """Check the kinds of what a window has beside its duration."""
+    """Check the types of a window's settings; `typed` does it."""
 
 
 def _structure(item: Pattern | Structure) -> Structure:
@@ -384,7 +387,7 @@ def _structure(item: Pattern | Structure) -> Structure:
             return item
     raise PatternError(
         f"{shown(item)} as a part of a pattern",
-        expected='event("a", "MSFT"), or what seq(...) and the like return',
+        expected='event("a", "MSFT"), or a Pattern as seq(...) returns it',
     )
 
 

@@ -1,11 +1,11 @@
 """The canonical form of events and sub-patterns: equal where renaming variables makes them equal.
 
-Conditions are written over placeholders and in one form, so that `3 < a.x` is `b.x > 3` and the
-order of what AND, OR and IN join does not matter. What is implied, as `a.k = c.k` by `a.k = b.k AND
-b.k = c.k`, is not added. The variables of a sub-pattern are put in an order that does not depend on
-their names or on the order of the text: by refinement of colours, then by trying the permutations
-of what still looks alike. Where these are more than `MOST_ARRANGEMENTS` the order of the text
-decides, and equal sub-patterns may have different forms; different ones never have equal forms.
+Conditions are written over placeholders and in one form, so that `3 < a.x` equals `b.x > 3` and the
+order inside AND, OR and IN does not matter. Implied conditions, as `a.k = c.k` by `a.k = b.k AND
+b.k = c.k`, are not added. Neither names nor the order of the text decide the order of the variables
+of a sub-pattern: colours are refined, then all permutations of variables of one colour are tried.
+Beyond `MOST_ARRANGEMENTS` permutations the order of the text decides, and equal sub-patterns may
+have different forms; different ones never have equal forms.
 Cost: O(n^2 c) for n variables and c conditions, times the permutations that are tried.
 """
 
@@ -29,7 +29,8 @@ PLACEHOLDER = "_"
 """The variable of the conditions of a canonical event."""
 
 MOST_ARRANGEMENTS = 720
-"""How many orders of variables are tried: six that look alike, or two groups of four."""
+"""The most orders of variables that are tried: those of six variables of one colour, or of two
+groups of four."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,8 @@ class CanonicalEvent:
     """The types of an event and the conditions about it alone, without its name.
 
     Attributes:
-        types: Its types, None for any.
-        filters: The conditions about it alone, of the variable `PLACEHOLDER`, without NOT.
+        types: Its types; None for any.
+        filters: The conditions about it alone, over the variable `PLACEHOLDER`, without NOT.
     """
 
     types: frozenset[str] | None
@@ -57,20 +58,20 @@ class CanonicalEvent:
 
 @dataclass(frozen=True, slots=True)
 class SubPattern:
-    """Some variables of a branch and all that it says about these alone.
+    """Some variables of a branch with their order and conditions.
 
     Variables are positions in `events`; conditions call them `_0`, `_1`, and so on.
 
     Attributes:
-        events: With the conditions about each alone, those on whole sets aside.
+        events: The events with the conditions about each alone, without conditions on whole sets.
         absent: The positions under NOT.
         repeated: For each Kleene position its least and greatest number of events.
         order: The pairs (x, y) where x is strictly before y: transitive.
-        beside: The positions under UNTIL, and that of the set of each.
-        conditions: All others, without NOT.
-        window: As in the pattern, never exclusive: one microsecond, or event, less says the same.
-        strategy: As in the pattern.
-        partition_by: As in the pattern, sorted.
+        beside: The positions under UNTIL, each with the position of its set.
+        conditions: All other conditions, without NOT.
+        window: The window of the pattern; an exclusive one is inclusive here, one unit shorter.
+        strategy: The strategy of the pattern.
+        partition_by: The partition attributes of the pattern, sorted.
         together: The positions under each NOT of several events.
     """
 
@@ -99,8 +100,9 @@ def canonical(
     """Return a sub-pattern of a branch, and the variables at its positions.
 
     Args:
-        variables: Some of its variables, those under NOT included where they are wanted (what a
-            NOT depends on, `plan.negation` knows); None: all.
+        branch: The branch.
+        variables: Some of its variables, with those under NOT that belong to the sub-pattern
+            (`plan.negation` knows on which variables a NOT depends); None for all.
     """
     events = [
         e for e in branch.positive + branch.negated if variables is None or e.variable in variables
@@ -115,7 +117,7 @@ def canonical(
             if c.variables_of(condition) <= {*names} and not c.is_filter(condition)
         ],
     )
-    # This strategy prefers one match to another by the order of the text.
+    # Under skip-till-next-match the order of the text decides which match is preferred.
     by_text = branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH
     arrangements = [names] if by_text else part.arrangements()
     forms = [(part.form(arrangement), arrangement) for arrangement in arrangements]
@@ -124,14 +126,14 @@ def canonical(
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Some variables of a branch; `conditions` are those about them that are no filters."""
+    """Some variables of a branch, and the conditions about several of them."""
 
     branch: Branch
     events: Mapping[str, CanonicalEvent]
     conditions: Sequence[c.Expression]
 
     def form(self, names: tuple[str, ...]) -> SubPattern:
-        """Return the sub-pattern with the variables in an order."""
+        """Return the sub-pattern with its variables in the order of `names`."""
         branch, at = self.branch, {name: place for place, name in enumerate(names)}
         return SubPattern(
             tuple(self.events[name] for name in names),
@@ -157,7 +159,7 @@ class _Part:
         )
 
     def arrangements(self) -> Iterator[tuple[str, ...]]:
-        """Yield the orders of the variables among which the least form is looked for."""
+        """Yield the candidate orders of the variables; the least form among them is canonical."""
         colours = self._colours()
         groups = [
             [name for name in self.events if colours[name] == colour]
@@ -166,11 +168,11 @@ class _Part:
         if math.prod(math.factorial(len(group)) for group in groups) > MOST_ARRANGEMENTS:
             yield tuple(chain.from_iterable(groups))
             return
-        for chosen in product(*map(permutations, groups)):
-            yield tuple(chain.from_iterable(chosen))
+        for arrangement in product(*map(permutations, groups)):
+            yield tuple(chain.from_iterable(arrangement))
 
     def _colours(self) -> dict[str, int]:
-        """Return numbers that differ where variables differ in what is said of them."""
+        """Return a number for each variable; variables that the branch distinguishes differ."""
         bounds = {v: repr(rest) for v, *rest in self.branch.repeated}
         absent = {event.variable for event in self.branch.negated}
         colours = _ranks(
@@ -206,7 +208,7 @@ def _key(form: SubPattern) -> tuple[object, ...]:
 def canonical_conditions(
     conditions: Iterable[c.Expression], names: Mapping[str, str]
 ) -> tuple[c.Expression, ...]:
-    """Return what conditions demand together, over new names, each part once and in one order."""
+    """Return the conjuncts of conditions over new names, each once and in one order."""
 
     def renamed(node: c.Attribute | c.Aggregate) -> c.Expression:
         return node if node.variable is None else about(node, names[node.variable])
@@ -215,14 +217,14 @@ def canonical_conditions(
     for condition in conditions:
         whole = without_not(condition)
         split = c.conjuncts(whole)
-        # A part about fewer variables would be another condition: under NOT, and as a filter.
+        # A part about fewer variables would change meaning: under NOT, and as a filter.
         alike = all(c.variables_of(part) == c.variables_of(whole) for part in split)
         parts.update(_in_one_form(replaced(p, renamed)) for p in (split if alike else (whole,)))
     return _sorted(parts)
 
 
 def _in_one_form(condition: c.Expression) -> c.Expression:
-    """Return a condition without NOT with what it joins, and its sides, in one order."""
+    """Return a condition without NOT, its items and its sides in one order."""
     match condition:
         case c.AllOf(items) | c.AnyOf(items):
             kind = type(condition)
@@ -238,14 +240,13 @@ def _in_one_form(condition: c.Expression) -> c.Expression:
 
 
 def _place(side: c.Expression) -> tuple[bool, str]:
-    return not c.variables_of(side), expression_text(
-        side
-    )  # constants on the right, as people write
+    # Constants sort last, so that they stand on the right, as people write.
+    return not c.variables_of(side), expression_text(side)
 
 
 def _sorted(expressions: Iterable[c.Expression]) -> tuple[c.Expression, ...]:
-    several = tuple(expressions)
-    return several if len(several) < 2 else tuple(sorted(several, key=expression_text))
+    items = tuple(expressions)
+    return items if len(items) < 2 else tuple(sorted(items, key=expression_text))
 
 
 def _inclusive(window: Window | None) -> Window | None:

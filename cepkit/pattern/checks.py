@@ -57,16 +57,16 @@ _sound: WeakValueDictionary[int, Query] = WeakValueDictionary()
 
 
 def check(query: Query) -> Query:
-    """Return `query` if it means something, with its groups that repeat written out.
+    """Return `query` if it means something, with its repeated groups unrolled.
 
-    The parser and the builder call it, so that a `Query` in a user's hands is always a sound one.
+    The parser and the builder call it, so that users only ever hold checked queries.
 
     Raises:
-        PatternError: It does not; the error says where, and what would.
+        PatternError: The query means nothing; the error names the place.
     """
     if _sound.get(id(query)) is query:
         return query
-    asked = query
+    original = query
     if query.unrolled_from is not None:
         query = replace(query, structure=query.written, groups=(), unrolled_from=None)
     refuse_too_deep(query.structure)
@@ -83,25 +83,25 @@ def check(query: Query) -> Query:
     _check_aggregates(query, names)
     _check_after_match(query)
     _check_returned(query)
-    alone = _may_be_all(query.structure)
-    if alone is not None:
+    part = _may_be_all(query.structure)
+    if part is not None:
         raise PatternError(
-            f"a match could consist of nothing but the absence of {_names(alone)}"
-            if isinstance(alone, Event | Seq | And)
-            else f"a match could be without any event, as {structure_text(alone)} may be left out",
+            f"a match could consist of nothing but the absence of {_names(part)}"
+            if isinstance(part, Event | Seq | And)
+            else f"a match could be without any event, as {structure_text(part)} may be left out",
             expected="at least one event that is not under NOT or OPT, in every branch of an OR",
-            span=alone.span,
+            span=part.span,
         )
     check_bounds(query)
     check_runs(query)
     check_loops(query)
-    sound = asked if query is not asked else unrolled(query)
+    sound = original if query is not original else unrolled(query)
     _sound[id(sound)] = sound
     return sound
 
 
 def _may_be_all(structure: Structure) -> Event | Seq | And | Opt | None:
-    """Return what may be all of a branch with no event beside it: what is absent, or an OPT."""
+    """Return the absence or the OPT that may make a branch without any event; else None."""
     match structure:
         case Opt():
             return structure
@@ -120,41 +120,42 @@ def check_attributes(query: Query, known: Iterable[str]) -> None:
     """Check that every attribute that `query` reads is a column of the stream.
 
     Raises:
-        PatternError: One is not.
+        PatternError: An attribute is no column.
     """
     columns = tuple(known)
-    nodes: list[tuple[str, object]] = [(name, None) for name in query.partition_by]
-    nodes += [(name, None) for name in query.group_by]
+    uses: list[tuple[str, object]] = [(name, None) for name in query.partition_by]
+    uses += [(name, None) for name in query.group_by]
     results = (result.value for result in query.returned)
     expressions = [*conjuncts(query.where), *query.aggregates, *results]
     for expression in expressions:
         for node in walk(expression):
             if isinstance(node, Attribute):
-                nodes.append((node.name, node))
+                uses.append((node.name, node))
             elif isinstance(node, Aggregate) and node.attribute is not None:
-                nodes.append((node.attribute, node))
-    for name, place in nodes:
+                uses.append((node.attribute, node))
+    for name, reader in uses:
         if name not in columns:
             raise PatternError(
                 f"the stream has no column '{name}'",
                 expected=f"one of {', '.join(sorted(columns))}",
                 hint=nearest(name, columns),
-                span=place.span if isinstance(place, Attribute | Aggregate) else None,
+                span=reader.span if isinstance(reader, Attribute | Aggregate) else None,
             )
 
 
 def check_carried(query: Query, carried: Iterable[str]) -> None:
-    """Check that what RETURN asks for goes to the output.
+    """Check that the output has the columns that RETURN reads.
 
     Args:
-        carried: The columns of the stream that go there.
+        query: The query.
+        carried: The columns of the stream that the output has.
 
     Raises:
-        PatternError: Some column does not.
+        PatternError: The output lacks one.
     """
-    known = frozenset(carried)
+    columns = frozenset(carried)
     for result in query.returned:
-        if result.source is not None and result.source.name not in known:
+        if result.source is not None and result.source.name not in columns:
             name = result.source.name
             raise PatternError(
                 f"RETURN of '{name}', which columns= leaves out of the output",
@@ -178,14 +179,14 @@ def _check_structure(structure: Structure) -> None:
                 )
             case Kleene(item) if group_of(node) is not None and _may_be_all(item) is not None:
                 raise PatternError(
-                    f"KL stands around {structure_text(item)}, which may be no event",
+                    f"KL stands around {structure_text(item)}, which may have no event",
                     expected="a group with an event, as in KL(SEQ(A a, B b)){1,5}",
                     span=node.span,
                 )
             case Opt(item) if isinstance(item, Opt) or _may_be_all(item) is not None:
                 raise PatternError(
-                    f"OPT stands around {structure_text(item)}, which may be no event",
-                    expected="what always has an event, as in OPT(B b)",
+                    f"OPT stands around {structure_text(item)}, which may have no event",
+                    expected="an item that always has an event, as in OPT(B b)",
                     span=node.span,
                 )
             case First(item) | Next(item) if (
@@ -253,14 +254,14 @@ def _check_absent(item: Structure, node: Not) -> None:
 
 
 def _check_what_follows(structure: Structure, *, follows: bool) -> bool:
-    """Refuse FIRST and NEXT where nothing is before them.
-
-    Returns:
-        Whether a match always has an event here.
+    """Refuse FIRST and NEXT where a match may have no event before them.
 
     Args:
         structure: A part of the pattern.
         follows: Whether a match always has an event before this part.
+
+    Returns:
+        Whether a match always has an event in this part.
     """
     match structure:
         case Not(item) | Opt(item):
@@ -297,27 +298,27 @@ def _check_names(structure: Structure) -> None:
     if len({event.variable for event in events}) == len(events):
         return
     _named(structure)
-    # A match of two choices would be found twice, or be one of the first alone.
-    known: dict[frozenset[str], tuple[Event, ...]] = {}
+    # Two choices with the same variables could give the same match twice.
+    first_choices: dict[frozenset[str], tuple[Event, ...]] = {}
     for branch in normal_form(Query(structure)):
         names = frozenset(branch.variables)
-        other = known.setdefault(names, branch.positive)
-        again = [e for e in branch.positive if not any(e is known for known in other)]
-        if again:
+        first = first_choices.setdefault(names, branch.positive)
+        repeats = [e for e in branch.positive if not any(e is other for other in first)]
+        if repeats:
             raise PatternError(
                 f"two choices at an OR have the same variables: {', '.join(sorted(names))}",
                 expected="different names for the choices",
-                hint="AND(A a, B b) says any order",
-                span=again[0].span,
+                hint="AND(A a, B b) allows any order",
+                span=repeats[0].span,
             )
 
 
 def _named(structure: Structure) -> dict[str, Structure]:
-    """Return the events of a part by their names, NOT and KL around them included.
+    """Return the events of a part by variable, with NOT and KL around them.
 
     Raises:
-        PatternError: Two that a match could have together have one name, or two of different
-            choices differ in more than their place.
+        PatternError: Two events of one match have the same variable, or two different events in
+            two choices do.
     """
     match structure:
         case (
@@ -338,11 +339,11 @@ def _named(structure: Structure) -> dict[str, Structure]:
         case First(item) | Next(item) | Opt(item) | Not(item) | Kleene(item):
             return _named(item)
         case Seq(items) | And(items) | Or(items):
-            named: dict[str, Structure] = {}
+            parts_by_name: dict[str, Structure] = {}
             for item in items:
                 for name, part in _named(item).items():
-                    _check_same_name(name, named.setdefault(name, part), part, structure)
-            return named
+                    _check_same_name(name, parts_by_name.setdefault(name, part), part, structure)
+            return parts_by_name
         case _:
             assert_never(structure)
 
@@ -430,11 +431,11 @@ def _check_after_match(query: Query) -> None:
     groups = unrolled(query).groups
     for branch in normal_form(query):
         named = Repetitions(groups, branch.variables).named(name)
-        at = named[-1 if skip.to is SkipTo.LAST else 0]
-        if at not in branch.variables:
-            problem = f"a match may be without '{name}', so that it does not say where to go on"
-        elif not branch.before(at) & {*branch.variables}:
-            problem = f"a match may start with '{name}', so that nothing would be left out"
+        member = named[-1 if skip.to is SkipTo.LAST else 0]
+        if member not in branch.variables:
+            problem = f"a match may lack '{name}', so the place of the next match is open"
+        elif not branch.before(member) & {*branch.variables}:
+            problem = f"a match may start with '{name}', so it would leave out no other match"
         else:
             continue
         raise PatternError(
@@ -453,18 +454,18 @@ def _check_returned(query: Query) -> None:
             span=query.returned[0].span,
         )
     events = Events.of(query.structure)
-    taken = {*RESULT_ENDS}
+    names = {*RESULT_ENDS}
     for result in query.returned:
         refuse_too_deep(result.value)
         check_result(result.value, events)
-        if not result.name or result.name in taken:
-            own = "is a column that all matches have" if result.name in RESULT_ENDS else "is twice"
+        if not result.name or result.name in names:
+            why = "is a column of all matches" if result.name in RESULT_ENDS else "occurs twice"
             raise PatternError(
-                f"RETURN: '{result.name}' {own}" if result.name else "RETURN: a column of no name",
+                f"RETURN: '{result.name}' {why}" if result.name else "RETURN: a column of no name",
                 expected="a name of its own for each column, as in a.price AS paid",
                 span=result.span,
             )
-        taken.add(result.name)
+        names.add(result.name)
 
 
 def _is_one_event(item: Structure) -> bool:
@@ -479,7 +480,7 @@ def check_asks_for_matches(query: Query) -> None:
     """Check that a query asks for its matches.
 
     Raises:
-        UnsupportedError: It asks for their aggregates.
+        UnsupportedError: The query asks for aggregates.
     """
     if query.aggregates:
         raise UnsupportedError(

@@ -1,4 +1,4 @@
-"""Checks of conditions: names, forms, and which events they may be about."""
+"""Checks of conditions: names, forms, and the events that they read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MAX_INTEGER = 2**63 - 1
 
 
 def check_forms(where: c.Expression) -> None:
-    """Refuse what the nodes can hold and no text can write (only made by hand or by a builder)."""
+    """Refuse nodes that no text gives, made by hand or by the builder."""
     for node in c.walk(where):
         match node:
             case c.AllOf(items) | c.AnyOf(items) if len(items) < 2:
@@ -78,16 +78,16 @@ def _fits(value: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """The events of a pattern, as checks of conditions need them.
+    """The events of a pattern by their roles.
 
     Attributes:
         names: All variables.
-        repeated: Those under KL.
-        absent: Those under NOT, and after UNTIL.
+        repeated: The variables under KL.
+        absent: The variables under NOT, and after UNTIL.
         choices: For each OR the variables of each of its items.
-        until: Those after UNTIL.
-        together: Those under each NOT of several events.
-        groups: Those of each group that repeats.
+        until: The variables after UNTIL.
+        together: The variables under each NOT of several events.
+        groups: The variables of each repeated group.
     """
 
     names: tuple[str, ...]
@@ -117,15 +117,15 @@ class Events:
         )
 
     def beside(self, variable: str) -> frozenset[str]:
-        """Return what repeats together with a variable, itself included."""
+        """Return the variables that repeat together with one, itself included."""
         return next((group for group in self.groups if variable in group), frozenset({variable}))
 
 
 def check_condition(condition: c.Expression, events: Events) -> None:
-    """Check one of the conditions that stand between the ANDs of WHERE.
+    """Check one conjunct of WHERE.
 
     Raises:
-        PatternError: It means nothing.
+        PatternError: The condition means nothing.
     """
     mentioned: set[str] = set()
     _check_is_truth(condition)
@@ -147,10 +147,10 @@ def check_condition(condition: c.Expression, events: Events) -> None:
 
 
 def check_result(value: c.Expression, events: Events) -> None:
-    """Check the value of a column that RETURN asks for.
+    """Check the value of a RETURN column.
 
     Raises:
-        PatternError: It means nothing, or has no one value for a match.
+        PatternError: The value means nothing, or a match has several.
     """
     check_forms(value)
     mentioned: set[str] = set()
@@ -171,7 +171,7 @@ def check_result(value: c.Expression, events: Events) -> None:
                     _check_whole_set(node, value)
                 if c.set_of_members(node) is not None:
                     raise PatternError(
-                        f"RETURN of {_said(node, variable)}, which each member of a set has",
+                        f"RETURN of {_said(node, variable)}, a value of each member of a set",
                         expected="one value for a match",
                         span=node.span,
                     )
@@ -184,7 +184,7 @@ def check_result(value: c.Expression, events: Events) -> None:
 
 
 def _check_neighbours(condition: c.Expression, mentioned: set[str], events: Events) -> None:
-    """Refuse a condition between members of a set that is about more than these."""
+    """Refuse a condition between members of a set that reads other sets or absent events."""
     variable = c.set_of_members(condition)
     if variable is None:
         return
@@ -205,7 +205,7 @@ def _check_neighbours(condition: c.Expression, mentioned: set[str], events: Even
 
 
 def _said(node: c.Attribute | c.Aggregate, variable: str) -> str:
-    """Return how a function of a set is called in messages."""
+    """Return a function of a set as messages write it."""
     assert isinstance(node, c.Aggregate)
     if c.is_member_number(node.function) or c.distance_of(node.function) > 1:
         return expression_text(node)
@@ -285,7 +285,7 @@ _TRUTHS = (c.Comparison, c.InList, c.Between, c.IsNull, *_CONNECTIVES)
 
 
 def _check_is_truth(condition: c.Expression) -> None:
-    """Check what can be seen without a stream: that it is true or false."""
+    """Refuse a condition that is a value, where no stream is needed to see it."""
     match condition:
         case c.AllOf() | c.AnyOf() | c.Complement():
             for item in c.children(condition):
@@ -321,9 +321,9 @@ def _check_together(
         inside = mentioned & frozenset[str]().union(*sides)
         if not any(inside <= side for side in sides):
             side = next(side for side in sides if side & inside)
-            touched = min(side & inside), min(inside - side)
+            pair = min(side & inside), min(inside - side)
             raise PatternError(
-                f"one {what} is about '{touched[0]}' and '{touched[1]}', "
+                f"one {what} is about '{pair[0]}' and '{pair[1]}', "
                 "which stand in two branches of an OR",
                 expected="variables that a match can have together",
                 hint=f"write one {what} for each branch",

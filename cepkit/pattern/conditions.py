@@ -1,14 +1,14 @@
 """Conditions as data: expressions that can be printed, compared, estimated and compiled.
 
-A value is a number, a text, a truth value, a time, a duration, an array - or missing; evaluation/
-says which of them go together. Null and NaN are both missing; whatever is computed from a missing
-value is missing, a comparison with it is neither true nor false (SQL's three-valued logic), and a
-condition holds only where it is true.
-Missing as well: a division by zero, the root of a negative, the logarithm of what is not
-positive, an integer that 64 bits cannot hold. `+`, `-`, `*` and `%` of integers stay integers;
-`/` gives a float; `%` takes the sign of the dividend; an integer beside a float is taken as a
-float. Times and durations are 64-bit integers of microseconds, so that they are exact; a duration
-times or divided by a number, or a mean of durations, that is none is rounded to one, half to even.
+A value is a number, a text, a truth value, a time, a duration or an array, or it is missing;
+evaluation/ says which kinds an operator takes. Null and NaN are both missing. An expression over a
+missing value is missing, a comparison with it is neither true nor false (SQL's three-valued logic),
+and a condition holds only where it is true.
+Missing as well are a division by zero, the root of a negative number, the logarithm of zero or a
+negative number, and an integer beyond 64 bits. `+`, `-`, `*` and `%` of integers stay integers;
+`/` gives a float; `%` takes the sign of the dividend; an integer beside a float becomes a float.
+Times and durations are exact: 64-bit integers of microseconds. A duration times or divided by a
+number, and a mean of durations, are rounded to microseconds, half to even.
 Set functions leave missing values out, as SQL's do.
 """
 
@@ -27,36 +27,36 @@ from cepkit.values import dataclass
 ArithmeticOperator: TypeAlias = OneOf["+", "-", "*", "/", "%"]
 ComparisonOperator: TypeAlias = OneOf["<", "<=", "=", "!=", ">=", ">"]
 Constant: TypeAlias = int | float | str | bool | timedelta | datetime | None
-"""Times are in UTC, and name no zone."""
+"""Times are in UTC, without a zone."""
 
 
 class _Node:
-    """The base of all expressions; keeps what is asked of it often."""
+    """The base of all expressions; it caches two frequent answers."""
 
     __slots__ = ("_has_set_functions", "_variables")
 
     @property
     def has_set_functions(self) -> bool:
-        """Whether a function of a set of events is among them."""
-        known: bool | None = getattr(self, "_has_set_functions", None)
-        if known is None:
+        """Whether the expression contains a function of a set of events."""
+        cached: bool | None = getattr(self, "_has_set_functions", None)
+        if cached is None:
             below = children(cast("Expression", self))
-            known = isinstance(self, Aggregate) or any(child.has_set_functions for child in below)
-            object.__setattr__(self, "_has_set_functions", known)  # as of `variables`
-        return known
+            cached = isinstance(self, Aggregate) or any(child.has_set_functions for child in below)
+            object.__setattr__(self, "_has_set_functions", cached)
+        return cached
 
     @property
     def variables(self) -> frozenset[str]:
         """The variables in attributes and in set functions."""
-        known: frozenset[str] | None = getattr(self, "_variables", None)
-        if known is None:
+        cached: frozenset[str] | None = getattr(self, "_variables", None)
+        if cached is None:
             if isinstance(self, Attribute | Aggregate):
-                known = frozenset(() if self.variable is None else (self.variable,))
+                cached = frozenset(() if self.variable is None else (self.variable,))
             else:
                 below = [child.variables for child in children(cast("Expression", self))]
-                known = frozenset[str]().union(*below)
-            object.__setattr__(self, "_variables", known)  # frozen: no value of its own changes
-        return known
+                cached = frozenset[str]().union(*below)
+            object.__setattr__(self, "_variables", cached)  # a cache: the value stays the same
+        return cached
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Literal(_Node):
     value: Constant
     span: Span | None = field(default=None, compare=False, repr=False)
 
-    # Python holds 1 == 1.0 == True; three different constants of a pattern must differ.
+    # In Python 1 == 1.0 == True; in a pattern these are three constants.
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Literal):
             return NotImplemented
@@ -116,10 +116,9 @@ class Call(_Node):
 class Aggregate(_Node):
     """A function of a set of events: `count(b)`, `avg(b.price)`; in AGG also of the matches.
 
-    The function is the name of one of `aggregates.AGGREGATES`, or one that `member_function` or
-    `prev_function` gives: the value of a single member of a set, or of one before the member that
-    the condition is about. After `RUNNING` it is of the members up to the one that the condition
-    is about, after `EARLIER` of those before it.
+    The function is a name from `aggregates.AGGREGATES`, or comes from `member_function` (the value
+    of one member of a set) or `prev_function` (the value of an earlier member). With the prefix
+    `RUNNING` it covers the members up to the current one, with `EARLIER` those before it.
     `COUNT` of the matches themselves has neither variable nor attribute.
     """
 
@@ -243,9 +242,9 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 
 NUMBER = "\x01number"
-"""Stands for an attribute: the arrival number of an event, in its partition if there is one."""
+"""A reserved attribute: the arrival number of an event, in its partition if there is one."""
 NUMBER_BEFORE = "\x01number before"
-"""Stands for an attribute: the arrival number of the event that came just before."""
+"""A reserved attribute: the arrival number of the event just before."""
 
 
 def variables_of(expression: Expression) -> frozenset[str]:
@@ -259,40 +258,40 @@ def has_set_functions(expression: Expression) -> bool:
 
 
 FARTHEST = 2**31 - 1
-"""The greatest number that a member of a set is named by."""
+"""The greatest number of a member in `b[n]`."""
 
 
 def member_function(place: int) -> str:
-    """Return the function that is the value of one member: 1 is the first, -1 the last one."""
+    """Return the name of the function for one member: 1 is the first, -1 the last."""
     return {1: "first", -1: "last"}.get(place, f"{_MEMBER}{place}")
 
 
 def place_of(function: str) -> int | None:
-    """Return which member a function is the value of, as for `member_function`, if of one."""
+    """Return the number of the member that a function reads, None if it reads several."""
     if function.startswith(_MEMBER):
         return int(function.removeprefix(_MEMBER))
     return {"first": 1, "last": -1}.get(function)
 
 
 def is_member_number(function: str) -> bool:
-    """Return whether a function is the value of a member that is neither the first nor the last."""
+    """Return whether a function reads one member other than the first and the last."""
     return function.startswith(_MEMBER)
 
 
 def prev_function(distance: int) -> str:
-    """Return the function that is the value of the member so far before another."""
+    """Return the name of the function for the member `distance` before the current one."""
     return _PREV if distance == 1 else f"{_PREV} {distance}"
 
 
 def distance_of(function: str) -> int:
-    """Return how many members a function goes back from the one that the condition is about."""
+    """Return how many members a function goes back from the current one."""
     if function.startswith(_PREV):
         return int(function.removeprefix(_PREV) or 1)
     return int(function.startswith(EARLIER))
 
 
 def reach_back(expression: Expression) -> int:
-    """Return how many members must be before one that `expression` is about."""
+    """Return how many members must precede the current one in `expression`."""
     nodes = (node for node in walk(expression) if isinstance(node, Aggregate))
     return max((distance_of(node.function) for node in nodes), default=0)
 
@@ -302,7 +301,7 @@ _PREV = "prev"
 
 
 def set_of_prev(expression: Expression) -> str | None:
-    """Return the set variable of which `expression` compares each member with earlier ones."""
+    """Return the variable of the set whose members `expression` compares with earlier ones."""
     for node in walk(expression) if expression.has_set_functions else ():
         if isinstance(node, Aggregate) and distance_of(node.function):
             return node.variable
@@ -310,18 +309,18 @@ def set_of_prev(expression: Expression) -> str | None:
 
 
 RUNNING = "running "
-"""Before the name of a function: of the members up to each, and not of the whole set."""
+"""A prefix of a function's name: it covers the members up to the current one."""
 EARLIER = "earlier "
-"""Before the name of a function: of the members before each but the first."""
+"""A prefix of a function's name: it covers the members before the current one."""
 
 
 def plain_function(function: str) -> str:
-    """Return the name of a function without `RUNNING` or `EARLIER` before it."""
+    """Return the name of a function without `RUNNING` or `EARLIER`."""
     return function.removeprefix(RUNNING).removeprefix(EARLIER)
 
 
 def set_of_running(expression: Expression) -> str | None:
-    """Return the set variable of a running function in `expression`, as sum(b[..i].x)."""
+    """Return the variable of the set that a running function reads, as in sum(b[..i].x)."""
     for node in walk(expression) if expression.has_set_functions else ():
         if isinstance(node, Aggregate) and node.function.startswith((RUNNING, EARLIER)):
             return node.variable
@@ -329,18 +328,18 @@ def set_of_running(expression: Expression) -> str | None:
 
 
 def set_of_members(expression: Expression) -> str | None:
-    """Return the set variable of which `expression` is about single members and earlier ones."""
+    """Return the variable of the set whose single members `expression` reads."""
     return set_of_prev(expression) or set_of_running(expression)
 
 
 def of_neighbours(expression: Expression, variable: str) -> bool:
-    """Return whether `expression` is about a member of a set and the one right before it alone."""
+    """Return whether `expression` reads a member of a set and the one right before it, no more."""
     running = set_of_running(expression) is not None
     return set_of_prev(expression) == variable and not running and reach_back(expression) == 1
 
 
 def is_filter(expression: Expression) -> bool:
-    """Return whether `expression` is about one event alone, and not about a whole set."""
+    """Return whether `expression` is about one event alone, no set."""
     return len(variables_of(expression)) == 1 and not has_set_functions(expression)
 
 
@@ -356,7 +355,7 @@ def attributes_of(expression: Expression) -> frozenset[tuple[str, str]]:
 
 
 def member_attributes_of(expression: Expression) -> frozenset[tuple[str, str]]:
-    """Return the (variable, attribute) pairs that `expression` reads, not of whole sets."""
+    """Return the (variable, attribute) pairs that `expression` reads outside set functions."""
     nodes = (node for node in walk(expression) if isinstance(node, Attribute))
     return frozenset((node.variable, node.name) for node in nodes)
 
@@ -377,7 +376,7 @@ def ordered_attributes(expression: Expression | None) -> tuple[str, ...]:
 
 
 def conjuncts(expression: Expression | None) -> tuple[Expression, ...]:
-    """Return the conditions that must all hold: nested ANDs taken apart, None as nothing."""
+    """Return the conjuncts of a condition: nested ANDs flattened, none for None."""
     match expression:
         case None:
             return ()

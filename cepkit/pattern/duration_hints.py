@@ -1,4 +1,4 @@
-"""Hints for numbers and texts that are written in place of durations."""
+"""Hints for numbers and texts in place of durations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _IN_TEXT = re.compile(r"\s*(-?[\d._]*\d[\d._]*)\s*(\w+)\s*")
 
 
 def with_units(place: c.Comparison | c.InList | c.Between | c.Arithmetic | c.Call) -> str:
-    """Return the hint how numbers and texts beside durations become durations."""
+    """Return a hint that writes numbers and texts beside durations as durations."""
     match place:
         case c.Comparison(_, left, right) | c.Arithmetic(_, left, right):
             changed: c.Expression = replace(place, left=_with_unit(left), right=_with_unit(right))
@@ -32,7 +32,7 @@ def with_units(place: c.Comparison | c.InList | c.Between | c.Arithmetic | c.Cal
 
 
 def _with_unit(operand: c.Expression) -> c.Expression:
-    """Return a stand-in for the duration that a constant should be; else the operand."""
+    """Return a placeholder for the duration that a constant should be; else the operand."""
     match operand:
         case c.Literal(bool()):
             return operand

@@ -14,17 +14,18 @@ _EXPECTED = "us, ms, seconds, minutes, hours, days, weeks or EVENTS"
 def read_window(
     number: str, unit: str, *, exclusive: bool, number_span: Span, unit_span: Span
 ) -> Window:
-    """Return the window that a number and a unit write.
+    """Return the window of a number and a unit.
 
     Args:
-        number: As it stands in the text, such as ``1_000`` or ``0.5``.
+        number: The number in the text, such as ``1_000`` or ``0.5``.
         unit: A unit of time in singular, plural or short, or ``EVENTS``; in any case.
         exclusive: Whether EXCLUSIVE follows.
         number_span: The place of the number, for errors.
         unit_span: The place of the unit, for errors.
 
     Raises:
-        PatternSyntaxError: An unknown unit, or no whole number of microseconds or events.
+        PatternSyntaxError: The unit is unknown, or the window is no whole number of microseconds
+            or events.
     """
     word = unit.lower()
     if word in ("event", "events"):
@@ -45,7 +46,7 @@ def read_window(
 
 
 def read_microseconds(number: str, unit: str, number_span: Span) -> int:
-    """Return the duration that a number and a unit of `UNITS` write.
+    """Return the duration of a number and a unit of `UNITS`, in microseconds.
 
     Raises:
         PatternSyntaxError: It is not a whole number of microseconds.
@@ -55,14 +56,14 @@ def read_microseconds(number: str, unit: str, number_span: Span) -> int:
     if microseconds is None:
         raise PatternSyntaxError(
             f"{number} {unit} is not a whole number of microseconds",
-            expected="a duration that an event's time, in microseconds, can have",
+            expected="whole microseconds, as in the times of events",
             span=number_span,
         )
     return microseconds
 
 
 def read_duration(number: str, unit: str, number_span: Span) -> timedelta:
-    """Return the duration that a number and a unit of `UNITS` write in a condition.
+    """Return the duration of a number and a unit of `UNITS` in a condition.
 
     Raises:
         PatternSyntaxError: It is not a whole number of microseconds, or longer than 64 bits hold.
@@ -78,7 +79,7 @@ def read_duration(number: str, unit: str, number_span: Span) -> timedelta:
 
 
 def window_text(window: Window) -> str:
-    """Return `window` as it is written after WITHIN, in the largest unit that is exact."""
+    """Return `window` as WITHIN writes it, in the largest unit that is exact."""
     match window:
         case CountWindow(events):
             text = f"{events} EVENTS"
@@ -88,5 +89,5 @@ def window_text(window: Window) -> str:
 
 
 def in_microseconds(duration: timedelta) -> int:
-    """Return a duration as conditions compute with it."""
+    """Return a duration in whole microseconds."""
     return duration // timedelta(microseconds=1)

@@ -1,4 +1,4 @@
-"""Dense key codes: equal values get equal small integers, so that keys index arrays."""
+"""Dense key codes: small integers, equal for equal values, so that keys index arrays."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from cepkit.stream.distinct import value_codes
 Codes = npt.NDArray[np.int32]
 
 _SPARE = 4
-"""A range of integers up to this many times the rows is used as it is; a wider one is hashed."""
+"""Integers whose range exceeds the number of rows by more than this factor are hashed."""
 
 
 def dense_keys(columns: Sequence[Column]) -> tuple[list[Codes], int]:
-    """Return codes such that equal values of all `columns` have equal codes, and their number.
+    """Return codes for the values of all `columns`, equal for equal values, and their number.
 
-    Missing values have the code -1: they are equal to nothing.
+    A missing value has the code -1; it equals nothing.
 
     Raises:
-        PatternError: The columns hold what cannot be equal, as texts and numbers.
+        PatternError: The kinds of the columns cannot be compared, as texts and numbers.
     """
     kinds = {column.kind for column in columns}
     if kinds == {"text", "timestamp"}:
         columns = [as_times(column) if column.kind == "text" else column for column in columns]
         kinds = {"timestamp"}
-    if "null" in kinds:  # nothing is equal to a value that is nowhere
+    if "null" in kinds:  # a column of missing values equals nothing
         return [np.full(len(column.values), -1, dtype=np.int32) for column in columns], 0
     if kinds == {"text"}:
         return _text_keys(columns)
@@ -71,9 +71,9 @@ def dense_keys(columns: Sequence[Column]) -> tuple[list[Codes], int]:
 
 
 def partition_keys(columns: Sequence[Column]) -> tuple[Codes, int]:
-    """Return a code for each row such that rows agree in all `columns` where codes are equal.
+    """Return a code for each row, equal where rows agree in all `columns`, and the number of codes.
 
-    Here missing agrees with missing, as in GROUP BY.
+    Missing agrees with missing, as in GROUP BY.
     """
 
     def with_missing(column: Column) -> tuple[Codes, int]:
@@ -82,8 +82,7 @@ def partition_keys(columns: Sequence[Column]) -> tuple[Codes, int]:
         return (np.where(missing, number, codes) if missing.any() else codes), number + 1
 
     def both(left: tuple[Codes, int], right: tuple[Codes, int]) -> tuple[Codes, int]:
-        joined = left[0].astype(np.int64) * right[1] + right[0]
-        return value_codes(joined)
+        return value_codes(left[0].astype(np.int64) * right[1] + right[0])
 
     return reduce(both, map(with_missing, columns))
 

@@ -26,32 +26,31 @@ from cepkit.pattern.nodes import (
 )
 from cepkit.pattern.policies import CountWindow, TimeWindow, Window
 
-# So much, some 4,000 conditions, is parsed in about a second.
+# About 4,000 conditions, which take a second to parse.
 MAX_CHARACTERS = 100_000
-# Functions over nodes are recursive; this keeps all of them far from Python's limit.
+# Functions over nodes are recursive; this keeps them far from Python's limit.
 MAX_DEPTH = 100
-# Each is planned and compiled by itself, which takes some 30 ms.
+# A branch takes about 30 ms to plan and compile.
 MAX_BRANCHES = 1_000
-# What is done for each pair of them stays within a second.
+# Work for each pair of events stays within a second.
 MAX_EVENTS = 1_000
-# Each is looked for beside all choices of those before it.
+# The search tries each event with all choices of those before it.
 MOST_TOGETHER = 12
 
-# A branch for each number of repetitions, each of up to so many events.
+# Each number of repetitions is a branch of up to this many events.
 MAX_IN_GROUP = 40
 
-# Times lie within 2**62 microseconds of 1970; ten windows more, as many as a slice is long, are
-# still far from 2**63.
+# Times lie within 2**62 microseconds of 1970; a slice adds ten windows and stays far from 2**63.
 _YEAR = 31_557_600_000_000
 LONGEST_WINDOW = 10_000 * _YEAR
 MOST_IN_WINDOW = 10**15
 
 
 def refuse_too_much_text(text: str) -> None:
-    """Refuse a text that is far longer than patterns are.
+    """Refuse a text that is too long for a pattern.
 
     Raises:
-        PatternError: It is.
+        PatternError: It has more than `MAX_CHARACTERS` characters.
     """
     if len(text) > MAX_CHARACTERS:
         raise PatternError(
@@ -65,7 +64,7 @@ def refuse_too_deep(part: Structure | Expression | None) -> None:
     """Refuse a part that is nested too deeply for recursive functions.
 
     Raises:
-        PatternError: It is.
+        PatternError: It has more than `MAX_DEPTH` levels.
     """
     level: list[Structure | Expression] = [] if part is None else [part]
     for _ in range(MAX_DEPTH):
@@ -95,10 +94,10 @@ def _below(node: Structure | Expression) -> tuple[Structure | Expression, ...]:
 
 
 def refuse_too_large(structure: Structure) -> None:
-    """Refuse a structure with too many choices, or too many events that belong together.
+    """Refuse a structure with too many choices, or with too many events in one.
 
     Raises:
-        PatternError: It has.
+        PatternError: It exceeds `MAX_BRANCHES`, `MAX_EVENTS` or `MAX_IN_GROUP`.
     """
     groups = groups_in(structure)
     for node in groups:
@@ -111,12 +110,12 @@ def refuse_too_large(structure: Structure) -> None:
             )
     branches = count_branches(structure)
     if branches > MAX_BRANCHES:
-        # Python refuses to write out an integer of thousands of digits.
+        # Python refuses to format an integer of thousands of digits.
         number = f"{branches:,}" if branches < 10**12 else f"about 10^{log10(branches):.0f}"
         raise PatternError(
             f"{'OR, OPT and groups' if groups else 'OR and OPT'} expand to {number} patterns",
             expected=f"at most {MAX_BRANCHES:,}",
-            hint="where the choice is only one of types, write a IN (A, B)",
+            hint="for a choice among types write a IN (A, B)",
             span=next(node.span for node in walk(structure) if isinstance(node, Or | Opt | Kleene)),
         )
     largest = _largest(structure)
@@ -130,10 +129,10 @@ def refuse_too_large(structure: Structure) -> None:
 
 
 def refuse_too_many_together(node: Not) -> None:
-    """Refuse a NOT around more events than can be looked for together.
+    """Refuse a NOT around more than `MOST_TOGETHER` events.
 
     Raises:
-        PatternError: There are.
+        PatternError: It has more.
     """
     number = len(events_of(node))
     if number > MOST_TOGETHER:
@@ -145,7 +144,7 @@ def refuse_too_many_together(node: Not) -> None:
 
 
 def count_branches(structure: Structure) -> int:
-    """Return how many branches `structure` has, without making them."""
+    """Return the number of branches of `structure`, without building them."""
     match structure:
         case Kleene(_, minimum, int(maximum)) if group_of(structure) is not None:
             return maximum - minimum + 1
@@ -184,7 +183,7 @@ def refuse_too_long(window: Window | None) -> None:
     """Refuse a window that is negative, empty, or so long that sums with it would overflow.
 
     Raises:
-        PatternError: It is.
+        PatternError: The window is out of range.
     """
     match window:
         case TimeWindow(microseconds) if microseconds < 0:

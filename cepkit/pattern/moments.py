@@ -1,4 +1,4 @@
-"""Times written as texts in conditions; UTC where they name no zone."""
+"""Times written as texts in conditions, in UTC unless they name a zone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def moments(texts: Sequence[str], place: Expression | None = None) -> npt.NDArra
     """Return the times of texts in microseconds, missing for texts that stand for null.
 
     Raises:
-        PatternError: One says no time; the error points at `place`.
+        PatternError: A text is no time; the error points at `place`.
     """
     try:
         return parse_times(pa.array(texts, pa.string()), "", None)
@@ -42,10 +42,10 @@ def moment(text: str) -> int | None:
 
 
 def read_time(text: str, span: Span) -> datetime:
-    """Return the time that a text after TIMESTAMP says, in UTC.
+    """Return the time of a text after TIMESTAMP, in UTC.
 
     Raises:
-        PatternSyntaxError: It says none.
+        PatternSyntaxError: The text is no time.
     """
     try:
         microseconds = moment(text)

@@ -1,30 +1,30 @@
-"""Names in patterns: reserved words, and when a name needs double quotes."""
+"""Names in patterns: reserved words, and double quotes where a name needs them."""
 
 from __future__ import annotations
 
 import re
 
-# The keywords of grammar.lark (a test holds the two together).
+# The keywords of grammar.lark; a test compares the two.
 RESERVED = (
     "PATTERN", "SEQ", "KL", "ANY", "AND", "OR", "NOT", "IN", "BETWEEN", "IS", "NULL", "TRUE",
     "FALSE", "WHERE", "WITHIN", "EXCLUSIVE", "STRATEGY", "PARTITION", "GROUP", "BY", "AGG",
 )  # fmt: skip
 
-# Words of the language before an event only: elsewhere they are names like any other.
+# Keywords before an event; elsewhere they are names.
 BEFORE_EVENTS = ("FIRST", "NEXT")
 
-# Words that begin a clause: after a type they do, elsewhere they are names like any other.
+# Keywords after a type, where they begin a clause; elsewhere they are names.
 BEFORE_CLAUSES = ("RETURN", "AFTER")
 
-# Words behind a set, where no name may stand.
+# Keywords after a set, where no name may stand.
 BEHIND_SETS = ("GREEDY", "UNTIL")
 
-# Words inside of clauses, where no name may stand.
+# Keywords inside of clauses, where no name may stand.
 INSIDE_CLAUSES = ("AS", "MATCH", "SKIP", "PAST", "FROM", "TO", "LAST", "NEXT", "EVENT")
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _REPETITION = re.compile(r"(.+)\[\d+\]", re.DOTALL)
-# A regular expression, as in the grammar: upper() folds other letters than re.IGNORECASE does.
+# A regular expression, as in the grammar: upper() and re.IGNORECASE fold different letters.
 _KEYWORD = re.compile("|".join(RESERVED), re.IGNORECASE)
 _BEFORE_EVENT = re.compile("|".join(BEFORE_EVENTS), re.IGNORECASE)
 _BEFORE_CLAUSE = re.compile("|".join(BEFORE_CLAUSES), re.IGNORECASE)
@@ -41,12 +41,12 @@ def is_reserved(name: str) -> bool:
 
 
 def name_text(name: str) -> str:
-    """Return `name` as it is written for a variable, a column or a function."""
+    """Return `name` as the text of a variable, a column or a function, in quotes if needed."""
     return name if is_word(name) and not is_reserved(name) else _in_double_quotes(name)
 
 
 def type_text(name: str) -> str:
-    """Return `name` as it is written where an event begins, mostly with its type."""
+    """Return `name` as the text of a type at the start of an event."""
     return name_text(name) if _BEFORE_EVENT.fullmatch(name) is None else _in_double_quotes(name)
 
 
@@ -56,25 +56,25 @@ def repetition_name(variable: str, number: int) -> str:
 
 
 def is_repetition(name: str) -> bool:
-    """Return whether `name` looks like that of a variable in a repetition; no user has such."""
+    """Return whether `name` has the form of `repetition_name`; users' names never have it."""
     return _REPETITION.fullmatch(name) is not None
 
 
 def variable_text(name: str) -> str:
-    """Return `name` as it is written for a variable, also in one repetition: `a[1]`."""
+    """Return `name` as the text of a variable, also in one repetition: `a[1]`."""
     repetition = _REPETITION.fullmatch(name)
     plain = repetition is not None and name_text(repetition[1]) == repetition[1]
     return name if plain else name_text(name)
 
 
 def variable_after_type(name: str) -> str:
-    """Return `name` as it is written after the type of an event."""
+    """Return `name` as the text of a variable after a type."""
     clause = _BEFORE_CLAUSE.fullmatch(name) is not None
     return _in_double_quotes(name) if clause else variable_text(name)
 
 
 def attribute_text(name: str) -> str:
-    """Return `name` as it is written after a dot, where no word is reserved."""
+    """Return `name` as the text of an attribute after a dot, where no word is reserved."""
     return name if is_word(name) else _in_double_quotes(name)
 
 
@@ -84,7 +84,7 @@ def string_text(value: str) -> str:
 
 
 def unquoted(token: str) -> str:
-    """Return the name or text that `token` writes, with or without quotes of either kind."""
+    """Return the name or text of a token, without its quotes of either kind."""
     quote = token[:1]
     if quote not in ("'", '"'):
         return token

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 def query_graph(query: Query) -> nx.DiGraph[int]:
     """Return the structure of a query as a tree, node 0 its root, and its conditions.
 
-    Attributes of a node: `kind` (the operator, event or condition), `label`, and of an event
-    `variable` and `types` (None: any). Edges lead from a node to its items, in order, and from
-    events to the conditions that read them; `kind` says which.
+    A node has a `kind` (the operator, event or condition) and a `label`; an event also has its
+    `variable` and `types` (None: any). Edges of `kind` "item" lead from a node to its items, in
+    order; edges of `kind` "condition" lead from an event to the conditions that read it.
     """
     import networkx as nx
 

@@ -1,7 +1,7 @@
-"""The structure of a pattern: which events, in which order, which of them absent or repeated.
+"""The structure of a pattern: its events, their order, absences and repetitions.
 
-A closed family of frozen nodes; functions over it are `match` statements. Where a node came
-from a text it knows its place there, for error messages; the place is no part of its identity.
+A closed family of frozen nodes; functions over it are `match` statements. A node from a text has
+its place there, for error messages; the place does not count in comparisons.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cepkit.printing import cut
 from cepkit.values import dataclass
 
 _TYPES = 30
-"""How long the types of a variable may be in a table."""
+"""The greatest length of a variable's types in a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +23,11 @@ class Beside:
     """A place beside a set where UNTIL, GREEDY or a run forbids an event, in stream order.
 
     Attributes:
-        place: "until": after all that is before the set, or from its first member on if nothing is,
-            up to its last member; no event of the match there may be such an event either.
-            "before": before its first member. "behind": behind its last member. "between":
-            between these two, where a run leaves nothing out.
+        place: "until": after all events before the set, or else from its first member on, up to its
+            last member; this forbids events of the match, too. "before": before its first member.
+            "behind": behind its last member. "between": between these two, for a run.
         variable: The variable of the set.
-        maximum: The size of a set that may have such an event there; None: no set may.
+        maximum: A set of this size may have such an event there; None: no set may.
     """
 
     place: Literal["until", "before", "behind", "between"]
@@ -38,14 +37,13 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event: a variable and the types it may have (None: any type).
+    """One event: a variable and its types.
 
     Attributes:
-        variable: What the rest of the pattern calls it.
-        types: The types it may have.
-        earlier_than: Of an absence that FIRST implies, which no pattern says itself: the variable
-            that is the first.
-        beside: Of an absence that UNTIL, GREEDY or a run implies: where it would be.
+        variable: Its name in the pattern.
+        types: The types that it may have; None for any type.
+        earlier_than: For an absence implied by FIRST: the variable of the first event.
+        beside: For an absence implied by UNTIL, GREEDY or a run: its place.
     """
 
     variable: str
@@ -55,11 +53,11 @@ class Event:
     span: Span | None = field(default=None, compare=False, repr=False)
 
     def may_have(self, kind: str) -> bool:
-        """Return whether it may have this type."""
+        """Return whether the event may have this type."""
         return self.types is None or kind in self.types
 
     def overlaps(self, other: Event) -> bool:
-        """Return whether one event could be of the types of both."""
+        """Return whether one event could have a type of both."""
         return self.types is None or other.types is None or bool(self.types & other.types)
 
 
@@ -89,9 +87,9 @@ class Or:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """No such event in this place, or no such events together where SEQ or AND stands inside.
+    """The absence of an event in this place, or of several events together.
 
-    Inside may stand a single event, NEXT before one, or SEQ and AND of single events.
+    The item is a single event, NEXT before one, or SEQ and AND of single events.
     """
 
     item: Structure
@@ -100,15 +98,15 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class Kleene:
-    """A non-empty set of such events, of `minimum` to `maximum` members (None: no upper bound).
+    """A set of `minimum` to `maximum` events (None: no upper bound), at least one.
 
-    Around SEQ or AND it is a group that repeats so often, each time wholly after the time before.
-    FIRST inside says that the set has all that fits between its first and last member, NEXT that
-    its members came side by side.
+    Around SEQ or AND it is a group that repeats; each repetition is wholly after the one before.
+    With FIRST inside, the set has all events that fit between its first and last member; with NEXT
+    inside, its members came side by side.
 
     Attributes:
         until: The event before which the set ends.
-        greedy: Whether it goes on as long as it can.
+        greedy: Whether the set goes on as long as it can.
     """
 
     item: Structure
@@ -121,7 +119,7 @@ class Kleene:
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """The first such event after what is before it; of a set its first member."""
+    """The first event that fits after the events before it; for a set, its first member."""
 
     item: Structure
     span: Span | None = field(default=None, compare=False, repr=False)
@@ -129,7 +127,7 @@ class First:
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """The event of the partition that comes right after what is before it; of a set its first."""
+    """The event of the partition right after the one before it; for a set, its first member."""
 
     item: Structure
     span: Span | None = field(default=None, compare=False, repr=False)
@@ -166,12 +164,12 @@ def walk(structure: Structure) -> Iterator[Structure]:
 
 
 def events_of(structure: Structure) -> tuple[Event, ...]:
-    """Return the event nodes of `structure` in pattern order, negated and repeated ones too."""
+    """Return the event nodes of `structure` in pattern order, with negated and repeated ones."""
     return tuple(node for node in walk(structure) if isinstance(node, Event))
 
 
 def labels_of(structure: Structure) -> dict[str, str]:
-    """Return for each variable how tables call it: with its types, as "a: MSFT"."""
+    """Return a label with types for each variable, as "a: MSFT"."""
     labels: dict[str, str] = {}
     for event in events_of(structure):
         types = " or ".join(sorted(event.types)) if event.types else ""
@@ -181,10 +179,7 @@ def labels_of(structure: Structure) -> dict[str, str]:
 
 
 def bound_events_of(structure: Structure) -> tuple[Event, ...]:
-    """Return the event nodes of `structure` that a match can bind: all but those absent.
-
-    Of those in branches of an OR that share a variable the first stands for all.
-    """
+    """Return the event nodes of `structure` that a match can bind, one for each variable."""
     absent = absent_in(structure)
     bound: dict[str, Event] = {}
     for event in events_of(structure):
@@ -194,14 +189,14 @@ def bound_events_of(structure: Structure) -> tuple[Event, ...]:
 
 
 def absent_in(structure: Structure) -> frozenset[str]:
-    """Return the variables under NOT of `structure`, and those after UNTIL."""
+    """Return the variables under NOT and after UNTIL."""
     absent = (node for node in walk(structure) if isinstance(node, Not))
     names = {event.variable for node in absent for event in events_of(node)}
     return frozenset(names | {event.variable for event in ends_of_loops_in(structure)})
 
 
 def together_in(structure: Structure) -> tuple[frozenset[str], ...]:
-    """Return the variables that are absent together: those under each NOT of several events."""
+    """Return the variables under each NOT of several events."""
     absent = (node for node in walk(structure) if isinstance(node, Not))
     groups = (frozenset(event.variable for event in events_of(node)) for node in absent)
     return tuple(dict.fromkeys(names for names in groups if len(names) > 1))
@@ -214,12 +209,12 @@ def ends_of_loops_in(structure: Structure) -> tuple[Event, ...]:
 
 
 def group_of(node: Structure) -> Seq | And | None:
-    """Return what repeats as a whole, if a node is KL around SEQ or AND."""
+    """Return the SEQ or AND that a KL repeats as a whole; None for any other node."""
     return node.item if isinstance(node, Kleene) and isinstance(node.item, Seq | And) else None
 
 
 def groups_in(structure: Structure) -> tuple[Kleene, ...]:
-    """Return the nodes of `structure` that are groups that repeat."""
+    """Return the groups that repeat in `structure`."""
     kleene = (node for node in walk(structure) if isinstance(node, Kleene))
     return tuple(node for node in kleene if group_of(node) is not None)
 
@@ -241,20 +236,20 @@ def with_names(structure: Structure, names: Mapping[str, str]) -> Structure:
 
 
 def runs_in(structure: Structure) -> tuple[Kleene, ...]:
-    """Return the sets of `structure` that take all that fits between their ends."""
+    """Return the sets of `structure` that take every event that fits between their ends."""
     kleene = (node for node in walk(structure) if isinstance(node, Kleene))
     return tuple(node for node in kleene if run_of(node) is First)
 
 
 def run_of(node: Kleene) -> type[First | Next] | None:
-    """Return which kind of run a set is, if it is one: a greedy set has all that fits."""
+    """Return the kind of run of a set, None for any other set; a greedy set is a FIRST run."""
     if isinstance(node.item, First | Next):
         return type(node.item)
     return First if node.greedy else None
 
 
 def repeated_in(structure: Structure) -> frozenset[str]:
-    """Return the Kleene variables of `structure`, those of groups that repeat included."""
+    """Return the Kleene variables of `structure`, with those of groups that repeat."""
     kleene = (node for node in walk(structure) if isinstance(node, Kleene))
     events = (event for node in kleene for event in bound_events_of(node.item))
     return frozenset(event.variable for event in events)

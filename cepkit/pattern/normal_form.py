@@ -1,12 +1,12 @@
 """The normal form: a pattern as a union of conjunctive patterns.
 
-Nested SEQ, AND and OR become branches, one for each choice at the ORs; each branch has its
-variables, a strict partial order over them, its negated and repeated variables, and the
-conditions that are about it. Everything behind the language works on branches.
-`FIRST B b` becomes `NOT(B x), B b`, where x fulfils what b must fulfil given what is before it;
+Nested SEQ, AND and OR become branches, one for each choice at the ORs. A branch has its variables,
+a strict partial order over them, its negated and repeated variables, and its conditions. Planners
+and engines work on branches alone.
+`FIRST B b` becomes `NOT(B x), B b`, where x fulfils the conditions on b and the events before it;
 GREEDY and UNTIL become absences beside a set; `NEXT B b` becomes a condition on arrival numbers
 (`numbers.py`).
-The number of branches is the product over the ORs that stand together.
+The number of branches is the product of the numbers of choices at independent ORs.
 """
 
 from __future__ import annotations
@@ -59,25 +59,26 @@ Names: TypeAlias = "Mapping[tuple[str, str], str]"
 """The names of implied absences, by kind ("earlier", or a place beside a set) and variable."""
 
 Sets: TypeAlias = frozenset[str]
-"""The variables that a condition is about as whole sets."""
+"""The variables whose whole sets a condition reads."""
 
 
 @dataclass(frozen=True)
 class Branch:
-    """A conjunctive pattern: what a match binds, in which order, under which conditions.
+    """A conjunctive pattern: events, their order, and conditions.
 
     Attributes:
-        positive: The events that a match binds, in pattern order, repeated ones included.
-        negated: The events that must not be there, those that FIRST implies included.
+        positive: The events that a match binds, in pattern order, with repeated ones.
+        negated: The absent events, with those that FIRST implies.
         repeated: For each Kleene variable its least and greatest number of events.
         order: The pairs (x, y) where x is strictly before y: transitive, over all variables.
-        conditions: All must hold; each is about variables of this branch only.
-        window: As in the query.
-        strategy: As in the query.
-        partition_by: As in the query.
-        runs: The Kleene variables that take all that fits between their first and last member.
-        together: The negated variables of each NOT of several events: some of these events may be
-            there, all of them, as the order and the conditions on them say, may not.
+        conditions: The conditions, all over variables of this branch; all must hold.
+        window: The window of the query.
+        strategy: The strategy of the query.
+        partition_by: The partition attributes of the query.
+        runs: The Kleene variables that take every event that fits between their first and last
+            member.
+        together: The negated variables of each NOT of several events. Such a NOT forbids all its
+            events together, in their order and under their conditions, but allows some of them.
     """
 
     positive: tuple[Event, ...]
@@ -98,7 +99,7 @@ class Branch:
 
     @cached_property
     def as_written(self) -> Branch:
-        """The branch without what FIRST, NEXT and GREEDY imply: what statistics are about."""
+        """The branch without the implications of FIRST, NEXT and GREEDY, as statistics use it."""
         implied = {event.variable for event in self.negated if _is_implied(event)}
         if not implied and all(next_in(c) is None for c in self.conditions):
             return self
@@ -113,7 +114,7 @@ class Branch:
 
     @cached_property
     def absences(self) -> tuple[tuple[Event, ...], ...]:
-        """The events of each NOT: one, or those that must not be there together."""
+        """The events of each NOT: one, or several that are absent together."""
         groups: dict[frozenset[str], list[Event]] = {}
         for event in self.negated:
             groups.setdefault(self.absent_with(event.variable), []).append(event)
@@ -136,9 +137,9 @@ class Branch:
         return frozenset(y for x, y in self.order if x == variable)
 
     def neighbours(self, variable: str, among: Collection[str]) -> tuple[list[str], list[str]]:
-        """Return the nearest of some variables before `variable`, and those after it.
+        """Return the nearest of some variables before `variable`, and the nearest after it.
 
-        None of those before is followed by another one that is before `variable` too.
+        Between a nearest variable and `variable` stands none of the others.
         """
         before = [x for x in among if x in self.before(variable)]
         after = [x for x in among if x in self.after(variable)]
@@ -148,7 +149,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """A structure with all choices at ORs made."""
+    """A structure after a choice at every OR."""
 
     positive: tuple[Event, ...] = ()
     negated: tuple[Event, ...] = ()
@@ -163,7 +164,7 @@ class _Choice:
         return tuple(event.variable for event in self.positive + self.negated)
 
     def beside(self, other: _Choice, in_order: bool) -> _Choice:
-        """Join with `other`; where `in_order`, all of it is after all of this."""
+        """Return the union with `other`; with `in_order`, all of `other` is later."""
         across = {(x, y) for x in self.names for y in other.names} if in_order else set()
         return _Choice(
             self.positive + other.positive,
@@ -176,7 +177,7 @@ class _Choice:
         )
 
     def next_conditions(self) -> Iterator[Expression]:
-        """Yield for each event under NEXT that it came right after one that is nearest before."""
+        """Yield for each event under NEXT the condition that it came right after a nearest one."""
         yield from (side_by_side(event) for event, word in self.runs if word is Next)
         positive = [event.variable for event in self.positive]
         repeated = {variable for variable, _, _ in self.repeated}
@@ -188,7 +189,9 @@ class _Choice:
     def implied_conditions(
         self, about: Sequence[tuple[Expression, Sets]], bounds: Sequence[StepBound]
     ) -> Iterator[Expression]:
-        """Yield what implied absences would fulfil: what is known before the event or set.
+        """Yield the conditions on implied absences, copied from those on the event or set.
+
+        Only conditions over earlier events count.
 
         Args:
             about: The conditions of this choice, and the variables of whole sets in each.
@@ -216,11 +219,13 @@ class _Choice:
         conditions: Sequence[Expression],
         bounds: Sequence[StepBound],
     ) -> Iterator[Expression]:
-        """Yield the conditions on an event that a greedy set could have as well.
+        """Yield the conditions on an event that could extend a greedy set.
 
         Args:
-            conditions: Those on the set and what is before it.
-            bounds: Those from an event before the set, or its own first member, to its last.
+            absent: The event, which must be absent.
+            beside: Its place beside the set.
+            conditions: The conditions on the set and the events before it.
+            bounds: The bounds from an event before the set, or its first member, to its last.
         """
         variable, name = beside.variable, absent.variable
         runs = {event.variable: word for event, word in self.runs}
@@ -236,15 +241,15 @@ class _Choice:
             for condition in conditions:
                 if of_neighbours(condition, variable):
                     after = replaced(condition, partial(_of_next_member, variable, name))
-                    # One about the member before alone is about an event behind it, too.
+                    # A condition on the earlier member alone still needs an event behind it.
                     about = name in variables_of(after)
                     yield after if about else AllOf((after, follows))
                 elif set_of_members(condition) == variable:
-                    # Of the event as the next member, behind those that the set has.
+                    # The event takes the place of the next member.
                     yield renamed(condition, {variable: name})
 
     def bound_conditions(self, bounds: Iterable[StepBound]) -> Iterator[Expression]:
-        """Yield what bounds of steps say, those with both events in this choice."""
+        """Yield the conditions of the bounds whose events are both in this choice."""
         repeated = [variable for variable, _, _ in self.repeated]
         runs = [event.variable for event, _ in self.runs]
         for bound in bounds:
@@ -256,7 +261,8 @@ def _choices(structure: Structure, names: Names) -> tuple[_Choice, ...]:
     """Return the choices at the ORs of a structure.
 
     Args:
-        names: Of what FIRST and GREEDY imply not to be there.
+        structure: The structure.
+        names: The names of the absences that FIRST and GREEDY imply.
     """
     match structure:
         case Event():
@@ -286,13 +292,13 @@ def _choices(structure: Structure, names: Names) -> tuple[_Choice, ...]:
         case Or(items):
             return tuple(choice for item in items for choice in _choices(item, names))
         case Seq(items) | And(items):
-            joined = []
+            unions = []
             for parts in product(*(_choices(item, names) for item in items)):
                 union = parts[0]
                 for part in parts[1:]:
                     union = union.beside(part, in_order=isinstance(structure, Seq))
-                joined.append(union)
-            return tuple(joined)
+                unions.append(union)
+            return tuple(unions)
         case Not() | Kleene() | First() | Next():
             raise AssertionError("checks.py refuses these")
         case _:
@@ -300,7 +306,7 @@ def _choices(structure: Structure, names: Names) -> tuple[_Choice, ...]:
 
 
 def _choice_of_set(node: Kleene, names: Names) -> _Choice:
-    """Return a set, and what must not be there because of UNTIL and GREEDY."""
+    """Return a set with the absences that UNTIL and GREEDY imply."""
     (event,) = events_of(node.item)
     variable, run = event.variable, run_of(node)
     absent: tuple[Event, ...] = ()
@@ -320,29 +326,27 @@ def normal_form(query: Query) -> tuple[Branch, ...]:
     """Return the branches of `query`, in the order of its text; their union is its meaning.
 
     A condition belongs to every branch that has all of its variables. Two branches bind different
-    variables, so that no match is found twice - except where an OR chooses between absences only,
-    as in AND(A a, OR(NOT(B b), NOT(C c))): there the union has to drop what is found again.
-    OPT is a choice between its item and nothing.
-
-    They are made once for each query, and kept with it.
+    variables, so no match comes twice, except where an OR chooses between absences only, as in
+    AND(A a, OR(NOT(B b), NOT(C c))): there the union drops duplicates. OPT is a choice between its
+    item and nothing. The query caches its branches.
 
     Args:
         query: A query that passed `checks.check`.
     """
     query = unrolled(query)
-    cache: dict[str, tuple[Branch, ...]] = query.__dict__  # where cached_property would keep them
+    cache: dict[str, tuple[Branch, ...]] = query.__dict__  # where cached_property caches
     if "normal form" not in cache:
         cache["normal form"] = _branches(query)
     return cache["normal form"]
 
 
 def written_branches(query: Query) -> tuple[Branch, ...]:
-    """Return the branches without what FIRST and NEXT imply: what is measured and shown."""
+    """Return the branches without the implications of FIRST and NEXT, for statistics."""
     return tuple(branch.as_written for branch in normal_form(query))
 
 
 def runs_as_absences(branch: Branch) -> Branch:
-    """Return a branch with what its runs leave out said as absences between their members."""
+    """Return a branch with an absence between the members of each run, which leaves nothing out."""
     absent: list[Event] = []
     order: set[tuple[str, str]] = set()
     conditions: list[Expression] = []
@@ -373,9 +377,9 @@ def runs_as_absences(branch: Branch) -> Branch:
 
 
 def _branches(query: Query) -> tuple[Branch, ...]:
-    # By one of their variables: an OR of many patterns has as many branches as conditions.
+    # By one variable each: an OR of many patterns has many branches and many conditions.
     conditions: dict[str | None, list[tuple[int, Expression, frozenset[str]]]] = {}
-    # A group is there where its first repetition is.
+    # A choice has a group if it has its first repetition.
     once = in_first(query.groups)
     for number, condition in enumerate(conjuncts(query.where)):
         variables = frozenset(once.get(v, v) for v in variables_of(condition))
@@ -392,13 +396,13 @@ def _branches(query: Query) -> tuple[Branch, ...]:
             if variables <= names
         ]
         about.sort(key=itemgetter(0))
-        said = [(condition, _sets_in(condition)) for _, condition in about]
+        pairs = [(condition, _sets_in(condition)) for _, condition in about]
         bounds: Sequence[StepBound] = query.bounds
         if query.groups:
             repetitions = Repetitions(query.groups, names)
-            said = [
+            pairs = [
                 (one, sets | whole)
-                for condition, sets in said
+                for condition, sets in pairs
                 for one, whole in repetitions.conditions(condition)
             ]
             bounds = [one for bound in bounds for one in repetitions.bounds(bound)]
@@ -409,10 +413,10 @@ def _branches(query: Query) -> tuple[Branch, ...]:
                 choice.repeated,
                 choice.order,
                 (
-                    *(condition for condition, _ in said),
+                    *(condition for condition, _ in pairs),
                     *choice.bound_conditions(bounds),
                     *choice.next_conditions(),
-                    *choice.implied_conditions(said, bounds),
+                    *choice.implied_conditions(pairs, bounds),
                 ),
                 query.window,
                 query.strategy,
@@ -425,18 +429,18 @@ def _branches(query: Query) -> tuple[Branch, ...]:
 
 
 def _without_repeats(choices: Sequence[_Choice]) -> Iterator[_Choice]:
-    """Yield the choices that may have matches which none before them has, as nothing twice."""
-    known: dict[tuple[Event, ...], list[set[Event]]] = {}
+    """Yield the choices that may add matches to those before them."""
+    demands_of: dict[tuple[Event, ...], list[set[Event]]] = {}
     for choice in choices:
         absent = {*choice.negated}
-        demands = known.setdefault(choice.positive, [])
+        demands = demands_of.setdefault(choice.positive, [])
         if not any(fewer <= absent for fewer in demands):
             demands.append(absent)
             yield choice
 
 
 def _names_of_implied(structure: Structure) -> Names:
-    """Return names, which no event has yet, for what FIRST and GREEDY imply not to be there."""
+    """Return unused names for the absences that FIRST and GREEDY imply."""
     used = {event.variable for event in events_of(structure)}
     names = {}
     for node in walk(structure):
@@ -459,7 +463,7 @@ def _names_of_implied(structure: Structure) -> Names:
 
 
 def _is_implied(event: Event) -> bool:
-    """Return whether FIRST or a set implies that this event must be absent, not a NOT."""
+    """Return whether FIRST or a set implies this absence, not a NOT."""
     beside = event.beside is not None and event.beside.place != "until"
     return beside or event.earlier_than is not None
 
@@ -470,7 +474,7 @@ def _sets_in(condition: Expression) -> Sets:
 
 
 def _of_next_member(variable: str, name: str, node: Attribute | Aggregate) -> Expression:
-    """Return a part of a condition between neighbours, for the last member and an event behind."""
+    """Return a node of a condition between neighbours for the last member and the event behind."""
     if node.variable != variable:
         return node
     if isinstance(node, Aggregate):

@@ -1,8 +1,8 @@
-"""Arrival numbers as attributes: what NEXT says, as a condition like any other.
+"""Arrival numbers as attributes: NEXT as an ordinary condition.
 
-`NEXT B b` after an event a becomes `b.NUMBER_BEFORE = a.NUMBER`, an equality of two attributes that
-no stream has. Whoever evaluates conditions adds them to the events, counted in the partition where
-there is one; everything else treats the equality as any other.
+`NEXT B b` after an event a becomes `b.NUMBER_BEFORE = a.NUMBER`, an equality of two reserved
+attributes. An evaluator adds these to the events, counted in the partition if there is one; all
+other parts treat the equality like any other.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ def next_condition(event: Event, before: Sequence[str], repeated: Collection[str
     """Return the condition that an event came right after one of some others.
 
     Args:
-        before: The variables of the others.
-        repeated: The variables of sets: of the event the first member counts, of others the last.
+        event: The event; for a set its first member.
+        before: The variables of the others; for a set its last member.
+        repeated: The variables of sets.
     """
     own: Expression = Attribute(event.variable, NUMBER_BEFORE, event.span)
     if event.variable in repeated:
@@ -68,7 +69,7 @@ def set_of_neighbours(conditions: Iterable[Expression]) -> frozenset[str]:
 
 
 def next_in(condition: Expression) -> str | None:
-    """Return the variable that NEXT says a condition of, None where the pattern says it itself."""
+    """Return the variable under NEXT that implies a condition, None for a written condition."""
     read = attributes_of(condition)
     for number in (NUMBER_BEFORE, NUMBER):
         for variable, name in read:
@@ -78,7 +79,7 @@ def next_in(condition: Expression) -> str | None:
 
 
 def has_next(structure: Structure) -> bool:
-    """Return whether there is a NEXT in a structure."""
+    """Return whether a structure has a NEXT."""
     return any(isinstance(node, Next) for node in walk(structure))
 
 
@@ -90,5 +91,5 @@ def with_numbers_as_attributes(
 
 
 def number_columns(numbers: npt.NDArray[np.int64]) -> Mapping[str, Column]:
-    """Return the attributes that arrival numbers are."""
+    """Return arrival numbers as columns of attributes."""
     return {NUMBER: Column("integer", numbers), NUMBER_BEFORE: Column("integer", numbers - 1)}

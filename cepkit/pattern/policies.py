@@ -11,7 +11,7 @@ from cepkit.values import dataclass
 
 
 class Strategy(StrEnum):
-    """Which of the possible matches count (shared notation of JOIN, section 6.2)."""
+    """A selection strategy: the rule for the matches that count (JOIN, section 6.2)."""
 
     SKIP_TILL_ANY_MATCH = "skip-till-any-match"
     SKIP_TILL_NEXT_MATCH = "skip-till-next-match"
@@ -32,7 +32,7 @@ class TimeWindow:
 class CountWindow:
     """`WITHIN 100 EVENTS`: last minus first arrival number less than `events`.
 
-    Exclusive means one less, as for times.
+    An exclusive window is one event shorter.
     """
 
     events: int
@@ -42,12 +42,12 @@ class CountWindow:
 
 @dataclass(frozen=True, slots=True)
 class StepBound:
-    """`WITHIN 5 minutes FROM a TO c`: so much time passes at most between two events of a match.
+    """`WITHIN 5 minutes FROM a TO c`: a limit of the time between two events of a match.
 
     Attributes:
-        first: A variable; of a set all members are meant.
-        last: Another one, or the same set: its first and last member.
-        window: How much time.
+        first: A variable; for a set, all its members.
+        last: Another variable; the same set for the time from its first to its last member.
+        window: The limit.
     """
 
     first: str
@@ -57,7 +57,7 @@ class StepBound:
 
 
 class SkipTo(StrEnum):
-    """Where the next match may start."""
+    """The place where the next match may start."""
 
     PAST_LAST_EVENT = "PAST LAST EVENT"
     NEXT = "TO NEXT"
@@ -67,11 +67,11 @@ class SkipTo(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AfterMatch:
-    """`AFTER MATCH SKIP TO FIRST b`: where the next match may start.
+    """`AFTER MATCH SKIP TO FIRST b`: the place where the next match may start.
 
     Attributes:
-        to: Behind the match, at another event, or at one that it has.
-        variable: The event that it has, of a set the first or the last; None where none is named.
+        to: The place.
+        variable: The event of the match for TO FIRST and TO LAST; else None.
     """
 
     to: SkipTo

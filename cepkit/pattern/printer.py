@@ -1,6 +1,6 @@
-"""From queries back to text: `parse(to_text(query)) == query` for every sound query.
+"""From queries back to text: `parse(to_text(query)) == query` for every checked query.
 
-Brackets stand only where the grammar needs them to read the same tree again.
+Brackets stand only where the grammar needs them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cepkit.pattern.query import Query, ResultColumn
 from cepkit.printing import text_of
 from cepkit.stream.durations import duration_text
 
-# How tightly the forms of an expression bind; inside of a tighter one a looser one gets brackets.
+# The forms of an expression, from loose to tight; inside a tighter one a looser one gets brackets.
 _ANY_OF, _ALL_OF, _COMPLEMENT, _COMPARISON, _SUM, _PRODUCT, _SIGNED, _ATOM = range(8)
 
 
@@ -38,7 +38,7 @@ def to_text(query: Query) -> str:
         query: A query that passed `checks.check`.
 
     Raises:
-        PatternError: It did not, and is nested too deeply.
+        PatternError: The query did not pass, and is nested too deeply.
 
     Example:
         >>> from cepkit.pattern.parsing.parser import parse
@@ -73,13 +73,13 @@ def to_text(query: Query) -> str:
 
 
 def bound_text(bound: StepBound) -> str:
-    """Return a bound of steps as its clause."""
+    """Return a bound of steps as a clause."""
     ends = f"FROM {variable_text(bound.first)} TO {variable_text(bound.last)}"
     return f"WITHIN {window_text(bound.window)} {ends}"
 
 
 def structure_text(structure: Structure) -> str:
-    """Return `structure` as it stands after PATTERN."""
+    """Return `structure` as PATTERN writes it."""
     match structure:
         case Event(variable, None):
             return f"ANY {variable_text(variable)}"
@@ -114,11 +114,11 @@ def structure_text(structure: Structure) -> str:
 
 
 def expression_text(expression: c.Expression) -> str:
-    """Return `expression` as it stands in a condition."""
+    """Return `expression` as a condition writes it; implied ones in words."""
     match expression:
         case c.Literal(value):
             return _literal_text(value)
-        case c.Attribute(variable, c.TIME):  # no pattern says it so, nor what follows
+        case c.Attribute(variable, c.TIME):  # implied by a bound; no pattern writes it
             return f"time of {variable_text(variable)}"
         case c.Attribute(variable, name):
             return f"{variable_text(variable)}.{attribute_text(name)}"
@@ -144,7 +144,7 @@ def expression_text(expression: c.Expression) -> str:
             return f"prev({_reference_text(expression)}, {distance})"
         case c.Aggregate():
             return f"{expression.function}({_reference_text(expression)})"
-        # What NEXT implies: no pattern says it so.
+        # Implied by NEXT; no pattern writes it.
         case (
             c.Comparison("=", c.Attribute(str(variable), c.NUMBER_BEFORE), other)
             | c.Comparison("=", c.Aggregate(_, str(variable), c.NUMBER_BEFORE), other)
@@ -176,7 +176,7 @@ def expression_text(expression: c.Expression) -> str:
 
 
 def aggregate_text(aggregate: c.Aggregate) -> str:
-    """Return `aggregate` as it stands after AGG."""
+    """Return `aggregate` as AGG writes it."""
     if aggregate.variable is None:
         return aggregate.function.upper()
     return f"{aggregate.function.upper()}({_reference_text(aggregate)})"
@@ -188,7 +188,7 @@ def _result_text(result: ResultColumn) -> str:
 
 
 def _where_text(where: c.Expression) -> str:
-    """Return the whole condition, its outermost ANDs on lines of their own where it is long."""
+    """Return the whole condition; a long one has a line for each item of its outermost AND."""
     text = expression_text(where)
     if not isinstance(where, c.AllOf) or len(text) <= 72:
         return text
@@ -225,7 +225,7 @@ def _literal_text(value: c.Constant) -> str:
 
 
 def _at(expression: c.Expression, level: int) -> str:
-    """Return the text of an expression in a place that binds as tightly as `level`."""
+    """Return the text of an expression, in brackets if it binds more loosely than `level`."""
     text = expression_text(expression)
     return text if _level(expression) >= level else f"({text})"
 

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     import networkx as nx
 
 RESULT_ENDS = ("match_start", "match_end")
-"""The columns that all matches have: when they start and end."""
+"""The columns of all matches: their first and last time."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResultColumn:
-    """A column that RETURN asks for: `max(b.price) AS top`."""
+    """A column of RETURN: `max(b.price) AS top`."""
 
     name: str
     value: Expression
@@ -37,9 +37,9 @@ class ResultColumn:
 
     @property
     def source(self) -> Attribute | None:
-        """The attribute that it is as it stands in the stream; None: it is computed.
+        """The attribute that the column copies from the stream; None for a computed column.
 
-        Of a set that is the list of all values, or one of them.
+        For a set the column has the list of all values, or one of them.
         """
         match self.value:
             case Attribute():
@@ -57,17 +57,17 @@ class Query(WithPrinter):
     Attributes:
         structure: The events and their order.
         where: The condition on their attributes, None for no condition.
-        window: How far apart the events of a match may lie, None for any distance.
-        strategy: Which of the possible matches count.
-        partition_by: Attributes on which all events of a match agree (null agrees with null).
-        aggregates: What AGG asks for; empty for a query that asks for the matches.
-        group_by: Attributes by which the aggregates are grouped.
-        after_match: Which matches a match leaves out that start before it ends, or with it; None:
-            none.
+        window: The greatest distance of the events of a match, None for any distance.
+        strategy: The rule for the matches that count.
+        partition_by: Attributes whose values all events of a match share (null equals null).
+        aggregates: The aggregates of AGG; empty for a query that asks for its matches.
+        group_by: The attributes that group the aggregates.
+        after_match: The place where the next match may start; None: anywhere.
         returned: The columns of the matches; empty for all columns of their events.
-        bounds: How far apart some of the events of a match may lie, beside the window.
-        groups: The groups that repeat, which `structure` has written out.
-        unrolled_from: The structure with these groups as they were written; None: there are none.
+        bounds: The greatest distances of pairs of events, in addition to the window.
+        groups: The groups that repeat, unrolled in `structure`.
+        unrolled_from: The structure as written, with its groups; None without groups.
+        text: The text of the query, None from the builder.
     """
 
     structure: Structure
@@ -86,20 +86,20 @@ class Query(WithPrinter):
 
     @property
     def written(self) -> Structure:
-        """The structure as it was written: what conditions and results name the variables of."""
+        """The structure as written; conditions and results use its variables."""
         return self.structure if self.unrolled_from is None else self.unrolled_from
 
     @property
     def computed_from(self) -> frozenset[str]:
-        """The attributes that columns after RETURN are computed from."""
-        computed = [result.value for result in self.returned if result.source is None]
-        return frozenset(name for value in computed for _, name in attributes_of(value))
+        """The attributes that computed columns of RETURN read."""
+        values = [result.value for result in self.returned if result.source is None]
+        return frozenset(name for value in values for _, name in attributes_of(value))
 
     def to_networkx(self) -> nx.DiGraph[Any]:
         """Return the structure and the conditions as a directed graph of networkx.
 
-        Nodes are numbers, 0 the root, with `kind` (SEQ, NOT, event, condition ...) and `label`, and
-        of an event `variable` and `types`. Edges lead from a node to its items, and from events to
-        the conditions about them.
+        Nodes are numbers, 0 the root, with `kind` (SEQ, NOT, event, condition ...) and `label`; an
+        event also has `variable` and `types`. Edges lead from a node to its items, and from events
+        to the conditions about them.
         """
         return graph_of(self)

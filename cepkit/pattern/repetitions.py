@@ -1,4 +1,4 @@
-"""What a query says of the variables of a group, said of each repetition."""
+"""Conditions and bounds on a group that repeats, written for each repetition."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ class Group:
     """The variables of a group that repeats.
 
     Attributes:
-        variables: As they are written.
-        repetitions: What they are called in each repetition, in the same order.
+        variables: The variables in the pattern.
+        repetitions: Their names in each repetition, in the same order.
     """
 
     variables: tuple[str, ...]
     repetitions: tuple[tuple[str, ...], ...]
 
     def within(self, names: Collection[str]) -> dict[str, tuple[str, ...]]:
-        """Return for each variable what it is called in the repetitions that are among `names`."""
+        """Return for each variable its names in the repetitions, those among `names`."""
         columns = zip(self.variables, zip(*self.repetitions, strict=True), strict=True)
-        there = {v: tuple(name for name in each if name in names) for v, each in columns}
-        return {variable: each for variable, each in there.items() if each}
+        present = {v: tuple(name for name in each if name in names) for v, each in columns}
+        return {variable: each for variable, each in present.items() if each}
 
     def renamed(self, names: Mapping[str, str]) -> Group:
-        """Return the group under other names, where `names` has some."""
+        """Return the group with the new names that `names` has."""
         variables, *repetitions = (
             tuple(names.get(name, name) for name in each)
             for each in (self.variables, *self.repetitions)
@@ -53,13 +53,13 @@ class Group:
 
 
 def in_first(groups: Sequence[Group]) -> dict[str, str]:
-    """Return for each variable of groups what it is called in the first repetition."""
+    """Return for each variable of groups its name in the first repetition."""
     pairs = (zip(group.variables, group.repetitions[0], strict=True) for group in groups)
     return dict(chain.from_iterable(pairs))
 
 
 class Repetitions:
-    """The groups of one choice: what their variables are called there.
+    """The groups of one choice, with the names of their variables.
 
     Args:
         groups: All groups of a query.
@@ -67,22 +67,22 @@ class Repetitions:
     """
 
     def __init__(self, groups: Sequence[Group], names: Collection[str]) -> None:
-        self._of: dict[str, tuple[str, ...]] = {}
+        self._names: dict[str, tuple[str, ...]] = {}
         self._group: dict[str, Group] = {}
         for group in groups:
-            self._of |= group.within(names)
+            self._names |= group.within(names)
             self._group |= dict.fromkeys(group.variables, group)
 
     def named(self, variable: str) -> tuple[str, ...]:
-        """Return what a variable is called in each repetition; itself if it is of no group."""
-        return self._of.get(variable, (variable,))
+        """Return the names of a variable, one for each repetition; itself outside of groups."""
+        return self._names.get(variable, (variable,))
 
     def conditions(self, condition: Expression) -> Iterator[tuple[Expression, frozenset[str]]]:
-        """Yield what a condition says of the repetitions, and the names it takes as whole sets."""
+        """Yield a condition for each repetition, and the names whose whole sets it reads."""
         about = [
             node
             for node in walk(condition)
-            if isinstance(node, Attribute | Aggregate) and node.variable in self._of
+            if isinstance(node, Attribute | Aggregate) and node.variable in self._names
         ]
         since: dict[tuple[str, ...], int] = {}
         whole: set[str] = set()
@@ -93,21 +93,21 @@ class Repetitions:
                 variables = self._group[node.variable or ""].variables
                 since[variables] = max(first, since.get(variables, 0))
             else:
-                whole |= {*self._of[node.variable or ""]}
+                whole |= {*self._names[node.variable or ""]}
         if not about:
             yield condition, frozenset()
             return
-        ranges = [range(first, len(self._of[each[0]])) for each, first in since.items()]
+        ranges = [range(first, len(self._names[each[0]])) for each, first in since.items()]
         for places in product(*ranges):
             at = {v: i for each, i in zip(since, places, strict=True) for v in each}
-            yield replaced(condition, partial(self._said, at)), frozenset(whole)
+            yield replaced(condition, partial(self._node, at)), frozenset(whole)
 
-    def _said(self, at: Mapping[str, int], node: Attribute | Aggregate) -> Expression:
-        """Return what a part of a condition says of the repetitions at some places."""
+    def _node(self, at: Mapping[str, int], node: Attribute | Aggregate) -> Expression:
+        """Return a node of a condition for the repetitions at some places."""
         variable = node.variable or ""
-        if variable not in self._of:
+        if variable not in self._names:
             return node
-        names = self._of[variable]
+        names = self._names[variable]
         if isinstance(node, Attribute):
             return Attribute(names[at[variable]], node.name, node.span)
         attribute = node.attribute or ""
@@ -130,7 +130,7 @@ class Repetitions:
         return Call(plain_function(node.function), values, node.span)
 
     def bounds(self, bound: StepBound) -> Iterator[StepBound]:
-        """Yield what a bound says of the repetitions."""
+        """Yield a bound for each repetition."""
         firsts, lasts = self.named(bound.first), self.named(bound.last)
         group = self._group.get(bound.first)
         pairs: Iterator[tuple[str, str]]

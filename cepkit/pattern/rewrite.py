@@ -1,8 +1,8 @@
-"""Conditions without NOT: what holds is then decided by two truth values instead of three.
+"""Conditions without NOT, so that two truth values suffice instead of three.
 
-A condition counts only where it is true. With every NOT pushed down to the comparisons, "false"
-and "unknown" need not be told apart any more: each leaf says whether it is true, AND and OR do
-the rest. So no engine carries validity masks through a condition.
+A condition counts only where it is true. With every NOT pushed down to the comparisons, "false" and
+"unknown" have the same effect: each leaf is true or not, and AND and OR combine them. So no engine
+carries validity masks through a condition.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OPPOSITE: dict[c.ComparisonOperator, c.ComparisonOperator] = {
     ">=": "<",
     ">": "<=",
 }
-"""What holds where a comparison is false - and not where it is unknown."""
+"""The comparison that is true where another is false, and not true where it is unknown."""
 
 MIRRORED: dict[c.ComparisonOperator, c.ComparisonOperator] = {
     "<": ">",
@@ -36,15 +36,15 @@ MIRRORED: dict[c.ComparisonOperator, c.ComparisonOperator] = {
 def without_not(condition: c.Expression) -> c.Expression:
     """Return a condition that is true exactly where `condition` is.
 
-    The result is made of AND, OR, comparisons, IN, IS NULL and truth constants alone; a truth
-    value that stands as a condition (a boolean attribute, a predicate of the user's) is compared
-    with TRUE or FALSE.
+    The result has only AND, OR, comparisons, IN, IS NULL and truth constants. A truth value that
+    is a condition (a boolean attribute, a user's predicate) becomes a comparison with TRUE or
+    FALSE.
     """
     return _rewrite(condition, truth=True)
 
 
 def _rewrite(condition: c.Expression, truth: bool) -> c.Expression:
-    """Return a condition that holds exactly if `condition` is `truth`."""
+    """Return a condition that is true exactly where `condition` is `truth`."""
     match condition:
         case c.Complement(item):
             return _rewrite(item, not truth)
@@ -84,8 +84,8 @@ def _rewrite(condition: c.Expression, truth: bool) -> c.Expression:
 def replaced(
     expression: c.Expression, new: Callable[[c.Attribute | c.Aggregate], c.Expression]
 ) -> c.Expression:
-    """Return `expression` with `new` put in place of each attribute and each set function."""
-    # By constructors: dataclasses.replace takes longer than all else here.
+    """Return `expression` with each attribute and each set function replaced by its `new`."""
+    # Constructors, because dataclasses.replace would take most of the time.
     match expression:
         case c.Attribute() | c.Aggregate():
             return new(expression)
@@ -104,8 +104,8 @@ def replaced(
         case c.Call(function, arguments, span):
             return c.Call(function, tuple(replaced(each, new) for each in arguments), span)
         case c.InList(operand, choices, negated, span):
-            several = tuple(replaced(each, new) for each in choices)
-            return c.InList(replaced(operand, new), several, negated, span)
+            new_choices = tuple(replaced(each, new) for each in choices)
+            return c.InList(replaced(operand, new), new_choices, negated, span)
         case c.Between(operand, low, high, negated, span):
             return c.Between(
                 replaced(operand, new), replaced(low, new), replaced(high, new), negated, span
@@ -119,7 +119,7 @@ def replaced(
 
 
 def renamed(expression: c.Expression, names: Mapping[str, str]) -> c.Expression:
-    """Return `expression` about variables by other names, where `names` has one."""
+    """Return `expression` with the new names that `names` has for its variables."""
 
     def new(node: c.Attribute | c.Aggregate) -> c.Expression:
         variable = node.variable or ""

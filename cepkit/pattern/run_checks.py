@@ -1,4 +1,4 @@
-"""Checks of runs, KL(FIRST B b), GREEDY and UNTIL: what is before them decides what they take."""
+"""Checks of runs, KL(FIRST B b), GREEDY and UNTIL: earlier events decide their members."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from cepkit.pattern.query import Query
 
 
 def check_runs(query: Query) -> None:
-    """Refuse a query that leaves open which events a run takes.
+    """Refuse a query that leaves the members of a run open.
 
     Raises:
-        PatternError: It is about more than what is before the run.
+        PatternError: A condition compares members with more than events before the run.
     """
     runs = runs_in(query.structure)
     if not runs:
@@ -50,9 +50,9 @@ def check_runs(query: Query) -> None:
         for variable in branch.runs:
             for condition in _unclear(branch, variable):
                 raise PatternError(
-                    f"{expression_text(condition)} does not say which events the run '{variable}'"
-                    " takes: it is about more than single events before the run",
-                    expected=f"members of '{variable}' compared with what is before them",
+                    f"{expression_text(condition)} does not decide which events the run"
+                    f" '{variable}' takes: it reads more than single events before the run",
+                    expected=f"members of '{variable}' compared with earlier events",
                     hint="a condition on the whole run is written with max, min, first or last,"
                     f" as in max({variable_text(variable)}.price) < c.price",
                     span=_place_of(condition),
@@ -66,7 +66,7 @@ def check_runs(query: Query) -> None:
 
 
 def check_loops(query: Query) -> None:
-    """Refuse a query that leaves open where a set ends.
+    """Refuse a query that leaves the end of a set open.
 
     Raises:
         PatternError: UNTIL depends on more than the events before the set, or GREEDY stands where
@@ -93,23 +93,23 @@ def check_loops(query: Query) -> None:
                 names = variables_of(condition)
                 if event.variable in names and not names <= known:
                     raise PatternError(
-                        f"{expression_text(condition)} does not say before which event the set "
-                        f"'{event.beside.variable}' ends: it is about more than what is before it",
+                        f"{expression_text(condition)} does not decide where the set "
+                        f"'{event.beside.variable}' ends: it reads more than the events before it",
                         expected=f"'{event.variable}' compared with events before the set",
                         span=_place_of(condition),
                     )
 
 
 def _check_greedy(query: Query, node: Kleene) -> None:
-    """Refuse a function of the members up to each of a set that takes all that fits."""
+    """Refuse a running function over a greedy set."""
     (event,) = events_of(node.item)
     for condition in conjuncts(query.where):
         if set_of_running(condition) == event.variable:
             run = replace(node, item=Next(event))
             raise PatternError(
-                f"{expression_text(condition)} does not say where the greedy set "
-                f"'{event.variable}' ends: an event that breaks it could end the set, be passed "
-                "over, or leave the match out",
+                f"{expression_text(condition)} does not decide where the greedy set "
+                f"'{event.variable}' ends: an event that breaks it could end the set, be skipped, "
+                "or rule out the match",
                 expected=f"events side by side, where it ends the set: {structure_text(run)}",
                 hint="without GREEDY, sets='maximal' gives the longest for each choice of others",
                 span=condition.span,
@@ -117,15 +117,15 @@ def _check_greedy(query: Query, node: Kleene) -> None:
 
 
 def _unclear(branch: Branch, variable: str) -> Iterator[Expression]:
-    """Yield the conditions on members of a run that are about more than what is before it."""
+    """Yield the conditions on members of a run that read more than earlier events."""
     absent = {event.variable for event in branch.negated}
     repeated = {name for name, _, _ in branch.repeated}
     known = (branch.before(variable) - repeated) | {variable}
     for condition in branch.conditions:
         names = variables_of(condition)
         members = {name for name, _ in member_attributes_of(condition)}
-        said = names <= known and not has_set_functions(condition)
-        if variable in members and not names & absent and not said:
+        clear = names <= known and not has_set_functions(condition)
+        if variable in members and not names & absent and not clear:
             yield condition
 
 

@@ -1,7 +1,7 @@
 """Several named patterns, and results by their names.
 
-Patterns come as a list or as a dict by name; those of a list are "pattern 1", "pattern 2" and so
-on. Errors begin with the name of the pattern that they are about.
+Patterns come as a list or as a dict by name; in a list they are "pattern 1", "pattern 2" and so on.
+An error begins with the name of its pattern.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ def named(patterns: Iterable[_T] | Mapping[str, _T]) -> dict[str, _T]:
     """Return several patterns by their names.
 
     Raises:
-        PatternError: There is none, a name is no text, or they are a set, a generator or the like.
+        PatternError: There is no pattern, a name is no text, or the patterns are neither in a list
+            nor in a dict.
     """
     if isinstance(patterns, Mapping):
         by_name = dict(patterns)
@@ -47,10 +48,11 @@ def named(patterns: Iterable[_T] | Mapping[str, _T]) -> dict[str, _T]:
 
 
 def queries_of(patterns: Any, read: Callable[[Any], Query] = as_query) -> dict[str, Query]:
-    """Return several patterns as queries by name; an error says which one it is about.
+    """Return several patterns as queries by name; an error names its pattern.
 
     Args:
-        read: Makes a query of one, and checks it.
+        patterns: A list of patterns, or a dict of patterns by name.
+        read: Returns a pattern as a checked query.
     """
     queries = {}
     for name, pattern in named(patterns).items():
@@ -60,7 +62,7 @@ def queries_of(patterns: Any, read: Callable[[Any], Query] = as_query) -> dict[s
 
 
 def called(name: str) -> str:
-    """Return how an error calls a pattern: "pattern 3", or "pattern 'name'"."""
+    """Return the name of a pattern in errors: "pattern 3", or "pattern 'name'"."""
     return name if _NUMBERED.fullmatch(name) else f"pattern '{name}'"
 
 
@@ -77,30 +79,34 @@ _ELSEWHERE = {
         "share='tree' also finds common parts after the beginning once",
     ),
 }
-"""What can be shared by aggregates or by matches alone: why not by the others, and what instead."""
+"""Ways of sharing that only aggregates or only matches have: the problem and a hint for others."""
 
 
 def check_share(share: object, names: Sequence[str]) -> None:
-    """Check that what several patterns share is among what such patterns can.
+    """Check the setting `share` of several patterns.
+
+    Args:
+        share: The setting.
+        names: The settings that these patterns can have.
 
     Raises:
-        PlanError: It is not.
+        PlanError: The setting is none of them.
     """
     if share in names:
         return
     if isinstance(share, str) and share in _ELSEWHERE:
-        found, hint = _ELSEWHERE[share]
+        problem, hint = _ELSEWHERE[share]
         raise PlanError(
-            f"share='{share}': {found}", expected=f"one of {', '.join(names)}", hint=hint
+            f"share='{share}': {problem}", expected=f"one of {', '.join(names)}", hint=hint
         )
     raise PlanError.unknown(f"share={shown(share)}", share, names)
 
 
 def free_name(taken: Collection[str], name: str | None) -> str:
-    """Return a name that is not taken: the one that is given, or a number.
+    """Return `name` if it is free; without a name, a free number.
 
     Raises:
-        PatternError: There is a pattern of that name.
+        PatternError: Another pattern has the name.
     """
     if name is None:
         numbers = (f"pattern {i}" for i in count(len(taken) + 1))
@@ -111,10 +117,10 @@ def free_name(taken: Collection[str], name: str | None) -> str:
 
 
 def number_of(name: str, names: Sequence[str]) -> int:
-    """Return which of several patterns has a name.
+    """Return the number of the pattern with a name.
 
     Raises:
-        PatternError: None has.
+        PatternError: No pattern has it.
     """
     if name not in names:
         raise PatternError.unknown(f"there is no pattern '{name}'", name, names)
@@ -131,7 +137,7 @@ class ByName(Sequence[_T]):
 
     @abstractmethod
     def _at(self, number: int) -> _T:
-        """Return the matches of one pattern."""
+        """Return the result of one pattern."""
 
     def __len__(self) -> int:
         return len(self.names)

@@ -1,4 +1,4 @@
-"""Hints for structures that are refused: what says the same and is known."""
+"""Hints for refused structures: an equivalent that the language has."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from cepkit.pattern.printer import structure_text
 
 
 def instead_of_not(item: Structure) -> str | None:
-    """Return an equivalent for NOT around an operand that it does not allow."""
+    """Return an equivalent of NOT around an item that it does not take."""
     match item:
         case Kleene(Event() as event, 1, greedy=False, until=None) | First(Event() as event):
             return f"write {structure_text(Not(event))}"
@@ -18,7 +18,7 @@ def instead_of_not(item: Structure) -> str | None:
 
 
 def instead_of_part(part: Structure) -> str | None:
-    """Return what to write instead of a part that NOT(SEQ(...)) or NOT(AND(...)) cannot have."""
+    """Return an equivalent of a part that NOT(SEQ(...)) or NOT(AND(...)) does not take."""
     match part:
         case Kleene(Event() as event, 1, greedy=False, until=None):
             return f"write {structure_text(event)}"
@@ -29,7 +29,7 @@ def instead_of_part(part: Structure) -> str | None:
 
 
 def instead_of_next(item: Structure) -> str | None:
-    """Return an equivalent for NEXT before an operand that it does not allow."""
+    """Return an equivalent of NEXT before an item that it does not take."""
     match item:
         case Not(Event() as event):
             return f"write {structure_text(Not(Next(event)))}"
@@ -38,7 +38,7 @@ def instead_of_next(item: Structure) -> str | None:
 
 
 def one_event_for(item: Structure) -> str | None:
-    """Return one event of all the types that an OR chooses among."""
+    """Return a hint with one event of all the types of an OR."""
     match item:
         case Or(items):
             events = [one for one in items if isinstance(one, Event) and one.types is not None]

@@ -20,7 +20,7 @@ _Operation: TypeAlias = "Callable[[Term, Operand], Term]"
 
 
 def _comparing(operator: c.ComparisonOperator) -> _Operation:
-    def compared(one: Term, other: Operand) -> Term:
+    def comparison(one: Term, other: Operand) -> Term:
         if other is None:
             raise PatternError(
                 f"'{one}' compared with None, which no value equals or differs from",
@@ -28,44 +28,44 @@ def _comparing(operator: c.ComparisonOperator) -> _Operation:
             )
         return Term(c.Comparison(operator, one.expression, expression_of(other)))
 
-    return compared
+    return comparison
 
 
 def _computing(operator: c.ArithmeticOperator) -> tuple[_Operation, _Operation]:
-    """Return the operation of a term and what stands to its right, and to its left."""
+    """Return the operation with the other operand on the right, and on the left."""
 
-    def computed(one: Operand, other: Operand) -> Term:
+    def operation(one: Operand, other: Operand) -> Term:
         return Term(c.Arithmetic(operator, expression_of(one), expression_of(other)))
 
-    return computed, lambda one, other: computed(other, one)
+    return operation, lambda one, other: operation(other, one)
 
 
 def _joining(kind: type[c.AllOf] | type[c.AnyOf]) -> tuple[_Operation, _Operation]:
-    """Return the same for conditions."""
+    """Return the conjunction or disjunction with the other condition on the right, and the left."""
 
-    def joined(one: Operand, other: Operand) -> Term:
+    def conjunction(one: Operand, other: Operand) -> Term:
         items: list[c.Expression] = []
         for part in (_condition(one), _condition(other)):
-            # (a & b) & c is what a & b & c is read as.
+            # Python reads a & b & c as (a & b) & c.
             items.extend(part.items if isinstance(part, kind) else (part,))
         return Term(kind(tuple(items)))
 
-    return joined, lambda one, other: joined(other, one)
+    return conjunction, lambda one, other: conjunction(other, one)
 
 
 class Term:
     """A value or a condition. Operators on it make further terms, and never compare it.
 
-    Conditions are joined by ``&`` and ``|`` and negated by ``~``, each comparison in brackets:
+    Conditions are joined by ``&`` and ``|`` and negated by ``~``, each comparison in brackets.
     Python's own `and`, `or`, `not` and chained comparisons ask for a truth value, which a
-    condition has only when events are there; so they raise.
+    condition has only over events, so they raise.
     """
 
     __slots__ = ("expression",)
     __hash__ = None  # type: ignore[assignment]
     __contains__ = None
     __iter__ = None
-    __array_ufunc__ = None  # what stands beside a constant of NumPy's is asked for the operator
+    __array_ufunc__ = None  # beside a NumPy constant the operator of the term counts
 
     expression: c.Expression
 
@@ -150,7 +150,7 @@ class Variable:
     """A variable of a pattern. ``a.price`` and ``a["price"]`` are its attributes.
 
     Attributes whose names begin with an underscore, or are no identifiers, need the brackets.
-    Of a set ``b[2].price`` is that of the second member, ``b[-1].price`` that of the last one.
+    ``b[2].price`` is an attribute of the second member of a set, ``b[-1].price`` of the last one.
     """
 
     __slots__ = ("_name",)
@@ -227,10 +227,7 @@ def var(name: str) -> Variable:
 
 @typed
 def fn(function: str, *arguments: Operand) -> Term:
-    """Return a call of a built-in or registered function: ``fn("sqrt", a.price)``.
-
-    Also an aggregate, as ``fn("stddev", b.price)``.
-    """
+    """Return a call of a function or an aggregate: ``fn("sqrt", a.price)``."""
     if function.lower() in AGGREGATES and len(arguments) == 1:
         (what,) = arguments
         return _aggregate(function.lower(), what)  # type: ignore[arg-type]
@@ -239,7 +236,7 @@ def fn(function: str, *arguments: Operand) -> Term:
 
 
 def count(what: Variable | Term | None = None) -> Term:
-    """Return the number of events of a variable under KL; of matches, without an argument."""
+    """Return the number of events of a variable under KL; without an argument, of matches."""
     return Term(c.Aggregate("count")) if what is None else _aggregate("count", what)
 
 
@@ -277,7 +274,8 @@ def prev(what: Term, distance: int = 1) -> Term:
     """Return an attribute of the member before each member of a set, as in a rising run.
 
     Args:
-        distance: How many members before, as in ``b[i-2].price``.
+        what: The attribute.
+        distance: The number of members to go back, as in ``b[i-2].price``.
 
     Example:
         >>> b = Variable("b")
@@ -292,10 +290,11 @@ def prev(what: Term, distance: int = 1) -> Term:
 
 
 def running(what: Term, *, before: bool = False) -> Term:
-    """Return a function of a set as of its members up to each, instead of all of them.
+    """Return a function over the members of a set up to each, instead of all members.
 
     Args:
-        before: Whether it is of those before each but the first, without itself.
+        what: The function of the set.
+        before: Whether to leave out the member itself; the first member then has no value.
 
     Example:
         >>> b = Variable("b")
@@ -317,7 +316,8 @@ def expression_of(value: Operand) -> c.Expression:
     """Return the node of a term, or of a constant of Python, NumPy or pandas.
 
     Raises:
-        PatternError: It is neither, or a duration that is not a whole number of microseconds.
+        PatternError: The value is neither, or has no exact node, such as a duration of
+            nanoseconds.
     """
     if isinstance(value, Term):
         return value.expression
@@ -348,7 +348,7 @@ def expression_of(value: Operand) -> c.Expression:
 
 
 def _time(time: Any) -> datetime:
-    """Return a time in UTC as Python has it; those of pandas and NumPy may be finer, or none."""
+    """Return a time in UTC as a datetime; times of pandas and NumPy may be finer, or NaT."""
     if isinstance(time, datetime) and time.tzinfo is not None:
         time = time.astimezone(UTC).replace(tzinfo=None)
     if type(time) is datetime:
@@ -364,7 +364,7 @@ def _time(time: Any) -> datetime:
 
 
 def _duration(duration: Any) -> timedelta:
-    """Return a duration as Python has it; those of pandas and NumPy may be finer, or none."""
+    """Return a duration as a timedelta; durations of pandas and NumPy may be finer, or NaT."""
     if type(duration) is timedelta:
         return duration
     delta: np.timedelta64 = (

@@ -1,13 +1,13 @@
 """Row pattern queries (SQL's MATCH_RECOGNIZE) over tables.
 
     text - parser -> RowQuery - bind -> BoundQuery - compile -> Program
-    table - rows_of -> Rows - Search -> Found - result_table -> tables
+    table - rows_of -> Rows - Search -> Matches - result_table -> tables
 
 1. `parser` parses the query by `grammar.lark` into frozen values (`nodes`, `expressions`), and
    refuses unsupported parts by name, with the place in the text.
-2. `binding` resolves names against a table and the pattern. A leaf is what a condition or a measure
-   reads from a match: a value of one row (`A.price`, `PREV(LAST(A.price, 1))`), an aggregate, or
-   the match number. `operations` defines all other operators, for columns and single values.
+2. `binding` resolves names against a table and the pattern. Conditions and measures read a match
+   through leaves: a value of one row (`A.price`, `PREV(LAST(A.price, 1))`), an aggregate, or the
+   match number. `operations` defines all other operators, for columns and single values.
 3. `program` turns the pattern into instructions: rows, choices of which the first is preferred,
    anchors. `rows` sorts the table into partitions.
 4. `search` finds the matches. Conditions about a row and the rows beside it are computed by Arrow
@@ -18,7 +18,7 @@
    pruned by the same pass.
 5. `output` computes measures for many matches at once.
 
-cepkit's own engine is not used: it finds all matches, whereas SQL takes only the preferred one of
+It does not use cepkit's own engine, which finds all matches: SQL takes only the preferred one of
 each start, and a pattern with loops has quadratically many. For migration, `translation` writes the
 equivalent cepkit pattern, if there is one.
 

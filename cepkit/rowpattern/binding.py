@@ -1,4 +1,4 @@
-"""Names of a query resolved: columns of the table, variables of the pattern, navigations.
+"""Queries with resolved names: columns of the table, variables of the pattern, navigations.
 
 After binding, expressions read a match only through leaves: a value of one row (`RowValue`), an
 aggregate (`Fold`) and the match number. `A.price` means the last A so far; in the definition of A
@@ -23,7 +23,7 @@ from cepkit.rowpattern.expressions import (
     leaves,
 )
 from cepkit.rowpattern.names import Binder, Names
-from cepkit.rowpattern.nodes import Key, Named, RowQuery
+from cepkit.rowpattern.nodes import Exclusion, Key, Named, RowQuery, walk
 from cepkit.values import dataclass
 
 
@@ -84,10 +84,10 @@ def members_of(query: RowQuery) -> dict[str, tuple[str, ...]]:
         PatternError: A SUBSET or DEFINE of a name that is not in the pattern.
     """
     members: dict[str, tuple[str, ...]] = {name: (name,) for name in query.variables}
-    for name, of in query.subsets:
+    for name, variables in query.subsets:
         if name in members:
             raise PatternError(f"SUBSET {name} is the name of another variable", span=query.span)
-        for one in of:
+        for one in variables:
             if one not in query.variables:
                 raise PatternError.unknown(
                     f"SUBSET {name} names {one}, which is not in PATTERN",
@@ -95,7 +95,7 @@ def members_of(query: RowQuery) -> dict[str, tuple[str, ...]]:
                     query.variables,
                     span=query.span,
                 )
-        members[name] = tuple(dict.fromkeys(of))
+        members[name] = tuple(dict.fromkeys(variables))
     for name, condition in query.defined:
         if name not in query.variables:
             raise PatternError.unknown(
@@ -144,10 +144,7 @@ def _within(query: RowQuery, order: tuple[Key, ...]) -> tuple[Expression, ...]:
 
 
 def _check_output(query: RowQuery) -> None:
-    from cepkit.rowpattern.nodes import Exclusion
-    from cepkit.rowpattern.nodes import walk as parts
-
-    excluded = next((part for part in parts(query.pattern) if isinstance(part, Exclusion)), None)
+    excluded = next((part for part in walk(query.pattern) if isinstance(part, Exclusion)), None)
     if query.output.unmatched and excluded is not None:
         raise PatternError(
             "{- -} beside WITH UNMATCHED ROWS",
@@ -158,12 +155,12 @@ def _check_output(query: RowQuery) -> None:
 
 def _check_names(query: RowQuery, partition: tuple[str, ...], columns: tuple[str, ...]) -> None:
     """Check that no two columns of the result have the same name."""
-    taken = {name.upper() for name in (columns if query.output.all_rows else partition)}
+    names = {name.upper() for name in (columns if query.output.all_rows else partition)}
     for measure in query.measures:
-        if measure.name.upper() in taken:
+        if measure.name.upper() in names:
             raise PatternError(
                 f"the measure {measure.name} has the name of another column",
                 hint="name it otherwise",
                 span=measure.span,
             )
-        taken.add(measure.name.upper())
+        names.add(measure.name.upper())

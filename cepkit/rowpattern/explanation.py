@@ -1,4 +1,4 @@
-"""Explains how a row pattern query runs."""
+"""The explanation of how a row pattern query runs."""
 
 from __future__ import annotations
 

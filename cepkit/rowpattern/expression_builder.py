@@ -1,10 +1,10 @@
 # Methods have the names of grammar rules.
 # ruff: noqa: D102
-"""Builds expressions from syntax trees; variable names are case-folded as in SQL."""
+"""The builder of expressions from syntax trees; it folds variable names as SQL does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import reduce
 from typing import Any
@@ -111,12 +111,12 @@ class ExpressionBuilder(Transformer[Token, Any]):
         return self._unless(parts, reduce(lambda a, b: Call("or", (a, b), span=span), equal))
 
     def like(self, meta: Any, parts: list[Any]) -> Call:
-        value, wanted = (part for part in parts if not isinstance(part, Token))
-        if not (isinstance(wanted, Constant) and isinstance(wanted.value, str)):
+        value, pattern = (part for part in parts if not isinstance(part, Token))
+        if not (isinstance(pattern, Constant) and isinstance(pattern.value, str)):
             raise PatternError(
-                "LIKE with something other than a constant", expected="a text", span=wanted.span
+                "LIKE with something other than a constant", expected="a text", span=pattern.span
             )
-        return self._unless(parts, Call("like", (value, wanted), span=self._span(meta)))
+        return self._unless(parts, Call("like", (value, pattern), span=self._span(meta)))
 
     def is_value(self, meta: Any, parts: list[Any]) -> Call:
         word = parts[-1].type.lower()
@@ -153,15 +153,13 @@ class ExpressionBuilder(Transformer[Token, Any]):
         return Constant(None, self._span(meta))
 
     def timestamp(self, meta: Any, parts: list[Token]) -> Constant:
-        return Constant(self._time(parts[1], datetime.fromisoformat), self._span(meta))
+        return Constant(self._time(parts[1]), self._span(meta))
 
-    def date(self, meta: Any, parts: list[Token]) -> Constant:
-        day = self._time(parts[1], datetime.fromisoformat)
-        return Constant(day, self._span(meta))
+    date = timestamp
 
-    def _time(self, token: Token, read: Callable[[str], datetime]) -> datetime:
+    def _time(self, token: Token) -> datetime:
         try:
-            return read(_text(token))
+            return datetime.fromisoformat(_text(token))
         except ValueError:
             raise PatternError(
                 f"{token} is no time",

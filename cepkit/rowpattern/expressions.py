@@ -35,7 +35,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class AllRows:
-    """The rows of a variable, or all rows: for COUNT(A.*) and COUNT(*)."""
+    """The rows of a variable, or all rows, in COUNT(A.*) and COUNT(*)."""
 
     variable: str | None
     span: Span | None = field(default=None, compare=False, repr=False)
@@ -48,6 +48,9 @@ class Call:
     Before binding also FIRST, LAST, PREV, NEXT, CLASSIFIER, MATCH_NUMBER and aggregates.
 
     Attributes:
+        name: Its name, in lower case.
+        arguments: Its operands.
+        distinct: Whether DISTINCT is written.
         scope: RUNNING or FINAL, if written.
     """
 
@@ -87,9 +90,9 @@ class RowValue:
     """A value of one row: the navigation to it, and the expression there.
 
     Attributes:
-        variables: Count only their rows; None: all rows of the match.
+        variables: The variables whose rows count; None: all rows of the match.
         end: The end to count from.
-        skipped: How many of these rows to skip.
+        skipped: The number of rows to skip from that end.
         shift: The offset in the partition from that row; negative for earlier rows.
         value: An expression of `Here` leaves only, or `Label`.
     """

@@ -1,4 +1,4 @@
-"""Aggregates of the rows of a match, value by value, with the state after each row."""
+"""Aggregates over the rows of a match, value by value, with the state after each row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class FoldFunction:
         first: The state without values.
         step: Returns the state with one more value, without changing it in place.
         result: Returns the aggregate of a state.
-        kind: Returns the result type for a value type; raises if it cannot take such values.
+        kind: Returns the result type for a value type; raises if it does not take such values.
     """
 
     first: Any
@@ -89,8 +89,11 @@ class Running:
     """An aggregate that grows and shrinks with the rows that a search has mapped.
 
     Attributes:
+        function: The aggregate.
         values: The values of all rows of the table; None counts rows.
-        states: The state after each row so far, and the value that was new there.
+        distinct: Whether equal values count once.
+        keeps_nulls: Whether nulls count.
+        states: The state after each row so far, and the new value of DISTINCT there.
         seen: The values so far, for DISTINCT.
     """
 

@@ -1,11 +1,11 @@
 """Loops over rows and instructions.
 
-`reach` goes backwards over a partition and computes from which instruction, at which row, the rest
+`reach` goes backwards over a partition and computes for each row and instruction whether the rest
 of the pattern can match according to the filters: O(rows x instructions) for any pattern. With
 filters only, that decides every choice, and `walk` follows the preferred path without backtracking.
 
-Matches are written into arrays: the first row of each, its number, and the end of its steps (the
-instruction of each of its rows). A row that no match covers has the number 0.
+The loops write matches into arrays: the first row of each, its number, and the end of its steps
+(the instruction of each of its rows). A row that no match covers has the number 0.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def reach(
     begin: int,
     end: int,
 ) -> np.ndarray:
-    """Return for each row of a partition (and the end) and each instruction: can the rest match?
+    """Return for each row of a partition, and its end, and each instruction: can the rest match?
 
     Args:
         fits: For each variable whether each row of the table may be one.

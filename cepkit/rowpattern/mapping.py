@@ -1,7 +1,7 @@
 """The rows that a search has mapped so far, and conditions on them.
 
 Rows of a match are consecutive, so a mapping is a list of variables, and backtracking truncates it.
-For each set of variables in some condition there is a list of their rows.
+Each set of variables in some condition has a list of their rows.
 """
 
 from __future__ import annotations
@@ -137,8 +137,8 @@ class Mapping:
         place = -1 - leaf.skipped if leaf.end == "last" else leaf.skipped
         least, shift = leaf.skipped + 1, leaf.shift
         first, last = self._ends.get(leaf.variables, (0, 0))
-        wanted = (max(first, least), last) if leaf.end == "first" else (first, max(last, least))
-        self._ends[leaf.variables] = wanted
+        ends = (max(first, least), last) if leaf.end == "first" else (first, max(last, least))
+        self._ends[leaf.variables] = ends
         self._reads_labels |= isinstance(leaf.value, Label)
         if isinstance(leaf.value, Label):
 

@@ -1,4 +1,4 @@
-"""Names in expressions resolved: columns of the table, variables of the pattern, navigations."""
+"""The binder of names in expressions: columns of the table, variables, navigations."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Names:
     """The columns of a table, looked up as in SQL: case matters only if it decides.
 
     Attributes:
-        columns: None without a table: then every name is a column.
+        columns: The columns; None without a table, where every name is a column.
     """
 
     columns: tuple[str, ...] | None
@@ -88,6 +88,9 @@ class Binder:
     """Binds the expressions of one clause.
 
     Attributes:
+        names: The columns of the table.
+        members: For each variable and SUBSET its variables.
+        place: The clause.
         variable: In DEFINE, the variable of the condition.
     """
 
@@ -210,7 +213,7 @@ class Binder:
         variables, here = self._inside(value, call)
         if isinstance(here, Label) or any(isinstance(part, Label) for part in walk(here)):
             raise UnsupportedError(
-                f"{title} of CLASSIFIER is not taken over",
+                f"{title} of CLASSIFIER is not supported",
                 hint="COUNT(A.*) counts the rows of a variable",
                 span=call.span,
             )
@@ -299,14 +302,14 @@ def _known(call: Call, place: Place) -> str:
     if operation is None:
         if place == "SELECT" and name in FOLDS:
             raise UnsupportedError(
-                f"{name.upper()} in SELECT is not taken over",
+                f"{name.upper()} in SELECT is not supported",
                 hint="aggregate in MEASURES, or the result",
                 span=call.span,
             )
         functions = [w for w in OPERATIONS if w not in _OPERATORS and " " not in w]
         words = (*_NAVIGATIONS, *FOLDS, "classifier", "match_number", *functions)
         unknown = UnsupportedError.unknown(
-            f"the function {call.name.upper()} is not taken over",
+            f"the function {call.name.upper()} is not supported",
             call.name.upper(),
             map(str.upper, words),
         )
@@ -325,5 +328,5 @@ def _known(call: Call, place: Place) -> str:
 
 def _cast_type(kind: str, span: Span | None) -> str:
     if kind not in TYPES:
-        raise UnsupportedError.unknown(f"CAST to {kind} is not taken over", kind, TYPES, span=span)
+        raise UnsupportedError.unknown(f"CAST to {kind} is not supported", kind, TYPES, span=span)
     return kind

@@ -98,9 +98,10 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Where the search continues after a match.
+    """The place where the search continues after a match.
 
     Attributes:
+        to: The place.
         variable: For `first` and `last`, the variable of the row.
     """
 
@@ -114,6 +115,7 @@ class Output:
     """The rows of the output.
 
     Attributes:
+        all_rows: Whether each row of a match has a row; else each match has one.
         empty: Whether empty matches have a row.
         unmatched: Whether to include rows that no match covers.
     """

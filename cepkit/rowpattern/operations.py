@@ -8,7 +8,6 @@ version runs only if they fit. Rare operations on single values are left to Arro
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, datetime, time
 from decimal import Decimal
 from functools import reduce
 from operator import add, eq, ge, gt, le, lt, mul, ne, sub
@@ -52,14 +51,14 @@ class Operation:
 def _numbers(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """Return the operator for numbers of two types: with a float, a decimal becomes a float."""
 
-    def combined(a: Any, b: Any) -> Any:
+    def on_numbers(a: Any, b: Any) -> Any:
         if isinstance(a, Decimal) and isinstance(b, float):
             return operator(float(a), b)
         if isinstance(b, Decimal) and isinstance(a, float):
             return operator(a, float(b))
         return operator(a, b)
 
-    return combined
+    return on_numbers
 
 
 def _divided(a: Any, b: Any) -> Any:
@@ -98,22 +97,22 @@ def _remainder(a: Any, b: Any) -> Any:
 def _texts(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function of texts, which refuses other values."""
 
-    def checked(*columns: Any) -> Any:
+    def on_texts(*columns: Any) -> Any:
         for column in columns:
             if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
                 raise pa.ArrowNotImplementedError(f"a text is needed, not {column.type}")
         return function(*(pc.cast(column, pa.string()) for column in columns))
 
-    return checked
+    return on_texts
 
 
 def _concatenated(*columns: Any) -> Any:
     return pc.binary_join_element_wise(*columns, pa.scalar("", pa.string()))
 
 
-def _like(column: Any, wanted: Any) -> Any:
+def _like(column: Any, pattern: Any) -> Any:
     # Arrow treats a backslash as an escape; SQL only with ESCAPE.
-    return pc.match_like(column, wanted.as_py().replace("\\", "\\\\"))
+    return pc.match_like(column, pattern.as_py().replace("\\", "\\\\"))
 
 
 def _rounded(value: Any, digits: Any = None) -> Any:
@@ -122,7 +121,7 @@ def _rounded(value: Any, digits: Any = None) -> Any:
 
 
 def _sign_kept(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return the function of floats, missing if it has no finite value."""
+    """Return the function of floats with a null for a result that is not finite."""
 
     def column(value: Any) -> Any:
         result = function(_floats(value))
@@ -133,10 +132,10 @@ def _sign_kept(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def _case_columns(*parts: Any) -> Any:
     *pairs, otherwise = parts
-    chosen = [(pairs[i], pairs[i + 1]) for i in range(len(pairs) - 2, -1, -2)]
+    choices = [(pairs[i], pairs[i + 1]) for i in range(len(pairs) - 2, -1, -2)]
     return reduce(
         lambda rest, pair: pc.if_else(pc.fill_null(_truth(pair[0]), False), pair[1], rest),
-        chosen,
+        choices,
         otherwise,
     )
 
@@ -158,10 +157,10 @@ def _truth(value: Any) -> Any:
 
 
 def _truths(function: Callable[..., Any]) -> Callable[..., Any]:
-    def checked(*values: Any) -> Any:
+    def on_truths(*values: Any) -> Any:
         return function(*map(_truth, values))
 
-    return checked
+    return on_truths
 
 
 def _and(a: bool | None, b: bool | None) -> bool | None:
@@ -287,10 +286,3 @@ def comparable(column: pa.Array) -> pa.Array:
     if pa.types.is_float32(kind):
         return column.cast(pa.float64())
     return column
-
-
-def as_scalar(value: object) -> pa.Scalar:
-    """Return a constant as an Arrow scalar."""
-    if isinstance(value, date | time) and not isinstance(value, datetime):
-        raise TypeError(value)
-    return pa.scalar(value)

@@ -1,8 +1,8 @@
 """The rows of the result: measures of matches, computed for many matches at once.
 
 The rows of some matches lie in one array, match after match. A *point* is the position of a result
-row: a match, and how many of its rows are known there. For each set of variables the places of
-their rows are counted once; then `FIRST`, `LAST` and their offsets are look-ups.
+row: a match, and the number of its rows up to there. For each set of variables the places of their
+rows are counted once; then `FIRST`, `LAST` and their offsets are look-ups.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cepkit.rowpattern.expressions import Expression, Fold, Here, Label, Leaf, M
 from cepkit.rowpattern.folding import FOLDS, Running
 from cepkit.rowpattern.program import Program
 from cepkit.rowpattern.rows import Rows
-from cepkit.rowpattern.search import Found
+from cepkit.rowpattern.search import Matches
 from cepkit.values import dataclass
 
 Members = tuple[str, ...] | None
@@ -40,10 +40,10 @@ def leaf_kind(leaf: Leaf, rows: Rows) -> pa.DataType:
             return FOLDS[function].kind(pa.int64() if value is None else rows.column(value).type)
 
 
-def result_table(bound: BoundQuery, program: Program, rows: Rows, found: Found) -> pa.Table:
+def result_table(bound: BoundQuery, program: Program, rows: Rows, matches: Matches) -> pa.Table:
     """Return the result rows of some matches."""
-    points = Points.of(bound, program, rows, found)
-    sought = pa.array(points.rows)
+    points = Points.of(bound, program, rows, matches)
+    numbers = pa.array(points.rows)
     measures = {
         each.name: _unless_unmatched(points, measured(each.expression, points))
         for each in bound.measures
@@ -51,12 +51,12 @@ def result_table(bound: BoundQuery, program: Program, rows: Rows, found: Found) 
     columns: dict[str, Any] = {}
     order = tuple(key.column for key in bound.order) if bound.query.output.all_rows else ()
     for name in dict.fromkeys((*bound.partition, *order)):
-        columns[name] = rows.table.column(name).take(sought)
+        columns[name] = rows.table.column(name).take(numbers)
     columns |= measures
     if bound.query.output.all_rows:
         for name in rows.table.column_names:
             if name not in columns:
-                columns[name] = rows.table.column(name).take(sought)
+                columns[name] = rows.table.column(name).take(numbers)
     if not columns:
         # A table without columns has no length, but each match is a row.
         columns["match_number"] = pa.array(points.numbers)
@@ -76,16 +76,16 @@ class Points:
     Attributes:
         at: The row of each step.
         labels: The variable of each step.
-        begins: For each point where the steps of its match begin.
-        known: Where those known there end.
-        ends: Where all end.
+        begins: For each point the first step of its match.
+        known: The end of the steps up to the point.
+        ends: The end of all steps of its match.
         numbers: The number of its match; 0 without one.
         rows: The table row to show.
     """
 
     bound: BoundQuery
     table: Rows
-    found: Found
+    matches: Matches
     at: np.ndarray
     labels: np.ndarray
     begins: np.ndarray
@@ -96,34 +96,33 @@ class Points:
     _places: dict[Members, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, bound: BoundQuery, program: Program, rows: Rows, found: Found) -> Points:
+    def of(cls, bound: BoundQuery, program: Program, rows: Rows, matches: Matches) -> Points:
         """Return the points of a query's result rows."""
-        lengths = found.ends - found.begins
-        matches = np.repeat(np.arange(len(found)), lengths)
-        at = np.arange(len(found.steps)) - found.begins[matches] + found.starts[matches]
-        of, known = np.arange(len(found)), found.ends
+        lengths = matches.ends - matches.begins
+        match_of_step = np.repeat(np.arange(len(matches)), lengths)
+        offsets = matches.starts - matches.begins
+        at = np.arange(len(matches.steps)) + offsets[match_of_step]
+        match_of, known = np.arange(len(matches)), matches.ends
         if bound.query.output.all_rows:
-            shown = np.flatnonzero(~program.hidden[found.steps])
-            lone = (lengths == 0) & (bound.query.output.empty | (found.numbers == 0))
-            of = np.concatenate((matches[shown], np.flatnonzero(lone)))
-            known = np.concatenate((shown + 1, found.begins[lone]))
-            order = np.argsort(of, kind="stable")
-            of, known = of[order], known[order]
-        begins = found.begins[of]
+            shown = np.flatnonzero(~program.hidden[matches.steps])
+            lone = (lengths == 0) & (bound.query.output.empty | (matches.numbers == 0))
+            match_of = np.concatenate((match_of_step[shown], np.flatnonzero(lone)))
+            known = np.concatenate((shown + 1, matches.begins[lone]))
+            order = np.argsort(match_of, kind="stable")
+            match_of, known = match_of[order], known[order]
+        begins, ends = matches.begins[match_of], matches.ends[match_of]
         beyond = np.where(known > begins, known - 1 - begins, 0)
-        shown_rows = found.starts[of] + (beyond if bound.query.output.all_rows else 0)
-        labels = program.variables[found.steps]
-        numbers = found.numbers[of]
-        return cls(
-            bound, rows, found, at, labels, begins, known, found.ends[of], numbers, shown_rows
-        )
+        shown_rows = matches.starts[match_of] + (beyond if bound.query.output.all_rows else 0)
+        labels = program.variables[matches.steps]
+        numbers = matches.numbers[match_of]
+        return cls(bound, rows, matches, at, labels, begins, known, ends, numbers, shown_rows)
 
     def places(self, variables: Members) -> tuple[np.ndarray, np.ndarray]:
         """Return the steps of variables, and their number before each step."""
         if variables not in self._places:
             names = self.bound.query.variables
-            wanted = np.array([variables is None or name in variables for name in names], np.bool_)
-            inside = wanted[self.labels]
+            members = np.array([variables is None or name in variables for name in names], np.bool_)
+            inside = members[self.labels]
             counts = np.concatenate(([0], np.cumsum(inside)))
             self._places[variables] = np.flatnonzero(inside), counts
         return self._places[variables]
@@ -133,9 +132,9 @@ class Points:
         places, counts = self.places(leaf.variables)
         known = self.ends if leaf.scope == "final" else self.known
         first, behind = counts[self.begins], counts[known]
-        there = behind - 1 - leaf.skipped if leaf.end == "last" else first + leaf.skipped
-        valid = (there >= first) & (there < behind)
-        steps = np.where(valid, places[np.where(valid, there, 0)] if len(places) else 0, -1)
+        index = behind - 1 - leaf.skipped if leaf.end == "last" else first + leaf.skipped
+        valid = (index >= first) & (index < behind)
+        steps = np.where(valid, places[np.where(valid, index, 0)] if len(places) else 0, -1)
         if isinstance(leaf.value, Label):
             to = steps + leaf.shift
             valid &= (to >= self.begins) & (to < known)
@@ -163,7 +162,7 @@ class Points:
             return pa.array(values, leaf_kind(leaf, self.table))
         except (pa.ArrowInvalid, OverflowError) as error:
             raise StreamError(
-                f"{place_text(leaf.span)}: a result beyond what 64 bits hold",
+                f"{place_text(leaf.span)}: a result beyond 64 bits",
                 hint="CAST the column AS DOUBLE",
             ) from error
 
@@ -176,8 +175,8 @@ class Points:
         fold = Running.of(leaf.function, values, distinct=leaf.distinct)
         rows = where.tolist()
         states: list[Any] = []
-        ends = counts[self.found.ends].tolist()
-        for begin, end in zip(counts[self.found.begins].tolist(), ends, strict=True):
+        ends = counts[self.matches.ends].tolist()
+        for begin, end in zip(counts[self.matches.begins].tolist(), ends, strict=True):
             fold.keep(0)
             states.extend(map(fold.add, rows[begin:end]))
         return states

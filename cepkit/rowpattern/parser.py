@@ -1,4 +1,4 @@
-"""Parses SQL to a frozen query by a Lark grammar; errors point at their place."""
+"""The parser of SQL to a frozen query, by a Lark grammar."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_CHARACTERS = 100_000
 _MOST_EXPECTED = 12
 _WORD = re.compile(r"--[^\n]*|'(?:[^']|'')*'?|\"[^\"]*\"?|\d+|\w+|::|\|\||\{-|-\}|[^\s\w]")
 
-# Unsupported parts of SQL, refused by name, by the word at which parsing stops.
+# Unsupported parts of SQL by the word at which parsing stops: the part, and a hint.
 _REFUSED = {
     "WITH": ("WITH before SELECT", "make the table first and hand it in as the table"),
     "JOIN": ("a JOIN around MATCH_RECOGNIZE", "join first, or join the result"),
@@ -86,9 +86,9 @@ def parse_row_query(text: str) -> RowQuery:
         text: ``SELECT ... FROM table MATCH_RECOGNIZE (... PATTERN (...) DEFINE ...)``.
 
     Raises:
-        PatternSyntaxError: The text does not follow the grammar; the error points at the place.
-        PatternError: It does, but is invalid: a clause twice, a range from more to less.
-        UnsupportedError: It uses an unsupported part of SQL.
+        PatternSyntaxError: The text does not follow the grammar.
+        PatternError: The query is invalid: a clause twice, a range from more to less.
+        UnsupportedError: The query uses an unsupported part of SQL.
     """
     if len(text) > _MOST_CHARACTERS:
         raise PatternError(
@@ -122,8 +122,8 @@ def _lark() -> Lark:
 def _syntax_error(text: str, error: UnexpectedInput) -> PatternError | UnsupportedError:
     """Return the error for the user from a parser error."""
     ends = isinstance(error, UnexpectedToken) and error.token.type == "$END"
-    at: Any = error.pos_in_stream
-    place = len(text.rstrip()) if ends else int(at)
+    position: Any = error.pos_in_stream
+    place = len(text.rstrip()) if ends else int(position)
     word = _WORD.match(text, place)
     span = Span(text, place, word.end() if word else place + 1)
     shown = word[0] if word and not ends else ""
@@ -138,15 +138,15 @@ def _syntax_error(text: str, error: UnexpectedInput) -> PatternError | Unsupport
     refused = _refused(shown.upper(), before)
     if refused is not None:
         what, hint = refused
-        return UnsupportedError(f"{what} is not taken over", hint=hint, span=span)
+        return UnsupportedError(f"{what} is not supported", hint=hint, span=span)
     parser: Any = getattr(error, "interactive_parser", None)
     accepts = frozenset(parser.accepts() if parser else ())
     if shown[:1] in ("'", '"') and (len(shown) == 1 or shown[-1] != shown[0]):
-        said = f"the quote {shown[0]} is never closed"
+        problem = f"the quote {shown[0]} is never closed"
     else:
-        said = f"'{shown}' is not expected here" if shown else "the text ends too early"
+        problem = f"'{shown}' is not expected here" if shown else "the text ends too early"
     return PatternSyntaxError(
-        said, expected=_expected(accepts), hint=_hint(shown, accepts, before), span=span
+        problem, expected=_expected(accepts), hint=_hint(shown, accepts, before), span=span
     )
 
 

@@ -1,4 +1,4 @@
-"""Compiles a row pattern to instructions, with preferred choices first.
+"""The compiler of a row pattern to instructions, with preferred choices first.
 
     row v     one row that fits v, then `first`
     choice    `first` before `second`
@@ -46,10 +46,10 @@ class Program:
     """Instructions; a choice and an anchor only continue at earlier instructions.
 
     Attributes:
-        kinds: What each is.
-        first: Where it goes on.
-        second: Of a choice, where else.
-        variables: Of a row, the number of its variable.
+        kinds: The kind of each instruction.
+        first: The next instruction.
+        second: For a choice, the other next instruction.
+        variables: For a row, the number of its variable.
         hidden: For a row, whether it is inside {- -}.
         entry: The first instruction.
     """
@@ -67,11 +67,11 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class _Next:
-    """The next instruction.
+    """The next instruction after a part.
 
     Attributes:
-        empty: If no row has been taken since the iteration began.
-        taken: If one has.
+        empty: The next one if the iteration has taken no row.
+        taken: The next one if it has taken a row.
     """
 
     empty: int

@@ -23,7 +23,7 @@ class Rows:
     """A table with contiguous partitions.
 
     Attributes:
-        table: Sorted by partition and order.
+        table: The table, sorted by partition and order.
         bounds: The first row of each partition, and the number of rows.
         partitions: The partition of each row.
     """
@@ -60,8 +60,8 @@ class Rows:
         to = rows + shift
         valid = (rows >= 0) & (to >= 0) & (to < len(self))
         if shift:
-            there = np.where(valid, to, 0)
-            valid[valid] = (self.partitions[there] == self.partitions[rows])[valid]
+            inside = np.where(valid, to, 0)
+            valid[valid] = (self.partitions[inside] == self.partitions[rows])[valid]
         return pa.array(np.where(valid, to, 0), mask=~valid)
 
 
@@ -86,8 +86,8 @@ def rows_of(table: pa.Table, bound: BoundQuery) -> Rows:
     begins = np.zeros(table.num_rows, np.bool_)
     begins[0] = True
     for key in keys:
-        there = key[sorted_rows]
-        begins[1:] |= there[1:] != there[:-1]
+        sorted_key = key[sorted_rows]
+        begins[1:] |= sorted_key[1:] != sorted_key[:-1]
     bounds = np.append(np.flatnonzero(begins), table.num_rows)
     return Rows(table.combine_chunks(), bounds, np.cumsum(begins) - 1)
 

@@ -1,4 +1,4 @@
-"""Runs a bound query over a table: preparation without rows, then the result in batches."""
+"""The run of a bound query over a table: preparation without rows, then the result in batches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cepkit.rowpattern.operations import comparable
 from cepkit.rowpattern.output import leaf_kind, result_table
 from cepkit.rowpattern.program import Program, compile_pattern
 from cepkit.rowpattern.rows import Rows, rows_of
-from cepkit.rowpattern.search import Found, Search, as_truth, check_truth
+from cepkit.rowpattern.search import Matches, Search, as_truth, check_truth
 from cepkit.values import dataclass
 
 
@@ -27,8 +27,8 @@ class Prepared:
 
     Attributes:
         selected: The SELECT list, bound to the columns of the result; None for all.
-        sorted_by: ORDER BY around it.
-        schema: Of the result.
+        sorted_by: The keys of ORDER BY around MATCH_RECOGNIZE.
+        schema: The columns of the result.
     """
 
     bound: BoundQuery
@@ -41,8 +41,8 @@ class Prepared:
     def batches(self, rows: Rows) -> Iterator[pa.Table]:
         """Yield the result in batches, without ORDER BY and LIMIT."""
         search = Search(self.bound, self.program, rows)
-        for found in search.found():
-            table = result_table(self.bound, self.program, rows, found)
+        for matches in search.matches():
+            table = result_table(self.bound, self.program, rows, matches)
             yield around(table, self.selected, self.where)
 
 
@@ -61,7 +61,7 @@ def prepare(query: RowQuery, empty: pa.Table) -> Prepared:
             check_truth(part, evaluate(part, lambda leaf: _of_no_row(leaf, rows)).type)
     for measure in bound.measures:
         evaluate(measure.expression, lambda leaf: _of_no_row(leaf, rows))
-    inside = result_table(bound, program, rows, Found.none())
+    inside = result_table(bound, program, rows, Matches.none())
     binder = Binder(Names(tuple(inside.column_names)), {}, "SELECT")
     selected = query.selected and tuple(
         replace(each, expression=binder.here(each.expression)) for each in query.selected
@@ -69,9 +69,9 @@ def prepare(query: RowQuery, empty: pa.Table) -> Prepared:
     where = None if query.where is None else binder.here(query.where)
     schema = around(inside, selected, where).schema
     outside = Names(tuple(schema.names))
-    called = [each.name for each in selected or ()]
+    names = [each.name for each in selected or ()]
     for number, each in enumerate(selected or ()):
-        if each.name in called[:number]:
+        if each.name in names[:number]:
             raise PatternError(
                 f"two columns of the result are called '{each.name}'",
                 hint="name one of them by AS",

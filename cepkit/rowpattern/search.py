@@ -1,4 +1,4 @@
-"""The matches of a bound query: which row is mapped to which variable.
+"""The search for the matches of a bound query: mappings of rows to variables.
 
 If all conditions are filters, `kernels.scan` finds them. Otherwise a Python search goes from start
 to start: it follows the preferred path that the filters allow, evaluates the conditions of each row
@@ -42,13 +42,13 @@ _SKIPS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Matches:
     """Some matches, in the order of their starts.
 
     Attributes:
-        starts: The first row of each; for an empty match the row at which the search began.
-        begins: Where its steps begin.
-        ends: Where they end.
+        starts: The first row of each match; for an empty match the row at which the search began.
+        begins: The index of its first step.
+        ends: The index behind its last step.
         numbers: Its number in its partition; 0 for a row that no match covers.
         steps: The instruction of each row.
     """
@@ -60,10 +60,10 @@ class Found:
     steps: np.ndarray
 
     @classmethod
-    def none(cls) -> Found:
+    def none(cls) -> Matches:
         """Return no match."""
-        whole = np.zeros(0, np.int64)
-        return cls(whole, whole, whole, whole, np.zeros(0, np.int32))
+        empty = np.zeros(0, np.int64)
+        return cls(empty, empty, empty, empty, np.zeros(0, np.int32))
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -77,7 +77,7 @@ class Search:
     program: Program
     rows: Rows
 
-    def found(self) -> Iterator[Found]:
+    def matches(self) -> Iterator[Matches]:
         """Yield the matches in batches.
 
         Raises:
@@ -97,23 +97,22 @@ class Search:
         fits = np.array([self._fits(name) for name in query.variables]).reshape(
             len(query.variables), len(self.rows)
         )
-        wanted = self.bound.members.get(query.skip.variable or "", ())
+        skip_to = self.bound.members.get(query.skip.variable or "", ())
         targets = np.array(
-            [v >= 0 and query.variables[v] in wanted for v in self.program.variables], np.bool_
+            [v >= 0 and query.variables[v] in skip_to for v in self.program.variables], np.bool_
         )
-        conditions = any(self.bound.conditions.values())
-        if conditions:
+        if any(self.bound.conditions.values()):
             return self._one_by_one(fits, targets)
         return self._scanned(fits, targets, longest)
 
     def _fits(self, variable: str) -> np.ndarray:
-        """Return which rows pass the filters of a variable."""
+        """Return for each row whether it passes the filters of a variable."""
         fits = np.ones(len(self.rows), np.bool_)
         for part in self.bound.filters[variable]:
             fits &= holds(part, self.rows)
         return fits
 
-    def _scanned(self, fits: np.ndarray, targets: np.ndarray, longest: int) -> Iterator[Found]:
+    def _scanned(self, fits: np.ndarray, targets: np.ndarray, longest: int) -> Iterator[Matches]:
         program, query = self.program, self.bound.query
         state = np.zeros(4, np.int64)
         while state[0] < len(self.rows.bounds) - 1:
@@ -140,13 +139,13 @@ class Search:
                 raise self._no_target(then, int(starts[count - 1]))
             ends = stops[:count]
             begins = np.concatenate(([0], ends))[:count]
-            yield Found(
+            yield Matches(
                 starts[:count], begins, ends, numbers[:count], steps[: ends[-1] if count else 0]
             )
 
-    def _one_by_one(self, fits: np.ndarray, targets: np.ndarray) -> Iterator[Found]:
+    def _one_by_one(self, fits: np.ndarray, targets: np.ndarray) -> Iterator[Matches]:
         program, query, bounds = self.program, self.bound.query, self.rows.bounds.tolist()
-        mapping, gathered = Mapping(self.bound, self.rows), _Gathered()
+        mapping, batch = Mapping(self.bound, self.rows), _Batch()
         for begin, end in pairwise(bounds):
             can = kernels.reach(
                 program.kinds, program.first, program.second, program.variables, fits, begin, end
@@ -159,19 +158,21 @@ class Search:
                 if steps is not None:
                     number += 1
                     covered = max(covered, start + len(steps))
-                    gathered.add(begin + start, steps, number)
-                    there, skip = np.array(steps, np.int32), _SKIPS[query.skip.to]
-                    then = kernels.next_start(skip, targets, there, 0, len(steps), start)
+                    batch.add(begin + start, steps, number)
+                    skip = _SKIPS[query.skip.to]
+                    then = kernels.next_start(
+                        skip, targets, np.array(steps, np.int32), 0, len(steps), start
+                    )
                     if then < 0:
                         raise self._no_target(then, begin + start)
                 elif query.output.unmatched and start >= covered:
-                    gathered.add(begin + start, [], 0)
+                    batch.add(begin + start, [], 0)
                 start = then
-                if gathered.size > _CHUNK:
-                    yield gathered.found()
-                    gathered = _Gathered()
-        if gathered.size:
-            yield gathered.found()
+                if batch.size > _CHUNK:
+                    yield batch.matches()
+                    batch = _Batch()
+        if batch.size:
+            yield batch.matches()
 
     def _no_target(self, then: int, row: int) -> PatternError:
         skip = self.bound.query.skip
@@ -180,13 +181,13 @@ class Search:
         }
         where = f", in the match that begins at {values}" if values else ""
         if then == kernels.NO_PROGRESS:
-            said = (
+            problem = (
                 f"{skip.variable} is the first row of the match itself: the search would not go on"
             )
         else:
-            said = f"no row is {skip.variable}"
+            problem = f"no row is {skip.variable}"
         return PatternError(
-            f"SKIP TO {skip.to.upper()} {skip.variable}: {said}{where}",
+            f"SKIP TO {skip.to.upper()} {skip.variable}: {problem}{where}",
             expected=f"a row of {skip.variable} behind the first in each match",
             hint="write SKIP TO NEXT ROW or SKIP PAST LAST ROW",
             span=skip.span,
@@ -207,14 +208,14 @@ class _Ways:
         """Return the steps of the preferred match that begins at a row."""
         can, kinds, first = self._can, self._kinds, self._first
         steps: list[int] = []
-        others = [(self._entry, 0)]
+        choices = [(self._entry, 0)]
         failed: set[tuple[object, ...]] = set()
         tried = 0
-        while others:
-            at, kept = others.pop()
+        while choices:
+            at, length = choices.pop()
             tried += 1
-            del steps[kept:]
-            mapping.keep(kept)
+            del steps[length:]
+            mapping.keep(length)
             while can[start + len(steps), at]:
                 kind = kinds[at]
                 if kind == ACCEPT:
@@ -230,14 +231,14 @@ class _Ways:
                         if state in failed:
                             break
                         failed.add(state)
-                    others.append((self._second[at], len(steps)))
+                    choices.append((self._second[at], len(steps)))
                 at = first[at]
         return None
 
 
 @dataclass(slots=True)
-class _Gathered:
-    """Collects matches that are found one by one."""
+class _Batch:
+    """A batch of matches that grows one by one."""
 
     starts: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
@@ -254,9 +255,9 @@ class _Gathered:
         self.ends.append(len(self.steps))
         self.numbers.append(number)
 
-    def found(self) -> Found:
+    def matches(self) -> Matches:
         ends = np.array(self.ends, np.int64)
-        return Found(
+        return Matches(
             np.array(self.starts, np.int64),
             np.concatenate(([0], ends[:-1])),
             ends,
@@ -266,7 +267,7 @@ class _Gathered:
 
 
 def holds(condition: Expression, rows: Rows) -> np.ndarray:
-    """Return at which rows a condition on the row and its neighbours is true."""
+    """Return for each row whether a condition on it and its neighbours is true."""
 
     def leaf(part: Any) -> Any:
         return rows.shifted(part.value, part.shift)
@@ -288,7 +289,7 @@ def check_truth(condition: Expression, kind: pa.DataType) -> None:
     """Check that a condition is a truth value.
 
     Raises:
-        PatternError: It is something else.
+        PatternError: It is a value of another kind.
     """
     if not (pa.types.is_boolean(kind) or pa.types.is_null(kind)):
         raise PatternError(

@@ -1,6 +1,6 @@
 # Methods have the names of grammar rules.
 # ruff: noqa: D102
-"""Builds frozen queries from syntax trees."""
+"""The builder of frozen queries from syntax trees."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Clause = tuple[str, Any, Span]
 
 @v_args(meta=True)
 class QueryBuilder(ExpressionBuilder):
-    """Builds the frozen parts of a query bottom-up."""
+    """Builds a query bottom-up."""
 
     # The query
 

@@ -1,4 +1,4 @@
-"""Translates a row pattern query to an equivalent cepkit pattern, if there is one.
+"""The translation of a row pattern query to an equivalent cepkit pattern, if there is one.
 
 cepkit finds all matches, SQL one for each start. A pattern with a fixed number of rows has at most
 one for each start; so a sequence of variables becomes the same sequence under contiguity, with the
@@ -78,7 +78,7 @@ _MOST_ROWS = 100
 
 
 class Translatable:
-    """Base of objects with a bound query that can be translated."""
+    """The base of objects with a bound query, for its translation."""
 
     __slots__ = ()
 
@@ -96,7 +96,11 @@ class Translatable:
         return _pattern_text(self._bound())
 
     def as_pattern(self) -> Query:
-        """Return that pattern, parsed; raises what `pattern_text` raises."""
+        """Return that pattern, parsed.
+
+        Raises:
+            UnsupportedError: There is none; the message names the obstacle and its place.
+        """
         return parse(self.pattern_text())
 
 
@@ -162,7 +166,7 @@ def _rows(pattern: RowPattern) -> Iterator[str]:
         case Repetition():
             raise _refused("a part that repeats without a limit", pattern.span)
         case Alternation():
-            raise _refused("'|', of which SQL prefers the left part,", pattern.span)
+            raise _refused("'|', where SQL prefers the left part,", pattern.span)
         case Permutation():
             raise _refused("PERMUTE, whose orders SQL prefers one after the other,", pattern.span)
         case Exclusion():
@@ -175,7 +179,7 @@ def _rows(pattern: RowPattern) -> Iterator[str]:
 
 def _refused(what: str, span: Span | None) -> UnsupportedError:
     return UnsupportedError(
-        f"{what} has no pattern of cepkit that means the same",
+        f"{what} has no equivalent in cepkit's patterns",
         hint="ck.from_match_recognize(sql, table) runs the query as it is",
         span=span,
     )
@@ -190,8 +194,8 @@ def _skip(bound: BoundQuery, rows: list[str], names: list[str]) -> str | None:
         return None
     if skip.to == "past last row":
         return "PAST LAST EVENT"
-    wanted = bound.members[skip.variable or ""]
-    places = [place for place, variable in enumerate(rows) if variable in wanted]
+    members = bound.members[skip.variable or ""]
+    places = [place for place, variable in enumerate(rows) if variable in members]
     place = places[0 if skip.to == "first" else -1]
     if not place:
         raise _refused("SKIP TO the first row of the match, an error in SQL,", skip.span)
@@ -268,11 +272,11 @@ class _Row:
                 assert_never(expression)
 
     def _read(self, leaf: RowValue) -> str:
-        wanted = leaf.variables
+        variables = leaf.variables
         known = [
             place
             for place, name in enumerate(self._rows[: self._place + 1])
-            if wanted is None or name in wanted
+            if variables is None or name in variables
         ]
         if leaf.skipped >= len(known):
             raise _refused("a row that is not mapped yet, a null in SQL,", leaf.span)

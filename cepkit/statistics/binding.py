@@ -1,9 +1,9 @@
 """Statistics of one pattern bound to the names of another.
 
-A rate is looked up by the types of the event, the share of a filter by the canonical event, and the
-selectivity of a set of variables by its canonical sub-pattern: types, filters, order, window,
-partition and the conditions about exactly these variables. Join samples depend on all conditions
-and on implied keys: they are looked up by the whole canonical branch.
+The types of an event are the key of its rate, the canonical event that of its filter, and the
+canonical sub-pattern that of a selectivity: types, filters, order, window, partition and the
+conditions about exactly these variables. Join samples depend on all conditions and on implied keys,
+so their key is the whole canonical branch.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def measured_form(branch: Branch, names: frozenset[str]) -> SubPattern:
 
     It is computed once for each branch and cached with it.
     """
-    kept: dict[frozenset[str], SubPattern] = branch.__dict__.setdefault("measured forms", {})
-    if names not in kept:
-        kept[names] = _measured_form(branch, names)
-    return kept[names]
+    cache: dict[frozenset[str], SubPattern] = branch.__dict__.setdefault("measured forms", {})
+    if names not in cache:
+        cache[names] = _measured_form(branch, names)
+    return cache[names]
 
 
 def _measured_form(branch: Branch, names: frozenset[str]) -> SubPattern:
@@ -84,7 +84,7 @@ class CanonicalStatistics:
         counts: By types, in buckets of time.
         filters: By events, the shares that pass.
         sets: By sub-patterns of two or more events.
-        in_any_window: The same without the window: the first one counts.
+        in_any_window: By sub-patterns without their window; the first value counts.
         joins: By branches: for sets of positions.
         same_key: By partition.
         missing: By attributes.
@@ -137,7 +137,7 @@ class CanonicalStatistics:
         """Return the fields of the statistics of a query.
 
         Raises:
-            StatisticsError: It has an event or a condition that was not measured.
+            StatisticsError: An event or a condition of the query was not measured.
         """
         rates = {
             e.variable: _known(self.rates.get(e.types), f"the rate of {CanonicalEvent(e.types)}")
@@ -164,7 +164,7 @@ class CanonicalStatistics:
             if self.joins:
                 form, variables = _joined_form(branch)
                 joins |= _renamed(self.joins.get(form, {}), dict(enumerate(variables)))
-        read = attributes_read(query)
+        attributes = attributes_read(query)
         type_names = {name for event in events_of(query.structure) for name in event.types or ()}
         absent = {name for part in self.parts for name in part["never_occurring"]}
         return {
@@ -177,8 +177,8 @@ class CanonicalStatistics:
                 self.same_key.get(partition_attributes(query)),
                 f"the keys of PARTITION BY {', '.join(query.partition_by)}",
             ),
-            "missing": {name: share for name, share in self.missing.items() if name in read},
-            "keys": tuple(k for names, k in self.keys.items() if read.issuperset(names)),
+            "missing": {name: share for name, share in self.missing.items() if name in attributes},
+            "keys": tuple(k for names, k in self.keys.items() if attributes.issuperset(names)),
             "never_occurring": tuple(sorted(type_names & absent)),
             "over_time": self._over_time(query),
             "forecast": None,

@@ -1,4 +1,4 @@
-"""The forecast of a plan: what running it is expected to find and to cost."""
+"""The forecast of a plan: its expected matches and cost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MANY = 1e9
 """Matches or partial matches over a stream: minutes to hours of work."""
 
 MANY_ALIVE = 1e6
-"""Partial matches in one window: an engine that runs event by event holds them all in memory."""
+"""Partial matches in one window; an engine that runs event by event has them all in memory."""
 
 CAVEAT = "for events that come evenly and conditions that hold independently, before NOT"
 SAMPLED = "by a sample of joins, before NOT"
@@ -19,18 +19,18 @@ SAMPLED = "by a sample of joins, before NOT"
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The expected numbers of a plan over the stream that its statistics are about.
+    """The expected numbers of a plan over the stream of its statistics.
 
     If joins were sampled, the numbers include bursts and dependent conditions. If not, they assume
     that events arrive independently at constant rates and that conditions hold independently of
-    each other; real streams differ from that by factors. Matches that a NOT removes are still
-    counted. A number that no float holds is infinity.
+    each other; real streams differ from that by factors. Matches that a NOT removes still count. A
+    number that no float holds is infinity.
 
     Attributes:
         matches: The expected number of matches.
-        low: Where the 95 % interval of `matches` begins; it covers the sampling error only, not the
-            assumptions above.
-        high: Where it ends.
+        low: The lower end of the 95 % interval of `matches`; it covers the sampling error only,
+            not the assumptions above.
+        high: The upper end.
         candidates: The candidates of all steps together.
         partial_matches: The partial matches of all steps together, including the matches.
         alive: The partial matches of the largest step in one window.
@@ -47,7 +47,7 @@ class Forecast:
 
     @property
     def warning(self) -> str | None:
-        """Why the plan may take too much time or memory, and what to do; None if all is well."""
+        """The reason why the plan may take too much time or memory, and hints; None without one."""
         too_many = []
         if self.matches > MANY:
             too_many.append(f"{_text(self.matches)} matches")
@@ -57,10 +57,10 @@ class Forecast:
             too_many.append(f"{_text(self.alive)} partial matches alive in one window")
         if not too_many:
             return None
-        todo = ["shorten WITHIN", "add conditions", "PARTITION BY a key", "bound KL, as in {1,3}"]
+        hints = ["shorten WITHIN", "add conditions", "PARTITION BY a key", "bound KL, as in {1,3}"]
         if self.matches > MANY:
-            todo.append("count() or limit= instead of all matches")
-        return f"{', '.join(too_many)} are expected; {', '.join(todo)}"
+            hints.append("count() or limit= instead of all matches")
+        return f"{', '.join(too_many)} are expected; {', '.join(hints)}"
 
     def lines(self) -> list[str]:
         """Return the forecast as lines of text, the warning last."""
@@ -77,8 +77,8 @@ def around(log_matches: float, relative_error: float) -> tuple[float, float]:
     """Return the 95 % interval of a number.
 
     Args:
-        log_matches: Its natural logarithm.
-        relative_error: The standard error of that logarithm.
+        log_matches: The natural logarithm of the number.
+        relative_error: The standard error of the logarithm.
     """
     if math.isinf(log_matches) or not relative_error:
         return _exp(log_matches), _exp(log_matches)

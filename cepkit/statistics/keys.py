@@ -14,20 +14,20 @@ from cepkit.stream.durations import duration_text
 from cepkit.values import dataclass
 
 MOST_FREQUENT = 10
-"""How many keys are named."""
+"""The most keys by name."""
 
 MISSING = "(missing)"
-"""How a missing value is shown; only PARTITION BY treats it as a key."""
+"""The text of a missing value; only PARTITION BY treats it as a key."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyCounts:
-    """How often the values of some attributes occur together, counted exactly.
+    """The exact counts of a key: the values of one attribute, or of several together.
 
     Attributes:
-        attributes: The attributes that make up a key: one, or several together.
-        events: The events with such a key, of the types that the pattern compares by it.
-        distinct: How many different keys there are.
+        attributes: The attributes of the key.
+        events: The number of events with a key, of the types that the pattern compares by it.
+        distinct: The number of different keys.
         most_frequent: The most frequent keys as texts with their numbers of events, in falling
             order; ten at most.
     """
@@ -56,7 +56,7 @@ class KeyCounts:
 
     @property
     def skew(self) -> float:
-        """The events of the most frequent key as a multiple of the mean; 1 where all are even."""
+        """The events of the most frequent key as a multiple of the mean; 1 if all are even."""
         return self.largest_share * self.distinct if self.most_frequent else 1.0
 
 
@@ -66,7 +66,7 @@ class Frequent:
 
     Attributes:
         number: The number of its events.
-        order: Sorts keys of equal frequency, before their labels do; missing values first.
+        order: The sort key among keys of equal frequency, before the labels; missing values first.
         labels: Its values as texts.
     """
 

@@ -1,8 +1,8 @@
-"""Measured lateness: how far the events of a stream come out of order.
+"""Measured lateness: the distances of events that come out of order.
 
 An event is late if an event that arrived earlier has a later time; its lateness is the difference
-to the latest time seen before it. Lateness is counted in a histogram whose bins grow by 2^(1/64),
-so that parts of a stream can be counted apart and added up.
+to the latest time before it. A histogram whose bins grow by 2^(1/64) counts lateness, so that the
+counts of parts of a stream can be added up.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ class Lateness:
     """The events of a stream that arrived after later ones.
 
     Attributes:
-        late: How many there are. longest_seconds: The greatest lateness: a watermark that waits so
-        long misses none. percentile_99_seconds: What 99 % of the late events do not exceed, at most
-        1.1 % too
-            large: a watermark that waits so long misses 1 % of the late ones.
+        late: The number of late events.
+        events: The number of all events.
+        longest_seconds: The greatest lateness; a watermark that waits so long misses none.
+        percentile_99_seconds: The lateness that 99 % of the late events do not exceed, at most
+            1.1 % too large; a watermark that waits so long misses 1 % of the late events.
     """
 
     late: int
@@ -56,9 +57,9 @@ class LateCounts:
     """Counts of late events so far; two can be added up.
 
     Attributes:
-        events: How many events were examined.
+        events: The number of events.
         longest: The greatest lateness in microseconds.
-        bins: How many late events there are in each bin of lateness.
+        bins: The number of late events in each bin of lateness.
     """
 
     events: int = 0
@@ -69,8 +70,8 @@ class LateCounts:
         """Count events and return the latest time of all.
 
         Args:
-            ts: Their times in the order of arrival.
-            latest: The latest time of those that arrived before; None: there are none.
+            ts: The times of the events in the order of arrival.
+            latest: The latest time of earlier arrivals; None without any.
         """
         self.events += len(ts)
         if not len(ts):
@@ -86,17 +87,17 @@ class LateCounts:
         return int(reached[-1])
 
     def add(self, other: LateCounts) -> None:
-        """Add what was counted elsewhere."""
+        """Add other counts."""
         self.events += other.events
         self.longest = max(self.longest, other.longest)
         self.bins += other.bins
 
     def result(self) -> Lateness:
-        """Return what was counted."""
+        """Return the lateness of the events."""
         late = int(self.bins.sum())
         if not late:
             return Lateness(0, self.events)
-        # The first bin up to which 99 % lie, whole numbers throughout.
+        # The first bin with 99 % up to it, in whole numbers.
         place = int(np.searchsorted(self.bins.cumsum() * 100, late * 99))
         edge = 2.0 ** ((place + 1) / _BINS_PER_DOUBLING)
         most = min(edge, float(self.longest))

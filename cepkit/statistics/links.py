@@ -34,7 +34,7 @@ class Link:
 
     Attributes:
         first: The variable whose name comes first.
-        second: The other one.
+        second: The other variable.
         attributes: Pairs of an attribute of the first and an attribute of the second, in order.
         conditions: The equalities themselves.
     """
@@ -50,17 +50,18 @@ class Link:
         return frozenset((self.first, self.second))
 
     def of(self, variable: str) -> tuple[str, ...]:
-        """Return the attributes of one of the two."""
+        """Return the attributes of one of the two variables."""
         place = 0 if variable == self.first else 1
         return tuple(pair[place] for pair in self.attributes)
 
 
 def links_of(branch: Branch, kinds: Mapping[str, Kind]) -> dict[frozenset[str], Link]:
-    """Return the links between the variables of a branch, those under NOT included.
+    """Return the links between the variables of a branch, also of those under NOT.
 
     Args:
+        branch: The branch.
         kinds: The kinds of the attributes that the conditions read. Values that need a conversion
-            before a comparison, as a time with a text, make no key.
+            before a comparison, as a time and a text, make no key.
     """
     equated: dict[frozenset[str], list[tuple[str, str, Expression]]] = {}
     for condition in branch.conditions:

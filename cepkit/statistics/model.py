@@ -59,25 +59,25 @@ class Statistics(WithPrinter):
         first: The time of the first event in microseconds since 1970, None for an empty stream.
         last: The time of the last event.
         never_occurring: The types that the pattern names and the stream does not have.
-        equalities: For each pair of variables with attributes that must be equal, how many pairs of
-            events agree in them; the engine examines no other pairs. The selectivity of such a pair
-            in `selectivities` covers all conditions between the two, including these.
-        missing: For each attribute that the pattern reads the share of the events, of the types
-            of the variables that read it, that have no value (null or NaN).
-        over_time: When the events came; None if not measured.
-        keys: How often the keys of PARTITION BY and of equalities occur.
-        lateness: How far events came out of order; None if not measured.
+        equalities: For each pair of variables with attributes that must be equal, the share of
+            pairs of events that agree in them; the engine examines no other pairs. The selectivity
+            of such a pair in `selectivities` covers all conditions between the two, also these.
+        missing: For each attribute that the pattern reads, the share of events without a value
+            (null or NaN), among the types of the variables that read it.
+        over_time: The events in buckets of time; None if not measured.
+        keys: The counts of the keys of PARTITION BY and of equalities.
+        lateness: The events that came out of order; None if not measured.
         forecast: The expected matches and work of the pattern; None if not computed. An edit
             removes it.
         joins: For sets of variables the number of partial matches in a sample of their joins, which
-            includes bursts and dependent conditions. For other sets, events are assumed to come
-            evenly and conditions to be independent.
-        query: The pattern whose variables are named here. Several patterns measured together are
-            one query with a branch for each; a name that two of them use becomes `a` and `a of
-            pattern 2`. None if only the names are known.
+            includes bursts and dependent conditions. Estimates for other sets assume even arrivals
+            and independent conditions.
+        query: The pattern of the variables. Several patterns measured together are one query with
+            a branch for each; a name that two of them use becomes `a` and `a of pattern 2`. None
+            if only the names are known.
         others: Statistics of the same stream for patterns with another window or partition.
-        measured_events: On how many events, in slices of the stream, conditions were measured; None
-            if on all events, or on none.
+        measured_events: The number of events, in slices of the stream, on which conditions were
+            measured; None if on all events, or on none.
 
     Example:
         >>> import cepkit as ck
@@ -167,7 +167,7 @@ class Statistics(WithPrinter):
         same_key: float = 1.0,
         span_seconds: float = 3600.0,
     ) -> Statistics:
-        """Return statistics that are assumed, not measured: for what-if and for teaching.
+        """Return assumed statistics, for what-if and for teaching.
 
         Args:
             rates: For each variable its events per second.
@@ -196,7 +196,7 @@ class Statistics(WithPrinter):
 
     @property
     def basis(self) -> str:
-        """What was measured, as a phrase: all events, or some of them in slices."""
+        """The measured events in words: all, or some in slices."""
         if self.measured_events is None:
             return f"all {count_text(self.events, 'event')}"
         return f"{self.measured_events:,} of {self.events:,} events, in random slices"
@@ -217,16 +217,16 @@ class Statistics(WithPrinter):
         """Return the statistics of a pattern by the names of its variables.
 
         Names do not matter if the measured patterns are known: two events are the same if types and
-        filters agree, two pairs if order, window, partition and conditions agree as well. If a pair
-        was measured only in another window, that selectivity is used. Assumed statistics go by name
+        filters agree, two pairs if also order, window, partition and conditions agree. A pair that
+        was measured only in another window has that selectivity. Assumed statistics go by name
         alone.
 
         Args:
-            pattern: The query, its text, or what the builder makes.
+            pattern: The query, its text, or a value of the builder.
 
         Raises:
-            PatternError: It is none of these, or is not a valid pattern.
-            StatisticsError: It has an event or a condition that was not measured.
+            PatternError: The pattern is none of these, or is invalid.
+            StatisticsError: An event or a condition of the pattern was not measured.
         """
         from cepkit.pattern.builder import as_query
 
@@ -235,48 +235,49 @@ class Statistics(WithPrinter):
         if self.query is None or query == self.query:
             return self
         if self._canonical is None:
-            known = CanonicalStatistics([_values_of(s) for s in (self, *self.others)])
-            object.__setattr__(self, "_canonical", known)
+            canonical = CanonicalStatistics([_values_of(s) for s in (self, *self.others)])
+            object.__setattr__(self, "_canonical", canonical)
         assert self._canonical is not None
         return Statistics(**self._canonical.of(query))
 
     def once(self, branch: Branch, make: Callable[[Branch, Statistics], _T]) -> _T:
         """Return a value derived from a branch and these statistics, cached for each branch.
 
-        Planning asks for the same some ten times.
+        Planning needs the same value about ten times.
 
         Args:
-            make: Computes the value; always the same function.
+            branch: The branch.
+            make: The function that computes the value; the cache goes by its identity.
         """
         key = id(branch), make
-        known = self._computed.get(key)
-        if known is None or known[0] is not branch:
+        entry = self._computed.get(key)
+        if entry is None or entry[0] is not branch:
             if len(self._computed) >= _MOST_COMPUTED:
                 self._computed.clear()
-            known = self._computed[key] = branch, make(branch, self)
-        value: _T = known[1]
+            entry = self._computed[key] = branch, make(branch, self)
+        value: _T = entry[1]
         return value
 
     def with_rate(self, variable: str, rate: float) -> Statistics:
-        """Return the same with another rate (events per second, before its own conditions)."""
+        """Return statistics with another rate (events per second, before its own conditions)."""
         _check_known(variable, self.rates)
         return self._edited(rates={**self.rates, variable: rate})
 
     def with_rates(self, rates: Mapping[str, float]) -> Statistics:
-        """Return the same with other rates (see `with_rate`) of some variables."""
+        """Return statistics with other rates (see `with_rate`) of some variables."""
         for variable in rates:
             _check_known(variable, self.rates)
         return self._edited(rates={**self.rates, **rates})
 
     def with_filter(self, variable: str, share: float) -> Statistics:
-        """Return the same with another share of events that pass the variable's own conditions."""
+        """Return statistics with another share of events that pass a variable's own conditions."""
         _check_known(variable, self.rates)
         return self._edited(filters={**self.filters, variable: share})
 
     def with_selectivity(self, first: str, second: str, share: float) -> Statistics:
-        """Return the same with another selectivity of the conditions between two variables.
+        """Return statistics with another selectivity of the conditions between two variables.
 
-        Measured equal keys of the two, and joins with both, are dropped: they would contradict it.
+        They lack measured equal keys of the two, and joins with both, which would contradict it.
         """
         for variable in (first, second):
             _check_known(variable, self.rates)
@@ -295,9 +296,9 @@ class Statistics(WithPrinter):
         selectivities: Mapping[tuple[str, str], float] | None = None,
         window: float | None = None,
     ) -> Statistics:
-        """Return the same with some numbers moved, and other numbers scaled to fit.
+        """Return statistics with some numbers moved, and other numbers scaled to fit.
 
-        Unlike `with_selectivity` it keeps the sampled joins and equal keys and scales them: bursts
+        Unlike `with_selectivity` it keeps the sampled joins and equal keys, and scales them: bursts
         and dependences stay. So a small move changes little.
 
         Args:
@@ -314,7 +315,7 @@ class Statistics(WithPrinter):
         return result if window is None else _with_window(result, window)
 
     def _edited(self, **changes: Any) -> Statistics:
-        """Return the same with other numbers, without the forecast of the old ones."""
+        """Return statistics with other numbers, without the forecast."""
         changed = replace(self, **changes)
         return self if changed == self else replace(changed, forecast=None)
 
@@ -346,7 +347,7 @@ class Statistics(WithPrinter):
             source: The result of `to_json`, or the path of its file, which ends in .json.
 
         Raises:
-            StatisticsError: It is something else.
+            StatisticsError: The source is no such text or file.
         """
         from cepkit.statistics import saved  # which takes long to import
 
@@ -393,7 +394,7 @@ def _with_window(known: Statistics, window: float) -> Statistics:
             raise StatisticsError("the pattern has no window to move")
     joins = {}
     for names, joined in known.joins.items():
-        # This many more of the combinations of k evenly spread events lie in one window.
+        # The factor for the combinations of k evenly spread events in one window.
         more = factor ** (len(names) - 1)
         joins[names] = replace(joined, in_scope=joined.in_scope * more, each=joined.each * more)
     query = replace(query, window=now, text=None)
@@ -438,7 +439,7 @@ _KINDS: Mapping[str, tuple[Any, ...]] = {
 
 
 def _check_kinds(statistics: Statistics) -> None:
-    """Check kinds of values here: later they would fail with messages unrelated to statistics."""
+    """Check the types of fields; later errors would not mention statistics."""
     for name, kinds in _KINDS.items():
         value = getattr(statistics, name)
         if not isinstance(value, kinds):

@@ -15,7 +15,7 @@ from cepkit.stream.shapes import Time
 from cepkit.values import dataclass
 
 MOST_BUCKETS = 60
-"""As many buckets as a narrow figure shows."""
+"""The number of buckets in a narrow figure."""
 
 _EVENTS_PER_BUCKET = 10
 _SECOND = 1_000_000
@@ -23,10 +23,10 @@ _SECOND = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class OverTime:
-    """The events of each variable's types in each of some equal buckets of time.
+    """The numbers of events of each variable's types, in equal buckets of time.
 
     Attributes:
-        begin: Where the first bucket begins, in microseconds since 1970.
+        begin: The begin of the first bucket, in microseconds since 1970.
         bucket_seconds: The length of a bucket.
         counts: For each variable the events of its types in each bucket, before its own
             conditions.
@@ -59,7 +59,7 @@ class OverTime:
 
     @property
     def buckets(self) -> int:
-        """How many buckets there are."""
+        """The number of buckets."""
         return len(next(iter(self.counts.values()), ()))
 
     def rates(self, variable: str) -> tuple[float, ...]:
@@ -80,11 +80,11 @@ class OverTime:
         return min(self.rates(variable), default=0.0)
 
     def drift(self, variable: str) -> float:
-        """Return how much the rate changed from the first quarter of the stream to the last.
+        """Return the change of the rate from the first quarter of the stream to the last.
 
-        It is (last - first) / max(last, first), between -1 (it stopped) and 1 (there was
-        nothing before); -0.5 means that it halved, 0.5 that it doubled. 0 for fewer than
-        two buckets, and where nothing came in either quarter.
+        It is (last - first) / max(last, first), between -1 (the events stopped) and 1 (they began);
+        -0.5 means that the rate halved, 0.5 that it doubled. 0 for fewer than two buckets, and
+        without events in either quarter.
         """
         counts = self._of(variable)
         size = max(1, len(counts) // 4)
@@ -97,8 +97,8 @@ class OverTime:
         """Return the Fano factor of the counts: their variance divided by their mean.
 
         It is about 1 for events that come independently at a constant rate, below 1 for more
-        regular ones, above for bursts - and for drift. 1 where there are fewer than two buckets
-        or no events.
+        regular ones, above 1 for bursts and for drift. 1 for fewer than two buckets, and without
+        events.
         """
         counts = np.array(self._of(variable), dtype=np.float64)
         if len(counts) < 2 or not counts.any():
@@ -126,9 +126,9 @@ class Buckets:
     """Equal stretches of time that cover a stream.
 
     Attributes:
-        begin: Where the first begins, in microseconds.
-        length: Of each, in microseconds.
-        number: How many there are.
+        begin: The begin of the first, in microseconds.
+        length: The length of each, in microseconds.
+        number: The number of stretches.
     """
 
     begin: int
@@ -137,11 +137,12 @@ class Buckets:
 
     @classmethod
     def of(cls, first: int, last: int, events: int) -> Buckets:
-        """Return the buckets of a stream, fewer where there are few events.
+        """Return the buckets of a stream, fewer for few events.
 
         Args:
-            first: The time of its first event.
-            last: The time of its last one.
+            first: The time of the first event.
+            last: The time of the last event.
+            events: The number of events.
         """
         if first == last:
             return cls(first, _SECOND, 1)  # a single moment has no rate: count it as one second
@@ -152,20 +153,20 @@ class Buckets:
     def counts(
         self, ts: npt.NDArray[np.int64], types: npt.NDArray[np.integer], size: int
     ) -> npt.NDArray[np.int64]:
-        """Return how many events of each type fall in each bucket: `size` rows, one for each type.
+        """Return the number of events of each type in each bucket: `size` rows, one for each type.
 
         Args:
-            ts: Their times, inside the stream.
-            types: Their types as codes from 0; negative ones are left out.
-            size: How many types there are.
+            ts: The times of the events, inside the stream.
+            types: Their types as codes from 0; events with a negative code do not count.
+            size: The number of types.
         """
-        some = types >= 0
-        places = types[some].astype(np.int64) * self.number
-        places += (ts[some] - self.begin) // self.length
+        counted = types >= 0
+        places = types[counted].astype(np.int64) * self.number
+        places += (ts[counted] - self.begin) // self.length
         return np.bincount(places, minlength=size * self.number).reshape(size, self.number)
 
     def over_time(self, query: Query, by_type: Mapping[str, npt.NDArray[np.int64]]) -> OverTime:
-        """Return the counts of each variable, given those of each type."""
+        """Return the counts of each variable, from those of each type."""
         counts = {}
         for event in events_of(query.structure):
             types = by_type if event.types is None else event.types

@@ -23,7 +23,7 @@ _OF_TIMES = (
 _KEYS = ("key", "different", "of events", "largest share", "times the mean", "most frequent")
 
 _NAMED = 3
-"""How many frequent keys the table shows; `Statistics.keys` has ten."""
+"""The number of frequent keys in the table; `Statistics.keys` has ten."""
 
 Rows = list[tuple[str, ...]]
 
@@ -40,10 +40,12 @@ def to_text(statistics: Statistics) -> str:
 
 @html_of.register
 def to_html(statistics: Statistics) -> str:
-    """Return the same as HTML, with all names and values escaped."""
+    """Return the stream and the tables as HTML, with all names and values escaped."""
     parts = []
     for part in (statistics, *statistics.others):
-        parts += [f"<p>{html_text(x)}</p>" for x in (*_pattern(statistics, part), *_stream(part))]
+        parts += [
+            f"<p>{html_text(line)}</p>" for line in (*_pattern(statistics, part), *_stream(part))
+        ]
         parts += [html_table(head, rows) for head, rows in _tables(part)]
     return html_output(*parts, *(f"<p>{html_text(note)}</p>" for note in _notes(statistics)))
 

@@ -1,4 +1,4 @@
-"""Statistics as JSON: numbers as they are, times in microseconds since 1970.
+"""Statistics as JSON, with times in microseconds since 1970.
 
 Files of older formats lack some fields. Those without patterns go by the names of variables.
 """
@@ -128,9 +128,9 @@ def _values(part: _Part) -> dict[str, Any]:
     values["joins"] = {frozenset(j.variables): j.joined for j in part.joins}
     values["query"] = _query(values.pop("pattern"))
     if part.forecast is not None:
-        known = {each.name: getattr(part.forecast, each.name) for each in fields(part.forecast)}
-        known = {name: math.inf if n is None else n for name, n in known.items()}
-        values["forecast"] = Forecast(**known)
+        numbers = {each.name: getattr(part.forecast, each.name) for each in fields(part.forecast)}
+        numbers = {name: math.inf if n is None else n for name, n in numbers.items()}
+        values["forecast"] = Forecast(**numbers)
     if isinstance(part, _Saved):
         values["others"] = list(map(_values, part.others))
     return values
@@ -146,7 +146,7 @@ def from_json(source: str | os.PathLike[str]) -> dict[str, Any]:
 
     Raises:
         StatisticsError: The file cannot be read, or the text is not JSON, has another format or
-            holds invalid values; the error says where.
+            has invalid values.
     """
     if not isinstance(source, str | os.PathLike):
         raise StatisticsError(

@@ -16,8 +16,8 @@ class Selectivity:
     """The share of combinations that satisfy the conditions about exactly their variables.
 
     Attributes:
-        share: Between 0 and 1.
-        pairs: How many combinations were examined; None if the share is exact or assumed.
+        share: The share, between 0 and 1.
+        pairs: The number of examined combinations; None if the share is exact or assumed.
         standard_error: The standard error of the share; 0 if it is exact or assumed.
     """
 
@@ -55,7 +55,7 @@ class Selectivity:
 
 @dataclass(frozen=True, slots=True)
 class Equality:
-    """The share of pairs of events of two variables that agree in all attributes that must agree.
+    """The share of pairs of events of two variables with equal keys.
 
     Attributes:
         by_frequency: The share among all pairs of events of the two types in the whole stream,
@@ -85,8 +85,8 @@ class Joined:
     Attributes:
         in_scope: The share that lies in scope: in one window and partition, in the pattern's order,
             and with equal keys if keys must be equal.
-        hits: How many partial matches the draws found: fewer if draws depend on each other, all of
-            them if the sample is complete.
+        hits: The number of partial matches among the draws, all if the sample is complete; fewer
+            count if draws depend on each other.
         each: The share that each hit stands for.
         exact: Whether the sample is complete.
     """
@@ -114,7 +114,7 @@ def not_negative(value: float, what: str) -> float:
     """Return a number that is finite and not below zero.
 
     Raises:
-        StatisticsError: It is not.
+        StatisticsError: The number is negative or not finite.
     """
     if not (_is_number(value) and math.isfinite(value) and value >= 0):
         raise StatisticsError(f"{what} is {shown(value)}", expected="a finite number, 0 or more")
@@ -125,7 +125,7 @@ def checked_share(value: float, what: str) -> float:
     """Return a number between 0 and 1.
 
     Raises:
-        StatisticsError: It is not.
+        StatisticsError: The number is outside.
     """
     if not (_is_number(value) and 0 <= value <= 1):
         raise StatisticsError(f"{what} is {shown(value)}", expected="a share between 0 and 1")

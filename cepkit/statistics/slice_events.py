@@ -1,7 +1,7 @@
-"""The events of a slice, with sorted and derived arrays made once.
+"""The events of a slice, with a cache of sorted and derived arrays.
 
-The rows of a type that pass some conditions, rows sorted by partition and time, and keys that must
-be equal: O(n log n) for n events each, kept up to `MOST_KEPT` numbers an event.
+The cache has the rows of a type that pass some conditions, rows sorted by partition and time, and
+equal keys, up to `MOST_KEPT` numbers for each event. O(n log n) for n events each.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Owned = tuple[int, int] | None
 Rows = npt.NDArray[np.int64]
 
 MOST_KEPT = 3
-"""How many numbers an `ArrayCache` holds for each event of a slice."""
+"""The most numbers in an `ArrayCache` for each event of a slice."""
 _DIGIT = 16
 
 
@@ -44,18 +44,20 @@ class ArrayCache:
         """Return the arrays of a key, computed if they are not in the cache.
 
         Args:
-            named: The objects that the key identifies by `id`: the cache keeps them alive, so that
+            key: The key.
+            make: The function that computes the arrays.
+            named: The objects that the key identifies by `id`; the cache keeps them alive, so that
                 no other object gets the same id.
         """
-        known = self._arrays.pop(key, None)
-        if known is None:
-            known = make(), named
-            self._size += sum(map(len, known[0]))
-        self._arrays[key] = known
+        entry = self._arrays.pop(key, None)
+        if entry is None:
+            entry = make(), named
+            self._size += sum(map(len, entry[0]))
+        self._arrays[key] = entry
         while self._size > self._most and len(self._arrays) > 1:
             oldest, _ = self._arrays.pop(next(iter(self._arrays)))
             self._size -= sum(map(len, oldest))
-        return known[0]
+        return entry[0]
 
 
 class Sorted:
@@ -64,7 +66,7 @@ class Sorted:
     def __init__(self, columns: EventColumns) -> None:
         self.ts = columns.ts
         size = len(columns)
-        # Times are replaced by places in the stream: (partition, place) fits one integer.
+        # Places in the stream stand for times, so that (partition, place) fits one integer.
         begins = np.flatnonzero(np.diff(columns.ts)) + 1
         self.places = np.zeros(size, dtype=np.int64)
         self.places[begins] = begins
@@ -84,12 +86,12 @@ class Sorted:
         return self._ranked.of((id(keys), id(rows)), sort, (keys, rows))
 
     def partitions(self, keys: Rows) -> int:
-        """Return how many partitions there are, one at least."""
-        known = self._partitions.get(id(keys))
-        if known is None:
+        """Return the number of partitions, at least one."""
+        entry = self._partitions.get(id(keys))
+        if entry is None:
             number = len(np.unique(keys)) if keys.any() else 1
-            known = self._partitions[id(keys)] = keys, number
-        return known[1]
+            entry = self._partitions[id(keys)] = keys, number
+        return entry[1]
 
 
 def sorting_order(keys: Rows) -> Rows:
@@ -125,7 +127,7 @@ def partition_of(columns: EventColumns, attributes: tuple[str, ...]) -> npt.NDAr
 
 
 def has_type(columns: EventColumns, types: frozenset[str] | None) -> Held:
-    """Return which events have one of some types; None: any."""
+    """Return for each event whether it has one of some types; None for any type."""
     if types is None:
         return np.ones(len(columns), dtype=np.bool_)
     is_type = np.array([name in types for name in columns.type_names], dtype=np.bool_)

@@ -1,7 +1,7 @@
 """Stream counts from one pass: events by type, times, keys, missing values, lateness.
 
-Plans need only the counts of types; the rest is for people. Everything here is exact. O(n log n)
-for n events.
+Plans need only the counts of types; the rest is for people. All counts are exact. O(n log n) for n
+events.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Details:
 
     Attributes:
         missing: The share of missing values of each attribute.
-        over_time: When the events came.
-        keys: How often the keys occur.
+        over_time: The events in buckets of time.
+        keys: The counts of keys.
         by_frequency: For each link the share of pairs of events with equal keys.
-        lateness: How far events came out of order.
+        lateness: The events that came out of order.
     """
 
     missing: Mapping[str, float] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class StreamCounts:
         by_type: The events of each type.
         dropped: The rows that are no events.
         first: The time of the first event in microseconds, None without events.
-        last: The time of the last one.
+        last: The time of the last event.
         same_key: The share of pairs of events that are in one partition.
         details: Counts that plans do not need; None if not counted.
     """
@@ -70,9 +70,9 @@ class StreamCounts:
 
 
 def attributes_read(query: Query) -> frozenset[str]:
-    """Return the columns that measuring `query` needs besides time and type."""
-    read = attributes_of(query.where) if query.where is not None else ()
-    return frozenset(name for _, name in read) | frozenset(query.partition_by)
+    """Return the columns that a measurement of `query` needs besides time and type."""
+    pairs = attributes_of(query.where) if query.where is not None else ()
+    return frozenset(name for _, name in pairs) | frozenset(query.partition_by)
 
 
 def readers(query: Query) -> dict[str, frozenset[str]]:

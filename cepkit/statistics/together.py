@@ -1,4 +1,4 @@
-"""Combines several patterns into one, so that they are measured in one pass."""
+"""Several patterns as one, so that one pass measures them all."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Clicks in a made-up online shop: customers view, buy, follow recommendations, and leave.
 
 A session is a random walk over a few actions, with odds that depend on the customer's channel. Some
-customers come often, most do not. Product analysts ask for the funnel of such a stream: how many
-got how far, in which order, within what time.
+customers come often, most do not. Product analysts ask for the funnel of such a stream: the number
+of customers at each stage, in order and in time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ACTIONS = (
     "BuyLight",
     "ViewKindleFire",
 )
-"""The actions of customers; Recommend: they follow a recommendation."""
+"""The actions of customers; with Recommend they follow a recommendation."""
 
 CHANNELS = ("web", "app", "mail")
 
@@ -42,7 +42,7 @@ _NEXT = (
     (0.40, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.25, 0.35),
 )
 _BUYS = (1.0, 0.7, 1.6)
-"""How much likelier a channel's customers buy than those on the web."""
+"""The factor of each channel's odds to buy."""
 
 _MONDAY = np.datetime64("2024-03-04", "us").astype(np.int64)
 _SECOND = 1_000_000
@@ -53,11 +53,11 @@ _TICK = 100_000  # microseconds; a coarse clock makes ties
 
 
 def click_events(n: int = 100_000, *, seed: int = 7) -> pa.Table:
-    """Return clicks in a shop: skewed customers, busy evenings, orders that mean something.
+    """Return clicks in a shop: skewed customers, busy evenings, actions in a plausible order.
 
     Args:
-        n: How many events; some 60,000 are a day.
-        seed: Of the random generator.
+        n: The number of events; a day has about 60,000.
+        seed: The seed of the random generator.
 
     Returns:
         Columns ts (timestamp, UTC; a clock that ticks ten times a second), action (text), customer
@@ -71,7 +71,7 @@ def click_events(n: int = 100_000, *, seed: int = 7) -> pa.Table:
     rng = np.random.default_rng(seed)
     # Generate whole days, so that a longer stream begins like a shorter one.
     days = [_day(rng, 0)]
-    while sum(len(day[0]) for day in days[:-1]) < n:  # some go on after midnight
+    while sum(len(day[0]) for day in days[:-1]) < n:  # some sessions go on after midnight
         days.append(_day(rng, len(days)))
     ts, action, customer, channel, percent = map(np.concatenate, zip(*days, strict=True))
     order = np.argsort(ts, kind="stable")[:n]
@@ -102,15 +102,15 @@ def _day(rng: np.random.Generator, day: int) -> tuple[Integers, ...]:
     channel = rng.choice(len(CHANNELS), size, p=[0.5, 0.35, 0.15]).astype(np.int64)
     odds = _odds()
     now = began.astype(np.int64)
-    at = rng.choice(len(ACTIONS), size, p=_FIRST).astype(np.int64)
-    there = np.arange(size)
+    action_now = rng.choice(len(ACTIONS), size, p=_FIRST).astype(np.int64)
+    active = np.arange(size)
     steps: list[tuple[Integers, Integers, Integers]] = []
     for _ in range(_LONGEST):
-        steps.append((now[there], at[there], there))
-        drawn = rng.random(len(there))[:, None]
-        at[there] = (odds[channel[there], at[there]] < drawn).sum(axis=1)
-        now[there] += (rng.exponential(40 * _SECOND, len(there))).astype(np.int64)
-        there = there[at[there] != _LEAVE]
+        steps.append((now[active], action_now[active], active))
+        draws = rng.random(len(active))[:, None]
+        action_now[active] = (odds[channel[active], action_now[active]] < draws).sum(axis=1)
+        now[active] += (rng.exponential(40 * _SECOND, len(active))).astype(np.int64)
+        active = active[action_now[active] != _LEAVE]
     ts, action, session = (np.concatenate(parts) for parts in zip(*steps, strict=True))
     ts = _MONDAY + day * _DAY + ts // _TICK * _TICK
     percent = rng.choice(np.array([100, 90, 80]), len(ts), p=[0.7, 0.2, 0.1]).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Encodes frozen values as JSON, and decodes and checks them by the types of their fields.
+"""The codec of frozen values as JSON, which checks them by the types of their fields.
 
 | type | JSON |
 |---|---|
@@ -60,7 +60,7 @@ def decode(kind: type[T], data: Any) -> T:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How to read (with checks) and write values of a type."""
+    """The functions that read, with checks, and write values of a type."""
 
     read: _Function
     write: _Function
@@ -68,9 +68,14 @@ class _Form:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A field: its name, its key, its form, and whether its parts are merged into the object.
+    """A field of a dataclass.
 
-    If the field may be left out, `absent` is a tuple with its value then.
+    Attributes:
+        name: Its name.
+        key: Its key in JSON.
+        form: Its form.
+        inline: Whether its own fields are merged into the object.
+        absent: A tuple of its default value, if objects may leave the field out; else empty.
     """
 
     name: str
@@ -106,7 +111,7 @@ def _is_record(hint: Any) -> bool:
 
 
 def _is_plain(hint: Any) -> bool:
-    """Whether a type contains no record, so that JSON holds it almost unchanged."""
+    """Return whether a type contains no record, so that JSON holds it almost unchanged."""
     return not (_is_record(hint) or _is_columns(hint)) and all(map(_is_plain, get_args(hint)))
 
 
@@ -215,7 +220,7 @@ def _optional(kind: Any, *, in_row: bool) -> _Form:
 
 
 def _row(kind: Any, *, name: str | None = None) -> _Form:
-    """Return the form of a dataclass as a short list, after its name if it is given one."""
+    """Return the form of a dataclass as a short list, after `name` if there is one."""
     parts = _parts(kind, in_row=True)
     may_lack = fields(kind)[-1].default is not MISSING
     begin = 0 if name is None else 1

@@ -1,8 +1,8 @@
 """Events as time-sorted NumPy columns.
 
-Every value has one representation of "missing" (null and NaN are the same thing here):
-NaN in floats, `MISSING_INTEGER` in integers, times and durations, -1 in codes of texts and in
-truth values, an all-NaN row in arrays. So no column needs a validity mask.
+Null and NaN are both missing. Each kind marks a missing value in one way: NaN in floats,
+`MISSING_INTEGER` in integers, times and durations, -1 in codes of texts and in truth values, an
+all-NaN row in arrays. So no column needs a validity mask.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Column:
     """One attribute of all events, in stream order.
 
     Attributes:
-        kind: What the values are.
+        kind: The kind of the values.
         values: float: float64; integer, timestamp (microseconds since 1970) and duration
             (microseconds): int64;
             boolean: int8 (1, 0); text: int32 codes into `dictionary`; array: float64 with
@@ -68,7 +68,7 @@ class Column:
         return Column(self.kind, self.values[begin:end], self.dictionary, self.has_missing)
 
     def where(self, there: npt.NDArray[np.bool_]) -> Column:
-        """Return the column with values only where they are said to be, the others missing."""
+        """Return the column with missing values where `there` is false."""
         if there.all():
             return self
         values: npt.NDArray[Any] = self.values.copy()
@@ -113,9 +113,9 @@ class LazyRows:
     """Rows that are read on demand.
 
     Attributes:
-        read: Reads them.
-        coded: The same rows with some texts as codes (see `cepkit.stream.coded`), if they are at
-            hand; None otherwise.
+        read: The function that reads them.
+        coded: The same rows with some texts as codes (see `cepkit.stream.coded`); None if these
+            are not in memory.
     """
 
     read: Callable[[], pa.Table]
@@ -130,7 +130,7 @@ class LazyRows:
 
 
 class _Attributes(dict[str, Column]):
-    """Columns by name, and the time of the events under a name that no stream has."""
+    """Columns by name, with the time of the events under the reserved name `TIME`."""
 
     __slots__ = ("_ts",)
 
@@ -155,14 +155,13 @@ class EventColumns:
         ts: int64 microseconds, ascending.
         types: Integer codes into `type_names`.
         type_names: The distinct event types.
-        attributes: The columns that conditions may read. `TIME` can be read as well, although it is
-            not listed.
+        attributes: The columns that conditions may read; also `TIME`, which is not listed.
         carried: The original rows for output, or `LazyRows`; their numbers are in `rows`.
         rows: The row of each event in `source`; None if they are the same.
-        dropped: The rows of `source` that are no events.
-        arrivals: The arrival number of each event: how many events of the whole stream came before
-            it; None if these are all events and they came in row order.
-        places: The same, counted inside the partition of the current query; None if not counted.
+        dropped: The number of rows of `source` that are no events.
+        arrivals: The arrival number of each event in the whole stream, from 0; None if these are
+            all events in row order.
+        places: The arrival number inside the partition of the current query; None if not counted.
         by_arrival: Whether events of equal time are ordered by arrival; else they are unordered.
     """
 
@@ -190,7 +189,7 @@ class EventColumns:
 
     @property
     def coded(self) -> pa.Table:
-        """The original rows, with texts as codes where that is how they are at hand."""
+        """The original rows, with texts as codes if these are in memory."""
         rows = self.carried
         return rows.coded if isinstance(rows, LazyRows) and rows.coded is not None else self.source
 
@@ -211,7 +210,7 @@ class EventColumns:
         return self.attributes[name].has_missing
 
     def slice(self, begin: int, end: int) -> EventColumns:
-        """Return the events from `begin` up to, not including, `end` (views, nothing copied)."""
+        """Return the events from `begin` up to, not including, `end` (views)."""
         return EventColumns(
             self.ts[begin:end],
             self.types[begin:end],
@@ -236,7 +235,7 @@ class EventColumns:
         return arrival
 
     def order(self) -> npt.NDArray[np.int64]:
-        """Return a number per event that increases from each event to those after it."""
+        """Return a number for each event, greater for events after it."""
         return np.arange(len(self)) if self.by_arrival else self.ts
 
     def in_order(self) -> bool:

@@ -17,9 +17,9 @@ _MULTIPLIER, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
 
 
 def value_codes(values: npt.NDArray[Any]) -> tuple[Codes, int]:
-    """Return a number for each value, the same for equal ones, -1 for NaN, and how many there are.
+    """Return a code for each value, equal for equal values, -1 for NaN; and the number of codes.
 
-    Numbers are in the order in which values first occur.
+    Codes are in the order in which values first occur.
 
     Args:
         values: Integers, floats or truth values.
@@ -50,17 +50,17 @@ def value_codes(values: npt.NDArray[Any]) -> tuple[Codes, int]:
 def _number(
     values: Words, codes: Codes, kinds: Words, number: int, table: Codes
 ) -> tuple[int, int]:
-    """Number values, as long as a table has room for them.
+    """Write the codes of values until the table is full.
 
     Args:
         values: The values.
-        codes: Takes their numbers.
-        kinds: The distinct values by their numbers; half as long as the table.
-        number: How many there are.
-        table: The number of a kind at its place or the next free one, -1 elsewhere.
+        codes: The target for their codes.
+        kinds: The distinct values by their codes; half as long as the table.
+        number: The number of distinct values so far.
+        table: The hash table: the code of a value at its place or the next free one, else -1.
 
     Returns:
-        How many values have a number now, and how many kinds there are.
+        The number of values with a code, and the number of distinct values.
     """
     last = np.uint64(len(table) - 1)
     for row in range(len(values)):

@@ -1,4 +1,4 @@
-"""Durations as text: the units, their spellings, and numbers of them, exact to the microsecond."""
+"""Durations as text: units, their spellings, and numbers, exact to the microsecond."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _MOST_DIGITS = 40
 
 
 def duration_text(microseconds: int) -> str:
-    """Return a duration as it is written in a pattern, in the largest unit that is exact."""
+    """Return a duration as a pattern writes it, in the largest unit that is exact."""
     if not microseconds:
         return "0 seconds"
     unit, size = next(u for u in MICROSECONDS.items() if microseconds % u[1] == 0)

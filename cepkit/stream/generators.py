@@ -1,4 +1,4 @@
-"""Generators of sample events: benchmark streams and stock trades.
+"""Generators of sample events: benchmark streams, stock trades and clicks.
 
 The results depend only on the arguments, the seed and the NumPy version. From a terminal: ``python
 -m cepkit.stream.generators stocks --events 2000 --out stocks.csv``.
@@ -44,11 +44,13 @@ def zipf_events(
     """Return the benchmark stream: many types, from very frequent to rare, without drift.
 
     Args:
-        types: How many types; they are called T01, T02, ... in order of falling rate.
+        n: The number of events.
+        types: The number of types: T01, T02, ... in order of falling rate.
         exponent: The rate of the type of rank r is proportional to 1 / r ** exponent.
-        mean_gap_ms: Milliseconds from an event to the next, on average.
+        mean_gap_ms: The mean milliseconds from an event to the next.
         tie_share: The share of the events that have the time of the one before.
-        seed: Of the random generator.
+        keys: The number of keys.
+        seed: The seed of the random generator.
 
     Returns:
         Columns ts (timestamp, UTC), type (text), price (uniform over 0 to 100), diff (standard
@@ -92,15 +94,16 @@ def drifting_events(
     """Return a stream whose types change their rates: a rare type may become frequent.
 
     Args:
-        weights: The weights of the types T1, T2, ..., dealt out anew in each segment.
+        n: The number of events.
+        weights: The weights of the types T1, T2, ..., permuted in each segment.
         others: The fixed weights of the types O1, O2, ...
-        segment: Events after which the weights are dealt out.
-        drift: "sudden": at once; "slow": in a straight line from one deal to the next;
-            "periodic": each type takes the weight of the next one, so that they come round.
+        segment: The number of events of a segment.
+        drift: "sudden": the weights change at once; "slow": they change linearly over a segment;
+            "periodic": they change at once, and each type takes the weight of the next one.
         noise: The standard deviation of the logarithm of each weight, in each twentieth of a
             segment.
-        mean_gap_ms: Milliseconds from an event to the next, on average.
-        seed: Of the random generator.
+        mean_gap_ms: The mean milliseconds from an event to the next.
+        seed: The seed of the random generator.
 
     Returns:
         Columns ts (timestamp, UTC), type (text), diff (standard normal), in order of time.
@@ -114,20 +117,20 @@ def drifting_events(
     names = [f"T{i + 1}" for i in range(len(weights))]
     names += [f"O{i + 1}" for i in range(len(others))]
     codes = np.empty(n, dtype=np.int32)
-    dealt = np.array(weights, dtype=np.float64)
+    current = np.array(weights, dtype=np.float64)
     step = max(1, segment // 20)
     for begin in range(0, n, segment):
-        before = dealt
-        dealt = np.roll(before, 1) if drift == "periodic" else rng.permutation(dealt)
-        before = dealt if begin == 0 else before
-        for at in range(begin, min(begin + segment, n), step):
-            size = min(step, n - at)
-            part = (at - begin) / segment if drift == "slow" else 1.0
-            now = before + (dealt - before) * part
+        before = current
+        current = np.roll(before, 1) if drift == "periodic" else rng.permutation(current)
+        before = current if begin == 0 else before
+        for first in range(begin, min(begin + segment, n), step):
+            size = min(step, n - first)
+            part = (first - begin) / segment if drift == "slow" else 1.0
+            now = before + (current - before) * part
             if noise:
                 now = now * np.exp(rng.normal(0, noise, len(now)))
             shares = np.concatenate((now, others))
-            codes[at : at + size] = rng.choice(len(shares), size, p=shares / shares.sum())
+            codes[first : first + size] = rng.choice(len(shares), size, p=shares / shares.sum())
     gaps = np.maximum(1, np.rint(rng.exponential(mean_gap_ms * 1000, n))).astype(np.int64)
     return pa.table(
         {
@@ -146,7 +149,7 @@ class Ticker:
         name: Its ticker.
         share: Its share of the trades; shares are scaled to 1.
         level: The price around which it walks.
-        morning: How much busier it is at the opening than at the close (negative: less busy);
+        morning: The slope of its rate from the opening, if positive the busier end, to the close;
             between -1 and 1.
     """
 
@@ -186,9 +189,10 @@ def stock_events(n: int = 200_000, *, seed: int = 7, events_per_day: int | None 
     MSFT, GOOG and AAPL cost about the same.
 
     Args:
-        seed: Of the random generator.
-        events_per_day: How many of them fall on one day; None for 200,000. A longer stream
-            has more days, weekends left out, with the same rates.
+        n: The number of events.
+        seed: The seed of the random generator.
+        events_per_day: The events of one day; None for 200,000. A longer stream has more days,
+            without weekends, with the same rates.
 
     Returns:
         Columns ts (timestamp, UTC; a clock that ticks every 10 ms), ticker (text), price
@@ -277,7 +281,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Write a generated stream to a CSV or Parquet file.
 
     Args:
-        arguments: Of the command line; None for those that the program was started with.
+        arguments: The arguments of the command line; None for those of the process.
     """
     parser = argparse.ArgumentParser(
         prog="python -m cepkit.stream.generators", description="Write a generated stream to a file."

@@ -1,4 +1,4 @@
-"""Merges two parts of a stream: the events that a detector holds, and new ones."""
+"""The merge of two parts of a stream: the events that a detector holds, and new ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def joined(one: EventColumns, other: EventColumns) -> EventColumns:
 
     Args:
         one: Events with arrival numbers.
-        other: Others of the same stream, with theirs.
+        other: Other events of the same stream, with arrival numbers.
 
     Raises:
         StreamError: A column has values of another kind than before.

@@ -1,4 +1,4 @@
-"""Reads and writes JSON texts and files, with errors that say what is wrong."""
+"""JSON texts and files, read and written, with clear errors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def read_json(
             ShapeError.
 
     Raises:
-        TraceError: The file cannot be read, or does not hold such an object; the error says where.
+        TraceError: The file cannot be read, or does not hold such an object.
     """
     if not isinstance(source, str | os.PathLike):
         raise TraceError(

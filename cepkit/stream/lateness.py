@@ -18,11 +18,11 @@ _MOST = 10 * 365 * UNITS["days"]
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """How late, and how far ahead, events may come, in microseconds.
+    """The limits of how late and how far ahead events may be, in microseconds.
 
     Attributes:
-        late: How much earlier an event may be than the latest event before it.
-        ahead: How far an event's time may be ahead of the system clock; None: without limit.
+        late: The most that an event may be earlier than the latest event before it.
+        ahead: The most that an event's time may be ahead of the system clock; None: no limit.
     """
 
     late: int
@@ -39,8 +39,8 @@ def check_lateness(
     """Return the allowed lateness of a source; None if it is not a streaming DataFrame.
 
     Raises:
-        StreamError: A streaming DataFrame without a lateness, another source with one, or not a
-            duration.
+        StreamError: A streaming DataFrame has no lateness, another source has one, or a value is
+            not a duration.
     """
     if not streaming:
         for name, value in (("lateness", lateness), ("max_ahead", max_ahead)):

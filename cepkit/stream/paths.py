@@ -1,4 +1,4 @@
-"""Paths that users give, checked before they are opened."""
+"""Checks of users' paths before the files are opened."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def check_file(path: Path, status: os.stat_result, kind: type[CepkitError] = Cep
         raise kind(
             f"{shown(path)} is {what}",
             expected="a file",
-            hint=None if what == "a folder" else "write what comes from it to a file first",
+            hint=None if what == "a folder" else "write its output to a file first",
         )
 
 
@@ -80,12 +80,12 @@ def read_text(
 
     Args:
         path: The file.
-        most: Its bytes at most.
+        most: The greatest number of bytes.
         kind: The error to raise.
-        waits: Whether it may also be a pipe or a device, as `<(...)` in a shell is.
+        waits: Whether a pipe or a device, as `<(...)` in a shell, is allowed.
 
     Raises:
-        CepkitError: It does not exist, is too large, or is not a text.
+        CepkitError: The file does not exist, is too large, or is not a text.
     """
     status = status_of(path, kind)
     if not waits or stat.S_ISDIR(status.st_mode):

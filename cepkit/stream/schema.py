@@ -1,4 +1,4 @@
-"""The schema of a stream: its time and type columns, and how times are read."""
+"""The schema of a stream: its time and type columns, and the meaning of times."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNITS: Mapping[str, int] = {
 """Microseconds in each unit of numeric times; nanoseconds ("ns") are divided instead."""
 
 Ties: TypeAlias = Literal["none", "arrival"]
-"""How events of equal time are ordered."""
+"""The order of events of equal time."""
 
 TIES: tuple[Ties, ...] = ("none", "arrival")
 
@@ -37,7 +37,7 @@ _LISTED = 30
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """How the rows of a source are read as events.
+    """The roles of a source's columns, and the meaning of its times.
 
     Attributes:
         time: The column of the event time.
@@ -52,7 +52,8 @@ class Schema:
         ties: The order of events of equal time: "none", or by arrival ("arrival").
 
     Raises:
-        StreamError: An unknown unit or time zone, one column for both time and type, or other ties.
+        StreamError: The unit or the time zone is unknown, one column is both time and type, or
+            `ties` is neither.
     """
 
     time: str
@@ -95,7 +96,7 @@ class Schema:
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """The columns that make rows events: time, type and, if there is one, arrival."""
+        """The columns with a role: time, type and, if there is one, arrival."""
         return (self.time, self.type, *(() if self.arrival is None else (self.arrival,)))
 
     @property
@@ -113,17 +114,17 @@ class Schema:
 
     def carried(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the columns that go to the output, in the source's order."""
-        known = tuple(names)
+        columns = tuple(names)
         if self.columns is None:
-            return known
+            return columns
         required = {self.time, self.type, *self.columns}
-        return tuple(name for name in known if name in required)
+        return tuple(name for name in columns if name in required)
 
     def needed(self, names: Iterable[str], attributes: Iterable[str]) -> tuple[str, ...]:
         """Return the columns to load: those for the output and those that conditions read."""
-        known = tuple(names)
-        required = {*self.carried(known), *attributes, self.arrival}
-        return tuple(name for name in known if name in required)
+        columns = tuple(names)
+        required = {*self.carried(columns), *attributes, self.arrival}
+        return tuple(name for name in columns if name in required)
 
     def check(self, names: Iterable[str], attributes: Iterable[str] = ()) -> None:
         """Check that a source has the required columns, each once.
@@ -131,17 +132,17 @@ class Schema:
         Raises:
             StreamError: One is missing or occurs twice.
         """
-        known = tuple(names)
-        present = set(known)
+        columns = tuple(names)
+        present = set(columns)
         for name in (*self.roles, *(self.columns or ()), *attributes):
             if name not in present:
                 raise StreamError(
                     f"the stream has no column '{name}'",
-                    expected=f"one of {_listed(known)}" if known else "a source with columns",
-                    hint=nearest(str(name), known),
+                    expected=f"one of {_listed(columns)}" if columns else "a source with columns",
+                    hint=nearest(str(name), columns),
                 )
-        if len(present) < len(known):
-            twice = next(name for name, count in Counter(known).items() if count > 1)
+        if len(present) < len(columns):
+            twice = next(name for name, count in Counter(columns).items() if count > 1)
             raise StreamError(
                 f"the stream has more than one column '{twice}'",
                 expected="a name of its own for each column",

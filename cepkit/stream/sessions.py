@@ -1,4 +1,4 @@
-"""Checks whether the Spark session of a DataFrame still runs, without loading Spark."""
+"""The check that the Spark session of a DataFrame still runs, without loading Spark."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from cepkit.errors import SessionError
 def check_session(frame: Any) -> None:
     """Check that the session of a Spark DataFrame is alive.
 
-    Spark itself would fail with an empty assertion, a missing attribute, or, if another session
-    runs by now, a null pointer in Java.
+    Spark itself would fail with an empty assertion, a missing attribute or, if another session
+    runs now, a null pointer in Java.
 
     Raises:
-        SessionError: Its session has been stopped.
+        SessionError: The session has been stopped.
     """
     session = getattr(frame, "sparkSession", None)
     if session is not None and _is_stopped(session):

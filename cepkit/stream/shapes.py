@@ -1,11 +1,11 @@
-"""Checks external data against the shapes declared by types.
+"""Checks of external data against shapes declared by types.
 
     check({"time": [3, -4]}, dict[str, list[Annotated[int, Within(0)]]])
     # ShapeError: time[1] is -4, expected a whole number of 0 or more
 
-Known are list, dict, tuple (a list of so many), Literal, unions, Annotated with `Within`, None, and
-the values of JSON. Each type is compiled to functions once; a check then takes about 0.2 us for
-each value. `codec` reads and writes dataclasses and checks the values of their fields here.
+Shapes are list, dict, tuple (a list of fixed length), Literal, unions, Annotated with `Within`,
+None, and the values of JSON. Each type is compiled to functions once; a check then takes about
+0.2 us for each value. `codec` checks the fields of dataclasses here.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class ShapeError(ValueError):
     """The error of data with an unexpected shape.
 
     Attributes:
-        place: Where, as ``steps[3].events``; empty for the whole.
-        found: What is there.
-        expected: What should be.
+        place: The place, as ``steps[3].events``; empty for the whole.
+        found: The data there, in words.
+        expected: The expected data, in words.
     """
 
     def __init__(self, found: str, expected: str, place: str = "") -> None:

@@ -1,4 +1,4 @@
-"""A stream: the rows of a source, and how to read them as events."""
+"""A stream: the rows of a source, and its schema."""
 
 from __future__ import annotations
 
@@ -35,13 +35,14 @@ _CHECKED_ROWS = 100
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Stream:
-    """Events in an unmodified source; made by `events`.
+    """Events in an unmodified source, from `events`.
 
     Attributes:
         source: A pandas DataFrame, an Arrow table, a path, or a Spark DataFrame. It is read when
             the events are needed, so it should not change. Columns read from files and Arrow
             tables, and small Spark DataFrames once fetched, are cached (see `forget`); changed
             files are read again.
+        schema: The roles of its columns, and the meaning of its times.
         column_names: The columns of the source.
         lateness: The allowed lateness of a streaming DataFrame; None for recorded events.
         kept: The cache.
@@ -55,7 +56,7 @@ class Stream:
 
     @property
     def place(self) -> Place:
-        """Where the events are: in this process ("local") or in a Spark session."""
+        """The place of the events: this process ("local") or a Spark session ("spark")."""
         return "spark" if is_spark(self.source) else "local"
 
     def columns(self, attributes: Iterable[str] | None = None) -> EventColumns:
@@ -68,8 +69,8 @@ class Stream:
             Events sorted by time, then by arrival.
 
         Raises:
-            StreamError: A missing column, an invalid time, or an attribute that conditions cannot
-                read.
+            StreamError: A column is missing, a time is invalid, or conditions cannot read an
+                attribute.
             UnsupportedError: The events are in Spark.
         """
         names = self.column_names
@@ -180,7 +181,7 @@ def events(
     lateness: str | timedelta | None = None,
     max_ahead: str | timedelta | None = None,
 ) -> Stream:
-    """Make a stream: say how the rows of a source are read as events.
+    """Return a stream: a source whose rows are events.
 
     Windows in events and contiguity count events in the order of arrival. That is the order of the
     rows, unless `arrival` names a column for it. The rows of a Spark DataFrame have a reliable
@@ -202,10 +203,10 @@ def events(
         arrival: The column with the order of arrival: numbers or times, a different value for each
             event. It also orders events of equal time. In a streaming DataFrame events are counted
             in time order, and this column orders only events of equal time.
-        ties: What order events of equal time have: "none", so that neither is before the other,
-            or that of their "arrival", as other engines have it: SEQ(A a, B b) then finds a b of
-            the same time that came later. Windows measure the times all the same. A streaming
-            DataFrame needs an arrival column for it.
+        ties: The order of events of equal time: "none", so that neither is before the other, or
+            that of their "arrival", as in other engines: SEQ(A a, B b) then finds a b of the same
+            time that came later. Windows still measure times. A streaming DataFrame needs an
+            arrival column for it.
         lateness: For a streaming DataFrame (`spark.readStream`): how much earlier an event may be
             than the latest event before it, as "10 seconds". Matches are emitted that much later;
             events that come later still are left out and counted.
@@ -217,9 +218,10 @@ def events(
         The stream; only the beginning of the source has been read.
 
     Raises:
-        StreamError: A missing or doubled column, an unknown unit or zone, a file that cannot be
-            read, a time that is no time.
-        UnsupportedError: Ties by arrival in a streaming DataFrame without an arrival column.
+        StreamError: A column is missing or occurs twice, a unit or zone is unknown, a file cannot
+            be read, or a time is invalid.
+        UnsupportedError: The ties of a streaming DataFrame are by arrival, without an arrival
+            column.
         SessionError: The session of the Spark DataFrame has been stopped.
 
     Example:
@@ -242,7 +244,7 @@ def events(
     schema = Schema(time, type, unit, timezone, carried, arrival, ties)
     source = sources.accepted(source)
     streaming = is_spark(source) and bool(getattr(source, "isStreaming", False))
-    known = check_lateness(streaming, lateness, max_ahead)
+    lateness_limits = check_lateness(streaming, lateness, max_ahead)
     if streaming and schema.by_arrival and arrival is None:
         raise UnsupportedError(
             "ties='arrival' with a streaming DataFrame and no arrival column: Spark reads events of"
@@ -262,7 +264,7 @@ def events(
     check_type(beginning.column(type).type, type)
     if arrival is not None:
         check_arrival(beginning.column(arrival).type, arrival)
-    return Stream(source, schema, names, known)
+    return Stream(source, schema, names, lateness_limits)
 
 
 def check_all_there(stream: Stream) -> None:

@@ -23,7 +23,8 @@ def warn_of_dropped(dropped: Dropped, *patterns: object) -> None:
     """Warn of rows that are no events, if there are any.
 
     Args:
-        patterns: The patterns that the stream was read for; a single one is named.
+        dropped: The numbers of these rows.
+        patterns: The patterns that read the stream; a single one is named.
     """
     if dropped:
         parts = [
@@ -40,7 +41,7 @@ def warn_of_absent(absent: Sequence[str], known: Iterable[str], *patterns: objec
 
     Args:
         absent: These types.
-        known: Types that do occur, as far as known.
+        known: The known types that occur.
         patterns: The patterns; the first is named.
     """
     names = tuple(known)
@@ -84,7 +85,7 @@ def warn_of_no_window(expected: str, *patterns: object) -> None:
     """Warn of a pattern without WITHIN over a stream with very many matches.
 
     Args:
-        expected: How many, in words.
+        expected: The number of matches, in words.
         patterns: The patterns; the first is named.
     """
     _warn(
@@ -102,7 +103,7 @@ def _warn(message: str) -> None:
 
 
 def _levels_to_the_user() -> int:
-    """Return how many frames up the first one outside cepkit is, to point at it."""
+    """Return the number of frames up to the first one outside cepkit, which the warning names."""
     frame, levels = sys._getframe(), 1  # noqa: SLF001 - what the inspect module would call
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("cepkit"):
         frame, levels = frame.f_back, levels + 1

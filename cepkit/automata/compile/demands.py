@@ -1,4 +1,4 @@
-"""Tests that are due when a variable is bound: conditions, absences, a scope in time."""
+"""The demands on a new event of an instance: conditions, absences, a scope in time."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from cepkit.values import dataclass
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Test:
-    """A condition, ready to be evaluated on a binding.
+    """A condition compiled for evaluation on a binding.
 
     Attributes:
-        text: As it stands in the pattern.
+        text: The condition in the pattern.
+        clause: The number of its clause.
         holds: Whether it is true of a binding.
-        shown: The text with values in place of attributes, for a binding.
-        mask: The positive variables that it is about.
-        sets: Those of them of which it reads a whole set.
-        growing: The set of which it is about each member and those before it; 0: it is not.
-        of_last: Of such one the same of the last member alone.
-        reach: How many members must be before one of which it is asked.
+        shown: Its text with the values of a binding in place of attributes.
+        mask: The positive variables that it reads.
+        sets: The variables whose whole sets it reads.
+        growing: The set whose members it compares with earlier ones; 0: none.
+        of_last: With `growing`, the test of the last member alone.
+        reach: With `growing`, how many members must precede a tested one.
     """
 
     text: str
@@ -38,16 +39,16 @@ class Test:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sought:
-    """An event that must not be there, as it is looked for.
+    """A step of the search for absent events: one event.
 
-    In bindings the events that were found before it stand behind the places of a match, and it
-    stands behind these.
+    A binding of a search has the places of a match, then the events of earlier steps, then this
+    event.
 
     Attributes:
-        index: Its number among the absent ones.
-        after: The places that it would come after, the nearest ones.
-        before: The places that it would come before, the nearest ones.
-        tests: Conditions about it and what is bound or found, on a binding that ends with it.
+        index: Its number among the absent events.
+        after: The nearest places before it.
+        before: The nearest places after it.
+        tests: The conditions about it and earlier places, on a binding that ends with it.
     """
 
     index: int
@@ -58,18 +59,17 @@ class Sought:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Absence:
-    """An event that must not be there, or several that must not be there together.
+    """The absence of an event, or of several events together.
 
     Attributes:
-        searches: For each of its events how all are looked for, one after the other, beginning with
-            that one.
-        clause: The number of the clause that says so.
+        searches: For each of its events a search for all of them that starts with that event.
+        clause: The number of its clause.
         needs: The variables that must be bound before it can be decided.
-        windowed: Whether the window limits where its events can be; else their neighbours do.
-        beside: Where it would be beside a set; None: its neighbours say where.
-        slot: The place of that set; -1: there is none.
-        end: UNTIL of that set, where GREEDY lets no event be there with which the set would not
-            end before what UNTIL says.
+        windowed: Whether the window limits the places of its events; else their neighbours do.
+        beside: Its place beside a set; None: its neighbours decide its place.
+        slot: The place of that set; -1: none.
+        end: For GREEDY, the UNTIL of that set: an event that would come after the end of the set
+            does not count.
     """
 
     searches: tuple[tuple[Sought, ...], ...]
@@ -82,26 +82,26 @@ class Absence:
 
     @property
     def reason(self) -> Reason:
-        """Why an instance ends that has such an event."""
+        """Why an instance ends because of it."""
         if self.beside is None:
             return "absence"
         return "beyond" if self.beside.place == "until" else "lacking"
 
     @property
     def awaited(self) -> bool:
-        """Whether such an event may come after everything else of a match."""
+        """Whether its event may come after all other events of a match."""
         first = self.searches[0][0]
         return not first.before and (self.beside is None or self.beside.place == "behind")
 
     @property
     def lasting(self) -> bool:
-        """Whether a set that has such an event beside it has one however it grows."""
+        """Whether it stays violated however the set grows."""
         return self.beside is not None and self.beside.place in ("between", "until")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Breach:
-    """Events that must not be there, together, and why an instance ends because of them."""
+    """Forbidden events of an instance, and the reason for its end."""
 
     reason: Reason
     events: tuple[Event, ...]
@@ -113,15 +113,15 @@ class Stage:
 
     Attributes:
         slot: The place of the variable.
-        after: The places of bound variables that it must come after, the nearest ones.
-        before: The places of bound variables that it must come before, the nearest ones.
-        rivals: The places of bound variables that could be the same event.
-        tests: The conditions that become due, on the new event (of a set: on its new member).
-        growing: Of a set: conditions on its newest member and those before it.
-        closing: Of a set: what is due when it ends.
-        lasting: Of a set: what must not be there, and is decided by each member.
-        absences: What must not be there and is decided by taking it (of a set: by its end).
-        scope: Where in time it lies, in words; empty for anywhere.
+        after: The nearest bound places before it.
+        before: The nearest bound places after it.
+        rivals: The bound places that could have the same event.
+        tests: The conditions that become due on the new event, or on the new member of a set.
+        growing: The conditions on the newest member of a set and earlier ones.
+        closing: The conditions that become due when a set ends.
+        lasting: The absences that each member of a set decides.
+        absences: The absences that the event decides, or the end of a set.
+        scope: The scope in words, as in "after a"; empty for anywhere.
     """
 
     slot: int

@@ -1,9 +1,8 @@
 """A branch compiled for evaluation event by event.
 
-Everything that depends on the pattern and on which variables are bound, and not on the events,
-is found out once and kept: scopes, conditions that become due, absences that can be decided.
-Sets of variables are bit masks over their places. Source: LAZY, sections 4 and 5, with the scope
-taken in the order of the pattern.
+Scopes, due conditions and decidable absences depend on the bound variables, not on the events; they
+are computed once for each set of bound variables. Such sets are bit masks over places. Source:
+LAZY, sections 4 and 5, with the scope taken in the order of the pattern.
 """
 
 from __future__ import annotations
@@ -43,17 +42,18 @@ class Rules:
     """The demands of a branch on its events.
 
     Args:
+        branch: The branch.
         clauses: The clauses of its query.
-        names: The attributes that events carry, in the order of their values.
-        kinds: What the values of each attribute are.
+        names: The attributes of events, in the order of their values.
+        kinds: The kind of each attribute.
         ascending: Whether the clock of the window never goes back in stream order.
-        called: What traces call a variable, where that is not its name.
-        taken: Sets of variables that are bound by another branch, which this one follows.
+        called: The names of variables in traces that differ from their own.
+        taken: Sets of variables that other branches bind for this one.
 
     Attributes:
-        called: What traces call each variable.
-        searches: For each absent variable how it is looked for, alone or with others.
-        decided: For each absent variable whether it is this branch that decides it.
+        called: The name of each variable in traces.
+        searches: For each absent variable its absence and the search that starts with it.
+        decided: For each absent variable whether this branch decides its absence.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Rules:
         self.decided = tuple(all(a.needs & ~mask for mask in masks) for a, _ in self.searches)
 
     def name_of(self, variable: str) -> str:
-        """Return the name of a variable in traces; it may be an absent one."""
+        """Return the name of a variable in traces, also of an absent one."""
         if variable in self._missed:
             return f"missed {self.name_of(self._written[variable])}"
         return self._called.get(variable, variable)
@@ -120,9 +120,9 @@ class Rules:
         return all(self._test(condition).holds(()) for condition in constant)
 
     def roles(self, kind: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return the variables, and the absent ones, that events of a type may stand for.
+        """Return the variables, and the absent ones, that may have an event of a type.
 
-        What another branch binds and decides is left to that one.
+        Variables that another branch binds or decides are not among them.
         """
         if kind not in self._roles:
             positive = _of_type(kind, self.branch.positive)
@@ -145,7 +145,7 @@ class Rules:
         return self.mask(self.branch.after(self.variables[slot]))
 
     def stage(self, bound: int, slot: int) -> Stage:
-        """Return what taking the variable at `slot` demands; sets among `bound` have ended.
+        """Return the demands on the event at `slot`; sets among `bound` have ended.
 
         Args:
             bound: The variables that are bound.
@@ -167,7 +167,7 @@ class Rules:
         is_set = slot in self.bounds
         tests = tuple(t for t in due if not t.sets & bit)
         growing = tuple(t.of_last for t in due if t.growing & bit and t.of_last is not None)
-        if growing:  # they are asked of the set with its newest member, the others of that alone
+        if growing:  # these read the whole set; the others read its newest member alone
             tests = tuple(_of_newest(t, slot) for t in tests)
         return Stage(
             slot,
@@ -183,15 +183,15 @@ class Rules:
         )
 
     def overlap(self, slot: int, other: int) -> bool:
-        """Whether one event could be of the types of two variables."""
+        """Return whether one event could have a type of both variables."""
         return self.branch.positive[slot].overlaps(self.branch.positive[other])
 
     def nearest_before(self, mask: int) -> tuple[int, ...]:
-        """Return those of some variables that no other of them comes after."""
+        """Return the variables of a mask without a later one in it."""
         return tuple(x for x in places(mask) if not self.later(x) & mask)
 
     def nearest_after(self, mask: int) -> tuple[int, ...]:
-        """Return those of some variables that no other of them comes before."""
+        """Return the variables of a mask without an earlier one in it."""
         return tuple(x for x in places(mask) if not self.earlier(x) & mask)
 
     def scope(self, after: tuple[int, ...], before: tuple[int, ...]) -> str:
@@ -202,7 +202,7 @@ class Rules:
         )
 
     def label(self, slot: int) -> str:
-        """Return a variable as it stands in the pattern: ``A a``, ``KL(B b)``."""
+        """Return a variable as the pattern writes it: ``A a``, ``KL(B b)``."""
         variable, called = self.variables[slot], self.called[slot]
         if called != variable:
             event = replace(self.branch.event(variable), variable=called)
@@ -211,7 +211,7 @@ class Rules:
         return self.clauses.text_of(self.clauses.events[variable])
 
     def conditions(self, stage: Stage) -> tuple[str, ...]:
-        """Return the checks of taking a variable: conditions and absences."""
+        """Return the conditions and absences of a stage as texts."""
         filters = self.filters[stage.slot]
         tests = (*filters, *stage.tests, *stage.growing, *stage.closing)
         absences = (*stage.lasting, *stage.absences)
@@ -219,7 +219,7 @@ class Rules:
         return tuple(dict.fromkeys((*(t.text for t in tests), *absent)))
 
     def absence_text(self, absence: Absence) -> str:
-        """Return what must not be there as it stands in the pattern."""
+        """Return an absence as the pattern writes it."""
         if absence.beside is not None and absence.beside.place == "until":
             return f"UNTIL {structure_text(self.branch.negated[absence.searches[0][0].index])}"
         return self.clauses.text_of(absence.clause)
@@ -229,11 +229,11 @@ class Rules:
         return tuple(self.called[slot] for slot in places(mask))
 
     def test_of(self, condition: Expression) -> Test:
-        """Return one of the branch's conditions about several variables, ready to be evaluated."""
+        """Return the test of a condition of the branch about several variables."""
         return self._test(condition)
 
     def mask(self, variables: Iterable[str]) -> int:
-        """Return those of some variables that a match binds, as a mask."""
+        """Return the positive ones of some variables as a mask."""
         return sum(1 << self.slot[v] for v in variables if v in self.slot)
 
     def _filters(self, variable: str) -> tuple[Test, ...]:
@@ -267,7 +267,7 @@ class Rules:
         return replace(test, growing=self.mask((variable,)), of_last=last)
 
     def _test_of_next(self, condition: Expression, event: EventNode) -> Test:
-        """Return a test of an absent event as the next member of the set that it is beside."""
+        """Return a test of an absent event as the next member of its set."""
         assert event.beside is not None
         slot = self.slot[event.beside.variable]
         whole = self._test(renamed(condition, {event.variable: event.beside.variable}))
@@ -282,48 +282,48 @@ class Rules:
             return (*binding[:slot], (*members, new), *binding[slot + 1 : -1])
 
         def holds(binding: Binding) -> bool:
-            grown = longer(binding)
-            members = grown[slot]
+            binding_with_event = longer(binding)
+            members = binding_with_event[slot]
             assert isinstance(members, tuple)
-            return len(members) <= last.reach or last.holds(grown)
+            return len(members) <= last.reach or last.holds(binding_with_event)
 
         return replace(whole, holds=holds, shown=lambda b: last.shown(longer(b)), of_last=None)
 
     def _clause(self, condition: Expression) -> int:
-        """Return the number of the clause that says a condition: its own, or an event's."""
+        """Return the number of the clause of a condition: its own, or that of an event."""
         following = next_in(condition)
         if following is not None:
             return self.clauses.events[self._written.get(following, following)]
         number = self.clauses.conditions.get(renamed(condition, self._written))
         if number is not None:
             return number
-        # What GREEDY says of an event behind a set, in other words.
+        # A condition of GREEDY on an event behind a set, in other words.
         implied = next(v for v in variables_of(condition) if v in self._written)
         return self.clauses.events[self._written[implied]]
 
     def _renamed(self, node: Attribute | Aggregate) -> Expression:
-        """Return an operand of a condition under the name of its variable in traces."""
+        """Return a node of a condition under the name of its variable in traces."""
         variable = self._written.get(node.variable or "", node.variable)
         return node if variable is None else replace(node, variable=self.name_of(variable))
 
     def _absences(self) -> tuple[Absence, ...]:
-        made: list[Absence] = []
+        absences: list[Absence] = []
         for events in self.branch.absences:
-            # A set's UNTIL stands before what GREEDY says of it.
-            ends = [a for a in made if a.beside and a.beside.place == "until"]
-            made.append(self._absence(events, {a.slot: a for a in ends}))
-        return tuple(made)
+            # The UNTIL of a set precedes the absences of its GREEDY.
+            ends = [a for a in absences if a.beside and a.beside.place == "until"]
+            absences.append(self._absence(events, {a.slot: a for a in ends}))
+        return tuple(absences)
 
     def _searches(self) -> tuple[tuple[Absence, tuple[Sought, ...]], ...]:
         by_first = {s[0].index: (a, s) for a in self.absences for s in a.searches}
         return tuple(by_first[i] for i in range(len(self.branch.negated)))
 
     def _absence(self, events: Sequence[EventNode], ends: Mapping[int, Absence]) -> Absence:
-        """Return what must not be there together, one event or several.
+        """Return the absence of an event, or of several events together.
 
         Args:
-            events: They are in the same place, whatever the order among them.
-            ends: For the places of sets what UNTIL says.
+            events: The events; all have the same neighbours outside.
+            ends: The UNTIL of each set, by the place of the set.
         """
         event, name = events[0], events[0].variable
         orders = [[one, *(other for other in events if other is not one)] for one in events]
@@ -339,8 +339,8 @@ class Rules:
         end = ends.get(slot) if place in ("before", "behind") else None
         needs = self.everything
         if not windowed:
-            # What lies between two events of a match lies in its window, whatever else it binds;
-            # but it must not be one of the match's own events.
+            # An event between two events of a match is in its window, whatever else the match
+            # binds. But it must not be one of the match's own events.
             own = (
                 1 << other
                 for other in places(self.everything & ~(earlier | later))
@@ -357,7 +357,7 @@ class Rules:
         return Absence(searches, clause, needs, windowed, event.beside, slot, end)
 
     def _sought(self, events: Sequence[EventNode]) -> Iterator[Sought]:
-        """Yield how events that must not be there are looked for in a given order."""
+        """Yield the steps of the search for absent events in a given order."""
         places_of = dict(self.slot)
         absent = {event.variable for event in self.branch.negated}
         for event in events:
@@ -384,7 +384,7 @@ class Rules:
 
 
 def _of_newest(test: Test, slot: int) -> Test:
-    """Return a test of the newest member of a set, on bindings of all of its members."""
+    """Return a test of the newest member of a set, on bindings with the whole set."""
 
     def alone(binding: Binding) -> Binding:
         place = binding[slot]
@@ -395,7 +395,7 @@ def _of_newest(test: Test, slot: int) -> Test:
 
 
 def _written_as(event: EventNode) -> str | None:
-    """Return the variable in whose place FIRST, GREEDY or a run implies an absent one."""
+    """Return the variable whose FIRST, GREEDY or run implies an absent event; None if written."""
     if event.beside is not None and event.beside.place != "until":
         return event.beside.variable
     return event.earlier_than

@@ -1,4 +1,4 @@
-"""A condition with values in place of what it reads: ``a.price < b.price`` becomes ``3 < 7``."""
+"""Conditions with values in place of attributes: ``a.price < b.price`` becomes ``3 < 7``."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ _MOST_MEMBERS = 3
 def shown(condition: Expression, layout: Layout) -> Shown:
     """Return a function that writes `condition` with the values of a binding.
 
-    Of a set whose members a condition is about one by one, the last ones are shown; where it is
-    about members and those before them, the last one.
+    Of a set it shows the last members; for a condition between members, only the last one.
     """
     single = set_of_members(condition)
     without_sets = replace(layout, sets=frozenset())
@@ -86,7 +85,7 @@ def _members(binding: Binding, layout: Layout, variable: str) -> tuple[Event, ..
 
 
 class _Raw(float):
-    """A number that is printed as a given text: the printer writes numbers by their repr."""
+    """A number whose repr, which the printer writes, is a chosen text."""
 
     text: str
 

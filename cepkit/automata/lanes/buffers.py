@@ -1,7 +1,7 @@
-"""Input buffers, and the clock that says when their events have expired.
+"""Input buffers, and the clock that drops their expired events.
 
 Every event is stored and dropped once, so a window costs O(1) for each event in it; instances
-leave by a heap. What is dropped can be in no later match: the window has passed it.
+expire by a heap. No later match can have an expired event.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cepkit.automata.lanes.journal import Instance, Journal
 from cepkit.values import dataclass
 
 _COMPACT = 1024
-"""Dropped events that a buffer carries along at most, unless there are more live ones."""
+"""A buffer carries at most this many dropped events, or as many as live ones."""
 
 
 @dataclass(slots=True, eq=False)
@@ -33,7 +33,7 @@ class Buffer:
         return len(self.events) - self.begin
 
     def append(self, event: Event) -> None:
-        """Add an event that comes after all others."""
+        """Add an event after all others."""
         self.events.append(event)
         self.times.append(event.ts)
         self.orders.append(event.order)
@@ -49,12 +49,12 @@ class Buffer:
 
 
 class Clock:
-    """Tells which stored events the window has passed.
+    """The clock of a window: it expires instances and drops stored events.
 
     Args:
-        limit: How far apart two events of a match may be; None where there is no window, or where
-            what it counts may go back: then nothing expires before the stream ends.
-        journal: Where it is counted.
+        limit: The greatest distance of two events of a match. None without a window, or where its
+            clock may go back; then nothing expires before the stream ends.
+        journal: The journal for stored and dropped events.
     """
 
     def __init__(self, limit: int | None, journal: Journal) -> None:
@@ -65,16 +65,16 @@ class Clock:
         self._stored: deque[tuple[int, Buffer]] = deque()
 
     def keep(self, event: Event, buffer: Buffer) -> None:
-        """Store an event in a buffer for as long as the window allows."""
+        """Store an event in a buffer until its window has passed."""
         buffer.append(event)
         self._journal.store(event, buffer.variable)
         self._stored.append((event.clock, buffer))
 
     def wait(self, instance: Instance, expire: Callable[[Instance], None]) -> None:
-        """Have `expire` called once the window of an instance has closed, if it lives then."""
+        """Call `expire` when the window of an instance closes, if the instance is still alive."""
         if self._limit is not None:
             deadline = instance.low + self._limit
-            # A view, which has the number of its instance, goes before it: it would end with it.
+            # A view has the number of its instance and must expire before it.
             rank = 1
             if instance.base is not None:
                 self._views -= 1
@@ -82,7 +82,7 @@ class Clock:
             heapq.heappush(self._deadlines, (deadline, instance.number, rank, instance, expire))
 
     def advance(self, now: int) -> None:
-        """Drop what can be in no match with an event at `now`, or later."""
+        """Drop the instances and events that can be in no match with an event at `now` or later."""
         if self._limit is None:
             return
         while self._deadlines and self._deadlines[0][0] < now:
@@ -94,7 +94,7 @@ class Clock:
             self._journal.forget(buffer.drop_first(), buffer.variable)
 
     def end(self) -> None:
-        """Drop all events: the stream has ended."""
+        """Drop all events at the end of the stream."""
         for _, buffer in self._stored:
             self._journal.forget(buffer.drop_first(), buffer.variable)
         self._stored.clear()

@@ -1,4 +1,4 @@
-"""The journal of a run: counters, and operations while they are traced."""
+"""The journal of a run: counters, and operations while it records."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from cepkit.values import dataclass
 
 MOST_INSTANCES = 1_000_000
 MOST_IN_STEP = 400_000
-"""Operations of one step that are written down; of a step with more nothing is."""
+"""The most operations of a recorded step."""
 _EVERY, _BYTES = 10_000, 1_000
-"""After so many instances, of so many bytes each, memory is looked at."""
+"""Memory is checked after this many instances, each of this many bytes."""
 _INSTEAD = (
     "take fewer events (limit=), a shorter window or another plan; detect needs no memory for them"
 )
@@ -27,22 +27,21 @@ _INSTEAD = (
 
 @dataclass(slots=True, eq=False)
 class Instance:
-    """A partial match that waits for more: a token on a node of the diagram.
+    """A partial match that waits for more events: a token on a node of the diagram.
 
     Attributes:
         number: Its number, in order of creation.
-        node: Where it is.
+        node: Its node.
         bound: The variables that it binds, as a mask.
-        binding: What they are bound to.
+        binding: Their events.
         low: The least clock of its events.
-        high: The greatest.
+        high: The greatest clock of its events.
         alive: Whether it still exists.
-        outcome: What it has become, while its set may still grow; None: nothing yet.
-        timed: Whether it is known when its window closes.
-        homes: The tables that it stands in, to be taken out of when it ends; of an instance that is
-            no view the first is that of the living.
-        base: Of a view the instance that it is a view of; they have one number.
-        views: The same partial match by the variables of other branches, while these want it.
+        outcome: Its outcome so far, while its set may still grow; None: none yet.
+        timed: Whether the clock expires it.
+        homes: The tables that hold it; for an instance that is no view, `Lane.alive` is the first.
+        base: For a view, its instance; both have one number.
+        views: The views of the instance in other branches that still wait.
     """
 
     number: int
@@ -60,21 +59,20 @@ class Instance:
 
 
 def with_event(instance: Instance, binding: Binding, event: Event) -> Instance:
-    """Return an instance as if it had an event more; it is none of those that are counted."""
+    """Return a copy of an instance with one more event, for searches; it is not counted."""
     low, high = min(instance.low, event.clock), max(instance.high, event.clock)
     return Instance(instance.number, instance.node, instance.bound, binding, low, high)
 
 
 @dataclass(slots=True)
 class Journal:
-    """Counts what happens, numbers instances and matches, and writes operations down.
+    """The journal of a run: it counts, numbers instances and matches, and records operations.
 
     Attributes:
-        recording: Whether operations are written down.
-        operations: Those of the step under way.
-        new_matches: Those of the step under way, if that is written down: instance, branch and
-            binding of each.
-        room: The memory that instances take.
+        recording: Whether it records operations.
+        operations: The operations of the current step.
+        new_matches: The matches of the current step, if recorded: instance, branch and binding.
+        room: The memory of instances.
     """
 
     recording: bool = True
@@ -93,7 +91,7 @@ class Journal:
     room: Room = field(default_factory=lambda: Room("partial matches", "instances", _INSTEAD))
 
     def counts(self) -> Counts:
-        """Return the counters as they are now."""
+        """Return the current counters."""
         return Counts(
             self.evaluations,
             self.instances,
@@ -125,7 +123,7 @@ class Journal:
         return number
 
     def discard(self, number: int, reason: Reason, by: Sequence[Event] = ()) -> None:
-        """Note that an instance has ended; `by` are events that must not be there."""
+        """Note that an instance has ended; `by` are the forbidden events."""
         self.instances -= 1
         if reason == "expired":
             self.expired += 1
@@ -173,7 +171,7 @@ class Journal:
         binding: Binding,
         other: Instance | None = None,
     ) -> bool:
-        """Write an evaluation down, and return whether all tests hold of `binding`."""
+        """Record an evaluation, and return whether all tests hold of `binding`."""
         checked = checks(tests, binding)
         held = len(checked) == len(tests) and all(one.held for one in checked)
         by = None if event is None else event.number
@@ -184,17 +182,17 @@ class Journal:
     def close(
         self, number: int, tests: tuple[Test, ...], binding: Binding, by: Sequence[Event]
     ) -> None:
-        """Write down whether a set may end; `by` are events that must not be there."""
+        """Record whether a set may end; `by` are the forbidden events."""
         checked = checks(tests, binding)
         held = not by and all(one.held for one in checked)
         self._write(ops.Close(number, checked, held, _forbidden(by)))
 
     def refuse(self, event: Event, variable: str, tests: tuple[Test, ...]) -> None:
-        """Write down that an event fails the conditions on it alone."""
+        """Record that an event fails the conditions on it alone."""
         self._write(ops.Refuse(event.number, variable, checks(tests, (event,))))
 
     def _write(self, operation: Operation) -> None:
-        """Write an operation down; none of the step, nor of those after it, if they are too many.
+        """Record an operation; with too many in one step, drop the step and stop recording.
 
         The last event of a pattern may complete millions of matches.
         """
@@ -206,7 +204,7 @@ class Journal:
 
 
 def _forbidden(events: Sequence[Event]) -> int | tuple[int, ...] | None:
-    """Return the number of an event that must not be there, or the numbers of several."""
+    """Return the number of a forbidden event, or the numbers of several."""
     numbers = tuple(sorted(event.number for event in events))
     return numbers if len(numbers) > 1 else next(iter(numbers), None)
 

@@ -1,8 +1,8 @@
 """The base of all lanes: one branch in one partition.
 
 A lane gets the events of its partition. It keeps instances and buffers, decides absences, and
-holds matches back until nothing can come any more that must not be there. How events are taken is
-what mechanisms differ in.
+holds matches back until no forbidden event can come any more. Mechanisms differ in how they take
+events.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from cepkit.tracing.operations import Reason
 from cepkit.values import dataclass
 
 MOST_MEMBERS = 30
-"""Of a set: all sets of so many events are made one by one, which takes an hour."""
+"""The most members of a set; all sets of so many events would take an hour."""
 _EVERY, _IDENTITY = 10_000, 300
-"""After so many matches that are kept to be told from others, of so many bytes each, memory is
-looked at."""
+"""Memory is checked after this many matches kept against duplicates, each of this many bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +31,11 @@ class Setting:
     """The run that a lane is part of.
 
     Attributes:
-        rules: What its branch demands.
-        branch: Its number, from 0.
-        journal: Where it says what it does.
-        clock: When instances and events expire.
-        seen: The matches of branches that can find the same ones; None where none can.
+        rules: The demands of its branch.
+        branch: The number of its branch, from 0.
+        journal: The journal of the run.
+        clock: The clock that expires instances and events.
+        seen: The matches of all branches that can find the same ones; None if no other can.
     """
 
     rules: Rules
@@ -47,7 +46,7 @@ class Setting:
 
 
 class Lane(ABC):
-    """A branch in a partition; mechanisms say what happens to an event."""
+    """A branch in a partition."""
 
     def __init__(self, setting: Setting) -> None:
         self.rules = setting.rules
@@ -57,7 +56,7 @@ class Lane(ABC):
         self._seen = setting.seen
         self.alive: dict[int, Instance] = {}
         self.pending: dict[int, Instance] = {}
-        # Beside a set there is one buffer for all that must not be in several places.
+        # The absences beside sets share a buffer for each name.
         buffers: dict[tuple[str, bool], Buffer] = {}
         self._absent = tuple(
             buffers.setdefault((name, event.beside is None), Buffer(name))
@@ -69,7 +68,7 @@ class Lane(ABC):
 
     @abstractmethod
     def arrive(self, event: Event, slots: Sequence[int]) -> None:
-        """Take in an event that may stand for each of some variables."""
+        """Take in an event that passes the filters of the variables at `slots`."""
 
     def feed(self, event: Event) -> None:
         """Take in an event of this partition."""
@@ -77,12 +76,12 @@ class Lane(ABC):
         passed: dict[int, bool] = {}
         for index in negative:
             buffer, filters = self._absent[index], self.rules.absent_filters[index]
-            kept = id(buffer)
-            if kept not in passed:
-                passed[kept] = self._passes(event, buffer.variable, filters)
-                if passed[kept] and self.rules.decided[index]:
+            key = id(buffer)
+            if key not in passed:
+                passed[key] = self._passes(event, buffer.variable, filters)
+                if passed[key] and self.rules.decided[index]:
                     self.clock.keep(event, buffer)
-            if passed[kept]:
+            if passed[key]:
                 self._break(*self.rules.searches[index], event)
         slots = [
             slot
@@ -93,7 +92,7 @@ class Lane(ABC):
             self.arrive(event, slots)
 
     def mature(self) -> None:
-        """The stream has ended: what waited only for that is a match."""
+        """Make matches of the instances that waited only for the end of the stream."""
         for instance in list(self.pending.values()):
             if instance.views:
                 self._report(instance)
@@ -102,7 +101,7 @@ class Lane(ABC):
                 self._mature(instance)
 
     def finish(self) -> None:
-        """End the stream: what waited only for its end is a match, other instances end."""
+        """End all instances at the end of the stream."""
         for instance in list(self.alive.values()):
             self.discard(instance, instance.outcome or "ended")
 
@@ -126,9 +125,9 @@ class Lane(ABC):
     def extended(
         self, parent: Instance, node: int, slot: int, place: Place, event: Event
     ) -> Instance:
-        """Return a child of `parent` that also binds `event` at `place`.
+        """Return a child of `parent` with the new event, and `place` at `slot`.
 
-        A variable that is bound already is bound anew: its set has grown.
+        A place that is bound already is replaced: its set has grown.
         """
         low = min(parent.low, event.clock) if parent.bound else event.clock
         high = max(parent.high, event.clock) if parent.bound else event.clock
@@ -144,7 +143,7 @@ class Lane(ABC):
         )
 
     def stay(self, instance: Instance, *homes: dict[int, Instance]) -> None:
-        """Let an instance wait in some tables until its window closes."""
+        """Keep an instance in some tables until its window closes."""
         if instance.bound and not instance.timed:
             instance.timed = True
             self.clock.wait(instance, self._expire)
@@ -153,12 +152,12 @@ class Lane(ABC):
             instance.homes.append(home)
 
     def move_out(self, instance: Instance, home: dict[int, Instance]) -> None:
-        """Take an instance out of a table that it stands in."""
+        """Take an instance out of a table."""
         del home[instance.number]
         instance.homes = [other for other in instance.homes if other is not home]
 
     def discard(self, instance: Instance, reason: Reason, by: Sequence[Event] = ()) -> None:
-        """End an instance, and its views; where the last view ends, what nobody wants as well."""
+        """End an instance with its views, or a view; with its last view an idle instance ends."""
         number = instance.number
         for one in (instance, *instance.views) if instance.views else (instance,):
             one.alive = False
@@ -173,14 +172,14 @@ class Lane(ABC):
             self.discard(base, base.outcome or reason, by)
 
     def complete(self, instance: Instance) -> None:
-        """Make a match of an instance that binds everything, or let it wait until that is safe."""
+        """Make a match of a complete instance, or hold it back for absences still to decide."""
         if self._awaited:
             self.stay(instance, self.pending)
         else:
             self._report(instance)
 
     def loses(self, instance: Instance, lasting: tuple[Absence, ...]) -> bool:
-        """End an instance whose set, however it grows, has an event beside it that must not be."""
+        """End an instance whose set violates a lasting absence; return whether it does."""
         by = self.breaker(lasting, instance) if lasting else None
         if by is not None:
             self.discard(instance, by.reason, by.events)
@@ -193,14 +192,14 @@ class Lane(ABC):
         closing: tuple[Test, ...],
         absences: tuple[Absence, ...],
     ) -> bool:
-        """Say whether the set at `slot` may end with the members that it has."""
+        """Return whether the set at `slot` may end with its present members."""
         enough = len(self.members(instance, slot)) >= self.rules.bounds[slot][0]
         return enough and self.closes(instance, closing, absences)
 
     def closes(
         self, instance: Instance, tests: tuple[Test, ...], absences: tuple[Absence, ...]
     ) -> bool:
-        """Say whether what is decided at the end of sets holds."""
+        """Return whether the tests and absences at the end of sets hold."""
         held = all(test.holds(instance.binding) for test in tests)
         by = self.breaker(absences, instance) if held else None
         if self.journal.recording and (tests or by):
@@ -209,16 +208,16 @@ class Lane(ABC):
         return held and by is None
 
     def members(self, instance: Instance, slot: int) -> tuple[Event, ...]:
-        """Return the members that the set at `slot` has."""
+        """Return the members of the set at `slot`."""
         bound_members = instance.binding[slot]
         assert isinstance(bound_members, tuple)
         return bound_members
 
     def may_grow(self, instance: Instance, slot: int) -> bool:
-        """Say whether the set at `slot` may have one more member.
+        """Return whether the set at `slot` may have one more member.
 
         Raises:
-            LimitError: It has so many that to make all sets of them would never end.
+            LimitError: It has `MOST_MEMBERS`, too many to make all their sets.
         """
         size, most = len(self.members(instance, slot)), self.rules.bounds[slot][1]
         if most is not None and size >= most:
@@ -233,7 +232,7 @@ class Lane(ABC):
         return True
 
     def breaker(self, absences: Iterable[Absence], instance: Instance) -> Breach | None:
-        """Return what must not be there, beside what an instance binds, or None."""
+        """Return the first violated absence of an instance with its events, or None."""
         for absence in absences:
             events = self._search(absence, absence.searches[0], instance)
             if events:
@@ -249,7 +248,7 @@ class Lane(ABC):
         binding: Binding,
         other: Instance | None = None,
     ) -> bool:
-        """Evaluate an edge on an instance and a candidate, or another instance, and count it."""
+        """Evaluate an edge on an instance and an event or another instance, and count it."""
         journal = self.journal
         journal.evaluations += 1
         if journal.recording:
@@ -259,7 +258,7 @@ class Lane(ABC):
     def _search(
         self, absence: Absence, search: tuple[Sought, ...], instance: Instance
     ) -> tuple[Event, ...]:
-        """Return an event for each that is sought, which must not be there together, if any."""
+        """Return buffered events for all steps of a search; empty if there are none."""
         buffer = self._absent[search[0].index]
         for event in self.scopes.between(buffer, absence, search[0], instance):
             by = self._breaks(absence, search, instance, event)
@@ -270,7 +269,7 @@ class Lane(ABC):
     def _breaks(
         self, absence: Absence, search: tuple[Sought, ...], instance: Instance, event: Event
     ) -> tuple[Event, ...]:
-        """Return an event if it must not be there, with those without which it might be."""
+        """Return an event that violates an absence, with the further events of a search."""
         if absence.windowed and not self.scopes.in_window(instance, event):
             return ()
         until = absence.beside is not None and absence.beside.place == "until"
@@ -289,7 +288,7 @@ class Lane(ABC):
     def _ends_before(
         self, absence: Absence, end: Absence, instance: Instance, event: Event
     ) -> bool:
-        """Say whether a set should have ended, as UNTIL says, before it could have an event too."""
+        """Return whether UNTIL ends a set before it could have an event as well."""
         assert absence.beside is not None
         members = self.members(instance, absence.slot)
         longer = (event, *members) if absence.beside.place == "before" else (*members, event)
@@ -297,7 +296,7 @@ class Lane(ABC):
         return bool(self._search(end, end.searches[0], with_event(instance, binding, event)))
 
     def _break(self, absence: Absence, search: tuple[Sought, ...], event: Event) -> None:
-        """End what waits and must not see an event like this."""
+        """End the pending instances that an event violates."""
         if not absence.awaited:
             return
         for instance in list(self.pending.values()):
@@ -306,7 +305,7 @@ class Lane(ABC):
                 late = late and is_beside(absence, instance, event)
             by = self._breaks(absence, search, instance, event) if late else ()
             if by:
-                # A set that may grow still has other matches before it.
+                # An instance whose set may grow may still become other matches.
                 if len(instance.homes) > 2 or instance.views:
                     self.move_out(instance, self.pending)
                     if self.journal.recording:
@@ -351,7 +350,7 @@ class Lane(ABC):
 
 
 def with_place(binding: Binding, slot: int, place: Place) -> Binding:
-    """Return a binding with one place changed."""
+    """Return a binding with a new value at one place."""
     return (*binding[:slot], place, *binding[slot + 1 :])
 
 

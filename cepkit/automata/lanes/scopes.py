@@ -1,6 +1,6 @@
-"""Scopes: which events an instance can take, by order and window.
+"""Scopes: the events that an instance can take by order and window.
 
-Events of a buffer are found by bisection on their times: O(log buffer) and what is found.
+Bisection on times finds the events of a buffer: O(log buffer + events in scope).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Scopes:
     """The scopes of a branch.
 
     Args:
-        limit: How far apart two events of a match may be, None for any distance.
+        limit: The greatest distance of two events of a match, None for any distance.
         timed: Whether the window is one of time, so that times alone decide.
     """
 
@@ -28,7 +28,7 @@ class Scopes:
         self._timed = timed
 
     def candidates(self, buffer: Buffer, stage: Stage, instance: Instance) -> list[Event]:
-        """Return the buffered events that are in scope for an instance, in stream order."""
+        """Return the buffered events in the scope of an instance, in stream order."""
         first, last = self._range(buffer, stage.after, stage.before, instance, windowed=True)
         events = buffer.events[first:last]
         if not self._timed and self._limit is not None and instance.bound:
@@ -38,7 +38,7 @@ class Scopes:
         return events
 
     def in_scope(self, stage: Stage, instance: Instance, event: Event) -> bool:
-        """Return whether an event that has just come is in scope for an instance."""
+        """Return whether the newest event is in the scope of an instance."""
         binding, order = instance.binding, event.order
         for slot in stage.after:
             if end_of(binding[slot]) >= order:
@@ -48,14 +48,14 @@ class Scopes:
         return not instance.bound or self.in_window(instance, event)
 
     def in_window(self, instance: Instance, event: Event) -> bool:
-        """Whether an event lies in one window with those of an instance."""
+        """Return whether an event is in one window with those of an instance."""
         low, high = min(instance.low, event.clock), max(instance.high, event.clock)
         return self._limit is None or high - low <= self._limit
 
     def between(
         self, buffer: Buffer, absence: Absence, sought: Sought, instance: Instance
     ) -> list[Event]:
-        """Return the buffered events that stand in the place of an absent one."""
+        """Return the buffered events in the place of an absent event."""
         first, last = self._range(
             buffer, sought.after, sought.before, instance, windowed=absence.windowed
         )
@@ -73,7 +73,7 @@ class Scopes:
         *,
         windowed: bool,
     ) -> tuple[int, int]:
-        """Return where in a buffer the events between some places of an instance are."""
+        """Return the range in a buffer of the events between some places of an instance."""
         times, orders, binding = buffer.times, buffer.orders, instance.binding
         first, last = buffer.begin, len(times)
         if after:
@@ -87,7 +87,7 @@ class Scopes:
 
 
 def own(event: Event, instance: Instance, slots: Iterable[int]) -> bool:
-    """Whether an event is bound already, at one of some places."""
+    """Return whether an instance has an event at one of some places."""
     for slot in slots:
         place = instance.binding[slot]
         if place is event or (isinstance(place, tuple) and event in place):
@@ -96,7 +96,7 @@ def own(event: Event, instance: Instance, slots: Iterable[int]) -> bool:
 
 
 def is_beside(absence: Absence, instance: Instance, event: Event) -> bool:
-    """Whether an event is where one must not be beside a set, in stream order."""
+    """Return whether an event is in the forbidden place beside a set, in stream order."""
     members: Any = instance.binding[absence.slot]
     assert absence.beside is not None
     first, last, number = members[0].number, members[-1].number, event.number
@@ -116,12 +116,12 @@ def is_beside(absence: Absence, instance: Instance, event: Event) -> bool:
 
 
 def begin_of(place: Event | tuple[Event, ...] | None) -> int:
-    """Return where in the order the first event of a place is."""
+    """Return the order of the first event of a place."""
     assert place is not None
     return place[0].order if isinstance(place, tuple) else place.order
 
 
 def end_of(place: Event | tuple[Event, ...] | None) -> int:
-    """Return where in the order the last event of a place is."""
+    """Return the order of the last event of a place."""
     assert place is not None
     return place[-1].order if isinstance(place, tuple) else place.order

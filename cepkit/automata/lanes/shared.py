@@ -1,10 +1,9 @@
 """Lanes of several patterns, where one continues the instances of another.
 
-A node that several branches have belongs to the one with the largest window; its lane has the
-buffers and the instances of the node. The others get a *view* of each of its instances: the same
-partial match by their own variables, where their own window, the smaller one, still allows it. A
-view is no instance of its own, and is not counted. O(followers) for each instance.
-Source: MULTI; that windows differ by views is ours.
+A shared node belongs to the branch with the largest window; its lane has the buffers and the
+instances of the node. Each other branch gets a *view* of each instance that its own, smaller window
+allows: the same partial match under its own variables. Views are not counted as instances.
+O(followers) for each instance. Source: MULTI; views for different windows are ours.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from cepkit.values import dataclass
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Handed:
-    """Instances of another branch that a branch goes on from.
+    """Instances of another branch that a branch continues.
 
     Attributes:
         owner: The number of the other branch.
-        bound: The variables that they bind, as this branch has them.
-        theirs: The same, as the other branch has them.
+        bound: The variables that they bind, as a mask of this branch.
+        theirs: The same variables, as a mask of the other branch.
         slots: For each variable its place here, and there.
-        tests: What this branch demands of them, and the other one does not say in so many words.
+        tests: The conditions of this branch on them that the other branch does not have.
     """
 
     owner: int
@@ -38,10 +37,10 @@ class Handed:
 
 
 class SharedLane(Lane):
-    """A lane that may continue instances of other lanes, and passes on its own.
+    """A lane that may continue instances of other lanes, and hands on its own.
 
     Attributes:
-        followers: For each node those who go on from its instances.
+        followers: For each point the lanes that continue its instances.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -50,14 +49,14 @@ class SharedLane(Lane):
 
     @abstractmethod
     def point(self, bound: int) -> int:
-        """Return the number of the node whose instances bind some variables."""
+        """Return the point of a lane, a number, whose instances bind some variables."""
 
     @abstractmethod
     def go_on(self, instance: Instance, point: int) -> None:
-        """Let an instance at a node do all that it can do now."""
+        """Do all possible steps of an instance at a point."""
 
     def follow(self, other: SharedLane, handed: Handed) -> None:
-        """Go on from instances of another lane."""
+        """Continue instances of another lane."""
         theirs = other.point(handed.theirs)
         other.followers.setdefault(theirs, []).append((self, handed))
         if not handed.bound:
@@ -65,12 +64,12 @@ class SharedLane(Lane):
                 self.take_over(instance, handed)
 
     def hand_on(self, instance: Instance, point: int) -> None:
-        """Let the patterns that follow go on from an instance that has just reached a node."""
+        """Hand a new instance at a point to all followers."""
         for lane, handed in self.followers.get(point, ()):
             lane.take_over(instance, handed)
 
     def take_over(self, base: Instance, handed: Handed) -> None:
-        """Go on from an instance of another lane, where it is none that this one may not want."""
+        """Continue an instance of another lane in a view, if the own window and tests allow it."""
         limit = self.rules.limit
         if limit is not None and base.high - base.low > limit:
             return

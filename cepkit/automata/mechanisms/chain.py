@@ -1,15 +1,15 @@
-"""The lazy chain NFA: variables are taken in a given order, whatever order they stand in.
+"""The lazy chain NFA: it takes variables in the order of a plan, whatever their order in time.
 
 A state for each prefix of the order. An instance takes its next variable from the input buffer
-and, where its scope is open at the end, from the stream; events that a later state may want from
-the past are stored. Each event is offered once to each instance, and what takes it is a child, so
-each match is found once. O(instances in a state) for an event, O(log buffer + candidates) for a
-new instance. Sets grow by a loop on the state that took them, members in stream order.
+and, if its scope is open at the end, from the stream; events that a later state may need are
+stored. Each instance sees each event once, and a child takes it, so each match is found once.
+O(instances in a state) for an event, O(log buffer + candidates) for a new instance. Sets grow by a
+loop on the state that took them, members in stream order.
 Source: LAZY, sections 4 and 5, with scopes in the order of the pattern. It cannot change its
 order while it runs.
 
-Of several patterns, the multi-pattern NFA: chains that begin alike are one up to where they part,
-and have one initial state. Source: MULTI.
+With several patterns it is the multi-pattern NFA: chains share their common prefixes and one
+initial state. Source: MULTI.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ChainNFA:
         plan: BranchPlan,
         followed: Sequence[tuple[ChainProgram, Handed]],
     ) -> ChainProgram:
-        """Return the states after those that another branch has (see `contract.Joint`)."""
+        """Return the states after those of another branch (see `contract.Joint`)."""
         ((other, handed),) = followed
         first = other.first(handed.theirs)
         return ChainProgram(rules, number, chart, plan.variables, first)
@@ -61,7 +61,7 @@ class ChainNFA:
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """The states of a chain that another one begins with, and the edges between them."""
+    """The states and edges of a chain that another chain shares as its prefix."""
 
     nodes: tuple[int, ...] = ()
     takes: tuple[int, ...] = ()
@@ -72,17 +72,17 @@ NO_FIRST = First()
 
 
 class ChainProgram:
-    """The states and edges of a chain, and what each take edge demands.
+    """The states and edges of a chain, and the demands of each take edge.
 
     Attributes:
-        begin: How many variables another chain takes for it.
+        begin: The number of variables that another chain takes for it.
         rooted: Whether the initial state is its own.
-        stages: For each position of the order what taking its variable demands.
-        position: For each variable its position.
+        stages: The demands at each position of the order.
+        position: The position of each variable.
         stored: For each position whether its events are stored.
-        nodes: For each number of bound variables the state.
-        takes: For each position its take edge.
-        loops: For each position of a set the edge on which it grows.
+        nodes: The state for each number of bound variables.
+        takes: The take edge of each position.
+        loops: The edge on which a set grows, for each position of a set.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class ChainProgram:
         }
         for i, node in enumerate(self.nodes[:-1]):
             stored = [slot for j, slot in enumerate(slots) if j >= i and self.stored[j]]
-            # A set that has just been taken may still grow: its events are not passed over.
+            # The last set may still grow, so its events are not ignored.
             ignored = [s for j, s in enumerate(slots[:i]) if j < i - 1 or s not in rules.bounds]
             if stored:
                 chart.edge(node, node, "store", ", ".join(map(rules.label, stored)))
@@ -138,7 +138,7 @@ class ChainProgram:
                 chart.edge(node, node, "ignore", ", ".join(map(rules.label, ignored)))
 
     def lane(self, setting: Setting) -> ChainLane:
-        """Return a lane, with its initial instance where that is its own."""
+        """Return a lane, with its initial instance if the initial state is its own."""
         return ChainLane(setting, self)
 
     def node_of(self, bound: int) -> int:
@@ -159,10 +159,10 @@ def _node(chart: Chart, number: int, rules: Rules, slots: Sequence[int], i: int)
 
 
 def _stored(rules: Rules, bound: int, slot: int) -> bool:
-    """Whether a variable can be wanted from the past.
+    """Return whether an instance may need an earlier event for a variable.
 
-    An instance comes to be with the last of its events, which is one that nothing bound comes
-    after. If the variable comes after all of those, its events are still to come.
+    An instance is created at its last event. If the variable comes after every bound variable that
+    may have that event, its events are still to come.
     """
     last = rules.nearest_before(bound)
     return bool(bound) and not all(rules.earlier(slot) >> x & 1 for x in last)
@@ -192,7 +192,7 @@ class ChainLane(SharedLane):
         return bound.bit_count()
 
     def arrive(self, event: Event, slots: Sequence[int]) -> None:
-        """Store the event if it may be needed later; offer it to the instances that wait for it."""
+        """Store the event if a later instance may need it; offer it to the waiting instances."""
         waiting: list[tuple[Instance, int]] = []
         growing: list[tuple[Instance, int]] = []
         for slot in slots:
@@ -202,7 +202,7 @@ class ChainLane(SharedLane):
                 self.clock.keep(event, buffer)
             waiting += [(instance, i) for instance in self._waiting[i].values()]
             growing += [(instance, i) for instance in self._growing[i].values()]
-        # Those who come to be from here on see the event in the buffer, if it is in their scope.
+        # Instances created from here on find the event in the buffer.
         stages = self._program.stages
         for instance, i in waiting:
             if instance.alive and self.scopes.in_scope(stages[i], instance, event):
@@ -223,7 +223,7 @@ class ChainLane(SharedLane):
             self._settle(child, i, stage)
 
     def _grow(self, instance: Instance, i: int, event: Event) -> None:
-        """Offer an instance one more member for the set that it has taken last."""
+        """Offer an instance one more member for its last set."""
         stage = self._program.stages[i]
         slot = stage.slot
         place = (*self.members(instance, slot), event)
@@ -234,7 +234,7 @@ class ChainLane(SharedLane):
             self._settle(child, i, stage)
 
     def _settle(self, instance: Instance, i: int, stage: Stage) -> None:
-        """Let an instance that has just bound the variable at `i` do all that it can do now."""
+        """Do all possible steps of an instance that has just bound the variable at position `i`."""
         slot = stage.slot
         reason: Reason = "exhausted"
         if self.loses(instance, stage.lasting):
@@ -255,7 +255,7 @@ class ChainLane(SharedLane):
             self.discard(instance, instance.outcome or reason)
 
     def go_on(self, instance: Instance, point: int) -> None:
-        """Take the variable at position `point`, or make a match where there is none left."""
+        """Take the variable at position `point`; after the last one make a match."""
         if point == len(self._program.stages):
             self.complete(instance)
         else:

@@ -1,7 +1,7 @@
 """The contract of mechanisms.
 
-CONTRIBUTING.md says how to add one. What it does with an event is a `Lane`; partitions, branches,
-expiry and counting are done for it.
+CONTRIBUTING.md says how to add one. A mechanism defines a `Lane`, which takes events; `machine.py`
+handles partitions, branches, expiry and counting.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Follows: TypeAlias = Literal["nothing", "an order", "a tree"]
 
 
 class Program(Protocol):
-    """What all lanes of a branch share."""
+    """A branch prepared for a mechanism; all its lanes share it."""
 
     def lane(self, setting: Setting) -> Lane:
         """Return a lane for one partition, with its initial instance where it has one."""
@@ -32,7 +32,7 @@ class Mechanism(Protocol):
 
     @property
     def name(self) -> str:
-        """How users and tables call it."""
+        """Its name for users and in tables."""
         ...
 
     @property
@@ -42,24 +42,24 @@ class Mechanism(Protocol):
 
     @property
     def diagram(self) -> DiagramKind:
-        """How it is drawn."""
+        """The kind of its diagram."""
         ...
 
     def prepare(self, rules: Rules, number: int, chart: Chart, plan: BranchPlan, /) -> Program:
         """Return the program of a branch, its nodes and edges drawn on the chart.
 
         Args:
-            rules: What the branch demands.
+            rules: The demands of the branch.
             number: The number of the branch, from 0.
-            chart: Where nodes and edges are made; those of a lazy automaton as they are reached.
-            plan: A plan of the kind that the mechanism follows; any where it follows nothing.
+            chart: The chart for nodes and edges; a lazy automaton adds them as it reaches them.
+            plan: A plan of the kind that the mechanism follows; any plan if it follows nothing.
         """
         ...
 
 
 @runtime_checkable
 class JointProgram(Program, Protocol):
-    """A branch prepared whose nodes others may use."""
+    """A prepared branch whose nodes others may use."""
 
     def lane(self, setting: Setting) -> SharedLane:
         """Return a lane for one partition, with its initial instance where it has one."""
@@ -76,16 +76,16 @@ class Joint(Mechanism, Protocol):
 
     @property
     def together(self) -> str:
-        """How it is called where it runs several patterns."""
+        """Its name with several patterns."""
         ...
 
     @property
     def joint_diagram(self) -> DiagramKind:
-        """How it is drawn then."""
+        """The kind of its diagram with several patterns."""
         ...
 
     def prepare(self, rules: Rules, number: int, chart: Chart, plan: BranchPlan, /) -> JointProgram:
-        """Return the program of a branch that has all its nodes to itself, or is followed."""
+        """Return the program of a branch that follows no other."""
         ...
 
     def prepare_following(
@@ -97,13 +97,13 @@ class Joint(Mechanism, Protocol):
         followed: Sequence[tuple[Any, Handed]],
         /,
     ) -> JointProgram:
-        """Return the program of a branch that goes on from instances of others.
+        """Return the program of a branch that continues instances of others.
 
         Args:
-            rules: What the branch demands.
+            rules: The demands of the branch.
             number: The number of the branch, from 0.
-            chart: Where nodes and edges are made.
+            chart: The chart for nodes and edges.
             plan: A plan of the kind that the mechanism follows.
-            followed: The programs of the others, and what is taken from each; never empty.
+            followed: The programs of the others, with their instances; never empty.
         """
         ...

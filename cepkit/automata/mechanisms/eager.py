@@ -1,10 +1,10 @@
-"""The eager NFA: events are taken in the order in which they come, and nothing is stored.
+"""The eager NFA: it takes events in the order of the stream, and stores none.
 
-A state for each set of variables that can have come so far: for a SEQ the prefixes of the pattern,
-q0 to F; for AND every subset. An event that a state can take makes a child of each instance there
-and leaves the instance for the next one. The events of a match come in one order, so it is found
-once. O(instances in the states that wait for it) for an event.
-Source: LAZY, section 3; beyond sequences the states are ours.
+A state for each set of variables that can be bound so far: for a SEQ the prefixes of the pattern,
+q0 to F; for AND every subset. An event makes a child of each instance that can take it; the
+instance stays for the next event. The events of a match have one order, so it is found once.
+O(instances in the states that wait for it) for an event.
+Source: LAZY, section 3; the states beyond sequences are ours.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cepkit.tracing.diagram import DiagramKind, NodeKind
 from cepkit.values import dataclass
 
 _DRAWN = 32
-"""States that are drawn beforehand; of more, those that are reached."""
+"""Up to so many states are drawn in advance; of more, only those that are reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,13 @@ class Move:
     """The transition of a state by an event for a variable.
 
     Attributes:
-        stage: Where in time it must lie.
-        grows: Whether it is one more member of a set.
-        tests: The conditions that it decides.
-        absences: What must not be there and is decided by it.
-        ends: The sets that end before it, which must have members enough.
-        node: The state that it leads to.
+        stage: The demands on the event, with its scope.
+        grows: Whether the event is one more member of a set.
+        tests: The conditions that the event decides.
+        absences: The absences that the event decides.
+        ends: The sets that end before it; they need their least number of members.
+        node: The next state.
+        edge: The edge of the transition.
     """
 
     stage: Stage
@@ -62,7 +63,7 @@ class Move:
 
 
 class EagerProgram:
-    """The states of a branch, as masks of what is bound, and the moves between them."""
+    """The states of a branch, masks of bound variables, and the moves between them."""
 
     def __init__(self, rules: Rules, number: int, chart: Chart) -> None:
         self.rules = rules
@@ -70,7 +71,7 @@ class EagerProgram:
         self._chart = chart
         self._moves: dict[tuple[int, int], Move | None] = {}
         self._sets = sum(1 << slot for slot in rules.bounds)
-        # What is about the members of one set alone is decided by each of them.
+        # Each member decides the conditions on the members of one set alone.
         self._tests = tuple(test for test in rules.tests if test.growing != test.mask)
         states = self._states()
         for state in states:
@@ -97,14 +98,14 @@ class EagerProgram:
         return self._chart.node(self._number, state, label, kind, names)
 
     def move(self, state: int, slot: int) -> Move | None:
-        """Return the effect of an event for the variable at `slot` in a state, or None."""
+        """Return the move of a state by an event for the variable at `slot`, or None."""
         key = (state, slot)
         if key not in self._moves:
             self._moves[key] = self._move(state, slot)
         return self._moves[key]
 
     def at_the_end(self) -> tuple[tuple[Test, ...], tuple[Absence, ...]]:
-        """Return the conditions checked only on complete matches: those on open sets."""
+        """Return the conditions and absences that only complete matches decide: on open sets."""
         everything = self.rules.everything
         due, absences = self._due(everything), self._decided(everything)
         return (
@@ -117,7 +118,7 @@ class EagerProgram:
         return self._sets & state & ~self._closed(state)
 
     def _states(self) -> list[int]:
-        """Return the states that events can lead to, if they are few; else the initial one."""
+        """Return all reachable states, if they are few; else the initial one."""
         states = [0]
         for state in states:
             for slot in places(self.rules.everything & ~state):
@@ -154,7 +155,7 @@ class EagerProgram:
         return Move(stage, grows, tests, absences, ends, end, edge)
 
     def _closed(self, state: int) -> int:
-        """Return the sets that have ended: something after them has come."""
+        """Return the sets that have ended, because a later variable is bound."""
         return sum(1 << s for s in self.rules.bounds if self.rules.later(s) & state)
 
     def _due(self, state: int) -> tuple[Test, ...]:
@@ -179,7 +180,7 @@ class EagerLane(Lane):
         self.stay(root, self._at.setdefault(0, {}))
 
     def arrive(self, event: Event, slots: Sequence[int]) -> None:
-        """Offer the event to every instance that there is."""
+        """Offer the event to every instance with a move for it."""
         offers = [
             (instance, move)
             for state, instances in self._at.items()
@@ -213,7 +214,7 @@ class EagerLane(Lane):
                 self.discard(child, by.reason, by.events)
 
     def _settle(self, instance: Instance) -> None:
-        """Make a match of an instance that binds everything, and let it wait for more."""
+        """Make a match of a complete instance; keep the instance if it may take more events."""
         state = instance.bound
         if state == self.rules.everything:
             if self._may_end(instance):

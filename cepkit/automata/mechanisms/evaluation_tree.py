@@ -1,12 +1,12 @@
 """The evaluation tree: partial matches are joined at the nodes of a binary tree.
 
-An event makes an instance at its variable's leaf. A new instance is combined with all that are
-kept at the other child of its parent, then kept itself, so each pair is combined once; what comes
-of it goes on from the parent in the same way, up to the root. At the leaf of a Kleene variable an
-event extends every set that is kept there. O(instances kept at the sibling) for each new instance.
-Source: JOIN, section 2.3. It stores all that may still be needed, and cannot wait with work.
+An event makes an instance at its variable's leaf. A new instance is combined with all instances at
+the other child of its parent, then stored, so each pair is combined once; the children go on from
+the parent in the same way, up to the root. At the leaf of a Kleene variable an event extends every
+stored set. O(instances at the sibling) for each new instance.
+Source: JOIN, section 2.3. It stores all instances that may still be needed, and cannot delay work.
 
-Of several patterns, the multitree: subtrees that are alike are one, with several nodes above them.
+With several patterns it is the multitree: equal subtrees are one, with several nodes above them.
 Source: MULTI.
 """
 
@@ -30,7 +30,7 @@ from cepkit.tracing.diagram import DiagramKind, NodeKind
 from cepkit.values import dataclass
 
 NO_OTHERS: Mapping[int, int] = MappingProxyType({})
-"""No set of variables is at a node of another branch."""
+"""No nodes of other branches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,31 +55,31 @@ class EvaluationTree:
         plan: BranchPlan,
         followed: Sequence[tuple[JoinProgram, Handed]],
     ) -> JoinProgram:
-        """Return the nodes above those that other branches have (see `contract.Joint`)."""
+        """Return the nodes above those of other branches (see `contract.Joint`)."""
         known = {handed.bound: other.node_of(handed.theirs) for other, handed in followed}
         return JoinProgram(rules, number, chart, as_tree(plan).root, known)
 
 
 @dataclass(slots=True, eq=False)
 class Station:
-    """A node of the tree, and what is due there.
+    """A node of the tree with its demands.
 
     Attributes:
         index: Its place among the nodes of its branch.
         node: Its number in the diagram.
         bound: The variables below it.
-        tests: The conditions that are decided there, on single events and whole sets.
-        absences: What must not be there and is decided there.
+        tests: The conditions that it decides, on single events and whole sets.
+        absences: The absences that it decides.
         parent: The node above it, None for the root.
         sibling: The other child of its parent.
-        edge: From here to the parent.
-        earlier: Pairs of places, here and at the sibling, of which the first comes before.
-        later: The same, where it comes after.
-        rivals: Pairs of places, here and at the sibling, that could be the same event.
-        slot: Of a leaf the place of its variable.
-        loop: Of the leaf of a Kleene variable the edge on which its sets grow.
-        growing: What is asked of each member that comes behind others.
-        lasting: What must not be there, and is decided by each member.
+        edge: The edge to the parent.
+        earlier: Pairs of places, here and at the sibling; the first comes before the second.
+        later: Pairs of places, here and at the sibling; the first comes after the second.
+        rivals: Pairs of places, here and at the sibling, that could have the same event.
+        slot: For a leaf, the place of its variable.
+        loop: For the leaf of a Kleene variable, the edge on which its sets grow.
+        growing: The conditions on each new member and earlier ones.
+        lasting: The absences that each member decides.
     """
 
     index: int
@@ -103,9 +103,9 @@ class JoinProgram:
     """The nodes of a tree.
 
     Attributes:
-        stations: The nodes, those of a subtree before what joins them.
-        leaves: For each variable its leaf, but for those below a node of another branch.
-        places: For each set of variables at a node its place among the stations.
+        stations: The nodes, children before their parents.
+        leaves: The leaf of each variable, except below a node of another branch.
+        places: The index of each station, by its variables.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class JoinProgram:
         self._station(tree, top=True)
 
     def lane(self, setting: Setting) -> JoinLane:
-        """Return a lane; there is no instance before the first event."""
+        """Return a lane, without instances before the first event."""
         return JoinLane(setting, self)
 
     def node_of(self, bound: int) -> int:
@@ -210,7 +210,7 @@ class JoinLane(SharedLane):
         return self._program.places[bound]
 
     def arrive(self, event: Event, slots: Sequence[int]) -> None:
-        """Make an instance at each leaf that the event can stand at."""
+        """Make an instance at the leaf of each variable."""
         for slot in slots:
             leaf, bounds = self._program.leaves[slot], self.rules.bounds
             growing = list(self._growing[slot].values()) if slot in bounds else []
@@ -229,7 +229,7 @@ class JoinLane(SharedLane):
                     self._settle(self.extended(instance, leaf.node, slot, longer, event), leaf)
 
     def _settle(self, instance: Instance, station: Station) -> None:
-        """Let a new instance do all that it can do: meet others, be kept, be a match."""
+        """Do all possible steps of a new instance: join others, wait, or become a match."""
         slot = station.slot
         if self.loses(instance, station.lasting):
             return
@@ -250,7 +250,7 @@ class JoinLane(SharedLane):
             self.discard(instance, instance.outcome or "exhausted")
 
     def go_on(self, instance: Instance, point: int) -> None:
-        """Combine an instance with those at the sibling, or make a match of it at the root."""
+        """Join an instance with those at the sibling; at the root make a match of it."""
         station = self._program.stations[point]
         if station.parent is None:
             self.complete(instance)
@@ -267,7 +267,7 @@ class JoinLane(SharedLane):
         self.stay(instance, self._kept[station.index])
 
     def _meets(self, station: Station, instance: Instance, other: Instance) -> bool:
-        """Whether two instances are in order, in one window, and of different events."""
+        """Return whether two instances are in order, in one window, and of different events."""
         one, two = instance.binding, other.binding
         limit = self.rules.limit
         if limit is not None:
@@ -301,14 +301,14 @@ class JoinLane(SharedLane):
 
 
 def _called(tree: Tree, rules: Rules) -> Tree:
-    """Return a tree over what traces call its variables."""
+    """Return a tree with the names of its variables in traces."""
     if isinstance(tree, str):
         return rules.name_of(tree)
     return Pair(_called(tree.left, rules), _called(tree.right, rules))
 
 
 def _share(one: Place, two: Place) -> bool:
-    """Whether two places hold a common event."""
+    """Return whether two places have a common event."""
     left = one if isinstance(one, tuple) else (one,)
     right = two if isinstance(two, tuple) else (two,)
     return any(x is y for x in left for y in right)

@@ -1,13 +1,13 @@
 """The lazy tree NFA: each instance takes the rarest event in its buffer.
 
-A state for each order in which variables can have been taken, made when the first instance comes to
-it and removed when the last one has left. An instance waits until every variable that it lacks has
-an event in its scope; then it takes the variable with the fewest, all of them, and each that passes
-makes a child. From then on those events belong to the children: the instance's own cut-off for that
-variable has moved behind them, and children inherit the others', so each match is found once
-although the order changes. Sets are taken last, for n candidates are 2^n - 1 sets.
-With statistics the events of a variable are weighed by the share of them that the conditions will
-let pass which taking it decides: without, an instance may go on with what nothing links it to.
+A state for each order in which variables are taken, made for its first instance and removed with
+its last one. An instance waits until every missing variable has an event in its scope; then it
+takes the variable with the fewest events, all of them, and each that passes makes a child. From
+then on those events belong to the children: the instance moves its cut-off for that variable behind
+them, and children inherit the other cut-offs, so each match is found once although the order
+changes. Sets are taken last, for n candidates are 2^n - 1 sets.
+With statistics the number of events of a variable is weighted by the selectivity of the conditions
+that become due; without, an instance may go on with a variable that no condition links to it.
 O(instances that wait for its variable) for an event, O(variables * log buffer) for each decision.
 Source: LAZY, section 6; without cut-offs it finds some matches twice. It needs no plan. Weights are
 ours.
@@ -36,7 +36,7 @@ from cepkit.tracing.operations import Reason
 from cepkit.values import dataclass
 
 _DRAWN = 3
-"""Variables of a tree that is drawn whole; of others the states that are reached."""
+"""A tree of up to so many variables is drawn whole; of a larger one, the reached states."""
 
 _number = attrgetter("number")
 
@@ -46,7 +46,8 @@ class TreeNFA:
     """The lazy automaton that chooses its order at run time.
 
     Attributes:
-        statistics: Of the pattern, whose selectivities weigh events; None: they are counted.
+        statistics: The statistics of the pattern, whose selectivities weight events; None: no
+            weights.
     """
 
     statistics: Statistics | None = None
@@ -60,21 +61,21 @@ class TreeNFA:
 
 
 class TreeProgram:
-    """The states of a branch, as the orders in which variables were taken, and their edges.
+    """The states of a branch, each an order of variables, and their edges.
 
     Attributes:
-        singles: The variables that are taken first: those that are no sets.
-        occupants: How many instances are in each state.
+        singles: The variables that are no sets; they are taken first.
+        occupants: The number of instances in each state.
     """
 
     def __init__(
         self, rules: Rules, number: int, chart: Chart, statistics: Statistics | None
     ) -> None:
         self.rules = rules
-        known = {} if statistics is None else statistics.selectivities
+        selectivities = {} if statistics is None else statistics.selectivities
         self._shares = tuple(
             (rules.mask(names), selectivity.share)
-            for names, selectivity in known.items()
+            for names, selectivity in selectivities.items()
             if names <= rules.slot.keys()
         )
         self.singles = rules.everything & ~sum(1 << slot for slot in rules.bounds)
@@ -90,7 +91,7 @@ class TreeProgram:
         return TreeLane(setting, self)
 
     def node(self, order: tuple[int, ...]) -> int:
-        """Return the state of an order; all orders have the same final state."""
+        """Return the state of an order; all complete orders have one final state."""
         names = tuple(self.rules.variables[slot] for slot in order)
         final = len(order) == len(self.rules.variables)
         kind: NodeKind = "final" if final else "state" if order else "start"
@@ -109,7 +110,7 @@ class TreeProgram:
         return number
 
     def edge(self, order: tuple[int, ...], slot: int) -> int:
-        """Return the edge that takes the variable at `slot`; a loop if it was taken last."""
+        """Return the edge that takes the variable at `slot`; a loop for the last set."""
         grown = order if order[-1:] == (slot,) else (*order, slot)
         bound = sum(1 << other for other in order if other != slot)
         stage = self.rules.stage(bound, slot)
@@ -125,7 +126,7 @@ class TreeProgram:
         return left & self.singles or left
 
     def share(self, bound: int, slot: int) -> float:
-        """Return what share of a variable's events is expected to pass what taking it decides."""
+        """Return the expected share of a variable's events that pass its due conditions."""
         both = bound | 1 << slot
         decided = (share for mask, share in self._shares if mask >> slot & 1 and not mask & ~both)
         return math.prod(decided)
@@ -140,12 +141,12 @@ class TreeProgram:
 
 @dataclass(slots=True, eq=False)
 class _Wish:
-    """The variables that an instance of the tree lacks, and from which event on it looks for them.
+    """The search of an instance of the tree: its order, and its cut-off for each variable.
 
     Attributes:
         order: The variables that it has taken, in that order.
         cuts: For each variable the last event that belongs to others: children, or the parent's.
-        sets: The Kleene variables in the order in which they are taken; None until that is known.
+        sets: The order of the Kleene variables; None until it is decided.
     """
 
     order: tuple[int, ...]
@@ -172,7 +173,7 @@ class TreeLane(Lane):
         self.stay(root, self._watching[0])
 
     def arrive(self, event: Event, slots: Sequence[int]) -> None:
-        """Store the event, and offer it to the instances that wait for such an event."""
+        """Store the event, and offer it to the instances that wait for it."""
         self._now = event.number
         for slot in slots:
             self.clock.keep(event, self._buffers[slot])
@@ -188,7 +189,7 @@ class TreeLane(Lane):
                 self._take(instance, slot, event)
 
     def discard(self, instance: Instance, reason: Reason, by: Sequence[Event] = ()) -> None:
-        """End an instance, and remove its state where it was the last one there."""
+        """End an instance, and remove its state with the last instance there."""
         super().discard(instance, reason, by)
         self._wishes.pop(instance.number, None)
         occupants = self._program.occupants
@@ -197,7 +198,7 @@ class TreeLane(Lane):
             self.journal.leave(instance.node)
 
     def _visit(self, node: int, *, final: bool = False) -> None:
-        """Count an instance that is about to come to a state; the final one is always there."""
+        """Count an instance at a state, and note a new state; the final one always exists."""
         occupants = self._program.occupants
         if not occupants[node] and not final:
             self.journal.visit(node)
@@ -207,7 +208,7 @@ class TreeLane(Lane):
         return self.rules.stage(instance.bound & ~(1 << slot), slot)
 
     def _decide(self, instance: Instance) -> None:
-        """Take what is rarest, if there is something of everything; else sleep, or end."""
+        """Take the rarest variable if all have events; else wait, or end."""
         wish = self._wishes[instance.number]
         left = self.rules.everything & ~instance.bound
         available = {slot: self._available(instance, slot) for slot in places(left)}
@@ -225,7 +226,7 @@ class TreeLane(Lane):
         )
         slot = ranked[0]
         if slot in self.rules.bounds:
-            # From here on an order is kept: sets grow while others are taken.
+            # From here on the order is fixed: sets grow while others are taken.
             self._unwatch(instance)
             wish.sets = tuple(ranked)
             self._go_on(instance)
@@ -234,7 +235,7 @@ class TreeLane(Lane):
             return
         for event in available[slot]:
             self._take(instance, slot, event)
-        # All of them belong to children now, or are refused.
+        # These events now belong to children, or have failed.
         wish.cuts[slot] = self._now
         if self._stage(instance, slot).before:
             self.discard(instance, "exhausted")
@@ -242,7 +243,7 @@ class TreeLane(Lane):
             self._watch(instance, slot)
 
     def _available(self, instance: Instance, slot: int) -> list[Event]:
-        """Return the events for a variable that are in an instance's scope and its own."""
+        """Return the events for a variable in an instance's scope, behind its cut-off."""
         events = self.scopes.candidates(self._buffers[slot], self._stage(instance, slot), instance)
         cut = self._wishes[instance.number].cuts[slot]
         return events[bisect_right(events, cut, key=_number) :]
@@ -266,7 +267,7 @@ class TreeLane(Lane):
             self._settle(child, slot, stage)
 
     def _settle(self, instance: Instance, slot: int, stage: Stage) -> None:
-        """Let an instance that has just bound the variable at `slot` do all that it can do now."""
+        """Do all possible steps of an instance that has just bound the variable at `slot`."""
         if slot not in self.rules.bounds:
             by = self.breaker(stage.absences, instance)
             if by is not None:
@@ -290,12 +291,12 @@ class TreeLane(Lane):
             self.discard(instance, instance.outcome or reason)
 
     def _go_on(self, instance: Instance) -> None:
-        """Take the next set, or make a match where there is none left."""
+        """Take the next set; after the last one make a match."""
         if instance.bound == self.rules.everything:
             self.complete(instance)
             return
         sets = self._wishes[instance.number].sets
-        assert sets is not None, "sets are taken when their order is known"
+        assert sets is not None, "sets are taken after their order is decided"
         slot = next(slot for slot in sets if not instance.bound >> slot & 1)
         for event in self._available(instance, slot):
             self._take(instance, slot, event)
@@ -313,7 +314,7 @@ class TreeLane(Lane):
             self.stay(instance, self._growing[slot])
 
     def _watch(self, instance: Instance, slot: int) -> None:
-        """Let an instance sleep until an event for a variable comes."""
+        """Let an instance wait for an event of a variable."""
         self._unwatch(instance)
         self.stay(instance, self._watching[slot])
 

@@ -21,4 +21,4 @@ AGGREGATES: Shelf[AggregateFunction] = Shelf(
 
 *_FIRST, _LAST = (name.upper() for name in AGGREGATES)
 NAMES = f"{', '.join(_FIRST)} or {_LAST}"
-"""As errors say them."""
+"""All aggregates, for error messages."""

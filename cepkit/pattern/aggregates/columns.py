@@ -16,7 +16,7 @@ _ROOT = 2.0**31
 
 
 def origin_of(column: Column) -> float:
-    """Return what deviations are from: the mean of all values; of whole numbers a whole one."""
+    """Return the origin of deviations: the mean of all values, rounded for whole numbers."""
     values = column.values
     integer = column.kind == "integer"
     known = values[~column.missing() if integer else np.isfinite(values)]
@@ -26,10 +26,10 @@ def origin_of(column: Column) -> float:
 
 
 def addends(accumulator: Accumulator, column: Column, origin: float = 0) -> npt.NDArray[Any] | None:
-    """Return what is added up of each value, 0 where it is missing: integers, or floats.
+    """Return the addend of each value, an integer or a float; 0 where the value is missing.
 
     Returns:
-        None where 64 bits do not hold it.
+        None where 64 bits do not hold the addends.
     """
     values: npt.NDArray[Any] = column.values
     missing = column.missing() if column.has_missing or column.kind == "null" else None

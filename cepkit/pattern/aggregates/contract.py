@@ -1,8 +1,8 @@
-"""The contract of aggregates: accumulators of values, and the result made of them.
+"""The contract of aggregates: accumulators of values, and the result computed from them.
 
-Values are those of one attribute, each as often as matches have it; of KL sets those of all
-members. Missing ones are left out, as in SQL. An aggregate says which *accumulators* it needs, and
-every method carries these: so it is defined once, here.
+An aggregate is over the values of one attribute; a value counts once for each match that has it,
+and a KL set contributes all its members. Missing values are left out, as in SQL. An aggregate names
+its *accumulators*, and every method carries these, so an aggregate is defined once, here.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any, Literal, TypeAlias, assert_never
 from cepkit.values import dataclass
 
 Accumulator: TypeAlias = Literal["sum", "deviations", "squares", "least", "greatest"]
-"""What is kept of values beside their number. `deviations` and `squares` are the sums of the
-differences to some number, whichever loses the fewest digits, and of their squares."""
+"""What a method accumulates besides the number of values. `deviations` and `squares` sum the
+differences from an origin and their squares; the method chooses an origin that loses few digits."""
 
 EXTREMES = ("least", "greatest")
 
@@ -34,14 +34,14 @@ class AggregateFunction:
     """An aggregate of the language.
 
     Attributes:
-        name: As patterns have it, in lower case.
-        takes: A key of `TAKES`. "anything" includes events themselves, as COUNT(b); "amounts" in
-            conditions on sets also durations.
-        finish: Gives the result, of the number of values and the accumulators: numbers, or arrays
-            of them. Whole numbers come as integers, which arrays of objects hold where they are
-            beyond 64 bits.
-        gives: "integer", "float", or what the values are.
-        least: Of how many values at least there is a result; of fewer it is missing.
+        name: The name in patterns, in lower case.
+        takes: A key of `TAKES`. "anything" includes events themselves, as in COUNT(b); "amounts"
+            includes durations in conditions on sets.
+        state: The accumulators that it needs.
+        finish: Computes the result from the number of values and the accumulators: numbers, or
+            arrays of them. Integers beyond 64 bits come in arrays of objects.
+        gives: The kind of the result: "integer", "float", or "same" as the values.
+        least: The least number of values for a result; with fewer the result is missing.
     """
 
     name: str
@@ -53,11 +53,11 @@ class AggregateFunction:
 
     @property
     def adds(self) -> bool:
-        """Whether everything that it needs is added up."""
+        """Whether all its accumulators are sums."""
         return not {*self.state} & {*EXTREMES}
 
     def accepts(self, kind: str) -> bool:
-        """Return whether AGG takes values of a kind: sums of times or durations have no column."""
+        """Return whether AGG takes values of a kind; it does not sum times or durations."""
         match self.takes:
             case "anything":
                 return True
@@ -68,20 +68,20 @@ class AggregateFunction:
             case _:
                 assert_never(self.takes)
 
-    def result(self, number: int, held: Sequence[Any]) -> Any:
-        """Return the result of so many values and their accumulators, None where it is missing."""
+    def result(self, number: int, accumulators: Sequence[Any]) -> Any:
+        """Return the result for a number of values and their accumulators; None if missing."""
         if number < self.least:
             return None
-        value = self.finish(number, *held)
+        value = self.finish(number, *accumulators)
         return value.item() if hasattr(value, "dtype") else value
 
     def of(self, values: Sequence[Any]) -> Any:
-        """Return the result of some values."""
-        held = [
+        """Return the result for some values."""
+        accumulators = [
             reduce(partial(joined, each), [kept(each, value) for value in values], None)
             for each in self.state
         ]
-        return self.result(len(values), held)
+        return self.result(len(values), accumulators)
 
 
 def kept(accumulator: Accumulator, value: Any) -> Any:
@@ -113,5 +113,5 @@ def joined(accumulator: Accumulator, x: Any, y: Any) -> Any:
 
 
 def exact(number: Any) -> Any:
-    """Return a number such that sums of it, and of its square, are exact; not if it is infinite."""
+    """Return a finite number as a fraction, so that sums of it and of its square are exact."""
     return Fraction(number) if isinstance(number, float) and math.isfinite(number) else number

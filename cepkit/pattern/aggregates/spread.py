@@ -1,7 +1,7 @@
 """VARIANCE and STDDEV of a sample, as in SQL: divided by n - 1.
 
-Exact up to the last rounding of whole numbers, as sums of these are. Of floats digits are lost
-where they spread much less than all values of the attribute do.
+For whole numbers the result is exact up to its last rounding. For floats it loses digits where they
+spread much less than all values of the attribute do.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cepkit.pattern.aggregates.contract import AggregateFunction
 def _variance(n: Any, deviations: Any, squares: Any) -> Any:
     n, deviations, squares = _wide(n), _wide(deviations), _wide(squares)
     variance = (n * squares - deviations * deviations) / (n * (n - 1))
-    return np.maximum(np.asarray(variance, dtype=np.float64), 0.0)  # rounded below it, it is 0
+    return np.maximum(np.asarray(variance, dtype=np.float64), 0.0)  # rounding may go below 0
 
 
 def _deviation(n: Any, deviations: Any, squares: Any) -> Any:
@@ -25,12 +25,12 @@ def _deviation(n: Any, deviations: Any, squares: Any) -> Any:
 
 
 def _wide(sums: Any) -> Any:
-    """Return sums of which 64 bits hold products, or Python's integers."""
+    """Return sums as Python's integers where 64 bits may not hold their products."""
     if not isinstance(sums, np.ndarray) or sums.dtype != np.int64:
         return sums
-    held: npt.NDArray[Any] = sums
-    fits = int(held.min(initial=0)) > -(2**31) and int(held.max(initial=0)) < 2**31
-    return held if fits else held.astype(object)
+    integers: npt.NDArray[Any] = sums
+    fits = int(integers.min(initial=0)) > -(2**31) and int(integers.max(initial=0)) < 2**31
+    return integers if fits else integers.astype(object)
 
 
 VARIANCE = AggregateFunction(

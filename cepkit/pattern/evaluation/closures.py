@@ -1,8 +1,8 @@
-"""Conditions as functions of one binding: closures over Python values, None for what is missing.
+"""Conditions as closures over one binding: Python values, None for a missing one.
 
-The columnar evaluation does the same for many rows at once; one row at a time it would cost some
-hundred times as much. Kinds are known before anything runs, so that an integer beside a float is
-taken as a float, and nothing is looked up twice. O(nodes of the condition) for each evaluation.
+The columnar evaluation handles many rows at once; for one row at a time it would cost about a
+hundred times as much. Kinds are known before anything runs, so no evaluation looks them up.
+Cost: O(nodes of the condition) for each evaluation.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ Truth: TypeAlias = Callable[[Sequence[Any]], bool]
 """Whether a condition is true for a binding."""
 
 Kinded: TypeAlias = tuple[Value, ValueKind]
-"""A value and what it is; "any" where only a user's function knows."""
+"""A value and its kind; "any" where only a user's function knows."""
 
 Read: TypeAlias = Callable[[c.Attribute | c.Aggregate], Kinded]
-"""Gives what reads an attribute of a binding, or computes a function of a set."""
+"""Returns the reader of an attribute, or the computation of a function of a set."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,8 +51,8 @@ class History:
     """The value of an array attribute.
 
     Attributes:
-        values: The array, NaN where there is nothing.
-        unit: What correlations are computed of (`correlation.standardised`).
+        values: The array, NaN where an item is missing.
+        unit: The standardised array, for correlations (`correlation.standardised`).
     """
 
     values: npt.NDArray[np.float64]
@@ -70,11 +70,11 @@ _COMPARE: dict[c.ComparisonOperator, Callable[[Any, Any], bool]] = {
 
 
 def truth(condition: c.Expression, read: Read) -> Truth:
-    """Return a function that says of a binding whether `condition` is true.
+    """Return a function of a binding: whether `condition` is true.
 
     Args:
-        condition: As `rewrite.without_not` gives it.
-        read: Says how attributes and functions of sets are read.
+        condition: A condition from `rewrite.without_not`.
+        read: Returns the readers of attributes and of functions of sets.
     """
     match condition:
         case c.AllOf(items):
@@ -112,7 +112,7 @@ def truth(condition: c.Expression, read: Read) -> Truth:
 
 
 def value(expression: c.Expression, read: Read) -> Kinded:
-    """Return a function that gives the value of `expression`, and what it is."""
+    """Return a function of a binding that gives the value of `expression`, and its kind."""
     match expression:
         case c.Literal(constant):
             return _constant(constant)
@@ -145,7 +145,7 @@ def _comparison(
     if set(kinds) == {"timestamp", "text"}:
         x, y = (_moments(f) if kind == "text" else f for f, kind in (left, right))
     elif kinds[0] != kinds[1]:
-        # An integer beside a float is taken as a float, also where Python would know better.
+        # An integer beside a float becomes a float, although Python compares them exactly.
         x, y = (_as_float(f) if kind == "integer" else f for f, kind in (left, right))
 
     def compared(b: Sequence[Any]) -> bool:
@@ -159,9 +159,8 @@ def _computed(node: c.Negative | c.Arithmetic | c.Call, operands: Sequence[Kinde
     kinds = [kind for _, kind in operands]
     function, result = function_of(node), computed_kind(node, kinds)
     compute = _computation(node, function, kinds, result)
-    if isinstance(
-        function.form, OnMembers | Registered
-    ):  # it sees missing values, and decides for itself
+    # These two forms decide for themselves about missing values.
+    if isinstance(function.form, OnMembers | Registered):
         return (lambda b: compute(*(one(b) for one, _ in operands))), result
     match operands:
         case [(inner, _)]:
@@ -188,12 +187,12 @@ def _computation(
     kinds: Sequence[ValueKind],
     result: ValueKind,
 ) -> Callable[..., Any]:
-    """Return the value of a node if none of its operands is missing."""
+    """Return the function that computes a node from operands of which none is missing."""
     form, two = function.form, len(kinds) == 2
     match form:
         case OnNumbers() if (whole := function.whole(kinds)) is not None:
             exact = whole.scalar
-            if two:  # what is most frequent, without a list of its arguments
+            if two:  # the most frequent case, without a list of arguments
                 return lambda x, y: held(exact(x, y))
             return lambda *v: held(function.of(exact, v))
         case OnNumbers(column, plain):
@@ -241,7 +240,7 @@ def _computation(
 
 
 def _of_registered(node: c.Negative | c.Arithmetic | c.Call, columns: Sequence[Column]) -> Any:
-    """Call a user function, which takes columns, with one row."""
+    """Call a user's function, which takes columns, with one row."""
     answer = computed(node, columns)
     result = answer.values[0]
     return bool(result) if answer.kind == "boolean" else known(float(result))
@@ -263,7 +262,7 @@ def rounded(microseconds: float) -> int | None:
 
 
 def _column(item: Any, kind: ValueKind) -> Column:
-    """Return a column of one row with a value, or with what stands for a missing one."""
+    """Return a column of one row with a value, or with the marker of a missing one."""
     match kind:
         case "text":
             if item is None:
@@ -305,7 +304,7 @@ def _as_float(inner: Value) -> Value:
 
 
 def _moments(inner: Value) -> Value:
-    """Return the time in microseconds that a text says."""
+    """Return a function that reads a text as a time in microseconds."""
 
     def of_text(b: Sequence[Any]) -> Any:
         value = inner(b)

@@ -1,6 +1,6 @@
 """Expressions evaluated over columns of events, all rows at once (NumPy).
 
-The profile measures with it, the engine filters with it, and compiled kernels are judged by it.
+The profile measures with it, the engine filters with it, and tests compare kernels with it.
 Cost: one pass over the rows for each node of the expression.
 """
 
@@ -21,19 +21,19 @@ from cepkit.pattern.moments import since_1970
 from cepkit.stream.columns import Column
 
 Read: TypeAlias = Callable[[str, str], Column]
-"""Gives the column of (variable, attribute), one row for each candidate."""
+"""Returns the column of (variable, attribute), one row for each candidate."""
 
 
 def truth(condition: c.Expression, read: Read, size: int) -> Truth:
     """Return for each row whether `condition` is true.
 
     Args:
-        condition: As `rewrite.without_not` gives it.
-        read: Gives the columns, each of `size` rows.
+        condition: A condition from `rewrite.without_not`.
+        read: Returns the columns, each of `size` rows.
         size: The number of rows.
 
     Raises:
-        PatternError: A comparison or a function is given what it cannot take, as a text where a
+        PatternError: A comparison or a function does not take its operands, as a text where a
             number belongs.
     """
     return np.broadcast_to(_truth(condition, read), (size,))
@@ -42,25 +42,25 @@ def truth(condition: c.Expression, read: Read, size: int) -> Truth:
 def _truth(condition: c.Expression, read: Read) -> Truth:
     match condition:
         case c.AllOf(items):
-            held = _truth(items[0], read)
+            result = _truth(items[0], read)
             for item in items[1:]:
-                held = held & _truth(item, read)
-            return held
+                result = result & _truth(item, read)
+            return result
         case c.AnyOf(items):
-            held = _truth(items[0], read)
+            result = _truth(items[0], read)
             for item in items[1:]:
-                held = held | _truth(item, read)
-            return held
+                result = result | _truth(item, read)
+            return result
         case c.Comparison(operator, left, right):
             return compare(operator, value(left, read), value(right, read), condition)
         case c.InList(operand, choices, negated):
             operand_value = value(operand, read)
             equal: c.ComparisonOperator = "!=" if negated else "="
-            held = compare(equal, operand_value, value(choices[0], read), condition)
+            result = compare(equal, operand_value, value(choices[0], read), condition)
             for choice in choices[1:]:
                 one = compare(equal, operand_value, value(choice, read), condition)
-                held = (held & one) if negated else (held | one)
-            return held
+                result = (result & one) if negated else (result | one)
+            return result
         case c.IsNull(operand, negated):
             missing = value(operand, read).missing()
             return ~missing if negated else missing
@@ -84,8 +84,8 @@ def value(expression: c.Expression, read: Read) -> Column:
     """Return the value of `expression` for each row; constants as a column of one row.
 
     Raises:
-        PatternError: A part is given what it cannot take.
-        UnsupportedError: A set function: sets of events are the engine's business.
+        PatternError: A part does not take its operands.
+        UnsupportedError: The expression has a set function, which needs the engine.
     """
     match expression:
         case c.Literal(constant):

@@ -1,7 +1,7 @@
 """Functions computed once for each distinct value, or each distinct combination of values.
 
-Texts are few beside events, and Python takes them one by one. Cost: O(n) for one column of n texts
-beside constants, O(n log n) for several, and a call for each combination.
+Events have few distinct texts, and Python computes with one text at a time. Cost: O(n) for one
+column of n texts beside constants, O(n log n) for several, and a call for each combination.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def of_distinct(
     """Return the value of `compute` for each row.
 
     Args:
-        compute: Takes Python's own values, none of them missing; None: there is no value.
-        kind: Of what it gives.
+        compute: Takes Python's own values, none of them missing; None stands for a missing result.
+        kind: The kind of the result.
         arguments: Columns of one length, or of one row.
     """
     rows: Codes = np.zeros(1, dtype=np.int64)
@@ -35,8 +35,8 @@ def of_distinct(
             rows = np.broadcast_to(codes, np.broadcast_shapes(rows.shape, codes.shape))
             combinations = [(*combinations[0], value) for value in values]
         else:
-            both = rows.astype(np.int64) * len(values) + codes
-            present, rows = np.unique(both, return_inverse=True)
+            pair_codes = rows.astype(np.int64) * len(values) + codes
+            present, rows = np.unique(pair_codes, return_inverse=True)
             pairs = (divmod(pair, len(values)) for pair in present.tolist())
             combinations = [(*combinations[one], values[other]) for one, other in pairs]
     results = [None if None in each else compute(each) for each in combinations]
@@ -44,7 +44,7 @@ def of_distinct(
 
 
 def _coded(column: Column) -> tuple[Codes, list[Any]]:
-    """Return the distinct values, None where one is missing, and for each row which it has."""
+    """Return a code for each row, and the distinct values by code, None for missing."""
     texts = column.dictionary
     if column.kind == "text" and len(texts) <= len(column.values):
         codes: Codes = column.values  # type: ignore[assignment]
@@ -67,23 +67,23 @@ def _coded(column: Column) -> tuple[Codes, list[Any]]:
 
 
 def _column(kind: Kind, results: Sequence[Any], rows: Codes) -> Column:
-    """Return the column of the results that the rows have."""
-    some = None in results
+    """Return the column of the results; `rows` has the number of a result for each row."""
+    has_missing = None in results
     match kind:
         case "text":
             texts = sorted({text for text in results if text is not None})
             codes = {text: code for code, text in enumerate(texts)}
             plain = np.array([codes.get(text, -1) for text in results], dtype=np.int32)
-            return Column(kind, plain[rows], np.array(texts, dtype=object), some)
+            return Column(kind, plain[rows], np.array(texts, dtype=object), has_missing)
         case "boolean":
             truths = np.array([-1 if one is None else one for one in results], dtype=np.int8)
-            return Column(kind, truths[rows], NO_TEXTS, some)
+            return Column(kind, truths[rows], NO_TEXTS, has_missing)
         case "integer" | "timestamp" | "duration":
             filled = [MISSING_INTEGER if one is None else one for one in results]
-            return Column(kind, np.array(filled, dtype=np.int64)[rows], NO_TEXTS, some)
+            return Column(kind, np.array(filled, dtype=np.int64)[rows], NO_TEXTS, has_missing)
         case "float" | "null":
             numbers = np.array([np.nan if one is None else one for one in results], dtype=float)
-            return Column(kind, numbers[rows], NO_TEXTS, some)
+            return Column(kind, numbers[rows], NO_TEXTS, has_missing)
         case "array":
             raise AssertionError("no function of texts gives arrays")
         case _:

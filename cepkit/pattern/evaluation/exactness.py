@@ -1,8 +1,8 @@
 """Whether floats hold the integers of a condition exactly, as compiled loops need.
 
-A float holds every integer below 2^53. Where a condition could see a greater one it is left to
-`evaluation`, which computes in 64-bit integers; so no result depends on the inner loop taken. So
-is what loops have no words for: durations that are rounded, and texts that are read as times.
+A float holds every integer below 2^53. A condition that could see a greater one goes to
+`evaluation`, which computes in 64-bit integers, so no result depends on the choice of the loop.
+Durations that are rounded and texts that are read as times also go there: loops have neither.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from cepkit.stream.columns import Column
 Floats = npt.NDArray[np.float64]
 
 EXACT = 2.0**53
-"""Below it floats hold every integer; it is itself what 2^53 + 1 becomes."""
+"""Floats hold every integer below it; at it they stop: 2^53 + 1 is rounded to 2^53."""
 
 
 def as_exact_floats(column: Column) -> Floats | None:
-    """Return the numbers of `column` as floats, codes of texts too; None where some would change.
+    """Return the numbers of `column`, or codes of texts, as floats; None if that changes one.
 
-    Missing is NaN.
+    Missing values are NaN.
     """
     if column.kind == "array":
         return None
@@ -58,7 +58,7 @@ def stays_exact(expression: c.Expression, read: Read) -> bool:
 
     Args:
         expression: A condition or a value.
-        read: Gives the columns with all values that the evaluation may see.
+        read: Returns the columns with all values that the evaluation may see.
     """
     return _magnitude(expression, read) < EXACT
 
@@ -66,14 +66,14 @@ def stays_exact(expression: c.Expression, read: Read) -> bool:
 def _magnitude_of(column: Column) -> float:
     if column.kind not in WHOLE or not len(column.values):
         return 0.0
-    # The sign bit of missing integers would look like a great number; as floats they are NaN.
+    # The marker of missing integers would count as a great number; as floats they are NaN.
     return float(np.nan_to_num(np.abs(as_floats(column)), nan=0.0).max())
 
 
 def _magnitude(expression: c.Expression, read: Read) -> float:
-    """Return a bound for the integers that `expression` and its parts can be; 0 for floats.
+    """Return a bound for the integers in `expression` and its parts; 0 for floats.
 
-    Infinite where loops cannot evaluate it whatever the numbers are.
+    Infinite where loops can never evaluate it.
     """
     match expression:
         case c.Literal(int(constant)):
@@ -117,10 +117,10 @@ def _magnitude_of_computed(node: c.Negative | c.Arithmetic | c.Call, read: Read)
         case OnNumbers(whole=whole):
             kinds = [_kind(child, read) for child in c.children(node)]
             if function.whole(kinds) is None and function.kind(kinds) == "duration":
-                return math.inf  # it is rounded
+                return math.inf  # loops do not round
             return max(bounds) if whole is None else whole.bound(bounds)
         case OnTexts():
-            # Of one event's columns it is computed before any loop.
+            # A text function of one event is computed before any loop.
             alone = len(c.variables_of(node)) < 2
             return max(*bounds, _magnitude_of(value(node, read))) if alone else math.inf
         case OnArrays() | OnMembers() | Registered():

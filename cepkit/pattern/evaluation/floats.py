@@ -11,7 +11,7 @@ from cepkit.stream.columns import MISSING_INTEGER, Column
 
 
 def as_floats(column: Column) -> npt.NDArray[np.float64]:
-    """Return the numbers (or truth values) of `column` as floats with NaN for missing.
+    """Return the numbers or truth values of `column` as floats, NaN for missing.
 
     Raises:
         PatternError: The column holds texts or arrays.

@@ -1,7 +1,7 @@
 """Type checks of conditions against the columns of a stream.
 
-A text alone does not say what attributes hold, so this is asked where a query meets a stream,
-before any event is looked at. Cost: O(nodes of the conditions).
+A pattern does not name the kinds of attributes, so the check runs where a query meets a stream,
+before any event is read. Cost: O(nodes of the conditions).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cepkit.pattern.printer import aggregate_text
 from cepkit.pattern.query import Query
 
 ReadKind: TypeAlias = Callable[[str, str], ValueKind]
-"""Gives the kind of (variable, attribute)."""
+"""Returns the kind of (variable, attribute)."""
 
 
 def check_kinds(query: Query, kinds: Mapping[str, ValueKind]) -> None:
@@ -34,10 +34,10 @@ def check_kinds(query: Query, kinds: Mapping[str, ValueKind]) -> None:
 
     Args:
         query: A query that passed `checks.check`.
-        kinds: What attributes hold, at least those that its conditions read.
+        kinds: The kinds of attributes, at least of those that its conditions read.
 
     Raises:
-        PatternError: It does not, as in `b.ts - a.ts > 8`; the error points at the place.
+        PatternError: It cannot, as in `b.ts - a.ts > 8`.
     """
     for clause, names in (("PARTITION BY", query.partition_by), ("GROUP BY", query.group_by)):
         for name in names:
@@ -47,11 +47,11 @@ def check_kinds(query: Query, kinds: Mapping[str, ValueKind]) -> None:
                     expected="an attribute whose values are numbers, texts, times or truth values",
                 )
     for condition in c.conjuncts(query.where):
-        # With one repetition of a group what compares it with the one before reads nothing.
+        # In a group that repeats once, conditions on an earlier repetition read no column.
         if not query.groups or all(name in kinds for _, name in c.attributes_of(condition)):
             check_condition(condition, lambda _, name: kinds[name])
     for result in query.returned:
-        # What only measures a stream does not read what its matches return.
+        # A profile does not read the columns that only RETURN needs.
         if result.source is None and all(
             name in kinds for _, name in c.attributes_of(result.value)
         ):
@@ -66,11 +66,11 @@ def check_condition(condition: c.Expression, read: ReadKind) -> None:
     """Check one condition; see `check_kinds`.
 
     Args:
-        condition: As it was written, or as `rewrite.without_not` gives it.
-        read: Gives what the attributes hold.
+        condition: A condition as written, or from `rewrite.without_not`.
+        read: Returns the kinds of attributes.
 
     Raises:
-        PatternError: It compares or computes what cannot be.
+        PatternError: An operator or a function does not take its operands.
     """
     match condition:
         case c.AllOf(items) | c.AnyOf(items):
@@ -105,10 +105,10 @@ def kind_of(expression: c.Expression, read: ReadKind) -> ValueKind:
 
     Args:
         expression: The value; no condition.
-        read: Gives what the attributes hold.
+        read: Returns the kinds of attributes.
 
     Raises:
-        PatternError: It is computed of what does not go together; the error points at the place.
+        PatternError: An operator or a function does not take its operands.
     """
     match expression:
         case c.Literal(constant):
@@ -151,7 +151,7 @@ def _check_sides(
 
 
 def _check_aggregate(aggregate: c.Aggregate, kind: ValueKind) -> None:
-    """Check a function in AGG: a total of times or durations has no column to go to."""
+    """Refuse an aggregate of the wrong kind; AGG does not sum times or durations."""
     definition = AGGREGATES[aggregate.function]
     if not definition.accepts(kind):
         raise PatternError(

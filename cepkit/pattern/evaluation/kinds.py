@@ -1,8 +1,8 @@
-"""Kinds of values, and which can be compared with each other.
+"""Kinds of values, and the kinds that can be compared.
 
-A comparison is of two values of one kind, or of a time with a text that says one. So `b.ts - a.ts`
-means the same whatever the time column holds and counts. NULL goes with everything, and so does
-what a user's function returns ("any"): that is known only when it is called.
+A comparison takes two values of one kind, or a time and a text with a time. So `b.ts - a.ts` means
+the same in every unit of the time column. NULL compares with everything, and so does the result of
+a user's function ("any"), whose kind is known only when it runs.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from cepkit.pattern.duration_hints import with_units
 from cepkit.stream.columns import Kind
 
 ValueKind: TypeAlias = Kind | OneOf["any"]
-"""What an expression gives, as far as that is known."""
+"""The kind of an expression's value, "any" where it is not known."""
 
 WHOLE: tuple[ValueKind, ...] = ("integer", "timestamp", "duration")
-"""The kinds that are held, and computed with, as 64-bit integers."""
+"""The kinds whose values are 64-bit integers."""
 
 Class: TypeAlias = OneOf["number", "timestamp", "duration", "text", "boolean", "array"]
-"""What a function takes: integers and floats are numbers."""
+"""The class of an operand: integers and floats are numbers."""
 
 _CLASSES: tuple[Class, ...] = get_args(Class)
 _COMPUTED: tuple[Class, ...] = ("number", "timestamp", "duration")
@@ -50,12 +50,12 @@ _WORDS: dict[ValueKind, str] = {
 
 
 def word(kind: ValueKind) -> str:
-    """Return the name of a value of a kind, with its article."""
+    """Return the word for a value of a kind, with its article."""
     return _WORDS[kind]
 
 
 def column_kind(kind: ValueKind) -> Kind:
-    """Return the kind of a column, which is always known."""
+    """Return a kind as that of a column, which is never "any"."""
     assert kind != "any"
     return kind
 
@@ -82,10 +82,10 @@ def constant_kind(constant: Constant) -> Kind:
 
 
 def set_function_kind(node: Aggregate, kind: ValueKind) -> ValueKind:
-    """Return the kind of a set function's value, given the kind of the members' attribute.
+    """Return the kind of a set function's value for an attribute of some kind.
 
     Raises:
-        PatternError: It cannot take them.
+        PatternError: The function does not take the kind.
     """
     if place_of(node.function) is not None or node.function.startswith("prev"):
         return kind
@@ -110,10 +110,10 @@ def set_function_kind(node: Aggregate, kind: ValueKind) -> ValueKind:
 
 def are_comparable(left: ValueKind, right: ValueKind) -> bool:
     """Whether two values can be compared: of one kind, or a time and a text."""
-    known = {left, right} - {"null", "any"}
-    if "array" in known:
+    kinds = {left, right} - {"null", "any"}
+    if "array" in kinds:
         return False
-    return len(known) < 2 or known in ({"integer", "float"}, {"timestamp", "text"})
+    return len(kinds) < 2 or kinds in ({"integer", "float"}, {"timestamp", "text"})
 
 
 def check_comparable(
@@ -122,7 +122,7 @@ def check_comparable(
     """Check that two values can be compared.
 
     Raises:
-        PatternError: They cannot; it points at `place`.
+        PatternError: They cannot.
     """
     if are_comparable(left, right):
         return

@@ -1,6 +1,6 @@
 """Operators, functions and comparisons over whole columns.
 
-Missing values stay missing (conditions.py says what else is), in every kind of column.
+Missing values stay missing in every kind of column; conditions.py lists all missing results.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def computed(node: c.Negative | c.Arithmetic | c.Call, operands: Sequence[Column
     """Return the value of a function or an operator for each row.
 
     Raises:
-        PatternError: An argument or the answer is not what it should be; the error points at the
-            place.
+        PatternError: The function does not take an argument, or a user's function returns
+            anything but numbers or truth values.
     """
     function = function_of(node)
     form = function.form
@@ -55,10 +55,10 @@ def computed(node: c.Negative | c.Arithmetic | c.Call, operands: Sequence[Column
     if isinstance(form, OnMembers):
         return form.column(operands)
     kinds = [column.kind for column in operands]
-    known = function.kind(kinds)
-    if known is None:
+    result_kind = function.kind(kinds)
+    if result_kind is None:
         raise refusal(node, kinds)
-    kind = column_kind(known)
+    kind = column_kind(result_kind)
     if kind == "null":
         return _nothing(*operands)
     match form:
@@ -80,7 +80,7 @@ def computed(node: c.Negative | c.Arithmetic | c.Call, operands: Sequence[Column
 
 
 def _nothing(*operands: Column) -> Column:
-    """Return the result for operands without any value."""
+    """Return a column of missing values."""
     size = max(len(column.values) for column in operands)
     return Column("null", np.full(size, np.nan), has_missing=True)
 
@@ -95,10 +95,10 @@ def _whole(function: Function, whole: Whole, kind: Kind, operands: Sequence[Colu
         result = function.of(whole.column, values)
         if whole.lost is not None:
             missing = missing | whole.lost(*values, result)
-    some = bool(np.any(missing))
-    if some:
+    has_missing = bool(np.any(missing))
+    if has_missing:
         result = np.where(missing, MISSING_INTEGER, result)
-    return Column(kind, result, has_missing=some)
+    return Column(kind, result, has_missing=has_missing)
 
 
 def _call_registered(
@@ -113,7 +113,7 @@ def _call_registered(
         elif column.kind == "array":
             plain = column.values
         elif column.kind == "timestamp":
-            plain = column.values.view("datetime64[us]")  # the mark of missing values is NaT's
+            plain = column.values.view("datetime64[us]")  # NaT has the bits of a missing integer
         elif column.kind == "duration":
             plain = column.values.view("timedelta64[us]")
         else:
@@ -137,7 +137,7 @@ def compare(
     """Return for each row whether `left operator right` is true.
 
     Raises:
-        PatternError: The sides hold what cannot be compared.
+        PatternError: The kinds of the sides cannot be compared.
     """
     check_comparable(place, left.kind, right.kind)
     if "null" in (left.kind, right.kind):
@@ -150,33 +150,33 @@ def compare(
         left, right = common_codes(left, right)
     if "float" in (left.kind, right.kind):
         x, y = as_floats(left), as_floats(right)
-        # NaN differs from everything in NumPy; missing differs from nothing here.
+        # In NumPy NaN differs from everything; here a missing value differs from nothing.
         return (x < y) | (x > y) if operator == "!=" else np.asarray(_COMPARE[operator](x, y))
-    held: Truth = _COMPARE[operator](left.values, right.values)
+    result: Truth = _COMPARE[operator](left.values, right.values)
     for side in (left, right):
         if side.has_missing:
-            held = held & ~side.missing()
-    return held
+            result = result & ~side.missing()
+    return result
 
 
 def common_codes(left: Column, right: Column) -> tuple[Column, Column]:
-    """Return two columns of texts with codes into one dictionary, so that codes compare."""
+    """Return two columns of texts with codes into one sorted dictionary."""
     if left.dictionary is right.dictionary:
         return left, right
     texts = np.array(sorted({*left.dictionary, *right.dictionary}), dtype=object)
     recoded = []
     for column in (left, right):
         codes = np.searchsorted(texts, column.dictionary).astype(np.int32)
-        codes = np.append(codes, np.int32(-1))  # code -1, missing, is the last: stays -1
+        codes = np.append(codes, np.int32(-1))  # code -1, missing, stays -1
         recoded.append(Column("text", codes[column.values], texts, column.has_missing))
     return recoded[0], recoded[1]
 
 
 def as_times(texts: Column, place: c.Expression | None = None) -> Column:
-    """Return the times that texts say.
+    """Return texts as times.
 
     Raises:
-        PatternError: A text says none; the error points at `place`.
+        PatternError: A text is no time; the error points at `place`.
     """
     codes = np.append(moments(texts.dictionary.tolist(), place), MISSING_INTEGER)
     values = codes[texts.values]

@@ -1,8 +1,7 @@
 """Set functions over lists of members: `avg(b.price)` for each of many sets at once (NumPy).
 
-Members without a value are left out, as in SQL; count(b) counts them all. One pass over the
-members for each function. The value of a single member, `b[2].price`, is missing where the set has
-fewer.
+Missing values are left out, as in SQL; count(b) counts all members. The value of a single member,
+`b[2].price`, is missing in a smaller set. Cost: one pass over the members for each function.
 """
 
 from __future__ import annotations
@@ -24,16 +23,19 @@ Starts = npt.NDArray[np.int64]
 
 
 def member_at(starts: Starts, place: int) -> tuple[Starts, npt.NDArray[np.bool_]]:
-    """Return where one member of each set stands, and whether there is one.
+    """Return the index of one member of each set, and whether the set has that member.
 
     Args:
-        starts: Where the members of each set begin, and the end; no set is empty.
-        place: Counted from 1 on, or from -1 back; where there is none, the first one is returned.
+        starts: The index of the first member of each set, and the end; no set is empty.
+        place: The number of the member, from 1 on, or from -1 back.
+
+    Returns:
+        Indices, that of the first member where a set lacks the member; and a truth value for each.
     """
     begins, ends = starts[:-1], starts[1:]
-    at = begins + place - 1 if place > 0 else ends + place
-    there = (begins <= at) & (at < ends)
-    return np.where(there, at, begins), there
+    index = begins + place - 1 if place > 0 else ends + place
+    exists = (begins <= index) & (index < ends)
+    return np.where(exists, index, begins), exists
 
 
 def set_function(node: Aggregate, members: Column | None, starts: Starts) -> Column:
@@ -42,17 +44,17 @@ def set_function(node: Aggregate, members: Column | None, starts: Starts) -> Col
     Args:
         node: The function.
         members: The attribute of all members, set after set; None for count(b).
-        starts: Where the members of each set begin, and the end; no set is empty.
+        starts: The index of the first member of each set, and the end; no set is empty.
 
     Raises:
-        PatternError: The attribute is of a kind that the function cannot take.
+        PatternError: The function does not take the kind of the attribute.
     """
     begins = starts[:-1]
     if members is None:
         return Column("integer", np.diff(starts))
     if (place := place_of(node.function)) is not None:
-        at, there = member_at(starts, place)
-        return members.take(at).where(there)
+        index, exists = member_at(starts, place)
+        return members.take(index).where(exists)
     kind = column_kind(set_function_kind(node, members.kind))
     present = ~members.missing()
     counts = _added(present.astype(np.int64), begins)
@@ -77,24 +79,24 @@ def set_function(node: Aggregate, members: Column | None, starts: Starts) -> Col
             return _extreme(node.function == "min", members, present, begins)
         case _:  # by its accumulators
             definition = AGGREGATES[node.function]
-            held = [_held(each, members, present, begins) for each in definition.state]
+            state = [_accumulated(each, members, present, begins) for each in definition.state]
             enough = counts >= definition.least
             values = np.full(len(counts), np.nan)
             with np.errstate(all="ignore"):
-                values[enough] = definition.finish(counts[enough], *(h[enough] for h in held))
+                values[enough] = definition.finish(counts[enough], *(one[enough] for one in state))
             return Column("float", values, has_missing=True)
 
 
-def _held(
+def _accumulated(
     accumulator: Accumulator, members: Column, present: npt.NDArray[np.bool_], begins: Starts
 ) -> npt.NDArray[Any]:
     if accumulator in EXTREMES:
         return as_floats(_extreme(accumulator == "least", members, present, begins))
-    of = addends(accumulator, members, origin_of(members))
-    if of is None:
+    terms = addends(accumulator, members, origin_of(members))
+    if terms is None:
         floats = Column("float", as_floats(members), has_missing=True)
-        return _held(accumulator, floats, present, begins)
-    return _added(of, begins)
+        return _accumulated(accumulator, floats, present, begins)
+    return _added(terms, begins)
 
 
 def _added(values: npt.NDArray[Any], begins: Starts) -> npt.NDArray[Any]:

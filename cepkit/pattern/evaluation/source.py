@@ -1,8 +1,8 @@
 """Residual predicates as Python source, with constants as parameters.
 
-Whatever is about one side alone is an operand, computed beforehand by `evaluation`; names and
-constants of the pattern never reach the source. So what is written is shared by all queries of one
-shape, and a text can never run code.
+An expression about one side alone is an operand, computed beforehand by `evaluation`. Names and
+constants of the pattern never reach the source, so queries of one shape share it, and no text of a
+pattern can run as code.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ Numbers = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A part of a condition that generated source takes as a number.
+    """A part of a condition that generated source reads as a number.
 
     Attributes:
         node: The part.
-        role: What of it: its value, whether it is true, the row of numbers that its array is, or
-            the code of a text in a dictionary that it has in common with another one.
+        role: The number: its value, its truth, the standardised row of its array, or the code of
+            its text in a dictionary shared with another text.
         beside: That other text.
     """
 
@@ -54,11 +54,11 @@ class Operand:
 
     @property
     def variables(self) -> frozenset[str]:
-        """The variables that it is about."""
+        """The variables of the part."""
         return variables_of(self.node)
 
     def numbers(self, read: Read, size: int) -> Numbers:
-        """Return a number, of an array a row of numbers, for each of `size` rows."""
+        """Return a number for each of `size` rows; for an array a row of numbers."""
         if self.role == "truth":
             return truth(self.node, read, size).astype(np.float64)
         column = value(self.node, read)
@@ -68,24 +68,26 @@ class Operand:
         if self.beside is not None:
             column, _ = common_codes(column, value(self.beside, read))
         numbers = as_exact_floats(column)
-        assert numbers is not None, "can_be_written was asked before"
+        assert numbers is not None, "can_be_written excludes it"
         return numbers if len(numbers) == size else np.repeat(numbers, size)
 
 
 def can_be_written(condition: Expression, read: Read) -> bool:
-    """Whether loops can evaluate a condition, and floats hold all its integers.
+    """Return whether loops can evaluate a condition, and floats hold all its integers.
 
     Args:
-        read: Gives the columns with all values that the evaluation may see.
+        condition: The condition.
+        read: Returns the columns with all values that the evaluation may see.
     """
     return has_source(condition) and stays_exact(condition, read)
 
 
 def has_source(condition: Expression, *, arrays: bool = True) -> bool:
-    """Whether a condition calls only what loops can compute.
+    """Return whether a condition calls only functions that loops can compute.
 
     Args:
-        arrays: Whether they have arrays of several events.
+        condition: The condition.
+        arrays: Whether the loops can read arrays of several events.
     """
     for node in walk(condition):
         if not isinstance(node, c.Call):
@@ -108,7 +110,7 @@ def has_source(condition: Expression, *, arrays: bool = True) -> bool:
 
 
 def helpers_in(source: str) -> dict[str, Callable[..., Any]]:
-    """Return the functions that a source calls by name, to compile them with it."""
+    """Return the functions that a source calls, by name, to compile them with it."""
     called = re.findall(r"\b(\w+)\(", source)
     return {name: _HELPERS[name] for name in sorted({*called} & _HELPERS.keys())}
 
@@ -133,12 +135,12 @@ _HELPERS = _helpers()
 
 
 class ConditionWriter:
-    """Writes conditions in which variables meet.
+    """Writes conditions as source.
 
     Args:
-        read: Gives the columns of all candidates.
-        meet: Whether an expression about these variables is written, and is no operand.
-        name: Returns the name under which what is written is given an operand.
+        read: Returns the columns of all candidates.
+        meet: Whether an expression over these variables becomes source; else it is an operand.
+        name: Returns the name of an operand in the source.
     """
 
     def __init__(
@@ -149,11 +151,11 @@ class ConditionWriter:
         self._name = name
 
     def all_of(self, conditions: Iterable[Expression]) -> str:
-        """Return the source of conditions that must all hold; empty if there are none."""
+        """Return the source of the conjunction of conditions; empty for none."""
         return " & ".join(map(self.condition, conditions))
 
     def condition(self, node: Expression) -> str:
-        """Return the source of a condition, as `rewrite.without_not` gives it: a truth value."""
+        """Return the source of a condition from `rewrite.without_not`: a truth value."""
         if not self._meet(variables_of(node)):
             return f"({self._name(Operand(node, 'truth'))} != 0.0)"
         match node:
@@ -194,7 +196,7 @@ class ConditionWriter:
             y = self._name(Operand(right, "code", left))
         else:
             x, y = self._value(left), self._value(right)
-        if operator == "!=":  # NaN differs from everything, what is missing from nothing
+        if operator == "!=":  # NaN differs from everything, a missing value from nothing
             return f"(({x} < {y}) | ({x} > {y}))"
         return f"({x} {'==' if operator == '=' else operator} {y})"
 
@@ -203,7 +205,7 @@ class ConditionWriter:
         return f"({text} != {text})"
 
     def _value(self, node: Expression) -> str:
-        """Return the source of a value: a float, NaN where it is missing."""
+        """Return the source of a value: a float, NaN for a missing one."""
         if not self._meet(variables_of(node)):
             return self._name(Operand(node, "value"))
         match node:
@@ -234,7 +236,7 @@ class ConditionWriter:
             case OnArrays(loop=loop):
                 return _call(loop)(*(self._name(Operand(p, "array")) for p in children(node)))
             case OnTexts() | OnMembers() | Registered():
-                raise AssertionError("has_source was asked before")
+                raise AssertionError("has_source excludes these")
             case _:
                 assert_never(form)
 

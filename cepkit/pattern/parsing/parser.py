@@ -1,8 +1,8 @@
-"""From text to queries: a Lark grammar, read once, and one check of what it means.
+"""From text to queries: a Lark grammar, read once, and a check of the meaning.
 
-A text is data. It is parsed into frozen nodes by tables and looked at by `match` statements;
-no part of it is ever evaluated as code. Cost: O(length of the text), about 1 ms for a pattern
-of three events; the first call also loads the tables, and the first on a machine makes them.
+A text is data: tables parse it into frozen nodes, and no part of it ever runs as code. Cost:
+O(length of the text), about 1 ms for a pattern of three events; the first call also loads the
+tables, and the first call on a machine builds them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _OPTIONS: dict[str, Any] = {
 
 
 def parse(text: str) -> Query:
-    """Return the query that `text` writes (docs/pattern-language.md).
+    """Return the query of a text (docs/pattern-language.md).
 
     Args:
         text: ``PATTERN structure [WHERE condition] [WITHIN window] [STRATEGY name]
@@ -47,8 +47,8 @@ def parse(text: str) -> Query:
             once; keywords in any case.
 
     Raises:
-        PatternSyntaxError: The text does not follow the grammar; the error points at the place.
-        PatternError: It does, but means nothing: an unknown variable, a variable named twice.
+        PatternSyntaxError: The text does not follow the grammar.
+        PatternError: The query means nothing: an unknown variable, a variable named twice.
 
     Example:
         >>> query = parse("PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 4 hours")
@@ -60,7 +60,7 @@ def parse(text: str) -> Query:
 
 
 def parse_condition(text: str) -> Expression:
-    """Return the condition that `text` writes, as after WHERE.
+    """Return the condition of a text, as after WHERE.
 
     Raises:
         PatternSyntaxError: The text does not follow the grammar.
@@ -71,7 +71,7 @@ def parse_condition(text: str) -> Expression:
 
 
 def parse_window(text: str) -> Window:
-    """Return the window that `text` writes, as after WITHIN: ``4 hours``, ``100 EVENTS``.
+    """Return the window of a text, as after WITHIN: ``4 hours``, ``100 EVENTS``.
 
     Raises:
         PatternSyntaxError: The text does not follow the grammar.
@@ -81,7 +81,7 @@ def parse_window(text: str) -> Window:
 
 
 def parse_aggregates(text: str) -> tuple[Aggregate, ...]:
-    """Return the aggregates that `text` writes, as after AGG: ``COUNT, SUM(c.price)``.
+    """Return the aggregates of a text, as after AGG: ``COUNT, SUM(c.price)``.
 
     Raises:
         PatternSyntaxError: The text does not follow the grammar.
@@ -91,7 +91,7 @@ def parse_aggregates(text: str) -> tuple[Aggregate, ...]:
 
 
 def parse_results(text: str) -> tuple[ResultColumn, ...]:
-    """Return the columns that `text` writes, as after RETURN: ``a.price, max(b.price) AS top``.
+    """Return the columns of a text, as after RETURN: ``a.price, max(b.price) AS top``.
 
     Raises:
         PatternSyntaxError: The text does not follow the grammar.
@@ -101,7 +101,7 @@ def parse_results(text: str) -> tuple[ResultColumn, ...]:
 
 
 def parse_skip(text: str) -> AfterMatch:
-    """Parse what follows AFTER MATCH SKIP: ``PAST LAST EVENT``, ``TO FIRST b``.
+    """Return the place of a text, as after AFTER MATCH SKIP: ``PAST LAST EVENT``, ``TO FIRST b``.
 
     Raises:
         PatternSyntaxError: The text does not follow the grammar.
@@ -114,7 +114,7 @@ def read_so_far(text: str) -> tuple[list[Token], frozenset[str]]:
     """Return the tokens of the beginning of a query, and the terminals that may follow it.
 
     Args:
-        text: A query up to some place; nothing may follow what does not follow the grammar.
+        text: A query up to some place. If it breaks the grammar, no terminal may follow.
     """
     refuse_too_much_text(text)
     parser: Any = _lark().parse_interactive(text, start="query")
@@ -129,15 +129,15 @@ def read_so_far(text: str) -> tuple[list[Token], frozenset[str]]:
 @lru_cache(maxsize=1)
 def _lark() -> Lark:
     grammar = resources.files("cepkit.pattern.parsing").joinpath("grammar.lark").read_text("utf-8")
-    made_of = repr((grammar, sys.version, lark.__version__, _OPTIONS)).encode()
+    key = repr((grammar, sys.version, lark.__version__, _OPTIONS)).encode()
     name = f"grammar-{sys.implementation.cache_tag}.lark"
-    tables = kept(cache_folders(__file__), name, made_of)
+    tables = kept(cache_folders(__file__), name, key)
     if tables is not None:
         with loading():
             return Lark.load(io.BytesIO(tables))
-    parser, made = Lark(grammar, **_OPTIONS), io.BytesIO()
-    parser.save(made)
-    keep(cache_folders(__file__), name, made_of, made.getvalue())  # or each process makes its own
+    parser, file = Lark(grammar, **_OPTIONS), io.BytesIO()
+    parser.save(file)
+    keep(cache_folders(__file__), name, key, file.getvalue())
     return parser
 
 

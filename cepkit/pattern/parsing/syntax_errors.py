@@ -1,4 +1,4 @@
-"""Syntax errors of patterns: the place, the word there, and what could follow."""
+"""Syntax errors of patterns: the place, the word there, and the words that could follow."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _COMPARISONS = frozenset(
 )
 _CLAUSES = ("_WHERE", "_WITHIN", "_STRATEGY", "_PARTITION", "_AGG", "_GROUP", "_AFTER", "_RETURN")
 
-# Terminals that are told together, in the order in which they are told. A group is used where
-# its first set is accepted as a whole; it then speaks for all terminals of its second set.
+# Groups of terminals in the order of the message. A group applies where the parser accepts its
+# whole first set; its words then stand for all terminals of its second set.
 _GROUPS: tuple[tuple[frozenset[str], frozenset[str], str], ...] = (
     (
         frozenset({"_SEQ"}),
@@ -93,7 +93,7 @@ _OPENING = {")": "(", "}": "{"}
 _STRAIGHT = dict.fromkeys("\u2018\u2019\u201a\u201b", "'") | dict.fromkeys(
     "\u201c\u201d\u201e\u201f\u00ab\u00bb", '"'
 )
-# What other languages write, and what stands for it here.
+# Words of other languages, with a hint for each.
 _FOREIGN = {
     "=>": "'at least' is written >=",
     "=<": "'at most' is written <=",
@@ -129,19 +129,19 @@ _TOKEN = re.compile(
 
 
 def syntax_error(text: str, start: str, error: UnexpectedInput) -> PatternSyntaxError:
-    """Return the error to be shown for what the parser stumbled over.
+    """Return the error for a text that the parser refused.
 
     Args:
-        text: The text that was parsed.
-        start: The rule of grammar.lark that it should have followed.
-        error: What the parser raised.
+        text: The text.
+        start: The rule of grammar.lark for the text.
+        error: The error of the parser.
     """
     parser: Any = error.interactive_parser
     return _Report(text, start, error, frozenset(parser.accepts() if parser else ())).error()
 
 
 class _Report:
-    """One error: the words around it, and what could have followed the words before it."""
+    """One error: the words around it, and the terminals that the parser accepts there."""
 
     def __init__(
         self, text: str, start: str, error: UnexpectedInput, accepts: frozenset[str]
@@ -191,7 +191,7 @@ class _Report:
                 inside = words == "a condition" and self.before and self.before[-1][0] == "("
                 descriptions.append("a condition or a value" if inside else words)
                 rest -= members
-        # "Quoted" is another way to write a name, worth telling only where names are not.
+        # A quoted name is another way to write a name; the message has it only without names.
         if rest & {"TYPE", "VARIABLE", "COLUMN", "ATTRIBUTE", "NAME"}:
             rest -= {"QUOTED", "STRING"}
         descriptions += [words for terminal, words in _WORDS.items() if terminal in rest]
@@ -213,7 +213,7 @@ class _Report:
             or None
         )
 
-    # Mistakes that are better told at another place than the parser's
+    # Mistakes whose place is not the parser's
 
     def _unclosed_quote(self) -> PatternSyntaxError | None:
         quote = self.word
@@ -278,7 +278,7 @@ class _Report:
             span=Span(self.text, *word.span()),
         )
 
-    # Hints, the surest first
+    # Hints, the most certain first
 
     def _hints(self) -> Iterator[str]:
         yield from self._foreign()
@@ -296,7 +296,7 @@ class _Report:
         for word in reversed(self.before):
             if word[0][0] in "'\"" and "\n" in word[0]:
                 line = Span(self.text, *word.span()).line
-                yield f"the quote opened in line {line} is closed only {_lines_on(word[0])} on"
+                yield f"the quote opened in line {line} is closed {_lines(word[0])} later"
 
     def _brackets(self) -> Iterator[str]:
         opened: list[re.Match[str]] = []
@@ -315,7 +315,7 @@ class _Report:
             )
 
     def _misspelled(self) -> Iterator[str]:
-        """A word that is nearly a keyword which may stand here, or just before."""
+        """A word that resembles a keyword for this place, or the place just before."""
         if self.word == "(" and self.before and "VARIABLE" in self.accepts:
             yield nearest(self.before[-1][0], ("SEQ", "AND", "OR", "NOT", "KL")) or (
                 "events are combined by SEQ, AND, OR, NOT and KL"
@@ -325,7 +325,7 @@ class _Report:
         hint = nearest(self.word, keywords) if is_word(self.word) else None
         if hint and len(self.word) > 1 and not is_reserved(self.word):
             yield hint
-        # "PATTERN A WITHN 4 hours" reads WITHN as a variable and stumbles over the 4.
+        # In "PATTERN A WITHN 4 hours" WITHN is a variable, and the error is at the 4.
         after_event = {"_WHERE", "$END"} <= self.accepts and not {"AND", "EXCLUSIVE"} & self.accepts
         if after_event and self.before:
             yield from filter(None, [nearest(self.before[-1][0], [c[1:] for c in _CLAUSES])])
@@ -333,7 +333,7 @@ class _Report:
             yield f"a pattern begins with PATTERN, as in {_EXAMPLE}"
 
     def _durations(self) -> Iterator[str]:
-        """A number with what is not a unit of time, or a second number behind the unit."""
+        """A number without a unit of time, or a second number behind the unit."""
         word = self.word.lower()
         if "DURATION_UNIT" in self.accepts and is_word(word) and word not in UNITS:
             counted = "only WITHIN counts events" if word in ("event", "events") else None
@@ -362,7 +362,7 @@ class _Report:
             yield "is there a ',' too many?"
 
     def _compared(self) -> bool:
-        """Return whether the condition that the found word follows has a comparison already."""
+        """Return whether the condition before the word already has a comparison."""
         for word in reversed(self.before):
             if word[0].upper() in ("AND", "OR", "NOT", "WHERE"):
                 return False
@@ -381,7 +381,7 @@ class _Report:
         if last == "[":
             yield (
                 "the members of a set are b[1], b[2], b[last], b[i] and the one before it, b[i-1]; "
-                "sum(b[..i].price) is of those up to each"
+                "sum(b[..i].price) takes those up to each"
             )
         elif self.word == "-" and "NUMBER" in self.accepts:
             yield "a window cannot be negative"
@@ -401,6 +401,6 @@ class _Report:
             )
 
 
-def _lines_on(token: str) -> str:
+def _lines(token: str) -> str:
     lines = token.count("\n")
     return "one line" if lines == 1 else f"{lines} lines"

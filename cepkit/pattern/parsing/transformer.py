@@ -1,6 +1,6 @@
-# The methods are the rules of grammar.lark, which tells of them, each with the same arguments.
+# The methods are the rules of grammar.lark, all with the same arguments.
 # ruff: noqa: D102, ARG002
-"""From the parser's tree to the nodes of the language, each with its place in the text."""
+"""The transformer from the parser's tree to the nodes of the language, with places in the text."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _OPERATORS = {"==": "=", "<>": "!="}
 
 
 class _Chain(tuple[c.Comparison, ...]):
-    """The neighbours of `a < b < c`: part of the AND around it, or an AND of its own."""
+    """The comparisons of `a < b < c`: part of the AND around them, or an AND of their own."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _UpTo:
-    """`b[..i].price`, `b[..i-1].price`: members of a set, which only a function can be of."""
+    """`b[..i].price`, `b[..i-1].price`: members of a set; only a function may take them."""
 
     variable: str
     which: str
@@ -47,19 +47,19 @@ class _UpTo:
 
 
 class _LoneName(str):
-    """A name without attribute, which only a function of a set may take."""
+    """A name without an attribute; only a function of a set may take it."""
 
     __slots__ = ("span",)
     span: Span
 
 
-# Not recursive, so that no text is nested too deeply for it. Untyped, as lark's trees are.
+# Not recursive, so that no depth of a text exceeds Python's limit. Untyped, as lark's trees are.
 @v_args(meta=True)
 class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
     """Turns a tree of grammar.lark, leaves first, into a query or one of its parts.
 
     Args:
-        text: The text of the tree, which the nodes' places refer to.
+        text: The text of the tree, for the places of the nodes.
     """
 
     def __init__(self, text: str) -> None:
@@ -77,7 +77,7 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         fields: dict[str, Any] = {}
         for name, value, span in clauses:
             keyword, field = name
-            if isinstance(value, StepBound):  # there may be several
+            if isinstance(value, StepBound):  # a query may have several
                 fields[field] = (*fields.get(field, ()), value)
                 continue
             if field in fields:
@@ -356,7 +356,7 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
     def any_member(self, meta: Meta, children: Children) -> str:
         if children[0].lower() != "i":
             raise PatternSyntaxError(
-                f"'{children[0]}' stands for no member of a set",
+                f"'{children[0]}' is not a member of a set",
                 expected="b[i].price of each member, b[i-1].price of the one before it, b[1].price "
                 "of the first, b[2].price of the second or b[last].price of the last",
                 span=self._span(children[0]),
@@ -368,7 +368,7 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         return c.prev_function(self._place(children[-1]))
 
     def _place(self, token: Token) -> int:
-        """Return the number of a member, counted from one on."""
+        """Return the number of a member, from 1 on."""
         number = self._number(token)
         if not isinstance(number, int) or not 1 <= number <= c.FARTHEST:
             raise PatternSyntaxError(
@@ -415,7 +415,7 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
             )
         if isinstance(value, _UpTo):
             raise PatternSyntaxError(
-                "the members of a set up to each are not a value",
+                "members of a set are not a value",
                 expected=f"a function of them, as in sum({name_text(value.variable)}[..i].price)",
                 span=value.span,
             )
@@ -446,7 +446,7 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         )
 
     def _sealed(self, expression: c.Expression | _Chain) -> c.Expression:
-        """Make a chain that stands in no AND an AND of its own."""
+        """Return a chain as an AND of its own; any other expression as it is."""
         if not isinstance(expression, _Chain):
             return expression
         first, last = expression[0].span, expression[-1].span
@@ -458,7 +458,7 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         try:
             value: int | float = int(token)
         except ValueError:
-            # More digits than Python reads as an integer are no float either.
+            # Python reads no integer of so many digits, and no float holds it.
             value = float("inf") if token.replace("_", "").isdigit() else float(token)
         if value == float("inf"):
             raise PatternSyntaxError(

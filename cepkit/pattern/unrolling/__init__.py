@@ -1,6 +1,5 @@
-"""Groups that repeat, `KL(SEQ(A a, B b)){2,5}`: written out, a choice of how often.
+"""Groups that repeat, `KL(SEQ(A a, B b)){2,5}`, unrolled to a choice among numbers of repetitions.
 
-Each repetition has variables of its own, `a[1]`, `b[1]`, `a[2]` ..., as many as the choice says.
-What a query says of `a` and `b` stays as it is written, and is said of these where branches are
-made: what is about members of one repetition of each, functions of the whole set of all.
+Each repetition has variables of its own: `a[1]`, `b[1]`, `a[2]` ... Conditions on `a` and `b` stay
+as written; the normal form writes them for the repetitions (`repetitions.py`).
 """

@@ -10,10 +10,10 @@ from cepkit.pattern.printer import structure_text
 
 
 def check_group(node: Kleene, group: Seq | And) -> None:
-    """Refuse a group that repeats whose repetitions are not so many times the same events.
+    """Refuse a group whose repetitions could differ in their events, or have no limit.
 
     Raises:
-        PatternError: They are not.
+        PatternError: It has other items than single events, UNTIL or GREEDY, or no maximum.
     """
     for item in group.items:
         event = item.item if isinstance(item, First | Next | Not) else item
@@ -28,7 +28,7 @@ def check_group(node: Kleene, group: Seq | And) -> None:
     if node.greedy or node.until is not None:
         raise PatternError(
             f"{'GREEDY' if node.greedy else 'UNTIL'} behind a group that repeats",
-            expected="it behind a set of single events, as in KL(B b) GREEDY",
+            expected="a set of single events before it, as in KL(B b) GREEDY",
             span=node.span,
         )
     if node.maximum is None:
@@ -36,14 +36,14 @@ def check_group(node: Kleene, group: Seq | And) -> None:
         bounded = replace(node, minimum=minimum, maximum=max(5, minimum))
         raise PatternError(
             "a group that repeats without a maximum",
-            expected="how often it repeats at most",
+            expected="the greatest number of repetitions",
             hint=f"write {structure_text(bounded)}",
             span=node.span,
         )
 
 
 def word_for(node: Structure) -> str:
-    """Return what a part of a structure is called in messages."""
+    """Return the word for a part of a structure in messages."""
     if isinstance(node, Kleene):
         return "KL" if group_of(node) is None else "a group that repeats"
     return "a single event" if isinstance(node, Event) else type(node).__name__.upper()

@@ -1,4 +1,4 @@
-"""Structures with groups that repeat, written out: a choice of how often."""
+"""Structures with groups that repeat, unrolled to a choice among numbers of repetitions."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from cepkit.pattern.repetitions import Group
 
 
 def unrolled(query: Query) -> Query:
-    """Return a query whose groups are written out; one without any as it is."""
+    """Return a query with its groups unrolled; a query without groups as it is."""
     if query.unrolled_from is not None or not groups_in(query.structure):
         return query
-    cache: dict[str, Query] = query.__dict__  # as that of the normal form
+    cache: dict[str, Query] = query.__dict__  # where cached_property caches
     if "unrolled" not in cache:
         groups = _groups(query.structure)
         names: dict[str, Sequence[str]] = {}
@@ -44,7 +44,7 @@ def unrolled(query: Query) -> Query:
 
 
 def _groups(structure: Structure) -> tuple[Group, ...]:
-    groups: dict[tuple[str, ...], Group] = {}  # one that choices of an OR share is one
+    groups: dict[tuple[str, ...], Group] = {}  # two choices of an OR may have the same group
     for node in groups_in(structure):
         variables = tuple(event.variable for event in events_of(node.item))
         repetitions = tuple(

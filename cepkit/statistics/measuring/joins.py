@@ -3,10 +3,10 @@
 A sample of the partial matches of a set is extended by another variable: an index counts the events
 in scope of each partial match, some of the pairs are drawn, and those that satisfy the conditions
 are the sample of the larger set. Each drawn pair is weighted by the pairs it stands for, so the
-numbers are unbiased, including bursts and dependent conditions. Earlier statistics decide from
-which subset a set is reached and how many pairs are drawn, because chance must not. Another subset
-is taken only if the sample of the first is empty. The error grows with each step: a step that keeps
-h adds about 1 / sqrt(h). O(2^n) steps for n variables, each O(sample * log events).
+numbers are unbiased, including bursts and dependent conditions. Earlier statistics, not chance,
+decide the subset from which a set is reached and the number of draws. Another subset is taken only
+if the sample of the first is empty. The error grows with each step: a step that keeps h adds about
+1 / sqrt(h). O(2^n) steps for n variables, each O(sample * log events).
 Source: index-based join sampling is in *Cardinality Estimation Done Right: Index-Based Join
 Sampling* (CIDR 2017); windows, order and all subsets are ours.
 """
@@ -36,12 +36,12 @@ MOST_VARIABLES = 6
 """More variables have too many sets."""
 
 SAMPLE = 1000
-"""Partial matches of a set that are extended: a count is then accurate to some 3 % a step."""
+"""The size of a set's sample; the error of a count is then about 3 % for each step."""
 _ALL = 32_000
-"""The same for all sets together."""
+"""The size of all samples together."""
 
 _FEW, _MORE = 30, 8
-"""If fewer hits than the first are expected, up to so many times as many pairs are drawn."""
+"""If fewer than `_FEW` hits are expected, the number of draws is multiplied by `_MORE`."""
 _LEAST = 1e-12
 
 
@@ -50,9 +50,10 @@ class Part:
     """The part of a stream that is sampled.
 
     Attributes:
-        owned: Which events belong to it; a partial match counts if its first event does.
+        owned: For each event whether it belongs to the part; a partial match counts if its first
+            event does.
         share: The share of the stream's events that belong to it.
-        sizes: For each event of the pattern, how many events of the whole stream it can take.
+        sizes: For each event of the pattern, the number of candidates in the whole stream.
     """
 
     owned: Held
@@ -66,8 +67,8 @@ class JoinSample:
 
     Attributes:
         bound: Their events.
-        weight: How many partial matches each one stands for.
-        variance: The variance of the logarithm of their number that is due to drawing.
+        weight: The number of partial matches that each one stands for.
+        variance: The variance of the logarithm of their number, from drawing.
     """
 
     bound: Bound
@@ -76,7 +77,7 @@ class JoinSample:
 
     @property
     def size(self) -> int:
-        """How many are in the sample."""
+        """The number of partial matches in the sample."""
         return len(self.bound.latest)
 
     @property
@@ -116,8 +117,8 @@ def sampled_joins(
         branch: The branch, without conditions on whole sets.
         members: For each variable of `joined_variables` the rows that pass its own conditions.
         statistics: The other measurements; they decide the order of joins.
-        seed: Of the draws.
-        part: What part; None: the whole stream.
+        seed: The seed of the draws.
+        part: The part; None: the whole stream.
     """
     if not members or not all(map(len, members.values())):
         return {}
@@ -131,9 +132,9 @@ class JoinSampling:
         columns: The whole stream, or part of it.
         members: For each of the variables the rows that pass its own conditions, at least one.
         statistics: The rates and selectivities.
-        seed: Of the draws.
-        sample: How many partial matches of each set are extended.
-        part: What part of the stream; None: all of it.
+        seed: The seed of the draws.
+        sample: The size of each set's sample.
+        part: The part of the stream; None: the whole stream.
     """
 
     def __init__(
@@ -208,7 +209,7 @@ class JoinSampling:
         return Joined(self._in_scope[names] * owned / events, worth, each, exact)
 
     def _owned(self, drawn: Mapping[str, Rows]) -> int:
-        """Return how many combinations begin with an event of the sampled part."""
+        """Return the number of combinations that begin with an event of the sampled part."""
         rows = [*drawn.values()]
         if self._part is None or not len(rows[0]):
             return len(rows[0])
@@ -218,9 +219,11 @@ class JoinSampling:
     def _drawn(
         self, sample: JoinSample, scope: Scope, names: frozenset[str]
     ) -> tuple[dict[str, Rows], float, float, float]:
-        """Return partial matches of a set, how many each stands for, and the pairs examined.
+        """Return partial matches of a set from draws.
 
-        Also return the share of these pairs that belong to the part of the stream.
+        Returns:
+            Their events, the number of partial matches that each stands for, the number of pairs
+            in scope, and the share of these pairs in the sampled part.
         """
         size, most = scope.size, self._sample
         if most * exp(self._log_kept(scope.variable, names)) < _FEW:
@@ -232,8 +235,8 @@ class JoinSampling:
             own = keys[scope.variable][drawn[scope.variable]]
             held &= (own >= 0) & (own == keys[variable][drawn[variable]])
         in_scope = float(held.sum()) * weight if scope.others else size * sample.weight
-        looked_at = {v: rows[held] for v, rows in drawn.items()} if scope.others else drawn
-        owned = self._owned(looked_at) / max(1, len(looked_at[scope.variable]))
+        candidates = {v: rows[held] for v, rows in drawn.items()} if scope.others else drawn
+        owned = self._owned(candidates) / max(1, len(candidates[scope.variable]))
         for variable in scope.bound:
             pair = (variable, scope.variable)
             if pair not in self._order and pair[::-1] not in self._order:
@@ -248,11 +251,11 @@ class JoinSampling:
         Terms that are the same for all variables of the set are left out.
         """
         before = (share for about, share in self._log_shares.items() if about <= names - {new})
-        looked_up = (s for about, s in self._log_equal.items() if new in about and about <= names)
-        return fsum((*before, *looked_up)) - 1e-9 * len(self._members[new])
+        equal = (s for about, s in self._log_equal.items() if new in about and about <= names)
+        return fsum((*before, *equal)) - 1e-9 * len(self._members[new])
 
     def _log_kept(self, new: str, names: frozenset[str]) -> float:
-        """Return the logarithm of the expected share of these pairs that is kept."""
+        """Return the logarithm of the expected share of these pairs that satisfy the conditions."""
         due = (
             share - self._log_equal.get(about, 0.0)
             for about, share in self._log_shares.items()
@@ -265,14 +268,14 @@ class JoinSampling:
         return (c for about, c in self._conditions if new in about and about <= names)
 
     def _thinned(self, rows: Mapping[str, Rows], weight: float, variance: float) -> JoinSample:
-        """Return a sample of at most as many rows as are extended."""
+        """Return a sample of at most the size of each set's sample."""
         size = len(next(iter(rows.values())))
         if size <= self._sample:
             return JoinSample(self._lookups.bound(rows), weight, variance)
         places = (np.arange(self._sample) + self._rng.random(self._sample)) * (size / self._sample)
-        kept = np.minimum(places.astype(np.int64), size - 1)
+        chosen = np.minimum(places.astype(np.int64), size - 1)
         return JoinSample(
-            self._lookups.bound({v: events[kept] for v, events in rows.items()}),
+            self._lookups.bound({v: events[chosen] for v, events in rows.items()}),
             weight * size / self._sample,
             variance + 1 / self._sample,
         )

@@ -106,7 +106,7 @@ class Lookups:
         """Return the events of a variable that lie in scope of partial matches.
 
         Args:
-            variable: The one to bind next.
+            variable: The variable to bind next.
             bound: The events of the partial matches.
         """
         shared = {
@@ -117,17 +117,17 @@ class Lookups:
         looked_up = self._fitting(shared)
         index = self._index(variable, looked_up)
         low, high = self._times(variable, bound)
-        some = high > low
+        present = high > low
         if looked_up:
             ranks = np.zeros(len(low), np.int64)
             for number in looked_up:
                 keys = self._keys[number][shared[number]][bound.rows[shared[number]]]
-                some &= keys >= 0
+                present &= keys >= 0
                 ranks = ranks * self._sizes[number] + keys
             ranks *= self._span + 2
             low, high = ranks + low, ranks + high
         begins = np.searchsorted(index.ranks, low)
-        widths = np.where(some, np.searchsorted(index.ranks, high) - begins, 0)
+        widths = np.where(present, np.searchsorted(index.ranks, high) - begins, 0)
         others = tuple((shared[n], self._keys[n]) for n in shared if n not in looked_up)
         return Scope(variable, bound.rows, index.rows, begins, widths, others)
 
@@ -162,7 +162,7 @@ class Lookups:
         return self._indexes[key]
 
     def _times(self, variable: str, bound: Bound) -> tuple[Rows, Rows]:
-        """Return the times [from, to) in which an event may come, since the first event."""
+        """Return the range of times [from, to) for an event, since the first event."""
         low = np.maximum(bound.latest - self._window, 0)
         high = np.minimum(bound.earliest + (self._window + 1), self._span + 1)
         for other, ts in bound.times.items():
@@ -178,11 +178,11 @@ class Scope:
     """The events in scope of partial matches: one range of rows for each partial match.
 
     Attributes:
-        variable: Whose events they are.
+        variable: The variable of the events.
         bound: The events of the partial matches.
         rows: The rows that the ranges refer to.
-        begins: Where each begins.
-        widths: The length of each.
+        begins: The begin of each range.
+        widths: The length of each range.
         others: Keys that must agree but are not looked up, each with a bound variable that has it.
     """
 
@@ -207,8 +207,8 @@ class Scope:
         else:
             places = (np.arange(most) + rng.random(most)) * (size / most)
             numbers = np.minimum(places.astype(np.int64), size - 1)
-        which = np.searchsorted(ends, numbers, side="right")
+        owners = np.searchsorted(ends, numbers, side="right")
         begins = ends - self.widths
-        drawn = {v: rows[which] for v, rows in self.bound.items()}
-        drawn[self.variable] = self.rows[self.begins[which] + numbers - begins[which]]
+        drawn = {v: rows[owners] for v, rows in self.bound.items()}
+        drawn[self.variable] = self.rows[self.begins[owners] + numbers - begins[owners]]
         return drawn

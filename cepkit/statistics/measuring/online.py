@@ -59,7 +59,7 @@ class SlidingCount:
             self._buckets[size].append(newest)
 
     def count(self, now: int) -> float:
-        """Return how many events came after `now` less the window."""
+        """Return the number of events after `now` less the window."""
         self._expire(now)
         largest = self._largest()
         return 0.0 if largest is None else self._total - (2**largest - 1) / 2
@@ -85,10 +85,11 @@ class SlidingCount:
 class OnlineStatistics:
     """The statistics of a pattern over the last stretch of a stream.
 
-    It counts events, and for pairs of variables how often their conditions were tried and how often
-    they held. Conditions that are never tried keep their previous selectivity.
+    It counts events, and for sets of variables the evaluations of their conditions and the
+    successful ones. Conditions without evaluations keep their previous selectivity.
 
     Args:
+        query: The pattern.
         known: The previous statistics.
         window: The length of the stretch, in microseconds.
         error: The largest relative error of a count.
@@ -108,7 +109,8 @@ class OnlineStatistics:
         """Count an event.
 
         Args:
-            ts: Its time in microseconds, not before that of the last one.
+            ts: Its time in microseconds, not before that of the last event.
+            kind: Its type.
         """
         self._first = ts if self._first is None else self._first
         self._all.add(ts)
@@ -119,7 +121,7 @@ class OnlineStatistics:
         """Count one evaluation of the conditions between some variables.
 
         Args:
-            ts: Its time in microseconds, not before the last time.
+            ts: The time in microseconds, not before the last time.
             variables: The variables, two or more.
             held: Whether the conditions held.
         """

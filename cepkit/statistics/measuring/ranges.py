@@ -17,7 +17,7 @@ from cepkit.values import dataclass
 
 
 class Ranges:
-    """Where, among one variable's events, those in scope of bound events begin and end."""
+    """The ranges, among one variable's events, of those in scope of bound events."""
 
     def __init__(self, events: Sorted, branch: Branch, keys: Mapping[str, Rows]) -> None:
         self._events, self._keys, self._branch = events, keys, branch
@@ -52,8 +52,8 @@ class Ranges:
             order = sorting_order(keys)
             begins, ends = np.empty((2, len(keys)), np.int64)
             for places, times in ((begins, low), (ends, high)):
-                wanted = keys * events.stride + np.searchsorted(events.ts, times)
-                places[order] = np.searchsorted(ranks, wanted[order])
+                sought = keys * events.stride + np.searchsorted(events.ts, times)
+                places[order] = np.searchsorted(ranks, sought[order])
         else:
             own = events.ts[ranked]
             begins, ends = np.searchsorted(own, low), np.searchsorted(own, high)
@@ -62,7 +62,7 @@ class Ranges:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """All pairs in scope as a list of ranges: the n-th pair is found without listing the others."""
+    """All pairs in scope as a list of ranges, with access to the n-th pair."""
 
     order: list[str]
     first: Rows
@@ -78,7 +78,7 @@ class Pairs:
 
     @property
     def number(self) -> int:
-        """How many there are."""
+        """The number of pairs."""
         return int(self.ends[-1]) if len(self.ends) else 0
 
     def draw(self, rng: np.random.Generator, sample: int) -> tuple[Rows, dict[str, Rows]]:
@@ -91,9 +91,9 @@ class Pairs:
             numbers = np.sort(numbers.astype(np.int32) if self.number < 2**31 else numbers)
         if len(self.ends) < len(numbers):
             upto = np.searchsorted(numbers, self.ends)
-            which = np.repeat(np.arange(len(self.ends)), np.diff(upto, prepend=0))
+            owners = np.repeat(np.arange(len(self.ends)), np.diff(upto, prepend=0))
         else:
-            which = np.searchsorted(self.ends, numbers, side="right")
+            owners = np.searchsorted(self.ends, numbers, side="right")
         begins = np.concatenate(([0], self.ends[:-1]))
-        rows = self.second[self.low[which] + numbers - begins[which]]
-        return numbers, {self.order[0]: self.first[which], self.order[1]: rows}
+        rows = self.second[self.low[owners] + numbers - begins[owners]]
+        return numbers, {self.order[0]: self.first[owners], self.order[1]: rows}

@@ -26,14 +26,16 @@ class Tally:
     """The counts of one slice for the conditions on one set of variables.
 
     Attributes:
-        combinations: How many the slice has; for three variables or more an estimate.
-        drawn: How many were examined.
+        variables: The variables.
+        combinations: The number of combinations in the slice, for three variables or more an
+            estimate.
+        drawn: The number of examined combinations.
         exact: Whether all were examined, each once.
         weight: The sum of their weights.
         held: The sum of the weights of those that satisfy the conditions.
         squares: The sum of the squares of the weights.
-        equal: How many combinations agree in the attributes that must be equal, counted exactly;
-            the draws are among these. None if no attributes must be equal.
+        equal: The exact number of combinations with equal keys; the draws are among these. None if
+            no attributes must be equal.
     """
 
     variables: frozenset[str]
@@ -76,7 +78,7 @@ class Slice:
         return sorted(names, key=positions.index)
 
     def holds(self, names: frozenset[str], bound: Mapping[str, Rows], size: int) -> Held:
-        """Return which combinations satisfy the conditions about exactly these variables."""
+        """Return for each combination whether it satisfies the conditions on these variables."""
         held = np.ones(size, dtype=np.bool_)
         for condition in self.branch.conditions:
             if variables_of(condition) == names:
@@ -98,9 +100,9 @@ def sampled(names: frozenset[str], part: Slice, rng: np.random.Generator, sample
         low, high, rows = scope.of(name, bound, part.members[name])
         widths = np.maximum(high - low, 0)
         weights = weights * widths
-        some = widths > 0
-        bound = {variable: rows_of[some] for variable, rows_of in bound.items()}
-        weights, low, widths = weights[some], low[some], widths[some]
+        possible = widths > 0
+        bound = {variable: rows_of[possible] for variable, rows_of in bound.items()}
+        weights, low, widths = weights[possible], low[possible], widths[possible]
         bound[name] = rows[low + (rng.random(len(low)) * widths).astype(np.int64)]
     held = part.holds(names, bound, len(weights))
     # One event cannot take two variables.
@@ -128,7 +130,9 @@ def linked(link: Link, part: Slice, rng: np.random.Generator, sample: int) -> Ta
 
     Args:
         link: The two variables, and the attributes that must be equal.
-        rng: Draws the sample.
+        part: The slice.
+        rng: The random generator.
+        sample: The number of draws.
     """
     names = link.variables
     order = part.in_order(names)
@@ -136,7 +140,7 @@ def linked(link: Link, part: Slice, rng: np.random.Generator, sample: int) -> Ta
     first = events.owned_rows(part.members[order[0]])
     second = part.members[order[1]]
     scope = Ranges(events.sorted, part.branch, dict.fromkeys(names, events.keys))
-    of, joined = events.link(link)
+    keys, joined = events.link(link)
     # If neither must be first, an event of both types would pair with itself.
     both = first[:0]
     if not {(order[0], order[1]), (order[1], order[0])} & part.branch.order:
@@ -145,9 +149,11 @@ def linked(link: Link, part: Slice, rng: np.random.Generator, sample: int) -> Ta
     if not number:
         return Tally(names, 0.0, 0, True, 0.0, 0.0, 0.0, 0.0)
     scope = Ranges(events.sorted, part.branch, joined)
-    first, second = (_with_key(of[v], rows) for v, rows in zip(order, (first, second), strict=True))
+    first, second = (
+        _with_key(keys[v], rows) for v, rows in zip(order, (first, second), strict=True)
+    )
     pairs = Pairs.of(scope, order, first, second)
-    one, other = (of[name][both] for name in order)
+    one, other = (keys[name][both] for name in order)
     equal = pairs.number - int(np.count_nonzero((one == other) & (one >= 0)))
     rest = [c for c in part.branch.conditions if variables_of(c) == names]
     if not equal or len(rest) == len(link.conditions):

@@ -49,8 +49,8 @@ def estimate_by_slices(
     Args:
         columns: The events, with the attributes of `attributes_read`.
         query: The pattern. Without a window in time everything is measured.
-        seed: Seed of the choice of slices and of the draws.
-        size: About how many events the slices have together; more if windows are long.
+        seed: The seed of the choice of slices and of the draws.
+        size: About the number of events of all slices; more if windows are long.
         joins: Whether to sample joins, which takes longer than everything else.
 
     Raises:
@@ -79,7 +79,7 @@ class _Slices:
 
     Attributes:
         columns: The events of the slices that have types of the pattern.
-        owned: Which of these events the slices own.
+        owned: For each of these events whether a slice owns it.
         share: The share of the stream's events that they own.
         events: The number of events of all types in the slices.
     """
@@ -91,11 +91,13 @@ class _Slices:
 
     @classmethod
     def of(cls, columns: EventColumns, query: Query, seed: int, size: int) -> _Slices | None:
-        """Return slices of about `size` events; None if the whole stream may as well be measured.
+        """Return slices of about `size` events; None if the whole stream is not much longer.
 
         Args:
-            seed: Seed of the places where they begin.
-            size: How many events they have together; more where windows are long.
+            columns: The stream.
+            query: The pattern.
+            seed: The seed of their places.
+            size: The number of their events together; more if windows are long.
         """
         number = len(columns)
         if not isinstance(query.window, TimeWindow) or number < 2 * size:
@@ -126,23 +128,23 @@ class _Slices:
         rows, ts, owned = [], [], []
         now = 0
         for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
-            wanted = has_type(columns.slice(begin, end), types)
-            places = np.flatnonzero(wanted)
+            has_types = has_type(columns.slice(begin, end), types)
+            places = np.flatnonzero(has_types)
             first = int(columns.ts[begin])
             rows.append(places + begin)
             ts.append(columns.ts[begin:end][places] - first + now)
             owned.append(places < length)
             now += int(columns.ts[end - 1]) - first + query.window.microseconds + 1
-        chosen = np.concatenate(rows)
-        glued = EventColumns(
+        all_rows = np.concatenate(rows)
+        slices = EventColumns(
             np.concatenate(ts),
-            columns.types[chosen],
+            columns.types[all_rows],
             columns.type_names,
-            {name: column.take(chosen) for name, column in columns.attributes.items()},
+            {name: column.take(all_rows) for name, column in columns.attributes.items()},
             columns.carried,
         )
         share = length * len(begins) / len(columns)
-        return cls(glued, np.concatenate(owned), share, int((ends - begins).sum()))
+        return cls(slices, np.concatenate(owned), share, int((ends - begins).sum()))
 
     def has_all_types(self, query: Query, by_type: Mapping[str, int]) -> bool:
         """Return whether the slices have enough events of each variable that the stream has."""
@@ -161,7 +163,7 @@ def _of_types(by_type: Mapping[str, int], types: frozenset[str] | None) -> int:
 def _sizes(
     columns: EventColumns, query: Query, by_type: Mapping[str, int]
 ) -> dict[CanonicalEvent, float]:
-    """Return for each event of a pattern how many events of the stream pass its own conditions."""
+    """Return for each event of a pattern the number of events that pass its own conditions."""
     events = Events(columns)
     sizes = {}
     for branch in written_branches(query):
@@ -178,14 +180,14 @@ def _same_key(columns: EventColumns, query: Query) -> float:
     if not query.partition_by or not len(columns):
         return 1.0
     rows = np.arange(0, len(columns), max(1, len(columns) // _KEYED))
-    some = EventColumns(
+    sample = EventColumns(
         columns.ts[rows],
         columns.types[rows],
         columns.type_names,
         {name: columns.attributes[name].take(rows) for name in query.partition_by},
         columns.carried,
     )
-    of_key = np.bincount(partition_of(some, query.partition_by)).astype(np.float64)
+    of_key = np.bincount(partition_of(sample, query.partition_by)).astype(np.float64)
     number = len(rows)
     # Scale up for the events left out, which share keys as well; no event pairs with itself.
     pairs = float((of_key * (of_key - 1)).sum()) / max(1.0, number * (number - 1.0))

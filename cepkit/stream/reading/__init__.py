@@ -1,1 +1,1 @@
-"""Files, frames and tables read as events: their columns, types and times."""
+"""Readers of files, frames and tables as events: columns, types and times."""

@@ -17,7 +17,7 @@ Integers = npt.NDArray[np.int64]
 
 
 def arrival_numbers(column: ArrowColumn, name: str, rows: npt.NDArray[np.integer]) -> Integers:
-    """Return for each event how many of the events came before it.
+    """Return the arrival number of each event: the number of events that came before it.
 
     Args:
         column: The arrival of each row of a source: numbers or times.
@@ -76,7 +76,8 @@ def refuse_missing(name: str, missing: int, events: int) -> None:
 
     Args:
         name: The column's name.
-        missing: How many events have no value there.
+        missing: The number of events without a value.
+        events: The number of events.
 
     Raises:
         StreamError: `missing` is not 0.

@@ -39,7 +39,7 @@ _SETTLED = 100_000_000
 """After this many nanoseconds a change shows in a file's times."""
 
 Mark: TypeAlias = tuple[tuple[object, ...], ...]
-"""A fingerprint that changes when a file does."""
+"""A fingerprint of files that changes with them."""
 
 
 @dataclass(eq=False, slots=True)
@@ -86,40 +86,41 @@ def load(
     schema: Schema,
     names: tuple[str, ...],
     required: tuple[str, ...],
-    kept: ColumnCache,
+    cache: ColumnCache,
 ) -> EventColumns:
     """Return the events of a local source with the attributes that conditions read.
 
     Args:
         source: A pandas DataFrame, an Arrow table or a path.
+        schema: The roles of the columns.
         names: The columns of the source.
         required: The attributes.
-        kept: The cache; newly read columns are added.
+        cache: The cache; newly read columns are added.
 
     Raises:
-        StreamError: As `event_columns`, or the source cannot be read.
+        StreamError: The source cannot be read, or `event_columns` refuses it.
     """
     mark = _mark(source)
     if mark is None:
         return _at_once(source, schema, names, required)
-    known = kept.of(mark)
-    lacking = [name for name in required if known is None or name not in known.attributes]
-    if known is None or lacking:
+    cached = cache.of(mark)
+    missing = [name for name in required if cached is None or name not in cached.attributes]
+    if cached is None or missing:
         by_column = isinstance(source, Path) and readers.data_at(source).format == "parquet"
         if by_column:
-            columns = _by_column(source, schema, names, lacking, known, mark)
-        elif known is None:
+            columns = _by_column(source, schema, names, missing, cached, mark)
+        elif cached is None:
             columns = _at_once(source, schema, names, required)
         else:
-            table = sources.all_rows(source, tuple(lacking), names)
-            columns = _with(known, table.column, schema, lacking)
+            table = sources.all_rows(source, tuple(missing), names)
+            columns = _with(cached, table.column, schema, missing)
         if _mark(source) != mark:
             # The file changed meanwhile: a single read is at least consistent.
-            kept.forget()
+            cache.forget()
             return _at_once(source, schema, names, required)
-        kept.keep(mark, columns)
-        known = columns
-    return replace(known, attributes={name: known.attributes[name] for name in required})
+        cache.keep(mark, columns)
+        cached = columns
+    return replace(cached, attributes={name: cached.attributes[name] for name in required})
 
 
 def _at_once(
@@ -144,11 +145,12 @@ def _by_column(
     """Read columns of Parquet files one after another, so that only one is in memory twice.
 
     Args:
-        path: Of the files.
+        path: The path of the files.
+        schema: The roles of the columns.
         names: The columns of the files.
         lacking: The attributes to read.
         known: The events with other attributes; None to read them as well.
-        mark: Of the files.
+        mark: The mark of the files.
     """
     file = _FileColumns(path, names)
     if known is not None:

@@ -76,11 +76,12 @@ def event_columns(
     """Return a table as events in stream order.
 
     Args:
-        table: Rows in order of arrival, unless the schema or `arrivals` say when they came.
+        table: Rows in order of arrival, unless the schema or `arrivals` give another order.
+        schema: The roles of the columns.
         attributes: The columns that conditions read; others are carried along unchanged.
         arrivals: The arrival number of each row, if the rows are a part of a larger stream.
-        places: The same, counted inside the partition.
-        source: Provides the rows for the output; None if they are in the table.
+        places: The arrival number inside the partition.
+        source: The rows for the output; None if they are in the table.
 
     Returns:
         The events, sorted by time and then by arrival. Rows without a time (counted first) or
@@ -159,7 +160,7 @@ def attribute(column: ArrowColumn, name: str, schema: Schema) -> Column:
     Args:
         column: The values.
         name: The column's name, for error messages.
-        schema: Has the time zone of times without one.
+        schema: The schema, for the time zone of times without one.
 
     Raises:
         StreamError: Conditions cannot read values of this type.
@@ -182,7 +183,7 @@ def attribute(column: ArrowColumn, name: str, schema: Schema) -> Column:
         return Column("boolean", filled(column.cast(pa.int8()), np.int8, -1), has_missing=missing)
     if pa.types.is_integer(kind) and not _beyond_int64(column):
         integers = filled(column, np.int64, MISSING_INTEGER, kind.to_pandas_dtype())
-        # The mark may occur as a value, too: treat it the same with or without missing values.
+        # A value equal to the marker counts as missing, with or without missing values beside it.
         missing = bool((integers == MISSING_INTEGER).any())
         return Column("integer", integers, has_missing=missing)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
@@ -198,7 +199,7 @@ def attribute(column: ArrowColumn, name: str, schema: Schema) -> Column:
 
 
 def _events(ts: Integers, codes: npt.NDArray[np.int32]) -> tuple[Integers | None, Dropped]:
-    """Return the rows that are events (None if all are), and how many are not."""
+    """Return the rows that are events (None for all), and the number of other rows."""
     if ts.min(initial=0) != MISSING_INTEGER and codes.min(initial=0) >= 0:
         return None, Dropped()
     without_time, without_type = ts == MISSING_INTEGER, codes < 0
@@ -208,18 +209,20 @@ def _events(ts: Integers, codes: npt.NDArray[np.int32]) -> tuple[Integers | None
     return np.flatnonzero(~(without_time | without_type)) if dropped else None, dropped
 
 
-def _stream_order(ts: Integers, came: Integers | None, events: Integers | None) -> Integers | None:
-    """Return the rows that are events, in stream order; None if that is all rows in order.
+def _stream_order(
+    ts: Integers, arrivals: Integers | None, events: Integers | None
+) -> Integers | None:
+    """Return the rows that are events, in stream order; None for all rows in their order.
 
     Args:
         ts: The time of each row.
-        came: The arrival of each; None: row order.
+        arrivals: The arrival number of each row; None: row order.
         events: The rows that are events, None for all.
     """
     times = ts if events is None else ts[events]
     order = None
-    if came is not None:
-        numbers = came if events is None else came[events]
+    if arrivals is not None:
+        numbers = arrivals if events is None else arrivals[events]
         later, same = times[1:] > times[:-1], times[1:] == times[:-1]
         if not (later | (same & (numbers[1:] >= numbers[:-1]))).all():
             order = np.lexsort((numbers, times))

@@ -1,7 +1,7 @@
 """Columns of pandas as Arrow columns.
 
-pandas keeps texts as Python objects; mostly these are few objects that occur many times. Then each
-object is converted once, and the rest is integers: its address stands for it.
+pandas holds texts as Python objects, mostly few objects that occur many times. Then each object is
+converted once, and rows are integers, the addresses of objects.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cepkit.stream.reading.arrow import ArrowColumn, integers, is_text
 UNREADABLE = (pa.ArrowException, OverflowError, TypeError, ValueError)
 
 _SAMPLE = 1000
-"""Objects of a column that are looked at, to see whether they are few."""
+"""The size of the sample that decides whether a column has few distinct objects."""
 _BLOCK = 1 << 14
 _MOST_BYTES = (1 << 31) - 1
 """The most bytes of texts in an Arrow array."""
@@ -42,9 +42,9 @@ def from_pandas(
 
     Args:
         rows: The DataFrame.
-        names: What the columns are called in the table; None: as in the frame.
+        names: The names of the columns in the table; None: as in the frame.
         places: The numbers of the columns, as their names need not be texts; None for all.
-        coded: Whether texts that were objects may be codes into a dictionary (see `decoded`).
+        coded: Whether objects that are texts may become codes into a dictionary (see `decoded`).
 
     Raises:
         StreamError: Arrow has no type for the values of a column.
@@ -71,19 +71,19 @@ def refuse_mixed_zones(kind: pa.DataType, values: Iterable[Any], name: object) -
     """Refuse times if only some have a zone: Arrow would take the others for UTC.
 
     Raises:
-        StreamError: There are such times.
+        StreamError: Some times have a zone, and others do not.
     """
     if not pa.types.is_timestamp(kind):
         return
-    known: dict[bool, tuple[int, object]] = {}
+    by_zone: dict[bool, tuple[int, object]] = {}
     for row, value in enumerate(values):
         if isinstance(value, datetime) and value == value:  # NaT is unequal to itself
-            known.setdefault(value.tzinfo is not None, (row, value))
-    if len(known) == 2:
+            by_zone.setdefault(value.tzinfo is not None, (row, value))
+    if len(by_zone) == 2:
+        (naive_row, naive), (zoned_row, zoned) = by_zone[False], by_zone[True]
         raise StreamError(
-            f"the column '{name}' holds {known[False][1]} in row {known[False][0]}, which names no"
-            f" time zone, and {known[True][1]} in row {known[True][0]}, which does (rows count from"
-            " 0)",
+            f"the column '{name}' holds {naive} in row {naive_row}, which names no time zone, and"
+            f" {zoned} in row {zoned_row}, which does (rows count from 0)",
             expected="times that all name a zone, or none",
             hint="give the others the zone of their clock: time.replace(tzinfo=...)",
         )
@@ -97,7 +97,7 @@ def _column(values: Any) -> ArrowColumn:
         objects = np.ascontiguousarray(values.to_numpy())
         few = _of_few(objects)
         return pa.array(objects, from_pandas=True) if few is None else few
-    # To look for missing values first is cheaper than Arrow's way, a mask of them.
+    # A search for missing values is cheaper than the mask that Arrow would make.
     if isinstance(values.dtype, np.dtype) and values.dtype.kind == "f":
         floats = values.to_numpy(copy=True)
         return pa.array(floats, from_pandas=bool(np.isnan(np.min(floats, initial=0))))
@@ -117,8 +117,8 @@ def _of_few(objects: npt.NDArray[np.object_]) -> pa.Array | None:
     if not len(objects):
         return None
     addresses = np.frombuffer(objects, np.intp)
-    some = addresses[:: max(1, len(addresses) // _SAMPLE)]
-    if 2 * len(np.unique(some)) > len(some):
+    sample = addresses[:: max(1, len(addresses) // _SAMPLE)]
+    if 2 * len(np.unique(sample)) > len(sample):
         return None
     codes, _ = value_codes(addresses)
     values = pa.array(objects[_first_places(codes)], from_pandas=True)
@@ -130,23 +130,23 @@ def _of_few(objects: npt.NDArray[np.object_]) -> pa.Array | None:
         return None
     if not values.null_count:
         return pa.DictionaryArray.from_arrays(pa.array(codes), values)
-    there = values.is_valid().to_numpy(zero_copy_only=False)
-    numbers = (np.cumsum(there) - 1).astype(np.int32)
-    indices = pa.array(numbers[codes], mask=~there[codes])
+    valid = values.is_valid().to_numpy(zero_copy_only=False)
+    numbers = (np.cumsum(valid) - 1).astype(np.int32)
+    indices = pa.array(numbers[codes], mask=~valid[codes])
     return pa.DictionaryArray.from_arrays(indices, values.drop_null())
 
 
 def _first_places(codes: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:
     """Return where each code first occurs; codes are numbered in this order."""
     places = [np.empty(0, np.intp)]
-    known = 0
+    count = 0
     for begin in range(0, len(codes), _BLOCK):
         block = codes[begin : begin + _BLOCK]
         number = int(block.max()) + 1
-        if number > known:  # in few blocks
-            new = np.searchsorted(np.maximum.accumulate(block), np.arange(known, number))
+        if number > count:  # in few blocks
+            new = np.searchsorted(np.maximum.accumulate(block), np.arange(count, number))
             places.append(new + begin)
-            known = number
+            count = number
     return np.concatenate(places)
 
 

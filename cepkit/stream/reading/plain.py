@@ -2,14 +2,14 @@
 
 | Arrow | becomes |
 |---|---|
-| dictionaries, but of texts without null | their values |
+| dictionaries, except those of texts without null | their values |
 | run-end encoded values | these values |
 | views of texts and bytes | large texts and bytes |
 | half floats | float32 |
 | decimals of 32 and 64 bits, or with a negative scale | decimals of 128 bits, without a scale |
 
-The values stay the same. It also converts inside lists, structs and maps, except dictionaries
-there.
+The values stay the same. Types inside lists, structs and maps are converted, too, except
+dictionaries.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST_DIGITS = 76
 
 
 def plain(table: pa.Table) -> pa.Table:
-    """Return a table whose columns have plain types, without copying those that have already.
+    """Return a table whose columns have plain types; it copies only columns of other types.
 
     Raises:
         StreamError: A column has a type that cannot be converted, or an invalid time zone.

@@ -1,4 +1,4 @@
-"""Reads files as Arrow tables: CSV (also gzipped), Parquet, and folders of either.
+"""Readers of files as Arrow tables: CSV (also gzipped), Parquet, and folders of either.
 
 The suffix determines the format. Files in a folder are read in the order of their names; names that
 begin with a dot or an underscore are skipped (Spark's `_SUCCESS`, `._part.crc`). An empty field of
@@ -69,8 +69,8 @@ def read_table(
 
     Args:
         path: A CSV or Parquet file, or a folder of them.
-        columns: The columns to read, in the order wanted.
-        limit: Read only about this many rows from the beginning; None for all.
+        columns: The columns to read, in the order of the result.
+        limit: The number of rows to read from the beginning; None for all.
         coded: Whether texts of Parquet files stay dictionary-encoded as stored.
 
     Raises:
@@ -195,18 +195,18 @@ def _files_in(folder: Path) -> list[Path]:
         StreamError: A part that could hold events cannot be read, or there are too many entries.
     """
     files: list[Path] = []
-    pending, known, looked_at = [folder], set(), 0
+    pending, visited, count = [folder], set(), 0
     while pending:
         current = pending.pop()
         status = status_of(current, StreamError)
-        if (status.st_dev, status.st_ino) in known:
+        if (status.st_dev, status.st_ino) in visited:
             continue  # a link to a folder already visited
-        known.add((status.st_dev, status.st_ino))
+        visited.add((status.st_dev, status.st_ino))
         try:
             with os.scandir(current) as entries:
                 for entry in entries:
-                    looked_at += 1
-                    if looked_at > MOST_ENTRIES:
+                    count += 1
+                    if count > MOST_ENTRIES:
                         raise StreamError(
                             f"the folder {shown(folder)} holds more than {MOST_ENTRIES:,} files"
                             " and folders",
@@ -280,9 +280,9 @@ def _opening(data: Data) -> Iterator[None]:
 
 
 def _csv_names(path: Path) -> tuple[str, ...]:
-    opened = gzip.open if path.name.casefold().endswith(".gz") else open
+    opener = gzip.open if path.name.casefold().endswith(".gz") else open
     try:
-        with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+        with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
             names = next(csv.reader(_first_lines(file)), None)
     except UnicodeDecodeError as error:
         raise StreamError(

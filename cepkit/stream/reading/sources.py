@@ -1,7 +1,7 @@
 """Sources of streams: pandas and Spark DataFrames, Arrow tables, files.
 
-All code that checks or reads a column sees an Arrow column, for every kind of source. From Spark
-only the column types are read here; the rows stay there.
+All code that checks or reads a column gets an Arrow column, from every kind of source. From Spark
+this module reads only column types; the rows stay there.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def accepted(source: Any) -> Any:
     """Return a source that a stream can read: a DataFrame, an Arrow table or a path.
 
     Raises:
-        StreamError: It is none of these.
+        StreamError: The source is none of these.
     """
     if is_spark(source) or is_pandas(source) or isinstance(source, pa.Table):
         return source
@@ -142,7 +142,7 @@ def all_rows(
 
     Args:
         source: A pandas DataFrame, an Arrow table or a path.
-        columns: The columns wanted.
+        columns: The columns to read.
         names: All columns of the source.
         coded: Whether texts of a DataFrame may be codes (see `pandas_columns.decoded`).
     """

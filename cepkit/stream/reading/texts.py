@@ -43,8 +43,8 @@ def type_codes(column: ArrowColumn, name: str) -> tuple[Codes, Texts]:
 
     Returns:
         int32 codes, -1 for null (NaN too), in a new array; and the type names. The empty text
-        is a type. A whole number is written without a fraction, also where it came as a float,
-        since that is what becomes of integers beside nulls.
+        is a type. A whole number has no fraction, even as a float: beside nulls integers become
+        floats.
 
     Raises:
         StreamError: The column's values have no unique text.
@@ -79,7 +79,7 @@ def check_type(kind: pa.DataType, name: str) -> None:
 
 
 def compact(codes: Codes, texts: Texts) -> tuple[Codes, Texts]:
-    """Return the same texts with a dictionary of only those that occur."""
+    """Return codes and a dictionary of only the texts that occur."""
     occurs = np.zeros(len(texts), dtype=bool)
     for begin in range(0, len(codes), _BLOCK):
         occurs[codes[begin : begin + _BLOCK]] = True
@@ -125,7 +125,7 @@ def _sorted(codes: Codes, values: pa.Array, *, distinct: bool) -> tuple[Codes, T
 
 
 def _order(values: pa.Array, texts: Texts) -> npt.NDArray[Any]:
-    """Return the places of texts in ascending order, those of null last."""
+    """Return the places of texts in ascending order, nulls last."""
     if len(texts) > _MANY:
         return raw(pc.array_sort_indices(values), np.uint64)
     # For few texts, importing Arrow's functions would take longer.

@@ -1,4 +1,4 @@
-"""Converts local times to instants, like Spark and java.time.
+"""The conversion of local times to instants, as in Spark and java.time.
 
 A local time that occurs twice (autumn) means the earlier instant. A local time that does not exist
 (spring) moves forward by the length of the gap: 02:30 becomes 03:30. Arrow's own conversion has no
@@ -81,7 +81,7 @@ def _offsets(timezone: str, day: int) -> tuple[int, int, int]:
     """Return a day's offset at its begin, at its end, and the local time of the change.
 
     As a function of local time, the offset with `fold=0` is a single step for both kinds of change
-    (PEP 495), which is exactly the choice described above.
+    (PEP 495); so it follows the rule of this module.
     """
     zone = zoneinfo.ZoneInfo(timezone)
     low, high = day * 86_400, min((day + 1) * 86_400, (_LAST_DAY + 1) * 86_400 - 1)

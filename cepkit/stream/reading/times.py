@@ -1,4 +1,4 @@
-"""Converts times to int64 microseconds since 1970-01-01 UTC, and durations to microseconds.
+"""Times as int64 microseconds since 1970-01-01 UTC, and durations as microseconds.
 
 Null and NaN become `MISSING_INTEGER`; nanoseconds are floored. Results lie within 2**62
 microseconds of 1970 (some 146,000 years), so that adding a window cannot overflow; durations have

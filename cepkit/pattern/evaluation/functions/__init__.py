@@ -1,4 +1,4 @@
-"""The shelf of functions that a condition may call: a new one fits contract.py and has an entry."""
+"""The shelf of functions that a condition may call; a new one follows contract.py."""
 
 from cepkit.pattern.evaluation.functions import correlation, numbers, texts, times
 from cepkit.pattern.evaluation.functions.contract import Function
@@ -37,7 +37,7 @@ FUNCTIONS: Shelf[Function] = Shelf(
     (correlation.CORR, "Pearson's correlation of two arrays of one length"),
     method="kind",
 )
-"""Every function of the language by name; aggregates of KL sets stand in `set_functions.py`."""
+"""Every function of the language by name; aggregates of KL sets are in `set_functions.py`."""
 
 USAGE = {FUNCTIONS[name].usage: line for name, line in FUNCTIONS.help.items()}
-"""How each is called, and its line of help."""
+"""The usage of each function, with its line of help."""

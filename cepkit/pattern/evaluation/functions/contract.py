@@ -1,7 +1,7 @@
-"""The contract of functions and operators: what they take, give and compute.
+"""The contract of functions and operators: what they take, return and compute.
 
-Its form says what there is to compute with; each evaluator makes its own of it. What is computed of
-a missing value is missing: no form of texts or integers is given one, and floats give NaN of NaN.
+A form has the computation for each evaluator. The result for a missing operand is missing: forms of
+texts and integers never get one, and forms of floats return NaN for NaN.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from cepkit.stream.columns import Column
 from cepkit.values import dataclass
 
 Signature: TypeAlias = tuple[tuple[Class, ...], Class | ValueKind]
-"""What is taken and what is given; a "number" given is an integer where all taken are integers and
-there is a form of whole numbers."""
+"""The classes of the operands, and the class or kind of the result; the result "number" is an
+integer where all operands are integers and the form has a computation with integers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +24,10 @@ class Whole:
     """Exact arithmetic on 64-bit integers: integers, times and durations.
 
     Attributes:
-        column: Of int64 columns.
-        scalar: Of Python's integers; None where there is no value.
-        lost: Of the columns and the result: where there is no value, or 64 bits do not hold it.
-        bound: A bound for the result, of bounds for what is taken, all of them absolute values.
+        column: The computation on int64 columns.
+        scalar: The computation on Python's integers; None for a missing result.
+        lost: From the columns and the result: the rows whose result is missing or exceeds 64 bits.
+        bound: From bounds of the operands: a bound of the result; all bound absolute values.
     """
 
     column: Callable[..., Any]
@@ -41,11 +41,11 @@ class OnNumbers:
     """A function of numbers, times and durations.
 
     Attributes:
-        column: Of float64 columns; NaN where there is no value, or one was NaN.
-        scalar: The same of floats. Loops compile it, by its name: it is a function of its own name,
-            and calls what Numba knows.
-        written: How loops write it where that is no call of `scalar`, as ``"({} + {})"``.
-        whole: Of integers; None: they are taken as floats.
+        column: The computation on float64 columns; NaN for a missing result.
+        scalar: The computation on floats. Loops compile it and call it by its name, so it has a
+            name of its own and calls only what Numba knows.
+        written: Its source in loops where that is no call of `scalar`, as ``"({} + {})"``.
+        whole: The computation on integers; None: they become floats.
     """
 
     column: Callable[..., Any]
@@ -59,7 +59,7 @@ class OnTexts:
     """A function of texts, and of numbers beside them; computed once for each distinct value.
 
     Attributes:
-        scalar: Of Python's texts and numbers; None where there is no value.
+        scalar: The computation on Python's texts and numbers; None for a missing result.
     """
 
     scalar: Callable[..., str | float | bool | None]
@@ -70,9 +70,9 @@ class OnArrays:
     """A function of arrays.
 
     Attributes:
-        column: Of columns of arrays, and the place in the pattern.
-        scalar: Of the rows of numbers that `correlation.standardised` makes of arrays.
-        loop: The same for loops to compile, by its name.
+        column: The computation on columns of arrays; it also takes the node, for errors.
+        scalar: The computation on rows from `correlation.standardised`.
+        loop: The same for loops, which compile it and call it by its name.
     """
 
     column: Callable[..., Any]
@@ -82,10 +82,10 @@ class OnArrays:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A function of the user's, over NumPy arrays.
+    """A user's function over NumPy arrays.
 
     Attributes:
-        function: As it was registered.
+        function: The registered function.
     """
 
     function: Callable[..., Any]
@@ -93,12 +93,12 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class OnMembers:
-    """A function of a set whose members have variables of their own; what is missing is left out.
+    """A function of a set whose members have variables of their own; it leaves out missing values.
 
     Attributes:
-        column: Of their columns.
-        scalar: Of the values that are there.
-        kind: What it gives for members of a kind.
+        column: The computation on their columns.
+        scalar: The computation on the present values.
+        kind: The kind of the result for a kind of members.
     """
 
     column: Callable[[Sequence[Column]], Column]
@@ -114,13 +114,12 @@ class Function:
     """A function or an operator of conditions.
 
     Attributes:
-        name: As a pattern has it.
-        arguments: What they are called, as ``"x, y, ..."``.
-        takes: What it takes, in words.
-        signatures: What it takes, and what it gives for that.
-        form: How it is computed.
-        folded: Whether it takes any number of arguments more, as the last one: of three it is that
-            of the third and of that of the first two.
+        name: The name in patterns.
+        arguments: The names of its arguments, as ``"x, y, ..."``.
+        takes: The operands that it takes, in words.
+        signatures: The operands that it takes, each with the result.
+        form: Its computation.
+        folded: Whether it takes further arguments like the last one: f(x, y, z) is f(f(x, y), z).
     """
 
     name: str
@@ -132,16 +131,16 @@ class Function:
 
     @property
     def usage(self) -> str:
-        """How it is called."""
+        """The name with the arguments, for messages."""
         return f"{self.name}({self.arguments})"
 
     @property
     def is_condition(self) -> bool:
-        """Whether it may be true or false."""
+        """Whether its result may be a truth value."""
         return any(gives == "boolean" for _, gives in self.signatures)
 
     def arity_error(self, count: int) -> str | None:
-        """Return how many arguments there should be, None where so many are right."""
+        """Return the expected number of arguments in words, None if `count` is right."""
         sizes = sorted({len(kinds) for kinds, _ in self.signatures})
         if not sizes or count in sizes or (self.folded and count > sizes[-1]):
             return None
@@ -149,17 +148,17 @@ class Function:
         return f"{sizes_text} argument{'' if sizes_text == '1' else 's'}"
 
     def kind(self, kinds: Sequence[ValueKind]) -> ValueKind | None:
-        """Return the kind of its values for operands of these kinds; None if not allowed."""
+        """Return the kind of the result for operands of these kinds; None if it takes no such."""
         if isinstance(self.form, OnMembers):
             return self.form.kind(kinds[0])
         return "any" if isinstance(self.form, Registered) else _result_kind(self, tuple(kinds))
 
     def whole(self, kinds: Sequence[ValueKind]) -> Whole | None:
-        """Return how it is computed with integers, where values of these kinds are such."""
+        """Return the computation on integers, None if operands of these kinds are no integers."""
         return _whole_of(self, tuple(kinds))
 
     def of(self, compute: Callable[..., Any], values: Sequence[Any]) -> Any:
-        """Return the value of `compute` for the arguments, folded pairwise if needed."""
+        """Return the value of `compute` for the arguments; a folded one takes two at a time."""
         return reduce(compute, values) if self.folded else compute(*values)
 
 

@@ -18,14 +18,14 @@ from cepkit.pattern.evaluation.functions.contract import Function, OnArrays
 from cepkit.stream.columns import Column
 
 _STANDARDISED: WeakKeyDictionary[Column, npt.NDArray[np.float64]] = WeakKeyDictionary()
-"""What columns that were picked from are, standardised: once, however often their events occur."""
+"""Standardised columns by their origin: a column is standardised once for all that pick from it."""
 
 
 def standardised(column: Column, place: Expression | None = None) -> npt.NDArray[np.float64]:
-    """Return arrays such that the correlation of two is the sum of products of their values.
+    """Return rows such that the correlation of two arrays is the sum of products of their rows.
 
-    Each row is the length of the array, then its values less their mean, divided by their norm,
-    zero where there is no value. Rows whose correlation is missing (no values, all alike) are NaN.
+    A row has the length of the array, then the values less their mean, divided by their norm; zero
+    for a missing value. Rows whose correlation is missing (no values, all alike) are NaN.
 
     Raises:
         PatternError: The column does not hold arrays of numbers.
@@ -37,11 +37,11 @@ def standardised(column: Column, place: Expression | None = None) -> npt.NDArray
             span=place.span if place is not None else None,
         )
     if column.origin is not None:
-        whole, rows = column.origin
-        if whole not in _STANDARDISED:
-            _STANDARDISED[whole] = standardised(whole, place)
-        picked: npt.NDArray[np.float64] = _STANDARDISED[whole][rows]
-        return picked
+        original, rows = column.origin
+        if original not in _STANDARDISED:
+            _STANDARDISED[original] = standardised(original, place)
+        selected: npt.NDArray[np.float64] = _STANDARDISED[original][rows]
+        return selected
     matrix: npt.NDArray[np.float64] = column.values  # type: ignore[assignment]
     present = ~np.isnan(matrix)
     lengths = present.sum(axis=1)
@@ -49,7 +49,7 @@ def standardised(column: Column, place: Expression | None = None) -> npt.NDArray
         means = np.where(present, matrix, 0.0).sum(axis=1) / lengths
         centred = np.where(present, matrix - means[:, None], 0.0)
         norms = np.sqrt((centred * centred).sum(axis=1))
-        # A constant array need not give exactly zero once its mean is rounded.
+        # With a rounded mean the norm of a constant array may differ from zero.
         constant = np.where(present, matrix, np.inf).min(axis=1, initial=np.inf) == np.where(
             present, matrix, -np.inf
         ).max(axis=1, initial=-np.inf)
@@ -80,12 +80,12 @@ def correlation(x: Any, y: Any) -> float:
     total = 0.0
     for i in range(1, min(x.size, y.size)):
         total += x[i] * y[i]
-    # min and max would take a NaN for a number
+    # min and max would drop a NaN.
     return total if math.isnan(total) else min(1.0, max(-1.0, total))
 
 
 def _one_correlation(x: Any, y: Any) -> float:
-    """Return the same without a loop in Python."""
+    """Return the correlation of two standardised arrays, without a loop in Python."""
     if x[0] != y[0]:
         return math.nan
     size = min(len(x), len(y))

@@ -1,6 +1,6 @@
-"""Functions of sets whose members have variables of their own: those of a group that repeats.
+"""Functions of sets whose members have variables of their own, as in a group that repeats.
 
-`sum(a.x)` of two repetitions is `sum(a[1].x, a[2].x)`: the same as of a set of these two.
+`sum(a.x)` of two repetitions is `sum(a[1].x, a[2].x)`, the sum of a set of these two.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cepkit.stream.columns import Column
 
 @cache
 def function_of_members(name: str) -> Function:
-    """Return the function of listed members that an aggregate is."""
+    """Return an aggregate as a function of listed members."""
     node = Aggregate(name)
 
     def column(members: Sequence[Column]) -> Column:
@@ -29,11 +29,11 @@ def function_of_members(name: str) -> Function:
             one.values if len(one.values) == size else np.repeat(one.values, size, axis=0)
             for one in members
         ]
-        first, together = members[0], np.stack(values, axis=1)
+        first, stacked = members[0], np.stack(values, axis=1)
         missing = any(one.has_missing for one in members)
-        flat = together.reshape(size * len(members), *together.shape[2:])
-        joined = Column(first.kind, flat, first.dictionary, missing)
-        return set_function(node, joined, np.arange(size + 1) * len(members))
+        flat = stacked.reshape(size * len(members), *stacked.shape[2:])
+        all_members = Column(first.kind, flat, first.dictionary, missing)
+        return set_function(node, all_members, np.arange(size + 1) * len(members))
 
     def kind(of_members: ValueKind) -> ValueKind:
         return set_function_kind(node, of_members)

@@ -1,4 +1,4 @@
-"""Functions of numbers; a time is no number, and neither is a duration, but both have an order."""
+"""Functions of numbers. Times and durations are no numbers, but LEAST and GREATEST take them."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def root(x: float) -> float:
 
 
 def logarithm(x: float) -> float:
-    """Return the natural logarithm, NaN for what is not positive."""
+    """Return the natural logarithm, NaN for zero and negative numbers."""
     return math.log(x) if x > 0.0 else math.nan
 
 
 def least(x: float, y: float) -> float:
-    """Return the lesser of two numbers, NaN where one of them is."""
+    """Return the lesser of two numbers, NaN if one is NaN."""
     if math.isnan(x) or math.isnan(y):
         return math.nan
     return x if x < y else y
 
 
 def greatest(x: float, y: float) -> float:
-    """Return the greater of two numbers, NaN where one of them is."""
+    """Return the greater of two numbers, NaN if one is NaN."""
     if math.isnan(x) or math.isnan(y):
         return math.nan
     return x if x > y else y
@@ -50,7 +50,7 @@ def exp(x: float) -> float:
 
 
 def logarithm_of_ten(x: float) -> float:
-    """Return the logarithm to base ten, NaN for what is not positive."""
+    """Return the logarithm to base ten, NaN for zero and negative numbers."""
     return math.log10(x) if x > 0.0 else math.nan
 
 
@@ -110,7 +110,7 @@ MOD = replace(OPERATORS["%"], name="mod")
 
 
 def _to_number(name: str, form: OnNumbers) -> Function:
-    """Return a function of a number that gives an integer of an integer."""
+    """Return a function of a number that gives an integer for an integer."""
     return Function(name, "x", "a number", ((("number",), "number"),), form)
 
 
@@ -138,6 +138,6 @@ def _of_one_kind(name: str, form: OnNumbers) -> Function:
     )
 
 
-# minimum and maximum of NumPy keep NaN: a missing argument makes it missing
+# NumPy's minimum and maximum keep NaN, so a missing argument gives a missing result.
 LEAST = _of_one_kind("least", OnNumbers(np.minimum, least, whole=Whole(np.minimum, min)))
 GREATEST = _of_one_kind("greatest", OnNumbers(np.maximum, greatest, whole=Whole(np.maximum, max)))

@@ -48,7 +48,7 @@ def _lost_product(x: Any, y: Any, product: Any) -> Any:
 
 
 def _product(bounds: Sequence[float]) -> float:
-    # A float side counts as 0: the product is then a float as well.
+    # A float operand has the bound 0; the product is then a float, too.
     return max(*bounds, float(math.prod(bounds)))
 
 

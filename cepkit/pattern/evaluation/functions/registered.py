@@ -32,12 +32,12 @@ def register_function(name: str, function: UserFunction) -> None:
         name: An identifier in lower or mixed case that no built-in function has.
         function: Takes NumPy arrays of equal length, one for each argument (floats with NaN for
             missing values, texts as object arrays with None, times as datetime64[us] and
-            durations as timedelta64[us] with NaT), and returns an array of that length: of
-            floats, or of truth values where it stands as a condition. It must be vectorised and
-            must not keep state; on Spark it is sent to the workers.
+            durations as timedelta64[us] with NaT), and returns an array of that length: floats,
+            or truth values if it is a condition. It must be vectorised and must not keep state;
+            Spark sends it to the workers.
 
     Raises:
-        PatternError: The name is no identifier, or taken by the language.
+        PatternError: The name is no identifier, or the language has it.
 
     Example:
         >>> import cepkit as ck
@@ -61,7 +61,7 @@ def registered_function(name: str) -> UserFunction:
     """Return the function registered under `name`.
 
     Raises:
-        PatternError: There is none.
+        PatternError: No function has the name.
     """
     try:
         return _registered[name]
@@ -73,7 +73,7 @@ def registered_function(name: str) -> UserFunction:
 
 
 def known_functions() -> tuple[str, ...]:
-    """Return the names that a condition may call now, those of the language first."""
+    """Return the names of all functions, those of the language first."""
     return (*FUNCTIONS, *SET_FUNCTIONS, *sorted(_registered))
 
 
@@ -81,7 +81,7 @@ def function_of(node: Negative | Arithmetic | Call) -> Function:
     """Return the function or operator of a node.
 
     Raises:
-        PatternError: It calls a function that nobody has registered.
+        PatternError: Nobody has registered the function.
     """
     match node:
         case Arithmetic():
@@ -89,10 +89,9 @@ def function_of(node: Negative | Arithmetic | Call) -> Function:
         case Negative():
             return MINUS
         case Call():
-            known = FUNCTIONS.get(node.function)
-            if known is not None:
-                return known
             name = node.function
+            if name in FUNCTIONS:
+                return FUNCTIONS[name]
             if name in AGGREGATES:
                 return function_of_members(name)
             return Function(name, "", "", (), Registered(registered_function(name)))
@@ -101,10 +100,10 @@ def function_of(node: Negative | Arithmetic | Call) -> Function:
 
 
 def computed_kind(node: Negative | Arithmetic | Call, kinds: Sequence[ValueKind]) -> ValueKind:
-    """Return the kind of a node's value, given the kinds of its operands.
+    """Return the kind of a node's value for operands of some kinds.
 
     Raises:
-        PatternError: They do not go together; the error points at the place.
+        PatternError: The node does not take these kinds.
     """
     kind = function_of(node).kind(kinds)
     if kind is None:
@@ -134,7 +133,7 @@ def _arithmetic_hint(
 ) -> str | None:
     if node.operator == "+" and {*kinds} == {"timestamp"}:
         return "two times have a difference: b.ts - a.ts"
-    # Would it do if the number, or the text, were a duration?
+    # Would the operator take a duration in place of the number or the text?
     alternatives = [
         {"duration"} if kind in ("integer", "float", "text") else classes(kind) for kind in kinds
     ]

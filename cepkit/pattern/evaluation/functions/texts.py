@@ -1,4 +1,4 @@
-"""Functions of texts. Characters are those of Unicode, and counted from 1, as in SQL."""
+"""Functions of texts; a character is one of Unicode, and the first has the place 1, as in SQL."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def of_texts(
 
 
 def _substring(text: str, start: float, count: float = math.inf) -> str | None:
-    """Return the characters at the places from `start` up to, not including, `start + count`."""
+    """Return `count` characters from the place `start` on; places outside the text are empty."""
     end = start + count
     if math.isnan(end):
         return None

@@ -1,6 +1,6 @@
-"""Parts of a time, in UTC: `hour(a.ts + 1 hour)` is that of a zone further east.
+"""Parts of a time, in UTC; `hour(a.ts + 1 hour)` is the hour one zone further east.
 
-Floor divisions of whole microseconds are exact in floats too, as far as these hold them.
+Floor division of microseconds is exact in floats, too, where floats hold them exactly.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def date_of(x: float) -> float:
 
 
 def _part(unit: int, count: int) -> Whole:
-    """Return how an integer says how many units are begun, of which so many are one greater."""
+    """Return the computation of a part of a time: a unit in microseconds, `count` in the next."""
 
     def part(x: Any) -> Any:
         return x // unit % count
