@@ -177,6 +177,14 @@ _WORDS: Mapping[Any, tuple[str, str]] = {
     NoneType: ("None", "None"),
 }
 
+_CONTAINERS: Mapping[Any, tuple[str, str]] = {
+    Mapping: ("a dict", "dicts"),
+    Sequence: ("a list", "lists"),
+    Iterable: ("a list", "lists"),
+    list: ("a list", "lists"),
+    tuple: ("a tuple", "tuples"),
+}
+
 
 def _words(hint: Any, several: int = 0) -> str:
     """Return the name of a kind; with `several` the plural."""
@@ -187,10 +195,10 @@ def _words(hint: Any, several: int = 0) -> str:
         return " or ".join(dict.fromkeys(_words(one, several) for one in inner))
     if origin is Literal:
         return " or ".join(map(repr, inner))
-    if origin is Mapping:
-        return f"a dict of {_words(inner[1], 1)}"
-    if origin in (Sequence, Iterable):
-        return f"{'lists' if several else 'a list'} of {_words(inner[0], 1)}"
+    if origin in _CONTAINERS:
+        name = _CONTAINERS[origin][several]
+        of = inner[1] if origin is Mapping else inner[0]
+        return name if of is Any else f"{name} of {_words(of, 1)}"
     if origin is Callable:
         return "functions" if several else "a function"
     return str(getattr(hint, "__name__", "value"))

@@ -9,6 +9,7 @@ import pandas as pd
 
 from cepkit import aggregate_trace, simulate
 from cepkit.automata.mechanisms import MECHANISMS
+from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.stream.stream import events
 from cepkit.tracing import CounterTrace, MechanismTrace
 from tests.unit.aggregation.cases import stream
@@ -42,6 +43,15 @@ def long(count: int) -> list[MechanismTrace]:
         simulate(stream, PATTERN, mechanism="chain-nfa", plan=list(p), max_steps=20_000)
         for p in ("cba", "abc")
     ]
+
+
+def repeated() -> MechanismTrace:
+    """A group that repeats, over events that are stored until a C comes."""
+    rows = [(kind, price) for price, kind in enumerate("ABABC")]
+    pattern = "PATTERN SEQ(KL(SEQ(A a, B b)){1,2}, C c) WHERE a.price < b.price WITHIN 20 seconds"
+    variables = ("c", "a[1]", "b[1]", "a[2]", "b[2]")
+    plan = Plan((OrderPlan(variables[:3]), OrderPlan(variables)), "by hand")
+    return simulate(stream_of(rows), pattern, plan=plan)
 
 
 def wide_names() -> MechanismTrace:

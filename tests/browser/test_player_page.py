@@ -162,6 +162,15 @@ def test_clauses_are_marked_by_what_became_of_them(opened):
     assert player.host.locator(".pattern .held").all_inner_texts() == ["B b", "a.price < b.price"]
 
 
+def test_repetitions_of_a_group_have_numbers_and_mark_its_events(opened):
+    player = opened([cases.repeated()])
+    names = " ".join(player.card().locator(".diagram .label.name").all_text_contents())
+    assert all(name in names for name in ("A a[1]", "B b[1]", "A a[2]", "B b[2]"))
+    player.press("ArrowRight")
+    assert player.host.locator(".pattern .held").all_inner_texts() == ["A a"]
+    assert player.card().locator(".edge.store.fired").count() == 2
+
+
 def test_the_keys_are_listed_and_each_control_has_a_name_and_room(opened, page):
     player = opened(cases.example())
     player.press("?")

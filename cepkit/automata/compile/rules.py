@@ -25,6 +25,7 @@ from cepkit.pattern.conditions import (
     variables_of,
     walk,
 )
+from cepkit.pattern.names import is_repetition
 from cepkit.pattern.nodes import Event as EventNode
 from cepkit.pattern.nodes import Kleene
 from cepkit.pattern.normal_form import Branch
@@ -202,9 +203,9 @@ class Rules:
         )
 
     def label(self, slot: int) -> str:
-        """Return a variable as the pattern writes it: ``A a``, ``KL(B b)``."""
+        """Return a variable as the pattern writes it: ``A a``, ``KL(B b)``; repeated ``A a[1]``."""
         variable, called = self.variables[slot], self.called[slot]
-        if called != variable:
+        if called != variable or is_repetition(variable):
             event = replace(self.branch.event(variable), variable=called)
             bounds = self.bounds.get(slot)
             return structure_text(event if bounds is None else Kleene(event, *bounds))

@@ -232,7 +232,8 @@ class Diagram {
       // Labels stand side by side over the state, out of the way of what the edges say.
       const tx = x + (kinds.length > 2 ? 18 : 3) * Math.sign(lean);
       const told = [`${kind} ${names}`, ...of.flatMap((edge) => edge.conditions ?? [])].join("\n");
-      const room = Math.max(3, Math.min(24, Math.floor((this.dx - 10) / Math.max(1.4, kinds.length) / 5.2)));
+      const beside = (this.dx - 10) / Math.max(1.4, kinds.length);
+      const room = Math.max(3, Math.min(24, Math.floor((lean ? beside : Math.min(beside, 2 * x)) / 5.2)));
       const heights = up > 0 ? [far + 18, far + 7] : [-far - 8, -far - 19];
       // Beside the first and the last state there is less room.
       const fits = names.length <= Math.min(room, 16);
@@ -362,6 +363,7 @@ function firedEdges(track, p, alive) {
     return fired.get(id);
   };
   const taking = new Map();
+  const stores = track.edges.filter((edge) => edge.kind === "store").map((edge) => [edge, new Set(variablesOf(edge.label))]);
   for (const edge of track.edges) {
     if (edge.kind === "take" || edge.kind === "join") taking.set(`${edge.from} ${edge.to}`, edge.id);
   }
@@ -377,9 +379,8 @@ function firedEdges(track, p, alive) {
         if (id !== undefined) at(id).taken = true;
       }
     } else if (op[0] === "store") {
-      for (const edge of track.edges) {
-        const stores = edge.kind === "store" && edge.label.split(/[^\p{L}\p{N}_]+/u).includes(op[2]);
-        if (stores && alive[track.nodeAt.get(edge.from)].length) at(edge.id).taken = true;
+      for (const [edge, variables] of stores) {
+        if (variables.has(op[2]) && alive[track.nodeAt.get(edge.from)].length) at(edge.id).taken = true;
       }
     }
   }

@@ -239,7 +239,8 @@ function clausesByVariable(patterns, clauses) {
   for (const { begin, end, variables } of patterns) {
     clauses.forEach((clause, n) => {
       if ((clause.kind !== "event" && clause.kind !== "absence") || clause.begin < begin || clause.end > end) return;
-      for (const name of variablesOf(clause.text).flatMap((variable) => variables[variable] ?? [])) {
+      const written = variablesOf(clause.text);
+      for (const name of Object.keys(variables).filter((one) => written.includes(groupOf(one))).flatMap((one) => variables[one])) {
         if (!by.has(name)) by.set(name, []);
         by.get(name).push(n);
       }

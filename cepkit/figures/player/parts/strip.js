@@ -1,6 +1,6 @@
 // ---------------------------------------------------------------- pattern text
 
-/** The variables of events as patterns write them: "B b", "KL(B b) GREEDY UNTIL C c", "NOT(SEQ(B b, c IN (C, D)))". */
+/** The variables of events as patterns write them: "B b", "B b[1]", "KL(B b) GREEDY UNTIL C c", "NOT(SEQ(B b, c IN (C, D)))". */
 function variablesOf(text) {
   const found = [];
   let [words, types] = [[], false];
@@ -11,7 +11,7 @@ function variablesOf(text) {
     if (begins >= 0 && (end !== "(" || types)) found.push(words.at(types ? -2 : -1));
     words = [];
   };
-  for (const [token] of text.matchAll(/"(?:[^"]|"")*"|[\p{L}_][\p{L}\p{N}_]*|[(),{}]/gu)) {
+  for (const [token] of text.matchAll(/"(?:[^"]|"")*"|[\p{L}_][\p{L}\p{N}_]*(?:\[\d+\])?|[(),{}]/gu)) {
     if (types) types = token !== ")";
     else if ("(),{}".includes(token)) take(token);
     else words.push(token);
@@ -22,6 +22,9 @@ function variablesOf(text) {
 
 /** The variable that an edge takes; what stands after UNTIL is not taken. */
 const variableOf = (text) => variablesOf(text)[0] ?? "";
+
+/** The variable of a group of which this is one repetition: "a" of "a[1]". */
+const groupOf = (name) => name.replace(/\[\d+\]$/, "");
 
 /** The query's text; the clauses that a step touches are marked. */
 class PatternView {
@@ -54,7 +57,7 @@ class PatternView {
     for (const track of tracks) {
       for (const [what, by, word] of track.marks(p)) {
         if (by === "number") mark(what, word);
-        else if (by === "variable") mark(this.byVariable.get(what), word);
+        else if (by === "variable") mark(this.byVariable.get(what) ?? this.byVariable.get(groupOf(what)), word);
         else this.clauses.forEach((clause, n) => clause.kind === what && mark(n, word));
       }
     }
