@@ -171,10 +171,10 @@ class _Joining:
             if owner != number and free and (variables or not taken):
                 covered |= {*variables}
                 theirs |= owned
-                taken.append(Taken(owner, pairs, tuple(self._unsaid(number, owner, pairs))))
+                taken.append(Taken(owner, pairs, tuple(self._only_implied(number, owner, pairs))))
         return tuple(taken)
 
-    def _unsaid(
+    def _only_implied(
         self, number: int, owner: int, pairs: Sequence[tuple[str, str]]
     ) -> Iterator[Expression]:
         """Yield the conditions of a branch on some variables that their owner only implies.

@@ -194,7 +194,7 @@ def simulate_several(
         query = subject.queries[family[0].query]
         streams.append(list(events_of(columns, query, subject.values)))
     for machine in machines:
-        _tell_users(chart, machine, subject)
+        _label_users(chart, machine, subject)
     chart.number_states()
     recording = Recording(journal, chart, subject, members, len(columns), max_steps)
     for events in counted([*zip(*streams, strict=True)]):
@@ -216,7 +216,7 @@ def _families(members: Sequence[Member]) -> list[list[Member]]:
     return list(families.values())
 
 
-def _tell_users(chart: Chart, machine: Machine, subject: Subject) -> None:
+def _label_users(chart: Chart, machine: Machine, subject: Subject) -> None:
     """Label the nodes of a machine with the patterns that use them or end there."""
     by_number = {member.number: member for member in machine.members}
     for member in machine.members:
@@ -230,7 +230,7 @@ def _tell_users(chart: Chart, machine: Machine, subject: Subject) -> None:
                 for n in users
                 if len(by_number[n].branch.variables) == len(variables)
             )
-            chart.tell(
+            chart.label_users(
                 program.node_of(rules.mask(variables)),
                 names,
                 tuple(dict.fromkeys(ends)),
