@@ -125,7 +125,7 @@ class Statistics(WithPrinter):
         shares = {frozenset(names): s for names, s in self.selectivities.items()}
         equal = {frozenset(names): e for names, e in self.equalities.items()}
         missing = {
-            n: checked_share(s, f"what is missing of '{n}'") for n, s in self.missing.items()
+            n: checked_share(s, f"the missing share of '{n}'") for n, s in self.missing.items()
         }
         joins = {frozenset(names): joined for names, joined in self.joins.items()}
         for names in (*({name} for name in filters), *shares, *equal, *joins):
