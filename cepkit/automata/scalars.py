@@ -178,5 +178,7 @@ def _reduction(node: Aggregate, kind: ValueKind) -> Callable[[list[Any]], Any]:
         case "max":
             return lambda values: max(values, default=None)
         case function:  # `_set_function` handles single members
-            of = AGGREGATES[function].of
-            return lambda values: None if (result := of(values)) is None else nan_as_none(result)
+            aggregate = AGGREGATES[function].of
+            return lambda values: (
+                None if (result := aggregate(values)) is None else nan_as_none(result)
+            )

@@ -109,14 +109,14 @@ def _machine(
         check_kinds(query, columns.kinds)
     # Arrival numbers are attributes without a column.
     kinds = {name: columns.kinds.get(name, "integer") for name in subject.values}
-    counted = isinstance(members[0].branch.window, CountWindow)
+    in_events = isinstance(members[0].branch.window, CountWindow)
     return Machine(
         mechanism,
         members,
         subject.clauses,
         subject.values,
         kinds,
-        ascending=not counted or columns.in_order(),
+        ascending=not in_events or columns.in_order(),
         journal=journal,
         chart=chart,
     )
@@ -149,8 +149,8 @@ def simulate(
     for event in counted(events):
         recording.keep(machine.feed(event))
     recording.keep(machine.finish())
-    shown = one_line(plan) if mechanism.follows != "nothing" else ""
-    return recording.trace(mechanism.name, mechanism.diagram, columns, shown)
+    plan_text = one_line(plan) if mechanism.follows != "nothing" else ""
+    return recording.trace(mechanism.name, mechanism.diagram, columns, plan_text)
 
 
 def recording_of(machine: Machine, query: Query, events: int, max_steps: int) -> Recording:
@@ -201,8 +201,8 @@ def simulate_several(
         pairs = zip(machines, events, strict=True)
         recording.keep([step for machine, event in pairs for step in machine.feed(event)])
     recording.keep([step for machine in machines for step in machine.finish()])
-    shown = zip(queries, plans, strict=True)
-    plan = "; ".join(f"{name}: {one_line(plan)}" for name, plan in shown)
+    named_plans = zip(queries, plans, strict=True)
+    plan = "; ".join(f"{name}: {one_line(plan)}" for name, plan in named_plans)
     return recording.trace(mechanism.together, mechanism.joint_diagram, columns, plan)
 
 

@@ -226,11 +226,11 @@ def _members(node: c.Aggregate, variable: str) -> str:
 def _check_whole_set(node: c.Attribute, value: c.Expression) -> None:
     """Refuse to compute with an attribute that a set has many values of."""
     if node is not value:
-        written = f"{variable_text(node.variable)}.{attribute_text(node.name)}"
+        text = f"{variable_text(node.variable)}.{attribute_text(node.name)}"
         raise PatternError(
-            f"'{node.variable}' is a set, so {written} has many values",
-            expected=f"a function of the set, as in max({written})",
-            hint=f"{written} alone returns the list of them",
+            f"'{node.variable}' is a set, so {text} has many values",
+            expected=f"a function of the set, as in max({text})",
+            hint=f"{text} alone returns the list of them",
             span=node.span,
         )
 

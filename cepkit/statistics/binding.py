@@ -204,9 +204,9 @@ def _renamed(
 ) -> dict[frozenset[_To], Joined]:
     """Return the joins of the sets whose variables all have a new name."""
     return {
-        frozenset(names[name] for name in of): joined
-        for of, joined in joins.items()
-        if of <= names.keys()
+        frozenset(names[name] for name in variables): join
+        for variables, join in joins.items()
+        if variables <= names.keys()
     }
 
 

@@ -58,7 +58,7 @@ def tally_slice(
             window before and after complete it.
     """
     tallies: dict[frozenset[str], Tally] = {}
-    known: dict[SubPattern, Tally] = {}  # by sub-pattern, regardless of names
+    by_form: dict[SubPattern, Tally] = {}  # by sub-pattern, regardless of names
     events = Events(columns, query.partition_by, owned)
     for branch in map(_without_set_functions, written_branches(query)):
         sets = {variables_of(c) for c in branch.conditions if variables_of(c)}
@@ -76,13 +76,13 @@ def tally_slice(
         for names in sorted(sets, key=sorted):
             if len(names) > 1 and names not in tallies:
                 form = measured_form(branch, names)
-                if form not in known:
+                if form not in by_form:
                     rng = np.random.default_rng([seed, *"".join(sorted(names)).encode()])
                     if names in links:
-                        known[form] = linked(links[names], part, rng, sample)
+                        by_form[form] = linked(links[names], part, rng, sample)
                     else:
-                        known[form] = sampled(names, part, rng, sample)
-                tallies[names] = replace(known[form], variables=names)
+                        by_form[form] = sampled(names, part, rng, sample)
+                tallies[names] = replace(by_form[form], variables=names)
     return tuple(tallies.values())
 
 
@@ -181,12 +181,12 @@ def joins_of(
         statistics: Its selectivities.
         seed: Seed of the draws.
     """
-    joined: dict[frozenset[str], Joined] = {}
+    joins: dict[frozenset[str], Joined] = {}
     events = Events(columns, query.partition_by)
     for branch in map(_without_set_functions, written_branches(query)):
         members = {v: events.rows(canonical_event(branch, v)) for v in joined_variables(branch)}
-        joined |= sampled_joins(columns, branch, members, statistics, seed, part)
-    return joined
+        joins |= sampled_joins(columns, branch, members, statistics, seed, part)
+    return joins
 
 
 def _share(tallies: list[Tally], *, partial: bool) -> Selectivity:
@@ -195,14 +195,14 @@ def _share(tallies: list[Tally], *, partial: bool) -> Selectivity:
     total = sum(tally.combinations for tally in measured)
     if not total:
         return Selectivity(1.0, pairs=0)
-    reached = sum(t.reached for t in measured)
-    held = sum(t.reached * _part(t) for t in measured)
-    share = min(1.0, held / total)
+    examined = sum(t.reached for t in measured)
+    satisfying = sum(t.reached * _part(t) for t in measured)
+    share = min(1.0, satisfying / total)
     if all(tally.exact for tally in tallies) and not partial:
         return Selectivity(share)
     sampled = sum(tally.drawn for tally in tallies)
     # Variance of the draws inside the slices, which are independent,
-    rest = min(1.0, held / reached) if reached else 0.0
+    rest = min(1.0, satisfying / examined) if examined else 0.0
     variance = sum(
         (t.reached / total) ** 2 * rest * (1 - rest) * t.squares / t.weight**2
         for t in measured
@@ -216,7 +216,7 @@ def _share(tallies: list[Tally], *, partial: bool) -> Selectivity:
             )
             variance = max(variance, apart * len(measured) / (len(measured) - 1))
         variance = max(variance, share * (1 - share) / total)
-    floor = 0.5 / (sampled + 1) * (reached / total if reached else 1.0)
+    floor = 0.5 / (sampled + 1) * (examined / total if examined else 1.0)
     return Selectivity(share or floor, sampled, math.sqrt(variance))
 
 
