@@ -323,7 +323,7 @@ class Statistics(WithPrinter):
     def to_json(
         self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False
     ) -> str:
-        """Return the statistics as JSON, and write it to `path` if one is given.
+        """Return the statistics as JSON, and write it to `path` if there is one.
 
         Args:
             path: The file, whose name ends in .json.

@@ -103,7 +103,8 @@ def count_stream(columns: EventColumns, query: Query, *, details: bool = True) -
 
     Args:
         columns: The events, with the attributes of `attributes_read`.
-        details: Whether to count what plans do not need as well.
+        query: The pattern.
+        details: Whether to count more than plans need.
     """
     counts = count_types(columns)
     same_key = 1.0

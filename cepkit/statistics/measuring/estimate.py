@@ -1,9 +1,9 @@
-"""Statistics measured on events in memory: rates and filters counted, selectivities sampled.
+"""Statistics measured on events in memory: counted rates and filters, sampled selectivities.
 
 A selectivity is the share of combinations that satisfy some conditions among those that lie
 inside the window, in the pattern's order and in one partition. The first two events of a
 combination are drawn uniformly from all such pairs, every further event uniformly from its scope,
-weighted by the size of the scope. So the estimate is unbiased, however bursty the stream is. If
+weighted by the size of the scope. So the estimate is unbiased, even with bursts. If
 attributes of a pair of variables must be equal, the pairs that agree are counted exactly, and only
 the other conditions are sampled, among these pairs. Conditions on whole sets, as `avg(b.x) > 1`,
 are not measured. Slices are measured one by one and added up, in this process or by Spark's
@@ -36,7 +36,7 @@ from cepkit.statistics.stream_counts import StreamCounts, count_stream
 from cepkit.stream.columns import EventColumns
 
 SAMPLE = 10_000
-"""Combinations drawn for each set of variables: they give a share of 1/2 to about 0.005."""
+"""The draws for each set of variables; the error of a share of 1/2 is then about 0.005."""
 
 
 def tally_slice(
@@ -51,8 +51,9 @@ def tally_slice(
 
     Args:
         columns: The events, with the attributes of `attributes_read`.
-        seed: Seed of the draws; the same seed on the same events gives the same numbers.
-        sample: Combinations to draw for each set of variables.
+        query: The pattern.
+        seed: The seed of the draws; the same seed on the same events gives the same numbers.
+        sample: The number of draws for each set of variables.
         owned: The first and the last microsecond of the slice; None for those of the events. A
             combination belongs to the slice if its first variable's event does; the events of a
             window before and after complete it.
@@ -95,9 +96,10 @@ def combine(
     would make every plan free.
 
     Args:
-        counts: The whole stream.
+        query: The pattern.
+        counts: The counts of the whole stream.
         slices: The tallies of each measured slice, weighted by its combinations.
-        partial: Whether other slices exist that were not measured.
+        partial: Whether the stream has further slices.
     """
     by_set: dict[frozenset[str], list[Tally]] = {}
     for tallies in slices:
@@ -151,13 +153,14 @@ def estimate(
 
     Args:
         columns: The events, with the attributes of `attributes_read`.
-        seed: Seed of the sample.
-        details: Whether to count what plans do not need as well: keys, times, missing values and
-            late events.
-        joins: Whether to sample joins, which takes as long as everything else.
+        query: The pattern.
+        seed: The seed of the sample.
+        details: Whether to count more than plans need: keys, times, missing values and late
+            events.
+        joins: Whether to sample joins, which takes as long as all the rest.
 
     Raises:
-        PatternError: A condition compares values that cannot be compared.
+        PatternError: A condition compares values of different kinds.
     """
     check_kinds(query, columns.kinds)
     counts = count_stream(columns, query, details=details)
@@ -178,8 +181,10 @@ def joins_of(
 
     Args:
         columns: The whole stream or a part of it, with the attributes of `attributes_read`.
-        statistics: Its selectivities.
-        seed: Seed of the draws.
+        query: The pattern.
+        statistics: The selectivities of the stream.
+        seed: The seed of the draws.
+        part: The part; None: the whole stream.
     """
     joins: dict[frozenset[str], Joined] = {}
     events = Events(columns, query.partition_by)
@@ -190,7 +195,7 @@ def joins_of(
 
 
 def _share(tallies: list[Tally], *, partial: bool) -> Selectivity:
-    # If no two events agree nothing was drawn, and the share is known to be 0.
+    # Without equal keys there were no draws, and the share is 0.
     measured = [t for t in tallies if t.weight > 0 or (t.equal == 0 and t.combinations > 0)]
     total = sum(tally.combinations for tally in measured)
     if not total:
