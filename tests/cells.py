@@ -1,9 +1,9 @@
 """Passes over a Spark stream without Spark: its cells, one after the other in this process.
 
-Events are dealt out by the code that Spark's tasks run (`dealing.split`), and their cells go into
-sinks by it (`run_sink`, `TotalsSink.joined`). What Spark itself does is done here in few
-lines: it leaves out the types that nobody names, numbers events in the order of arrival, and
-brings the pieces of a cell together, in any order.
+The code of Spark's tasks deals out events (`dealing.split`) and puts their cells into sinks
+(`run_sink`, `TotalsSink.joined`). This module does the work of Spark itself in a few lines: it
+leaves out types that no pattern names, numbers events in the order of arrival, and brings the
+pieces of a cell together, in any order.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from tests.aggregates import Row, plain, rows_in
 
 @dataclass(frozen=True)
 class Cut:
-    """How a stream is cut.
+    """The cut of a stream.
 
     Attributes:
-        length: Of a slice, in seconds or in events; None: it is one slice.
-        origin: Where slice 0 begins, in the same unit and counted from the first event.
-        buckets: Into how many keys are hashed, where there is a key.
+        length: The length of a slice, in seconds or in events; None: one slice.
+        origin: The begin of slice 0, in the same unit from the first event on.
+        buckets: The number of buckets of keys, if there is a key.
     """
 
     length: float | None = None
@@ -69,24 +69,25 @@ def aggregate_in_cells(
     """Return the rows of each query, as `rows_in` writes them.
 
     Args:
-        table: The events in the order in which they came, all of them events.
-        schema: Which column is what.
-        queries: What is asked.
-        emit: Which rows.
-        cut: How the stream is cut.
+        table: The events in the order of arrival.
+        schema: The roles of the columns.
+        queries: The queries.
+        emit: The rows to emit.
+        cut: The cut of the stream.
         method: As for `cepkit.aggregate`.
-        share: What the queries share; as for `aggregate_several`.
+        share: As for `aggregate_several`.
     """
     stream = stream_of(table, schema)
-    asked = [functions_of(query, {}) for query in queries]
+    functions = [functions_of(query, {}) for query in queries]
     prepared = {
-        q: prepare(stream, query, asked[q], way_of(query, method), emit)
+        q: prepare(stream, query, functions[q], way_of(query, method), emit)
         for q, query in enumerate(queries)
     }
-    sequences, reasons = shareable(queries, asked, method)
-    columns = Stream(table, schema, stream.column_names).columns(attributes_read(sequences, asked))
+    sequences, reasons = shareable(queries, functions, method)
+    read = attributes_read(sequences, functions)
+    columns = Stream(table, schema, stream.column_names).columns(read)
     rates = partial(rates_of, columns=columns)
-    plan = plan_sharing(tuple(map(str, prepared)), sequences, asked, reasons, rates, share)
+    plan = plan_sharing(tuple(map(str, prepared)), sequences, functions, reasons, rates, share)
     found: dict[int, Counter[Row]] = {q: Counter() for q in prepared}
     for members in passes_of(prepared, plan):
         own = {q: prepared[q] for q in members}
@@ -102,7 +103,7 @@ def aggregate_in_cells(
 
 
 def stream_of(table: pa.Table, schema: Schema) -> Stream:
-    """Return a stream of Spark as far as it is asked without any job."""
+    """Return a stand-in for a stream of Spark that runs no job."""
     conf: Mapping[str, str] = {}
     session = SimpleNamespace(conf=conf, sparkContext=SimpleNamespace(defaultParallelism=2))
     frame: Any = SimpleNamespace(schema=from_arrow_schema(table.schema), sparkSession=session)
@@ -112,7 +113,7 @@ def stream_of(table: pa.Table, schema: Schema) -> Stream:
 def in_cells(
     scan: Scan, sink: Sink, table: pa.Table, cut: Cut
 ) -> tuple[list[pa.RecordBatch], list[TaskReport]]:
-    """Return what a sink makes of a stream in two tasks, each with every other cell."""
+    """Return the rows and reports of a sink over two tasks, each with every other cell."""
     layout = _layout(scan, table, cut)
     packed = _packed(scan, layout, table)
     numbers = packed.column(0).to_numpy() // layout.buckets % 2
@@ -128,19 +129,19 @@ def in_cells(
 
 
 def _layout(scan: Scan, table: pa.Table, cut: Cut) -> Layout:
-    """Return the cells that Spark's driver would choose if it were told the length of a slice."""
+    """Return the cells that Spark's driver would choose for a length of slices."""
     unit, times = 1.0, np.arange(len(table))
     if scan.cut.clock == "time":
         unit, times = 1e6, table.column(scan.stream.schema.time).cast(pa.int64()).to_numpy()
     first, last = int(times.min(initial=0)), int(times.max(initial=0))
-    wanted = replace(scan.cut, length=cut.length)
-    layout = layout_of(scan, Extent(len(table), first, last, len(table)), wanted)
+    cut_of_length = replace(scan.cut, length=cut.length)
+    layout = layout_of(scan, Extent(len(table), first, last, len(table)), cut_of_length)
     buckets = cut.buckets if layout.cut.key is not None else 1
     return replace(layout, buckets=buckets, origin=layout.origin + round(cut.origin * unit))
 
 
 def _packed(scan: Scan, layout: Layout, table: pa.Table) -> pa.RecordBatch:
-    """Return the pieces of all cells, those of a cell side by side."""
+    """Return the pieces of all cells, sorted by cell."""
     sending = scan.sending
     sent = table.select(sending.columns.names).cast(sending.columns)
     for clock in sending.numbers:
@@ -151,7 +152,7 @@ def _packed(scan: Scan, layout: Layout, table: pa.Table) -> pa.RecordBatch:
     if sending.types is not None:
         named = np.isin(table.column(sending.schema.type).to_numpy(), list(sending.types))
         sent = sent.filter(pa.array(named))
-    # In two batches, the later events before the earlier ones: nothing goes by where a row lies.
+    # In two batches, the later events first, because nothing may depend on the place of a row.
     half = len(sent) // 2
     parts = [sent.slice(half), sent.slice(0, half)]
     pieces = [
@@ -166,11 +167,11 @@ def _packed(scan: Scan, layout: Layout, table: pa.Table) -> pa.RecordBatch:
 
 
 def _places(table: pa.Table, partition_by: Collection[str]) -> np.ndarray[Any, Any]:
-    """Return for each event how many of its partition came before it."""
-    came: Counter[Row] = Counter()
+    """Return for each event the number of earlier arrivals in its partition."""
+    counts: Counter[Row] = Counter()
     places = []
     for row in table.select(list(partition_by)).to_pylist():
         key = tuple(map(plain, row.values()))
-        places.append(came[key])
-        came[key] += 1
+        places.append(counts[key])
+        counts[key] += 1
     return np.array(places, dtype=np.int64)

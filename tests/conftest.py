@@ -1,4 +1,4 @@
-"""What all tests share: one Spark session, and how hard hypothesis tries."""
+"""The fixtures of all tests: one Spark session, and the profiles of hypothesis."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """The session of all tests: on two cores, so that data really is split.
+    """The session of all tests, on two cores, so that data is split.
 
     With SPARK_REMOTE, as `tests.spark.connect` sets it, it is one of Spark Connect.
     """
@@ -53,7 +53,7 @@ def spark() -> Iterator[SparkSession]:
 
 
 def _take_empty_tables(session: Any) -> None:
-    """Let a session of Connect make DataFrames of Arrow tables without rows, as a classic one."""
+    """Let a session of Connect make DataFrames of empty Arrow tables, as a classic one does."""
     import pyarrow as pa
     from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -69,12 +69,12 @@ def _take_empty_tables(session: Any) -> None:
 
 @pytest.fixture(autouse=True)
 def _own_functions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a test registers, the next one does not see."""
+    """Remove the functions that a test registers."""
     monkeypatch.setattr(functions, "_registered", dict(functions._registered))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what uses Spark or a browser, and what takes long.
+    """Mark tests that use Spark or a browser, and slow ones.
 
     Spark, notebooks and recorded data are slow unless a test says that it is `quick`.
     """
@@ -95,7 +95,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keep the tests of a file, and all of Spark, in one process: each loop compiles once.
+    """Keep the tests of a file, and all of Spark, in one process, to compile each loop once.
 
     The groups of pytest-xdist 3.8 have no effect under pytest 9.2.
     """

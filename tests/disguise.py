@@ -1,4 +1,4 @@
-"""Queries in disguise: other names, sides and orders that say the same."""
+"""Queries in disguise: equivalent ones with other names, sides and orders."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def disguised(draw: st.DrawFn, query: Query) -> Query:
-    """Draw the same query with other names, sides and orders."""
+    """Draw an equivalent query with other names, sides and orders."""
     known = [event.variable for event in nodes.events_of(query.structure)]
     names = dict(
         zip(known, draw(st.permutations([f"v{i}" for i in range(len(known))])), strict=True)
@@ -39,7 +39,7 @@ def disguised(draw: st.DrawFn, query: Query) -> Query:
 
 
 def renamed(draw: st.DrawFn, query: Query) -> Query:
-    """Draw the same query with other names."""
+    """Draw an equivalent query with other names."""
     known = [event.variable for event in nodes.events_of(query.structure)]
     others = draw(st.permutations([f"w{i}" for i in range(len(known))]))
     names = dict(zip(known, others, strict=True))

@@ -1,4 +1,4 @@
-"""The examples in the docstrings of what users call, and how they are run."""
+"""The examples in the docstrings of public functions, and their execution."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cepkit.pattern.parsing import parser
 from cepkit.stream import clicks, generators
 
 ON_SPARK = frozenset({"get_session", "replay", "run_to_end", "watch", "WatchWidget"})
-"""What needs a session: its examples run in tests/spark."""
+"""The names that need a session; their examples run in tests/spark."""
 
 _OPTIONS = doctest.ELLIPSIS
 
@@ -35,7 +35,7 @@ def verbs() -> Mapping[str, Any]:
 
 
 def with_examples() -> Mapping[str, Any]:
-    """Return the verbs, and what else users call that has examples, by name."""
+    """Return the verbs, and other public functions and classes with examples, by name."""
     built = {f"builder.{name}": getattr(builder, name) for name in builder.__all__}
     return {
         **verbs(),
@@ -46,7 +46,7 @@ def with_examples() -> Mapping[str, Any]:
 
 
 def run(name: str, value: Any) -> str:
-    """Run the examples of a docstring; return what went wrong, or an empty text."""
+    """Run the examples of a docstring and return the failures; empty for none."""
     text = inspect.getdoc(value) or ""
     test = doctest.DocTestParser().get_doctest(text, _names(name), name, None, 0)
     report: list[str] = []
@@ -55,6 +55,6 @@ def run(name: str, value: Any) -> str:
 
 
 def _names(name: str) -> dict[str, Any]:
-    """Return the names that an example may use without importing them: those of its module."""
+    """Return the names that an example may use without an import: those of its module."""
     home = {"builder": builder, "printer": printer, "parser": parser}.get(name.partition(".")[0])
     return {} if home is None else dict(vars(home))

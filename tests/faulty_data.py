@@ -1,4 +1,4 @@
-"""Faulty and extreme data, and what is asked of them: the same answer from every source.
+"""Faulty and extreme data, and patterns for them: the same answer from every source.
 
 What the tests of local sources (tests/unit/stream/test_data_faults.py) and of Spark
 (tests/spark/test_data_faults.py) share. Spark takes one job for several questions, so what is asked
@@ -60,7 +60,7 @@ def local_sources(events: pa.Table, folder: Path) -> dict[str, Any]:
 
 Match = dict[str, int]
 Asked = tuple[pa.Table, dict[str, Any], str]
-"""Events, how they are read, and a pattern."""
+"""Events, the arguments of `events`, and a pattern."""
 
 
 def stream_of(source: Any, options: dict[str, Any]) -> Any:
@@ -131,7 +131,7 @@ CONDITIONS = (
 
 
 def values() -> list[Asked]:
-    """Return one pattern: a condition is about nothing but its own branch."""
+    """Return one pattern with a branch for each; a condition is about its own branch alone."""
     numbers = range(len(CONDITIONS))
     branches = ", ".join(f"SEQ(A a{i}, B b{i})" for i in numbers)
     own = [re.sub(r"\b([ab])\.", rf"\g<1>{i}.", f"({CONDITIONS[i]})") for i in numbers]
@@ -141,9 +141,9 @@ def values() -> list[Asked]:
 
 ZONE = {"unit": "s", "timezone": "Europe/Copenhagen"}
 KEYS = {
-    # Pairs of events that agree in everything: as null and NaN do, 0.0 and -0.0, and (the mark of
-    # missing integers) null and the least integer; a time that clocks never showed is that
-    # after the gap. The last pairs differ in one thing each.
+    # Pairs of events with equal keys: null and NaN, 0.0 and -0.0, null and the least integer (the
+    # marker of missing integers), and a local time in a gap and the time after it. The last pairs
+    # differ in one column each.
     "f": pa.array([NAN, None, 0.0, -0.0, INF, INF, 1.5, 1.5, 1.0, 1.0]),
     "g": pa.array([None, NAN, -0.0, 0.0, -INF, -INF, 0.1, 0.1, 1.0, 1.0], pa.float32()),
     "i": pa.array([None, MIN, MAX, MAX, 0, 0, 2**53, 2**53, 2**53, 2**53 + 1]),
@@ -170,7 +170,7 @@ def keys() -> list[Asked]:
 
 
 def times() -> list[Asked]:
-    """Return streams whose times are of every kind, about what is hard to read."""
+    """Return streams with times of every kind, with values that are hard to read."""
     texts = ["2024-10-27 02:30", "NaT", "2024-10-27T02:30:00+01:00", "\t", "1970-01-01"]
     limit = 2**62
     near = "PATTERN AND(A a, B b) WHERE b.t - a.t <= 1 h WITHIN 1 h"
@@ -205,7 +205,7 @@ TYPES = {
 
 
 def types() -> list[Asked]:
-    """Return for each of `TYPES` the pairs of events of the types that are named."""
+    """Return for each of `TYPES` the pairs of events of two types."""
     asked: list[Asked] = []
     for names, column in TYPES.items():
         listed = ", ".join(f"'{name}'" for name in re.split(", ?", names))
@@ -215,7 +215,7 @@ def types() -> list[Asked]:
 
 
 def arrivals() -> list[Asked]:
-    """Return streams that came in an order that numbers and times of every kind say."""
+    """Return streams with columns of numbers and times of every kind for the order of arrival."""
     came = [
         pa.array([MIN, -1, 0, MAX]),
         pa.array([INF, 0.5, -0.5, -INF]),
@@ -269,6 +269,6 @@ ERRORS: dict[str, Asked] = {
 
 
 def said(error: CepkitError) -> tuple[object, ...]:
-    """Return what an error says beside what only a local stream knows: which row, how many."""
+    """Return an error without the parts that only a local stream has: rows and numbers."""
     found = re.sub(r" in row \d+ \(rows count from 0\)", "", error.found)
     return type(error), found.partition("more than once")[0], error.expected, error.hint

@@ -1,4 +1,4 @@
-"""A command that is interrupted by Ctrl-C once it is at work."""
+"""Interrupts of a command by Ctrl-C while it works."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pathlib import Path
 def interrupted(
     command: Sequence[str], folder: Path, at_work: Callable[[subprocess.Popen[str]], None]
 ) -> tuple[int, str, str]:
-    """Interrupt a command when it is at work; return its exit code, and what it wrote after that.
+    """Interrupt a command at work; return its exit code, and its output after the interrupt.
 
     Args:
-        command: What is run.
-        folder: Where.
-        at_work: Returns when the command is at work.
+        command: The command.
+        folder: Its working directory.
+        at_work: A function that returns when the command is at work.
     """
     with subprocess.Popen(
         command,

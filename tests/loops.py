@@ -1,7 +1,7 @@
 """Ways to evaluate residual predicates: by generated loops, compiled or in Python, or by NumPy.
 
-Compiling takes a third of a second for each shape, so hypothesis draws what is written mostly in
-Python; it is the same source.
+Compiling takes a third of a second for each shape, so hypothesis draws mostly sources that run in
+Python; they are the same sources.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from cepkit import compiling
 from cepkit.columnar.join import generated, sources, step
 
 Way: TypeAlias = Literal["numpy", "python", "compiled"]
-"""numpy: joins leave residual predicates to NumPy, as they do at first. python: joins are written
-at once and left to Python. compiled: they are written at once and compiled. A predicate of
-first-match search is compiled in the last way only, and else left to Python."""
+"""numpy: joins evaluate residual predicates by NumPy, as small ones do. python: they generate
+loops at once and run them in Python. compiled: they generate loops at once and compile them.
+First-match search compiles a predicate only in the last way; else it runs in Python."""
 
 
 @contextmanager
 def evaluated(way: Way) -> Iterator[None]:
-    """Evaluate residual predicates in some way."""
+    """Evaluate residual predicates in one of the ways."""
     with pytest.MonkeyPatch.context() as patch:
         if way != "numpy":
             patch.setattr(step, "GENERATE_AFTER", 0)
@@ -43,7 +43,7 @@ def _partly(text: str) -> Any:
 
 @cache
 def in_python(text: str) -> Any:
-    """Return what a source defines, left to Python."""
+    """Return the functions that a source defines, without compilation."""
     names: dict[str, Any] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiling, "compiled", lambda function: function)

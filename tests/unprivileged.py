@@ -1,4 +1,4 @@
-"""Commands as another user, for tests about who may write where."""
+"""Commands as another user, for tests of permissions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BECOME_NOBODY = [
 
 
 def python_as_nobody() -> list[str]:
-    """Return the command of a Python that may read all files, as its own, but write almost none.
+    """Return the command of a Python that may read all files but write almost none.
 
     Skips the test where this process cannot become another user.
     """

@@ -47,7 +47,7 @@ class Chart:
             self.nodes.append(Node(number, part, label, kind, variables, patterns))
         return number
 
-    def tell(
+    def label_users(
         self, number: int, patterns: tuple[str, ...], ends: tuple[str, ...], window: str
     ) -> None:
         """Label a node with the patterns that use it, the patterns that end there, and its window.

@@ -137,11 +137,11 @@ class _Joining:
         return -self._sharers[number].window, number
 
     def members(self) -> Iterator[Member]:
-        taken = {s.number: self._taken(s.number) for s in self._sharers}
-        components = self._components(taken)
+        taken_nodes = {s.number: self._taken(s.number) for s in self._sharers}
+        components = self._components(taken_nodes)
         called: dict[int, Mapping[str, str]] = {}
-        for number in sorted(taken, key=self._rank):
-            called[number] = self._called(number, taken[number], called)
+        for number in sorted(taken_nodes, key=self._rank):
+            called[number] = self._called(number, taken_nodes[number], called)
             own = dict.fromkeys(node for node, _ in self._paths[number])
             yield Member(
                 number,
@@ -149,7 +149,7 @@ class _Joining:
                 self._branches[number],
                 self._plans[number],
                 called[number],
-                taken[number],
+                taken_nodes[number],
                 tuple(
                     (frozenset(self._users[node][number]), tuple(sorted(self._users[node])))
                     for node in own
@@ -171,10 +171,10 @@ class _Joining:
             if owner != number and free and (variables or not taken):
                 covered |= {*variables}
                 theirs |= owned
-                taken.append(Taken(owner, pairs, tuple(self._unsaid(number, owner, pairs))))
+                taken.append(Taken(owner, pairs, tuple(self._only_implied(number, owner, pairs))))
         return tuple(taken)
 
-    def _unsaid(
+    def _only_implied(
         self, number: int, owner: int, pairs: Sequence[tuple[str, str]]
     ) -> Iterator[Expression]:
         """Yield the conditions of a branch on some variables that their owner only implies.
@@ -191,8 +191,8 @@ class _Joining:
         }
         for condition in self._branches[number].conditions:
             about = variables_of(condition)
-            known = about and about <= ours.keys()
-            if known and not {*canonical_conditions([condition], ours)} <= owned_parts:
+            covered = about and about <= ours.keys()
+            if covered and not {*canonical_conditions([condition], ours)} <= owned_parts:
                 yield condition
 
     def _called(
@@ -216,11 +216,11 @@ class _Joining:
                     by_first[here] = by_first.get(here, (name, first))
         for event in (*branch.positive, *branch.negated):
             if event.variable not in names:
-                wanted, first = by_first.get(event.variable, (event.variable, number))
+                base, first = by_first.get(event.variable, (event.variable, number))
                 query = self._sharers[first].query
-                name, more = wanted, query + 1
+                name, more = base, query + 1
                 while name in names.values() or self._names.setdefault(name, query) != query:
-                    name, more = f"{wanted}_{more}", more + 1
+                    name, more = f"{base}_{more}", more + 1
                 names[event.variable] = name
         return names
 

@@ -169,9 +169,9 @@ class Machine:
                 setting = Setting(self.rules[number], number, self.journal, clocks[limit], seen)
                 lane = lanes_by_number[number] = self.programs[number].lane(setting)
                 for handed in self._handed[number]:
-                    other = lanes_by_number[handed.owner]
+                    owner = lanes_by_number[handed.owner]
                     assert isinstance(lane, SharedLane)
-                    assert isinstance(other, SharedLane)
-                    lane.follow(other, handed)
+                    assert isinstance(owner, SharedLane)
+                    lane.follow(owner, handed)
             lanes = self._lanes[key] = tuple(lanes_by_number.values())
         return lanes

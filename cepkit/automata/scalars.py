@@ -24,7 +24,7 @@ from cepkit.pattern.conditions import (
     walk,
 )
 from cepkit.pattern.evaluation import closures
-from cepkit.pattern.evaluation.closures import Kinded, Value, held, known, rounded
+from cepkit.pattern.evaluation.closures import Kinded, Value, in_64_bits, nan_as_none, rounded
 from cepkit.pattern.evaluation.kinds import WHOLE, ValueKind, set_function_kind
 from cepkit.pattern.rewrite import without_not
 from cepkit.stream.columns import Kind
@@ -167,16 +167,18 @@ def _reduction(node: Aggregate, kind: ValueKind) -> Callable[[list[Any]], Any]:
         case "count":
             return len
         case "sum" if kind in WHOLE:
-            return lambda values: held(sum(values)) if values else None
+            return lambda values: in_64_bits(sum(values)) if values else None
         case "sum":
-            return lambda values: known(sum(values)) if values else None
+            return lambda values: nan_as_none(sum(values)) if values else None
         case "avg":
-            finish = rounded if kind == "duration" else known
+            finish = rounded if kind == "duration" else nan_as_none
             return lambda values: finish(float(sum(values)) / len(values)) if values else None
         case "min":
             return lambda values: min(values, default=None)
         case "max":
             return lambda values: max(values, default=None)
         case function:  # `_set_function` handles single members
-            of = AGGREGATES[function].of
-            return lambda values: None if (result := of(values)) is None else known(result)
+            aggregate = AGGREGATES[function].of
+            return lambda values: (
+                None if (result := aggregate(values)) is None else nan_as_none(result)
+            )

@@ -109,14 +109,14 @@ def _machine(
         check_kinds(query, columns.kinds)
     # Arrival numbers are attributes without a column.
     kinds = {name: columns.kinds.get(name, "integer") for name in subject.values}
-    counted = isinstance(members[0].branch.window, CountWindow)
+    in_events = isinstance(members[0].branch.window, CountWindow)
     return Machine(
         mechanism,
         members,
         subject.clauses,
         subject.values,
         kinds,
-        ascending=not counted or columns.in_order(),
+        ascending=not in_events or columns.in_order(),
         journal=journal,
         chart=chart,
     )
@@ -149,8 +149,8 @@ def simulate(
     for event in counted(events):
         recording.keep(machine.feed(event))
     recording.keep(machine.finish())
-    shown = one_line(plan) if mechanism.follows != "nothing" else ""
-    return recording.trace(mechanism.name, mechanism.diagram, columns, shown)
+    plan_text = one_line(plan) if mechanism.follows != "nothing" else ""
+    return recording.trace(mechanism.name, mechanism.diagram, columns, plan_text)
 
 
 def recording_of(machine: Machine, query: Query, events: int, max_steps: int) -> Recording:
@@ -194,15 +194,15 @@ def simulate_several(
         query = subject.queries[family[0].query]
         streams.append(list(events_of(columns, query, subject.values)))
     for machine in machines:
-        _tell_users(chart, machine, subject)
+        _label_users(chart, machine, subject)
     chart.number_states()
     recording = Recording(journal, chart, subject, members, len(columns), max_steps)
     for events in counted([*zip(*streams, strict=True)]):
         pairs = zip(machines, events, strict=True)
         recording.keep([step for machine, event in pairs for step in machine.feed(event)])
     recording.keep([step for machine in machines for step in machine.finish()])
-    shown = zip(queries, plans, strict=True)
-    plan = "; ".join(f"{name}: {one_line(plan)}" for name, plan in shown)
+    named_plans = zip(queries, plans, strict=True)
+    plan = "; ".join(f"{name}: {one_line(plan)}" for name, plan in named_plans)
     return recording.trace(mechanism.together, mechanism.joint_diagram, columns, plan)
 
 
@@ -216,7 +216,7 @@ def _families(members: Sequence[Member]) -> list[list[Member]]:
     return list(families.values())
 
 
-def _tell_users(chart: Chart, machine: Machine, subject: Subject) -> None:
+def _label_users(chart: Chart, machine: Machine, subject: Subject) -> None:
     """Label the nodes of a machine with the patterns that use them or end there."""
     by_number = {member.number: member for member in machine.members}
     for member in machine.members:
@@ -230,7 +230,7 @@ def _tell_users(chart: Chart, machine: Machine, subject: Subject) -> None:
                 for n in users
                 if len(by_number[n].branch.variables) == len(variables)
             )
-            chart.tell(
+            chart.label_users(
                 program.node_of(rules.mask(variables)),
                 names,
                 tuple(dict.fromkeys(ends)),

@@ -51,14 +51,14 @@ def corrections(
     scopes: dict[frozenset[str], float] = {}
     dependences: dict[frozenset[str], float] = {}
     for names in sorted(sampled, key=len):
-        joined, in_scope, held = sampled[names]
-        if not joined.in_scope or not joined.each or math.isinf(held):
+        joined, in_scope, log_share = sampled[names]
+        if not joined.in_scope or not joined.each or math.isinf(log_share):
             continue
         below = [each for each in scopes if each < names]
         scope = log(joined.in_scope) - in_scope
         scopes[names] = math.fsum((scope, *(-scopes[each] for each in below)))
-        known = math.fsum((held, scope, *(dependences[each] for each in below)))
-        dependences[names] = _corrected(joined, known - math.log(joined.each))
+        log_expected = math.fsum((log_share, scope, *(dependences[each] for each in below)))
+        dependences[names] = _corrected(joined, log_expected - math.log(joined.each))
     return Corrections(scopes, dependences)
 
 

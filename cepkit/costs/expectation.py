@@ -96,12 +96,12 @@ class Expectation:
         repeated = {variable for variable, _, _ in branch.repeated}
         for absent in branch.negated:
             if absent.earlier_than is not None and absent.earlier_than not in repeated:
-                known = depends_on(branch, absent.variable) - {absent.earlier_than}
-                names = known | {absent.earlier_than}
-                number = from_log(every.log_alive(names) - every.log_alive(known))
+                before = depends_on(branch, absent.variable) - {absent.earlier_than}
+                names = before | {absent.earlier_than}
+                number = from_log(every.log_alive(names) - every.log_alive(before))
                 if 0 < number < math.inf:
-                    left = log(-math.expm1(-number)) - log(number)
-                    firsts[absent.earlier_than] = names, left
+                    share = log(-math.expm1(-number)) - log(number)
+                    firsts[absent.earlier_than] = names, share
         return replace(every, firsts=firsts) if firsts else every
 
     @classmethod
@@ -163,10 +163,10 @@ class Expectation:
         for condition in self.branch.conditions:
             names = variables_of(condition)
             if next_in(condition) is not None and names <= positive and len(names) > 1:
-                left = min(0.0, math.log(2 * (len(names) - 1)) - together)
-                shares[names] = shares.get(names, 0.0) + left
+                share = min(0.0, math.log(2 * (len(names) - 1)) - together)
+                shares[names] = shares.get(names, 0.0) + share
                 if len(names) == 2:  # the engine looks up one event by its number
-                    equal[names] = equal.get(names, 0.0) + left
+                    equal[names] = equal.get(names, 0.0) + share
         return replace(self, log_shares=shares, log_equal=equal)
 
     def counting_events(self, variable: str, statistics: Statistics) -> Expectation:
@@ -224,8 +224,8 @@ class Expectation:
 
     @property
     def _dependences(self) -> Iterable[tuple[int, float]]:
-        known = (*self.corrections.dependences.items(), *self.firsts.values())
-        return ((self.mask(names), value) for names, value in known)
+        corrected = (*self.corrections.dependences.items(), *self.firsts.values())
+        return ((self.mask(names), value) for names, value in corrected)
 
     def log_end(self, bound: Collection[str], new: str) -> float:
         """Return ln(share of its range that a step examines): under FIRST it stops at the first."""
@@ -282,8 +282,8 @@ def window_in(branch: Branch, span_seconds: float, events: int, same_key: float)
                 # The window counts the events of one partition, which gets this share of all
                 # arrivals.
                 per_second *= same_key
-            counted = number - 1 if exclusive else number
-            return max(counted / per_second, TICK_SECONDS) if per_second > 0 else span
+            size = number - 1 if exclusive else number
+            return max(size / per_second, TICK_SECONDS) if per_second > 0 else span
         case _:
             assert_never(branch.window)
 

@@ -88,8 +88,8 @@ class SetFunction:
             terms.append((len(members) - 1) * self.further)
         terms += [value for group, value in self.groups if group & mask == group]
         for among, pairs, value in self.classes:
-            joined = sum(pair & mask == pair for pair in pairs)
-            terms.append((max((among & mask).bit_count() - 1, 0) - joined) * value)
+            inside = sum(pair & mask == pair for pair in pairs)
+            terms.append((max((among & mask).bit_count() - 1, 0) - inside) * value)
         for among, power in self.factorials:
             terms.append(power * math.lgamma((among & mask).bit_count() + 1))
         return terms

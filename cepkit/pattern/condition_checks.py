@@ -170,8 +170,9 @@ def check_result(value: c.Expression, events: Events) -> None:
                 if isinstance(node, c.Attribute) and variable in events.repeated:
                     _check_whole_set(node, value)
                 if c.set_of_members(node) is not None:
+                    function = _function_text(node, variable)
                     raise PatternError(
-                        f"RETURN of {_said(node, variable)}, a value of each member of a set",
+                        f"RETURN of {function}, a value of each member of a set",
                         expected="one value for a match",
                         span=node.span,
                     )
@@ -204,7 +205,7 @@ def _check_neighbours(condition: c.Expression, mentioned: set[str], events: Even
             )
 
 
-def _said(node: c.Attribute | c.Aggregate, variable: str) -> str:
+def _function_text(node: c.Attribute | c.Aggregate, variable: str) -> str:
     """Return a function of a set as messages write it."""
     assert isinstance(node, c.Aggregate)
     if c.is_member_number(node.function) or c.distance_of(node.function) > 1:
@@ -225,11 +226,11 @@ def _members(node: c.Aggregate, variable: str) -> str:
 def _check_whole_set(node: c.Attribute, value: c.Expression) -> None:
     """Refuse to compute with an attribute that a set has many values of."""
     if node is not value:
-        written = f"{variable_text(node.variable)}.{attribute_text(node.name)}"
+        text = f"{variable_text(node.variable)}.{attribute_text(node.name)}"
         raise PatternError(
-            f"'{node.variable}' is a set, so {written} has many values",
-            expected=f"a function of the set, as in max({written})",
-            hint=f"{written} alone returns the list of them",
+            f"'{node.variable}' is a set, so {text} has many values",
+            expected=f"a function of the set, as in max({text})",
+            hint=f"{text} alone returns the list of them",
             span=node.span,
         )
 
@@ -242,7 +243,7 @@ def _check_variable(node: c.Attribute | c.Aggregate, variable: str, events: Even
         return
     if variable not in events.repeated:
         raise PatternError(
-            f"{_said(node, variable)} of a single event",
+            f"{_function_text(node, variable)} of a single event",
             expected="a variable under KL",
             hint=f"'{variable}' is one event: write {variable}.{node.attribute}"
             if node.attribute

@@ -25,10 +25,10 @@ def with_units(place: c.Comparison | c.InList | c.Between | c.Arithmetic | c.Cal
             changed = replace(place, operand=_with_unit(operand), low=ends[0], high=ends[1])
         case c.Call(_, arguments):
             changed = replace(place, arguments=tuple(map(_with_unit, arguments)))
-    written = re.sub(r"'\0(.*?)\0'", r"\1", expression_text(changed))
-    if written == expression_text(place):
+    text = re.sub(r"'\0(.*?)\0'", r"\1", expression_text(changed))
+    if text == expression_text(place):
         return "a number times a unit is a duration: b.x * 1 second"
-    return f"a duration is a number with its unit: {written}"
+    return f"a duration is a number with its unit: {text}"
 
 
 def _with_unit(operand: c.Expression) -> c.Expression:
@@ -41,7 +41,9 @@ def _with_unit(operand: c.Expression) -> c.Expression:
             return c.Literal(f"\0{expression_text(operand)} {unit}\0")
         case c.Literal(str(text)):
             match = _IN_TEXT.fullmatch(text)
-            known = match is not None and match[2].casefold() in UNITS
-            return c.Literal(f"\0{match[1]} {match[2]}\0" if match and known else "\0005 seconds\0")
+            has_unit = match is not None and match[2].casefold() in UNITS
+            return c.Literal(
+                f"\0{match[1]} {match[2]}\0" if match and has_unit else "\0005 seconds\0"
+            )
         case _:
             return operand

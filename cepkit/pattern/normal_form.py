@@ -202,14 +202,14 @@ class _Choice:
             beside = absent.beside
             variable = absent.earlier_than if beside is None else beside.variable
             assert variable is not None
-            known = {x for x, y in self.order if y == variable and x in positive} | {variable}
-            known_about = [(c, sets) for c, sets in about if variable in variables_of(c) <= known]
-            conditions = [condition for condition, _ in known_about]
-            for condition, sets in known_about:
+            allowed = {x for x, y in self.order if y == variable and x in positive} | {variable}
+            relevant = [(c, sets) for c, sets in about if variable in variables_of(c) <= allowed]
+            conditions = [condition for condition, _ in relevant]
+            for condition, sets in relevant:
                 if variable not in sets:
                     yield renamed(condition, {variable: absent.variable})
             if beside is not None:
-                own = [b for b in bounds if b.last == variable and b.first in known]
+                own = [b for b in bounds if b.last == variable and b.first in allowed]
                 yield from self._beside_set(absent, beside, conditions, own)
 
     def _beside_set(
@@ -360,11 +360,12 @@ def runs_as_absences(branch: Branch) -> Branch:
         absent.append(Event(name, event.types, beside=Beside("between", variable)))
         before = branch.before(variable)
         order |= {(x, name) for x in before}
-        known = (before & {*branch.variables}) | {variable}
+        allowed = (before & {*branch.variables}) | {variable}
         conditions += (
             renamed(condition, {variable: name})
             for condition in branch.conditions
-            if variable in variables_of(condition) <= known and variable not in _sets_in(condition)
+            if variable in variables_of(condition) <= allowed
+            and variable not in _sets_in(condition)
         )
     if not absent:
         return branch

@@ -88,10 +88,10 @@ def check_loops(query: Query) -> None:
         for event in branch.negated:
             if event.beside is None or event.beside.place != "until":
                 continue
-            known = branch.before(event.variable) | {event.variable}
+            allowed = branch.before(event.variable) | {event.variable}
             for condition in branch.conditions:
                 names = variables_of(condition)
-                if event.variable in names and not names <= known:
+                if event.variable in names and not names <= allowed:
                     raise PatternError(
                         f"{expression_text(condition)} does not decide where the set "
                         f"'{event.beside.variable}' ends: it reads more than the events before it",
@@ -120,11 +120,11 @@ def _unclear(branch: Branch, variable: str) -> Iterator[Expression]:
     """Yield the conditions on members of a run that read more than earlier events."""
     absent = {event.variable for event in branch.negated}
     repeated = {name for name, _, _ in branch.repeated}
-    known = (branch.before(variable) - repeated) | {variable}
+    allowed = (branch.before(variable) - repeated) | {variable}
     for condition in branch.conditions:
         names = variables_of(condition)
         members = {name for name, _ in member_attributes_of(condition)}
-        clear = names <= known and not has_set_functions(condition)
+        clear = names <= allowed and not has_set_functions(condition)
         if variable in members and not names & absent and not clear:
             yield condition
 

@@ -102,16 +102,16 @@ def check_share(share: object, names: Sequence[str]) -> None:
     raise PlanError.unknown(f"share={shown(share)}", share, names)
 
 
-def free_name(taken: Collection[str], name: str | None) -> str:
+def free_name(names: Collection[str], name: str | None) -> str:
     """Return `name` if it is free; without a name, a free number.
 
     Raises:
         PatternError: Another pattern has the name.
     """
     if name is None:
-        numbers = (f"pattern {i}" for i in count(len(taken) + 1))
-        return next(each for each in numbers if each not in taken)
-    if name in taken:
+        numbers = (f"pattern {i}" for i in count(len(names) + 1))
+        return next(each for each in numbers if each not in names)
+    if name in names:
         raise PatternError(f"there is a pattern '{name}'", hint="give it another name=")
     return name
 

@@ -308,8 +308,8 @@ def running(what: Term, *, before: bool = False) -> Term:
         raise PatternError(
             f"running({what})", expected="a function of a set, as in running(sum_(b.price))"
         )
-    which = c.EARLIER if before else c.RUNNING
-    return Term(c.Aggregate(which + node.function, node.variable, node.attribute))
+    prefix = c.EARLIER if before else c.RUNNING
+    return Term(c.Aggregate(prefix + node.function, node.variable, node.attribute))
 
 
 def expression_of(value: Operand) -> c.Expression:

@@ -18,8 +18,8 @@ def explanation(prepared: Prepared) -> list[str]:
     lines = [f"{pattern}: {count_text(len(prepared.program), 'step')}"]
     for name in query.variables:
         ways = [
-            *_asked("for all rows at once", bound.filters[name]),
-            *_asked("of each row that is tried", bound.conditions[name]),
+            *_conditions_text("for all rows at once", bound.filters[name]),
+            *_conditions_text("of each row that is tried", bound.conditions[name]),
         ]
         lines.append(f"  {name}: {'; '.join(ways) or 'any row'}")
     if any(bound.conditions.values()):
@@ -31,6 +31,6 @@ def explanation(prepared: Prepared) -> list[str]:
     return lines
 
 
-def _asked(when: str, parts: Iterable[Expression]) -> list[str]:
+def _conditions_text(when: str, parts: Iterable[Expression]) -> list[str]:
     texts = " AND ".join(place_text(part.span) for part in parts)
     return [f"{texts} ({when})"] if texts else []

@@ -227,9 +227,9 @@ class Binder:
             return self._rows(label[0], value.span), Label(value.span)
         variables = {part.variable for part in walk(value) if isinstance(part, Column)}
         if len(variables) > 1:
-            shown = " and ".join(sorted(name or "all rows" for name in variables))
+            names = " and ".join(sorted(name or "all rows" for name in variables))
             raise PatternError(
-                f"{title} of columns of {shown}",
+                f"{title} of columns of {names}",
                 expected="columns of one variable",
                 hint=f"a {title} for each, computed with afterwards",
                 span=call.span,

@@ -130,14 +130,14 @@ class Points:
     def row_values(self, leaf: RowValue, column: pa.Array | None = None) -> pa.Array:
         """Return the value of a navigation at each point."""
         places, counts = self.places(leaf.variables)
-        known = self.ends if leaf.scope == "final" else self.known
-        first, behind = counts[self.begins], counts[known]
+        ends = self.ends if leaf.scope == "final" else self.known
+        first, behind = counts[self.begins], counts[ends]
         index = behind - 1 - leaf.skipped if leaf.end == "last" else first + leaf.skipped
         valid = (index >= first) & (index < behind)
         steps = np.where(valid, places[np.where(valid, index, 0)] if len(places) else 0, -1)
         if isinstance(leaf.value, Label):
             to = steps + leaf.shift
-            valid &= (to >= self.begins) & (to < known)
+            valid &= (to >= self.begins) & (to < ends)
             names = pa.array(self.bound.query.variables, pa.string())
             labels = self.labels[np.where(valid, to, 0)] if len(self.labels) else to
             return names.take(pa.array(labels, mask=~valid))
@@ -148,8 +148,8 @@ class Points:
     def fold_values(self, leaf: Fold) -> pa.Array:
         """Return the value of an aggregate at each point."""
         places, counts = self.places(leaf.variables)
-        known = self.ends if leaf.scope == "final" else self.known
-        first, behind = counts[self.begins], counts[known]
+        ends = self.ends if leaf.scope == "final" else self.known
+        first, behind = counts[self.begins], counts[ends]
         if leaf.value is None:
             return pa.array(behind - first)
         states = self._states(leaf, places, counts)

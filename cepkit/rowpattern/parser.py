@@ -137,8 +137,8 @@ def _syntax_error(text: str, error: UnexpectedInput) -> PatternError | Unsupport
         )
     refused = _refused(shown.upper(), before)
     if refused is not None:
-        what, hint = refused
-        return UnsupportedError(f"{what} is not supported", hint=hint, span=span)
+        part, hint = refused
+        return UnsupportedError(f"{part} is not supported", hint=hint, span=span)
     parser: Any = getattr(error, "interactive_parser", None)
     accepts = frozenset(parser.accepts() if parser else ())
     if shown[:1] in ("'", '"') and (len(shown) == 1 or shown[-1] != shown[0]):

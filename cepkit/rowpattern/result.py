@@ -116,13 +116,13 @@ class RowMatches(Translatable, Printed):
         return self._rows
 
     def _head(self) -> tuple[list[str], list[list[str]]]:
-        shown = self.schema.empty_table()
+        rows = self.schema.empty_table()
         for table in self.batches():
-            shown = pa.concat_tables([shown, table]).slice(0, _SHOWN)
-            if shown.num_rows == _SHOWN:
+            rows = pa.concat_tables([rows, table]).slice(0, _SHOWN)
+            if rows.num_rows == _SHOWN:
                 break
-        cells = [[value_text(value) for value in row.values()] for row in shown.to_pylist()]
-        return shown.column_names, cells
+        cells = [[value_text(value) for value in row.values()] for row in rows.to_pylist()]
+        return rows.column_names, cells
 
     def __str__(self) -> str:
         head, cells = self._head()

@@ -273,14 +273,14 @@ class _Row:
 
     def _read(self, leaf: RowValue) -> str:
         variables = leaf.variables
-        known = [
+        candidates = [
             place
             for place, name in enumerate(self._rows[: self._place + 1])
             if variables is None or name in variables
         ]
-        if leaf.skipped >= len(known):
+        if leaf.skipped >= len(candidates):
             raise _refused("a row that is not mapped yet, a null in SQL,", leaf.span)
-        row = known[-1 - leaf.skipped if leaf.end == "last" else leaf.skipped] + leaf.shift
+        row = candidates[-1 - leaf.skipped if leaf.end == "last" else leaf.skipped] + leaf.shift
         if isinstance(leaf.value, Label):
             if row > self._place or row < 0:
                 raise _refused("CLASSIFIER of a row that is not mapped", leaf.span)

@@ -151,7 +151,7 @@ class CanonicalStatistics:
             for event in branch.positive + branch.negated:
                 filtered = canonical_event(branch, event.variable)
                 if filtered.filters or filtered in self.filters:
-                    what = f"how many events are {filtered}"
+                    what = f"the share of events that are {filtered}"
                     filters[event.variable] = _known(self.filters.get(filtered), what)
             for names in measured_sets(branch):
                 form = measured_form(branch, names)
@@ -204,16 +204,16 @@ def _renamed(
 ) -> dict[frozenset[_To], Joined]:
     """Return the joins of the sets whose variables all have a new name."""
     return {
-        frozenset(names[name] for name in of): joined
-        for of, joined in joins.items()
-        if of <= names.keys()
+        frozenset(names[name] for name in variables): join
+        for variables, join in joins.items()
+        if variables <= names.keys()
     }
 
 
 def _known(value: _T | None, what: str) -> _T:
     if value is None:
         raise StatisticsError(
-            f"the statistics do not say {what}",
+            f"the statistics lack {what}",
             expected="statistics of a pattern that has it, under any variable names",
             hint="cepkit.profile(stream, [pattern, another]) measures several patterns together",
         )

@@ -76,15 +76,15 @@ class LateCounts:
         self.events += len(ts)
         if not len(ts):
             return latest
-        reached = np.maximum.accumulate(ts)
+        latest_so_far = np.maximum.accumulate(ts)
         if latest is not None:
-            reached = np.maximum(reached, latest)
-        late = (reached - ts)[reached > ts]
+            latest_so_far = np.maximum(latest_so_far, latest)
+        late = (latest_so_far - ts)[latest_so_far > ts]
         if len(late):
             self.longest = max(self.longest, int(late.max()))
             places = np.floor(np.log2(late) * _BINS_PER_DOUBLING).astype(np.int64)
             self.bins += np.bincount(places, minlength=_BINS)
-        return int(reached[-1])
+        return int(latest_so_far[-1])
 
     def add(self, other: LateCounts) -> None:
         """Add other counts."""

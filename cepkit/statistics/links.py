@@ -117,9 +117,9 @@ def key_sources(query: Query, links: Iterable[Link]) -> tuple[KeySource, ...]:
     for link in links:
         for variable in (link.first, link.second):
             attributes = link.of(variable)
-            known = sources.get(attributes)
-            if known is None or not known.missing_agree:
-                before = frozenset[str]() if known is None else known.variables
+            source = sources.get(attributes)
+            if source is None or not source.missing_agree:
+                before = frozenset[str]() if source is None else source.variables
                 sources[attributes] = KeySource(attributes, before | {variable})
     return tuple(sources.values())
 

@@ -125,7 +125,7 @@ class Statistics(WithPrinter):
         shares = {frozenset(names): s for names, s in self.selectivities.items()}
         equal = {frozenset(names): e for names, e in self.equalities.items()}
         missing = {
-            n: checked_share(s, f"what is missing of '{n}'") for n, s in self.missing.items()
+            n: checked_share(s, f"the missing share of '{n}'") for n, s in self.missing.items()
         }
         joins = {frozenset(names): joined for names, joined in self.joins.items()}
         for names in (*({name} for name in filters), *shares, *equal, *joins):
@@ -323,7 +323,7 @@ class Statistics(WithPrinter):
     def to_json(
         self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False
     ) -> str:
-        """Return the statistics as JSON, and write it to `path` if one is given.
+        """Return the statistics as JSON, and write it to `path` if there is one.
 
         Args:
             path: The file, whose name ends in .json.
@@ -365,24 +365,26 @@ class Statistics(WithPrinter):
         return Statistics, tuple(dict(v) if isinstance(v, Mapping) else v for v in values)
 
 
-def _with_share(known: Statistics, first: str, second: str, share: float) -> Statistics:
-    changed = known.with_selectivity(first, second, share)
-    pair, before = frozenset((first, second)), known.selectivity(first, second)
+def _with_share(statistics: Statistics, first: str, second: str, share: float) -> Statistics:
+    changed = statistics.with_selectivity(first, second, share)
+    pair, before = frozenset((first, second)), statistics.selectivity(first, second)
     joins = {
         names: replace(joined, each=joined.each * share / before) if pair <= names else joined
-        for names, joined in known.joins.items()
+        for names, joined in statistics.joins.items()
         if before or not pair <= names
     }
-    equal = known.equalities.get(pair)
+    equal = statistics.equalities.get(pair)
     # Equal keys are one of the conditions, so their share cannot be smaller.
     still_fits = equal is not None and share <= equal.in_window.share
-    return replace(changed, joins=joins, equalities=(known if still_fits else changed).equalities)
+    return replace(
+        changed, joins=joins, equalities=(statistics if still_fits else changed).equalities
+    )
 
 
-def _with_window(known: Statistics, window: float) -> Statistics:
-    query = known.query
+def _with_window(statistics: Statistics, window: float) -> Statistics:
+    query = statistics.query
     if query is None:
-        return known
+        return statistics
     not_negative(window, "the window")
     match query.window:
         case TimeWindow(microseconds) as before:
@@ -393,12 +395,12 @@ def _with_window(known: Statistics, window: float) -> Statistics:
         case None:
             raise StatisticsError("the pattern has no window to move")
     joins = {}
-    for names, joined in known.joins.items():
+    for names, joined in statistics.joins.items():
         # The factor for the combinations of k evenly spread events in one window.
         more = factor ** (len(names) - 1)
         joins[names] = replace(joined, in_scope=joined.in_scope * more, each=joined.each * more)
     query = replace(query, window=now, text=None)
-    return replace(known, query=query, joins=joins, forecast=None)
+    return replace(statistics, query=query, joins=joins, forecast=None)
 
 
 def _values_of(statistics: Statistics) -> dict[str, Any]:
@@ -410,14 +412,14 @@ def _rounded(number: float) -> int:
     return round(min(number, 1e300))
 
 
-def _check_known(variable: str, known: Collection[str]) -> None:
+def _check_known(variable: str, variables: Collection[str]) -> None:
     if not isinstance(variable, str):
         raise StatisticsError(
             f"a variable of the type {type(variable).__name__}", expected="its name, a text"
         )
-    if variable not in known:
+    if variable not in variables:
         raise StatisticsError.unknown(
-            f"the statistics have no rate of a variable '{variable}'", variable, known
+            f"the statistics have no rate of a variable '{variable}'", variable, variables
         )
 
 

@@ -160,9 +160,9 @@ class Buckets:
             types: Their types as codes from 0; events with a negative code do not count.
             size: The number of types.
         """
-        counted = types >= 0
-        places = types[counted].astype(np.int64) * self.number
-        places += (ts[counted] - self.begin) // self.length
+        has_code = types >= 0
+        places = types[has_code].astype(np.int64) * self.number
+        places += (ts[has_code] - self.begin) // self.length
         return np.bincount(places, minlength=size * self.number).reshape(size, self.number)
 
     def over_time(self, query: Query, by_type: Mapping[str, npt.NDArray[np.int64]]) -> OverTime:

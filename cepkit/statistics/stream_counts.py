@@ -103,15 +103,16 @@ def count_stream(columns: EventColumns, query: Query, *, details: bool = True) -
 
     Args:
         columns: The events, with the attributes of `attributes_read`.
-        details: Whether to count what plans do not need as well.
+        query: The pattern.
+        details: Whether to count more than plans need.
     """
     counts = count_types(columns)
     same_key = 1.0
     if query.partition_by and len(columns):
         of_key = np.bincount(partition_of(columns, query.partition_by)).astype(np.float64)
         same_key = float((of_key * of_key).sum()) / float(len(columns)) ** 2
-    known = _details(columns, query) if details else Details()
-    return replace(counts, same_key=same_key, details=known)
+    details_of_stream = _details(columns, query) if details else Details()
+    return replace(counts, same_key=same_key, details=details_of_stream)
 
 
 def count_types(columns: EventColumns) -> StreamCounts:
@@ -154,15 +155,15 @@ def _lateness(columns: EventColumns) -> Lateness:
 
 
 def _keys(columns: EventColumns, query: Query, source: KeySource) -> KeyCounts:
-    read = [columns.attributes[name] for name in source.attributes]
-    counted = has_type(columns, types_of_variables(query, source.variables))
+    columns_of_key = [columns.attributes[name] for name in source.attributes]
+    has_key = has_type(columns, types_of_variables(query, source.variables))
     if not source.missing_agree:
-        for column in read:
-            counted &= ~column.missing()
-    rows = np.flatnonzero(counted)
+        for column in columns_of_key:
+            has_key &= ~column.missing()
+    rows = np.flatnonzero(has_key)
     codes = partition_of(columns, source.attributes)[rows]
     _, places, numbers = np.unique(codes, return_index=True, return_counts=True)
-    best = most_frequent([column.take(rows[places]) for column in read], numbers)
+    best = most_frequent([column.take(rows[places]) for column in columns_of_key], numbers)
     return key_counts(source.attributes, len(rows), len(places), best)
 
 

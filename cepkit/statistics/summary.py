@@ -36,7 +36,7 @@ class TypeSummary:
 
     Attributes:
         type: The name of the type.
-        events: How many there are.
+        events: The number of its events.
         share: Its share of all events.
         rate: Events per second from the first event of the stream to its last; NaN if all events
             have one time.
@@ -61,7 +61,7 @@ class ColumnSummary:
         column: Its name.
         holds: The kind of its values, as "texts".
         missing: The share of values that are null or NaN.
-        different: How many different values there are; None if they cannot be compared.
+        different: The number of different values; None if they cannot be compared.
         smallest: The smallest value; None if there is none, or values have no order.
         largest: The largest value, likewise.
     """
@@ -76,14 +76,14 @@ class ColumnSummary:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StreamSummary(WithPrinter):
-    """The summary of a stream; made by `profile` without a pattern.
+    """The summary of a stream, from `profile` without a pattern.
 
     Attributes:
-        events: How many events there are.
-        first: The time of the first in microseconds since 1970 UTC; None without events.
-        last: The time of the last.
-        dropped: The rows that are no events.
-        out_of_order: How many events came after one of a later time.
+        events: The number of events.
+        first: The time of the first event in microseconds since 1970 UTC; None without events.
+        last: The time of the last event.
+        dropped: The number of rows that are no events.
+        out_of_order: The number of events that came after one of a later time.
         types: The event types, the most frequent first.
         columns: The columns of the source, in its order.
     """
@@ -105,7 +105,7 @@ class StreamSummary(WithPrinter):
     def to_json(
         self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False
     ) -> str:
-        """Return all of it as JSON, and write it to `path` if one is given.
+        """Return the summary as JSON, and write it to `path` if there is one.
 
         Times are in ISO 8601; values that JSON lacks become texts.
 
@@ -165,7 +165,7 @@ def _types(events: EventColumns, span: float) -> Iterable[TypeSummary]:
 
 
 def _out_of_order(events: EventColumns) -> int:
-    """Return how many events came after one that is later in time."""
+    """Return the number of events that came after one of a later time."""
     ts: npt.NDArray[np.int64] = np.empty_like(events.ts)
     ts[events.arrival()] = events.ts
     return int((ts < np.maximum.accumulate(ts)).sum()) if len(ts) else 0
@@ -194,7 +194,7 @@ def _holds(kind: pa.DataType) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return data without numbers that JSON lacks."""
+    """Return data with None for numbers that JSON lacks."""
     match value:
         case dict():
             return {name: _plain(part) for name, part in value.items()}
@@ -219,7 +219,7 @@ def to_text(summary: StreamSummary) -> str:
 
 @html_of.register
 def to_html(summary: StreamSummary) -> str:
-    """Return the same as HTML, with all names and values escaped."""
+    """Return the summary as HTML, with all names and values escaped."""
     types, columns = _tables(summary)
     parts = [f"<p>{html_text(line)}</p>" for line in _lines(summary)]
     return html_output(*parts, html_table(_TYPES, types), html_table(_COLUMNS, columns, left=2))

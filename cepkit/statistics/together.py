@@ -37,7 +37,7 @@ def together(queries: Sequence[Query]) -> Query:
         return queries[0]
     used_names: set[str] = set()
     structures: list[Structure] = []
-    written: list[Structure] = []
+    written_structures: list[Structure] = []
     groups: list[Group] = []
     conditions: list[Expression] = []
     bounds: list[StepBound] = []
@@ -51,7 +51,7 @@ def together(queries: Sequence[Query]) -> Query:
             names[variable] = name
         used_names |= {*names.values()}
         structures.append(with_names(query.structure, names))
-        written.append(with_names(query.written, names))
+        written_structures.append(with_names(query.written, names))
         groups += [group.renamed(names) for group in query.groups]
         conditions += [renamed(part, names) for part in conjuncts(query.where)]
         bounds += [replace(b, first=names[b.first], last=names[b.last]) for b in query.bounds]
@@ -63,5 +63,5 @@ def together(queries: Sequence[Query]) -> Query:
         partition_by=first.partition_by,
         bounds=tuple(bounds),
         groups=tuple(groups),
-        unrolled_from=Or(tuple(written)) if groups else None,
+        unrolled_from=Or(tuple(written_structures)) if groups else None,
     )

@@ -154,8 +154,8 @@ def _parts(kind: Any, *, in_row: bool = False) -> tuple[_Part, ...]:
     )
 
 
-def _absent(of: Field[Any]) -> tuple[Any, ...]:
-    return (of.default if of.default_factory is MISSING else of.default_factory(),)
+def _absent(spec: Field[Any]) -> tuple[Any, ...]:
+    return (spec.default if spec.default_factory is MISSING else spec.default_factory(),)
 
 
 def _record(kind: Any) -> _Form:

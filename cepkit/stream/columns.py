@@ -67,18 +67,18 @@ class Column:
         """Return the column of the events from `begin` up to, not including, `end` (a view)."""
         return Column(self.kind, self.values[begin:end], self.dictionary, self.has_missing)
 
-    def where(self, there: npt.NDArray[np.bool_]) -> Column:
+    def where(self, present: npt.NDArray[np.bool_]) -> Column:
         """Return the column with missing values where `there` is false."""
-        if there.all():
+        if present.all():
             return self
         values: npt.NDArray[Any] = self.values.copy()
         match self.kind:
             case "float" | "null" | "array":
-                values[~there] = np.nan
+                values[~present] = np.nan
             case "integer" | "timestamp" | "duration":
-                values[~there] = MISSING_INTEGER
+                values[~present] = MISSING_INTEGER
             case _:
-                values[~there] = -1
+                values[~present] = -1
         return Column(self.kind, values, self.dictionary, has_missing=True)
 
     def missing(self) -> npt.NDArray[np.bool_]:
@@ -240,8 +240,8 @@ class EventColumns:
 
     def in_order(self) -> bool:
         """Return whether the events came in time order."""
-        came = self.rows if self.arrivals is None else self.arrivals
-        return came is None or bool((came[1:] > came[:-1]).all())
+        arrivals = self.rows if self.arrivals is None else self.arrivals
+        return arrivals is None or bool((arrivals[1:] > arrivals[:-1]).all())
 
     def source_rows(self, events: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
         """Return the rows of the events in `source`."""

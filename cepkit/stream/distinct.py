@@ -36,9 +36,9 @@ def value_codes(values: npt.NDArray[Any]) -> tuple[Codes, int]:
     codes = np.empty(len(words), dtype=np.int32)
     size, kinds, done, number = _FIRST_SIZE, words[:0], 0, 0
     while True:
-        known, kinds = kinds[:number], np.empty(size // 2, dtype=np.uint64)
+        old_kinds, kinds = kinds[:number], np.empty(size // 2, dtype=np.uint64)
         table = np.full(size, -1, dtype=np.int32)
-        _, number = _number(known, np.empty(number, dtype=np.int32), kinds, 0, table)
+        _, number = _number(old_kinds, np.empty(number, dtype=np.int32), kinds, 0, table)
         more, number = _number(words[done:], codes[done:], kinds, number, table)
         done += more
         if done == len(words):

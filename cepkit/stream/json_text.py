@@ -58,21 +58,22 @@ def read_json(
         raise TraceError(f"this is not a trace: {error}", expected=error.expected) from None
 
 
-def parse_object(text: str, tag: str, *known: str) -> dict[str, Any]:
+def parse_object(text: str, tag: str, *schemas: str) -> dict[str, Any]:
     """Return the object in a JSON text.
 
     Args:
+        text: The text.
         tag: The key that names the object's schema.
-        known: The possible schemas.
+        schemas: The possible schemas.
 
     Raises:
         ShapeError: It is not JSON, not an object, or has another schema.
     """
     data = _parsed(text)
     if not isinstance(data, dict):
-        raise ShapeError("JSON, but no object", f"an object of {tag} '{known[0]}'")
-    if data.get(tag) not in known:
-        raise ShapeError(f"an object of {tag} {shown(data.get(tag))}", f"'{known[0]}'")
+        raise ShapeError("JSON, but no object", f"an object of {tag} '{schemas[0]}'")
+    if data.get(tag) not in schemas:
+        raise ShapeError(f"an object of {tag} {shown(data.get(tag))}", f"'{schemas[0]}'")
     return data
 
 

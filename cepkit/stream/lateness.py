@@ -91,10 +91,10 @@ def as_microseconds(name: str, value: str | timedelta) -> int:
 
 def _read(name: str, text: str) -> int:
     expected = "a number and a unit: '10 seconds', '500 ms', '2 hours'"
-    written = _WRITTEN.fullmatch(text)
-    if written is None:
+    match = _WRITTEN.fullmatch(text)
+    if match is None:
         raise StreamError(f"{name}={shown(text)}", expected=expected)
-    number, unit = written.groups()
+    number, unit = match.groups()
     if unit.casefold() not in UNITS:
         hint = NOT_UNITS.get(unit.casefold()) or nearest(unit, UNITS)
         raise StreamError(f"{name}={shown(text)}", expected=expected, hint=hint)

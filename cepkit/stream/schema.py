@@ -169,9 +169,9 @@ def _check_zone(name: str) -> None:
             zoneinfo.ZoneInfo(name)
     # A name like "../x" raises a ValueError, a folder of the database an OSError.
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError, TypeError):
-        known = zoneinfo.available_timezones()
+        zones = zoneinfo.available_timezones()
         raise StreamError(
             f"'{name}' is not a known time zone",
             expected="an IANA name such as Europe/Copenhagen, or an offset such as +02:00",
-            hint=nearest(str(name), known) if known else None,
+            hint=nearest(str(name), zones) if zones else None,
         ) from None

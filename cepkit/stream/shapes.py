@@ -189,11 +189,11 @@ def _within(kind: Any, bounds: Within) -> _Check:
 
 
 def _constants(options: tuple[Any, ...]) -> _Check:
-    known = {(type(option), option) for option in options}
+    typed_options = {(type(option), option) for option in options}
     expected = " or ".join(shown(option) for option in options)
 
     def checked(data: Any) -> None:
-        if isinstance(data, list | dict) or (type(data), data) not in known:
+        if isinstance(data, list | dict) or (type(data), data) not in typed_options:
             raise ShapeError(shown(data), expected)
 
     return checked

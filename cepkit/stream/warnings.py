@@ -36,17 +36,17 @@ def warn_of_dropped(dropped: Dropped, *patterns: object) -> None:
         _warn(f"rows left out of the stream: {' and '.join(parts)}{about}")
 
 
-def warn_of_absent(absent: Sequence[str], known: Iterable[str], *patterns: object) -> None:
+def warn_of_absent(absent: Sequence[str], types: Iterable[str], *patterns: object) -> None:
     """Warn of types in patterns that never occur, if there are any.
 
     Args:
         absent: These types.
-        known: The known types that occur.
+        types: The known types that occur.
         patterns: The patterns; the first is named.
     """
-    names = tuple(known)
+    type_names = tuple(types)
     for name in absent:
-        hint = nearest(name, names)
+        hint = nearest(name, type_names)
         hint = f": {hint}" if hint else ""
         _warn(f"no event has the type '{name}'{hint}{_about(*patterns)}")
 

@@ -1,7 +1,7 @@
 """Hypothesis strategies for arbitrary `Query` values: every node, nasty names, nasty texts.
 
-They are about the language only: what is drawn passes `checks.check` and may be silly. The
-strategies for queries that are to be detected live in tests/strategies.py.
+They test the language only: the queries pass `checks.check` and may be silly. The strategies of
+tests/strategies.py draw queries for detection.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _calls(values: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
 def _atoms(
     single: list[str], repeated: list[str], members: list[str]
 ) -> list[st.SearchStrategy[object]]:
-    """Return what values are made of; of `members` one at a time is looked at."""
+    """Return strategies for the leaves of values; `members` are sets, read one member at a time."""
     atoms: list[st.SearchStrategy[object]] = [literals]
     if single or members:
         atoms.append(st.builds(Attribute, st.sampled_from(single + members), names))
@@ -191,7 +191,7 @@ windows = st.one_of(
 
 
 def _bounds(branch: Branch) -> st.SearchStrategy[tuple[StepBound, ...]]:
-    """Bounds of steps that the order of a branch does not contradict."""
+    """Return a strategy for bounds of steps that agree with the order of a branch."""
     pairs = [
         (x, y)
         for x, y in permutations((*branch.variables, *(e.variable for e in branch.negated[:1])), 2)
@@ -231,7 +231,7 @@ def queries(draw: st.DrawFn) -> Query:
     if repeated:
         value |= st.builds(Attribute, st.sampled_from(repeated), names)
     free = variables.filter(lambda name: name not in RESULT_ENDS)
-    asked = st.lists(
+    results = st.lists(
         st.builds(ResultColumn, free, value), max_size=3, unique_by=lambda column: column.name
     )
     strategy = draw(st.sampled_from(strategies))
@@ -248,7 +248,7 @@ def queries(draw: st.DrawFn) -> Query:
         aggregates,
         draw(columns) if aggregates else (),
         draw(st.none() | st.just(skip)),
-        () if aggregates else tuple(draw(asked)),
+        () if aggregates else tuple(draw(results)),
         draw(_bounds(branch)),
     )
     try:

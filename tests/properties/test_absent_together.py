@@ -1,4 +1,4 @@
-"""NOT(SEQ(B b, C c)) and NOT(AND(B b, C c)): the judge's matches, whatever plan and slices."""
+"""NOT(SEQ(B b, C c)) and NOT(AND(B b, C c)): the judge's matches, for every plan and slicing."""
 
 from __future__ import annotations
 

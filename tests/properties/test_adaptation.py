@@ -1,4 +1,4 @@
-"""Plans that follow the stream find exactly the judge's matches, whatever decides and wherever."""
+"""Plans that follow the stream find exactly the judge's matches, for every decision function."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WAYS = ["slices", "auto", *DECISIONS, Invariants(K=None, d="median")]
 
 
 class InTurn:
-    """One plan after the other, another one for each slice."""
+    """Plans in turn, another one for each slice."""
 
     def __init__(self, case: Case, chosen: list[Plan]) -> None:
         self._plans = [
@@ -50,7 +50,7 @@ class InTurn:
 def found(
     case: Case, stream: Stream, plan: Plan, by_slice: SlicePlans | None, rows: int | None
 ) -> set[Any]:
-    """Return what is found, in the judge's form; the work adds up to it."""
+    """Return the matches in the judge's form, and check that the counts of work add up."""
     matches = Matches(stream, case.query, plan, plans=by_slice, slice_rows=rows)
     result = result_of(matches.to_arrow(), case.variables)
     assert matches.count() == len(result)

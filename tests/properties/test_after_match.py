@@ -1,4 +1,4 @@
-"""AFTER MATCH SKIP leaves what the judge leaves, whatever the plan, the slices and the sets."""
+"""AFTER MATCH SKIP leaves the judge's matches, for every plan, slicing and set."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.strategies import as_table, cases, result_of
 
 
 def with_skip(draw: st.DrawFn, query: Query) -> Query:
-    """Draw where the next match may start."""
+    """Draw the place where the next match may start."""
     skips = [AfterMatch(SkipTo.PAST_LAST_EVENT), AfterMatch(SkipTo.NEXT)]
     bound = [AfterMatch(to, name) for to in (SkipTo.FIRST, SkipTo.LAST) for name in "bcd"]
     try:

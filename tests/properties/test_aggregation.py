@@ -1,4 +1,4 @@
-"""Aggregation gives what detection followed by aggregation gives, whatever the method."""
+"""Aggregation equals detection followed by aggregation, for every method."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ from tests.aggregates import Row, plain, rows_in, rows_of
 from tests.strategies import Case, as_table, cases
 
 AGGREGATED = ("x", "y", "z", "k", "s")
-"""The attributes that aggregates and groups are about."""
+"""The attributes of aggregates and groups."""
 
 
 def with_aggregates(draw: st.DrawFn, query: Query) -> Query:
     names = [event.variable for event in bound_events_of(query.written)]
-    asked = [c.Aggregate("count")]
+    aggregates = [c.Aggregate("count")]
     for _ in range(draw(st.integers(0, 3))):
         function = draw(st.sampled_from([*AGGREGATES]))
         numbers = AGGREGATES[function].takes in ("amounts", "numbers")
         attribute = draw(st.sampled_from("xyz" if numbers else "xyzsf"))
-        asked.append(c.Aggregate(function, draw(st.sampled_from(names)), attribute))
+        aggregates.append(c.Aggregate(function, draw(st.sampled_from(names)), attribute))
     if draw(st.booleans()):
-        asked.append(c.Aggregate("count", draw(st.sampled_from(names))))
+        aggregates.append(c.Aggregate("count", draw(st.sampled_from(names))))
     group_by = draw(st.sampled_from(((), (), ("k",), ("z",), ("s", "k"))))
-    return check(replace(query, aggregates=tuple(asked), group_by=group_by))
+    return check(replace(query, aggregates=tuple(aggregates), group_by=group_by))
 
 
 def _perhaps_first(draw: st.DrawFn, item: Structure) -> Structure:
@@ -55,7 +55,7 @@ def _perhaps_first(draw: st.DrawFn, item: Structure) -> Structure:
 
 
 def _a_sequence(draw: st.DrawFn, query: Query) -> Query:
-    """Draw absences, keys and aggregates for a query that A-Seq may then aggregate."""
+    """Draw a query for A-Seq: with absences, keys and aggregates."""
     if len(bound_events_of(query.structure)) > 1 and draw(st.booleans()):
         query = replace(query, structure=_with_absence(draw, query.structure))
     if isinstance(query.structure, Seq) and draw(st.booleans()):
@@ -88,7 +88,7 @@ def _a_sequence(draw: st.DrawFn, query: Query) -> Query:
 
 
 def _with_absence(draw: st.DrawFn, structure: Structure) -> Structure:
-    """Put NOT between two events of a sequence, nested or not."""
+    """Draw a sequence with one or two NOTs between its events."""
     items = list(events_of(structure))
     for name in ("n", "o")[: draw(st.integers(1, 2))]:
         absent = Event(name, frozenset(draw(st.sampled_from(("C", "B", "X", "AC")))))
@@ -137,7 +137,7 @@ TIES = cases(
 
 @contextmanager
 def without_lanes() -> Iterator[None]:
-    """Aggregate as if no aggregate had lanes, as with functions of a user's."""
+    """Aggregate without lanes, as with a user's functions."""
     with (
         mock.patch.object(running, "lanes_of", return_value=None),
         mock.patch.object(detected, "lanes_of", return_value=None),
@@ -146,7 +146,7 @@ def without_lanes() -> Iterator[None]:
 
 
 def found(case: Case, method: str, emit: Any) -> Counter[Row]:
-    """Return the rows of an aggregation, as the judge would write them."""
+    """Return the rows of an aggregation in the judge's form."""
     stream = events(as_table(case.events), time="ts", type="kind", ties=case.ties)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of types that never occur
@@ -161,8 +161,8 @@ def found(case: Case, method: str, emit: Any) -> Counter[Row]:
 def expected(case: Case, emit: str) -> Counter[Row]:
     """Return the rows that the judge expects, equal aggregates once."""
     groups = len(case.query.group_by)
-    kept = list(dict.fromkeys(case.query.aggregates))
-    at = [case.query.aggregates.index(a) for a in kept]
+    aggregates = list(dict.fromkeys(case.query.aggregates))
+    at = [case.query.aggregates.index(a) for a in aggregates]
     return Counter(
         tuple(map(plain, (*row[: 2 + groups], *(row[2 + groups + i] for i in at), row[-1])))
         for row in rows_of(case.query, case.events, emit, case.ties)

@@ -56,7 +56,7 @@ def test_windows_in_events_are_cut_by_their_numbers(case: Case, data: st.DataObj
 
 @st.composite
 def workloads(draw: st.DrawFn) -> tuple[list[Query], Shared]:
-    """Draw queries, most of which have something in common, and what they share."""
+    """Draw queries, mostly with common parts, and the way of sharing."""
     window = draw(st.sampled_from((" ", " ", " EXCLUSIVE", "")))
     rest = draw(st.sampled_from(("", "", " GROUP BY k", " PARTITION BY z")))
     key = draw(st.sampled_from((None, None, ("k", "k"), ("z", "z"), ("k", "z"))))

@@ -1,4 +1,4 @@
-"""A stream that comes in parts has the judge's matches, however it is cut and planned."""
+"""A stream in parts has the judge's matches, for every cut and plan."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.strategies import UNIT, Case, as_table, cases, result_of
 
 
 def parts(data: st.DataObject, case: Case) -> list[tuple[pa.Table, int]]:
-    """Draw where the rows are cut, and after each part up to when the stream is complete."""
+    """Draw the cuts of the rows, and the time up to which the stream is complete after each."""
     table = as_table(case.events)
     rows = sorted(case.events, key=lambda event: event.arrival)
     ends = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=6)))
@@ -41,7 +41,7 @@ def parts(data: st.DataObject, case: Case) -> list[tuple[pa.Table, int]]:
 
 
 def found(case: Case, cut: list[tuple[pa.Table, int]], chosen: list[Plan]) -> set[Any]:
-    """Return what a detector finds that begins anew from its saved state at each part."""
+    """Return the matches of a detector that starts from its saved state at each part."""
     compiled = [compile_query(case.query, plan) for plan in chosen]
     state, tables = Detector(compiled[0]).state(), []
     for number in range(len(cut) + 1):

@@ -1,4 +1,4 @@
-"""The columnar engine finds exactly the judge's matches, whatever the order, slices and loops."""
+"""The columnar engine finds exactly the judge's matches, for every order, slicing and loop."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def found(
     ordered_by_value: bool = False,
     **options: Any,
 ) -> set[Any]:
-    """Return what the engine finds, in the judge's form."""
+    """Return the engine's matches in the judge's form."""
     if stream is None:
         stream = events(as_table(case.events), time="ts", type="kind", ties=case.ties)
     with warnings.catch_warnings(), evaluated(way), pytest.MonkeyPatch.context() as patch:
@@ -140,7 +140,7 @@ def test_bounds_between_the_times_of_events_find_what_the_judge_finds(data: st.D
 
 
 def _choices_that_share(draw: st.DrawFn, query: Query) -> Query:
-    """Draw an OR of sequences over some of the same variables, no two over all the same."""
+    """Draw an OR of sequences with common variables, no two with all the same."""
     some = st.frozensets(st.sampled_from("abc"), min_size=1)
     chosen = draw(st.lists(some, min_size=2, max_size=4, unique=True))
     items = []

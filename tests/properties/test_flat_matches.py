@@ -39,7 +39,7 @@ CARRIED = {
 
 @st.composite
 def tables(draw: st.DrawFn, case: Case) -> pa.Table:
-    """Draw the events of a case with columns of many types beside those that are read."""
+    """Draw the events of a case with columns of many types beside those that the query reads."""
     table = as_table(case.events)
     for name, (values, kind) in CARRIED.items():
         size = len(table)
@@ -49,7 +49,7 @@ def tables(draw: st.DrawFn, case: Case) -> pa.Table:
 
 
 def plain(value: Any) -> Any:
-    """Return a value of a frame as Arrow gives it: None where it is missing."""
+    """Return a value of a frame as Arrow has it, None for a missing one."""
     if isinstance(value, list):
         return [plain(each) for each in value]
     return None if value is None or value is pd.NA or value is pd.NaT or value != value else value

@@ -1,4 +1,4 @@
-"""Groups that repeat: the engine finds what the judge finds, in which a group is no expansion."""
+"""Groups that repeat: the engine finds the judge's matches; the judge expands groups by itself."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ALL_MATCHES = tuple(s for s in Strategy if s is not Strategy.SKIP_TILL_NEXT_MATC
 
 
 def groups(**switches: Any) -> st.SearchStrategy[Case]:
-    """Draw cases with groups that repeat, of few variables: each repetition is more of them."""
+    """Draw cases with groups that repeat, of few variables, as each repetition adds more."""
     return cases(
         **{
             "operators": OPERATORS,

@@ -1,4 +1,4 @@
-"""The judge agrees with itself: what one query's matches say about another's."""
+"""The judge agrees with itself: the matches of one query imply matches of another."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def cases(**switches):
 
 
 def matches_of(events, query):
-    """What the judge says, unless it would take all day."""
+    """Return the judge's matches, unless they take too long."""
     try:
         return judge(events, query, budget=50_000)
     except BudgetError:
@@ -42,7 +42,7 @@ def events_in(match):
 
 
 def rebuilt(structure, change):
-    """`structure` with `change` applied to the items of every operator, from below."""
+    """Return `structure` with `change` applied to the items of every operator, from below."""
     match structure:
         case nodes.Seq(items) | nodes.And(items) | nodes.Or(items):
             below = tuple(rebuilt(item, change) for item in items)
@@ -106,7 +106,7 @@ def _bounds_of(query, variables):
 
 
 def only(structure, variables):
-    """`structure` without the events of other variables, None where nothing is left."""
+    """Return `structure` without the events of other variables; None if nothing is left."""
     match structure:
         case nodes.Event(variable):
             return structure if variable in variables else None
@@ -123,7 +123,7 @@ def test_absence_takes_away_what_its_presence_would_extend(case):
     positive = set(branch.variables)
 
     def matches(absent):
-        """Without the absent events, or with those of one NOT made positive."""
+        """Return the structure without absent events, or with those of one NOT made positive."""
         variables = positive | absent
         structure = only(positive_only(case.query.structure), variables)
         parts = [

@@ -1,4 +1,4 @@
-"""UNTIL, GREEDY and conditions between members: sets are found and counted as the judge says."""
+"""UNTIL, GREEDY and conditions between members: sets and their numbers are the judge's."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ each_kind = pytest.mark.parametrize(
 
 
 def refused(case: Case) -> bool:
-    """Return whether a run is in a window of events, which may not have come in any order."""
+    """Return whether a run is in a window of events; then events must come in time order."""
     sets = [node for node in walk(case.query.structure) if isinstance(node, Kleene)]
     runs = any(branch.runs for branch in normal_form(case.query))
     runs |= any(node.greedy and node.until is not None for node in sets)

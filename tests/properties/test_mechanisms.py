@@ -1,4 +1,4 @@
-"""Every mechanism finds exactly the judge's matches, whatever it follows, and keeps its books."""
+"""Every mechanism finds exactly the judge's matches for every plan, and its counts are right."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ WORDS = (
     | cases((*EVERYTHING, "GREEDY"), **OF_SETS)
     | cases((*EVERYTHING, "GREEDY", "UNTIL", "TOGETHER"), **OF_SETS)
 )
-"""Runs, what GREEDY and UNTIL say, conditions between members, events absent together."""
+"""Runs, GREEDY, UNTIL, conditions between members, and events absent together."""
 TOGETHER = cases(
     (*OPERATORS, "TOGETHER"),
     max_variables=3,
@@ -132,7 +132,7 @@ def test_finds_what_the_judge_finds_each_match_once(
 def test_the_operations_account_for_the_counters(
     name: str, drawn: st.SearchStrategy[Case], data: st.DataObject
 ) -> None:
-    """Played from the beginning, the operations give what the counters say after each step."""
+    """Check that the operations, played from the beginning, give the counters of each step."""
     case = data.draw(drawn)
     trace = traced(case, name, data.draw(followed(name, case)))
     alive: dict[int, int] = {}
@@ -193,7 +193,7 @@ def test_totals_do_not_depend_on_what_is_kept(name: str, data: st.DataObject) ->
 
 
 class Whenever:
-    """A decision function that fires as drawn."""
+    """A decision function with drawn decisions."""
 
     name = "whenever"
 
@@ -205,7 +205,7 @@ class Whenever:
 
 
 class InTurn:
-    """A planner that answers with one drawn plan after the other."""
+    """A planner that returns drawn plans in turn."""
 
     name = "in-turn"
 

@@ -1,4 +1,4 @@
-"""Several patterns in one mechanism: each has the judge's matches, whatever they share."""
+"""Several patterns in one mechanism: each has the judge's matches, for all shared nodes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ Known = dict[str, tuple[Query, Any]]
 
 
 def drawn(draw: st.DrawFn, case: Case, change: Any) -> Known:
-    """Draw queries that have something in common with that of a case, and the judge's matches."""
+    """Draw queries with parts in common with that of a case, and the judge's matches."""
     known: Known = {"first": (case.query, case.matches)}
     for number in range(draw(st.integers(1, 3))):
         try:
@@ -66,7 +66,7 @@ def drawn(draw: st.DrawFn, case: Case, change: Any) -> Known:
 
 
 def plan_of(draw: st.DrawFn, query: Query, follows: str) -> Plan:
-    """Draw a plan that a mechanism follows; most often one that others have as well."""
+    """Draw a plan that a mechanism follows; mostly one that others have as well."""
     chosen: list[OrderPlan | TreePlan] = []
     for branch in normal_form(query):
         order = branch.variables if draw(st.integers(0, 2)) else draw(orders(branch))
@@ -103,7 +103,7 @@ def matches_of(trace: MechanismTrace) -> dict[str, list[Any]]:
 
 
 def check_books(trace: MechanismTrace) -> None:
-    """Check that the operations give what the counters say, and that nothing is offered twice."""
+    """Check that the operations give the counters, and that no event is offered twice."""
     alive: set[int] = set()
     stored: Counter[Any] = Counter()
     seen: set[Any] = set()

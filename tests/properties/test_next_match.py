@@ -1,4 +1,4 @@
-"""skip-till-next-match takes what the judge takes, by both methods and whatever the plan."""
+"""skip-till-next-match takes the judge's matches, by both methods and for every plan."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SEARCHED = cases(
 
 
 def with_residual(draw: st.DrawFn, query: Query) -> Query:
-    """Draw one more condition, in which variables meet in a way that no band has."""
+    """Draw one more condition, a residual predicate over several variables."""
     branch = draw(st.sampled_from(normal_form(query)))
     first, second, third = [*draw(st.permutations(branch.variables)), *branch.variables * 2][:3]
     x, y, z = c.Attribute(first, "x"), c.Attribute(second, "y"), c.Attribute(third, "z")

@@ -1,4 +1,4 @@
-"""RETURN gives what the judge computes of each match, and nothing else changes."""
+"""RETURN gives the judge's values of each match, and changes nothing else."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SET_FUNCTIONS |= {"first": "xsfh", "last": "xsfh", "member 2": "xsfhtdyz", "mem
 
 @st.composite
 def values(draw: st.DrawFn, single: list[str], repeated: list[str]) -> c.Expression:
-    """Draw what a column may be."""
+    """Draw the value of a column."""
     if repeated and (not single or draw(st.booleans())):
         variable = draw(st.sampled_from(repeated))
         match draw(st.integers(0, 2)):
@@ -69,7 +69,7 @@ def values(draw: st.DrawFn, single: list[str], repeated: list[str]) -> c.Express
 
 
 def with_return(draw: st.DrawFn, query: Query) -> Query:
-    """Draw the columns that a query returns, each about events that a match may have together."""
+    """Draw the columns of a query, each over events that a match may have together."""
     columns = []
     for number in range(draw(st.integers(1, 4))):
         branch = named(draw(st.sampled_from(written_branches(query))), query.groups)
@@ -90,7 +90,7 @@ RETURNED = cases(
 
 
 def plain(value: Any) -> Any:
-    """Return a value such that equal ones are equal, whatever it was held in."""
+    """Return a value in one form, independent of its container."""
     match value:
         case list() | tuple():
             return tuple(map(plain, value))
@@ -110,7 +110,7 @@ def expected(case: Case) -> Counter[Any]:
 
 
 def rows_of(rows: Iterable[dict[str, Any]], query: Query) -> Counter[Any]:
-    """Return rows as those of the judge."""
+    """Return rows in the judge's form."""
     names = [result.name for result in query.returned]
     return Counter(tuple(plain(row[name]) for name in names) for row in rows)
 

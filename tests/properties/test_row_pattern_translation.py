@@ -1,4 +1,4 @@
-"""The pattern that a query with MATCH_RECOGNIZE is translated to finds the query's matches."""
+"""The translation of a query with MATCH_RECOGNIZE finds the query's matches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MATCH_RECOGNIZE gives what the definition of preferment gives, on drawn patterns and tables."""
+"""MATCH_RECOGNIZE follows the definition of preferment, on drawn patterns and tables."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def found(pattern, defined, table, skip, form):
 
 
 def usable(pattern, defined, skip):
-    """Say whether all the variables that conditions and SKIP name are in the pattern."""
+    """Return whether the pattern has all variables of conditions and SKIP."""
     text = written(pattern)
     used = [v for v in VARIABLES if v in text]
     named = [v for u in used for v in "AB" if f"{v}." in defined[u]] + [skip[1] or ""]

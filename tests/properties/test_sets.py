@@ -30,7 +30,7 @@ SETS = cases(
 ONLY_SETS = cases(
     ("SEQ", "AND", "NOT", "NEXT", "KL"), max_variables=3, strategies=EACH, max_events=16
 ).filter(lambda case: all(len(b.repeated) == len(b.positive) for b in normal_form(case.query)))
-"""Nothing but sets, which a plan may take in any order."""
+"""Patterns of sets alone, which a plan may take in any order."""
 
 
 @pytest.mark.parametrize("way", ["numpy", "python"])
@@ -67,7 +67,7 @@ def test_the_largest_sets_of_each_choice_of_single_events(data: st.DataObject) -
 
 
 def largest(case: Case) -> set[Any]:
-    """Return of the judge's matches with the same single events one with the most members."""
+    """Return the judge's matches with the most members, one for each choice of single events."""
     place = {
         e.arrival: i for i, e in enumerate(sorted(case.events, key=lambda e: (e.ts, e.arrival)))
     }

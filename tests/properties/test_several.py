@@ -1,4 +1,4 @@
-"""Queries found together have the judge's matches, whatever they share and however they are cut."""
+"""Queries found together have the judge's matches, for all shared parts and slicings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.strategies import Case, as_table, cases, orders, queries, result_of
 
 
 def related(draw: st.DrawFn, query: Query) -> Query:
-    """Draw a query that has something in common with another."""
+    """Draw a query with parts in common with another."""
     window = query.window
     if isinstance(window, TimeWindow) and draw(st.booleans()):
         halved = window.microseconds // 2
@@ -58,7 +58,7 @@ def related(draw: st.DrawFn, query: Query) -> Query:
 
 
 def right_deep(order: tuple[str, ...]) -> Tree:
-    """Return the tree whose right sides are all that is left."""
+    """Return the tree that leans right."""
     tree: Tree = order[-1]
     for variable in reversed(order[:-1]):
         tree = Pair(variable, tree)
@@ -66,7 +66,7 @@ def right_deep(order: tuple[str, ...]) -> Tree:
 
 
 def plan_of(draw: st.DrawFn, query: Query) -> Plan:
-    """Draw a plan; most often the order of the text, so that queries begin alike."""
+    """Draw a plan; mostly the order of the text, so that queries share prefixes."""
     chosen: list[OrderPlan | TreePlan] = []
     for branch in normal_form(query):
         order = branch.variables if draw(st.integers(0, 2)) else draw(orders(branch))
@@ -82,12 +82,12 @@ def plan_of(draw: st.DrawFn, query: Query) -> Plan:
 
 
 def no_measure(_: Query) -> Statistics:
-    """Fail: nothing is measured where plans are given."""
+    """Fail, because nothing is measured if plans are given."""
     raise AssertionError
 
 
 def extended(draw: st.DrawFn, query: Query) -> Query:
-    """Draw a query that begins like a sequence and goes on in another way."""
+    """Draw a query that shares a prefix with a sequence."""
     assert isinstance(query.structure, Seq)
     parts = list(c.conjuncts(query.where))
     items = list(query.structure.items)
@@ -106,7 +106,7 @@ def extended(draw: st.DrawFn, query: Query) -> Query:
 
 
 def query_length(query: Query) -> int:
-    """Return how many items the sequence of a query has."""
+    """Return the number of items of a query's sequence."""
     assert isinstance(query.structure, Seq)
     return len(query.structure.items)
 
@@ -114,7 +114,7 @@ def query_length(query: Query) -> int:
 def workload(
     draw: st.DrawFn, case: Case, change: Callable[[st.DrawFn, Query], Query] | None = None
 ) -> dict[str, tuple[Query, set[Any]]]:
-    """Draw queries beside that of a case, and what the judge says of each."""
+    """Draw queries beside that of a case, each with the judge's matches."""
     known = {"first": (case.query, set(case.matches))}
     for number in range(draw(st.integers(1, 4))):
         if change is not None:
@@ -176,7 +176,7 @@ def test_sequences_that_begin_alike_have_the_matches_of_each_alone(data: st.Data
 
 
 def with_other_conditions(draw: st.DrawFn, query: Query) -> Query:
-    """Draw a query that begins like a sequence, in another order or with other conditions."""
+    """Draw a query with the prefix of a sequence, in another order or with other conditions."""
     longer = extended(draw, query)
     parts = [part for part in c.conjuncts(longer.where) if draw(st.integers(0, 3))]
     names = [event.variable for event in bound_events_of(longer.structure)]
@@ -198,7 +198,7 @@ def with_other_conditions(draw: st.DrawFn, query: Query) -> Query:
 
 
 def weakly_shared(draw: st.DrawFn, queries: Sequence[Query]) -> SharedPlan:
-    """Draw a shared plan: those with equal beginnings take them from nodes that demand less."""
+    """Draw a shared plan; plans with equal prefixes share weaker nodes."""
     (branches,) = zip(*map(normal_form, queries), strict=True)
     most = min(len(branch.variables) for branch in branches)
     length = draw(st.integers(min(2, most), most))
@@ -234,7 +234,7 @@ def found_together(
     known: Mapping[str, tuple[Query, set[Any]]],
     plans: list[Plan] | SharedPlan,
 ) -> None:
-    """Check the matches and the counts of queries that are found together."""
+    """Check the matches and the counts of queries found together."""
     stream = events(as_table(case.events), time="ts", type="kind")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of types that never occur

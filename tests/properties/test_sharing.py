@@ -1,4 +1,4 @@
-"""Several queries at once give each what it gets alone, whatever they share."""
+"""Several queries at once give each its own result, for every way of sharing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.strategies import as_table, streams
 
 
 def _aggregates(draw: st.DrawFn, length: int) -> str:
-    """Draw what is asked of a sequence: any functions of any of its events."""
+    """Draw the aggregates of a sequence: any functions of any of its events."""
     asked = {"COUNT"}
     for _ in range(draw(st.integers(0, 3))):
         function = draw(st.sampled_from([*AGGREGATES]))
@@ -32,7 +32,7 @@ def _aggregates(draw: st.DrawFn, length: int) -> str:
 
 @st.composite
 def sequences(draw: st.DrawFn, window: str, rest: str, key: tuple[str, str] | None) -> Query:
-    """Draw a sequence of few kinds of events, so that sequences have much in common."""
+    """Draw a sequence of few types, so that sequences have common parts."""
     length = draw(st.integers(1, 5))
     items, conditions = [], []
     for i in range(length):
@@ -73,7 +73,7 @@ def _names(query: Query) -> list[str]:
 
 @st.composite
 def workloads(draw: st.DrawFn) -> tuple[list[Query], Stream, Shared]:
-    """Draw queries, a stream, and what they share."""
+    """Draw queries, a stream, and the way of sharing."""
     window = draw(st.sampled_from((" ", " ", " EXCLUSIVE", "")))
     rest = draw(st.sampled_from(("", "", " GROUP BY k", " PARTITION BY z")))
     key = draw(st.sampled_from((None, None, ("k", "k"), ("z", "z"), ("k", "z"))))

@@ -1,4 +1,4 @@
-"""A stream with a moving watermark has the judge's matches, however its events arrive."""
+"""A stream with a moving watermark has the judge's matches, for every order of arrival."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ class Run:
     """A bucket that is restored from its state before every step.
 
     Attributes:
-        buckets: The same query under several plans, which take over from each other in turn.
-        batches: What was told, with its kind.
-        plans: Which plans were run, in words.
-        work: What their steps did, as texts.
-        lateness: By how much no event is earlier than the latest of its micro-batch and of those
-            before, where a bucket may rely on that; None: it may not.
-        numbered: For each event its number in the order in which they came.
+        buckets: Buckets of one query under several plans, which take turns.
+        batches: The batches of output, with their kinds.
+        plans: The plans that ran, in words.
+        work: The work of their steps, as texts.
+        lateness: The most that an event is earlier than the latest of its micro-batch and of those
+            before, if a bucket may rely on that; else None.
+        numbered: The number of each event in the order of arrival.
     """
 
     buckets: Sequence[Bucket]
@@ -92,12 +92,12 @@ class Run:
 
     @property
     def survivors(self) -> int:
-        """How many matches came out of the last steps of the first search."""
+        """The number of matches after the last steps of the first search."""
         work = work_of_texts(self.work).get(0, {})
         return sum(steps[-1].survivors for each in work.values() for steps in each)
 
     def rows(self, kind: str, parts: Any = None) -> list[Any]:
-        """Return what was told of a kind, by what parts batches of several queries."""
+        """Return the rows of one kind of output; `parts` splits batches of several queries."""
         batches = [batch for k, batch in self.batches if k == kind]
         return [
             row
@@ -133,7 +133,7 @@ class Run:
 
 @dataclass
 class SlicedRun(Run):
-    """The buckets to which slices of time are dealt out, each with a state of its own."""
+    """The buckets of slices of time, each with a state of its own."""
 
     states: dict[int, tuple[bytes, int | None, tuple[str, ...]]] = field(default_factory=dict)
     copies: int = 0
@@ -163,9 +163,11 @@ class SlicedRun(Run):
 def arrivals(
     data: st.DataObject, events: Sequence[Any], *, in_order: bool = False
 ) -> tuple[list[tuple[list[Any], int]], int | None]:
-    """Draw batches in which the events come, and what is complete before each; some are late.
+    """Draw the batches in which the events come, some of them late.
 
-    And the lateness, where nothing that comes after a batch is earlier by more than that.
+    Returns:
+        The batches, each with the time up to which the stream is complete before it; and the
+        lateness, if no event after a batch is earlier by more than that.
     """
     events = list(events)
     if not in_order and data.draw(st.booleans()):
@@ -184,9 +186,11 @@ def arrivals(
 
 
 def fed(run: Run, batches: list[tuple[list[Any], int]]) -> tuple[list[Any], list[int]]:
-    """Feed a bucket events; return those that were not late, numbered as they came, and the rest.
+    """Feed batches of events to a bucket.
 
-    The latter, and what `Run` yields, have the numbers that the events had before.
+    Returns:
+        The events that were not late, numbered in the order of arrival; and the original numbers
+        of the late ones. The rows of `Run` have original numbers, too.
     """
     timely, late, numbered = [], [], {}
     reaches = [search.reach for search in run.buckets[0].searches]
@@ -212,7 +216,7 @@ def fed(run: Run, batches: list[tuple[list[Any], int]]) -> tuple[list[Any], list
 
 
 def most_counted(bucket: Bucket, held: pa.Table) -> int:
-    """Return how many events may be held that are older than every window in time."""
+    """Return the most events that the state may have beyond every window in time."""
     counted = [search.reach.counted for search in bucket.searches]
     names = {name for each in counted if each is not None for name in each.partition_by}
     partitions = len({tuple(map(str, row.values())) for row in held.select([*names]).to_pylist()})
@@ -223,14 +227,14 @@ def most_counted(bucket: Bucket, held: pa.Table) -> int:
 def judged(
     run: Run, events: list[Any], query: Query, *, counted: bool = False, budget: int | None = None
 ) -> set[Any]:
-    """Return the judge's matches, with the numbers that the events had before.
+    """Return the judge's matches, with the original numbers of events.
 
     Args:
-        run: Knows how the events came.
-        events: Those that were not late.
-        query: What is asked.
-        counted: Whether events are counted in the order of time, those of one time as they came.
-        budget: As for the judge.
+        run: The run, for the order of arrival.
+        events: The events that were not late.
+        query: The query.
+        counted: Whether events count in the order of time, and of arrival at one time.
+        budget: The judge's budget.
     """
     back = {number: arrival for arrival, number in run.numbered.items()}
     if counted:
@@ -478,7 +482,7 @@ def test_what_times_out_is_what_nothing_extends(data: st.DataObject) -> None:
 
 
 def _flat(draw: st.DrawFn, query: Query) -> Query:
-    """Return a query whose structure is one SEQ or AND of all its events, in a SEQ some FIRST."""
+    """Return a query with one SEQ or AND of all its events, in a SEQ with some FIRST."""
     events = events_of(query.structure)
     if len(events) < 2:
         return query
@@ -492,7 +496,7 @@ _RARELY = st.sampled_from((False, False, True))
 
 
 def _first(query: Query, n: int) -> Query:
-    """Return what a query says about its first variables alone."""
+    """Return the part of a query about its first variables alone."""
     known = {event.variable for event in events_of(query.structure)[:n]}
     parts = tuple(p for p in c.conjuncts(query.where) if c.variables_of(p) <= known)
     bounds = tuple(b for b in query.bounds if {b.first, b.last} <= known)
@@ -502,7 +506,7 @@ def _first(query: Query, n: int) -> Query:
 
 
 def _of_those(structure: nodes.Structure, known: set[str]) -> nodes.Structure:
-    """Return what a structure says of some variables; an AND of one item is the item."""
+    """Return the part of a structure about some variables; an AND of one item is the item."""
     if not isinstance(structure, nodes.Seq | nodes.And):
         return structure
     about = [s for s in structure.items if known & {event.variable for event in events_of(s)}]
@@ -561,7 +565,7 @@ def aggregated(
     method: str = "auto",
     schema: Schema = SCHEMA,
 ) -> list[Any]:
-    """Return the rows of each query over a stream whose watermark moves on."""
+    """Return the rows of each query over a stream with a moving watermark."""
     stream = replace(stream_of(as_table(events), schema), lateness=Lateness(0))
     by_name = dict(zip(plan.names, queries, strict=True))
     functions = [functions_of(query, {}) for query in queries]

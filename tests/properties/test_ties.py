@@ -1,4 +1,4 @@
-"""Events of equal time in the order of their arrival: every way finds what the judge finds."""
+"""Events of equal time in the order of arrival: every way finds the judge's matches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""why_not agrees with the judge on matches, on events that are none, and on near misses."""
+"""why_not agrees with the judge on matches, on other combinations, and on near misses."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ OF_SETS: dict[str, Any] = {
     "budget": 5_000,
     "condition_kinds": ("neighbours", "neighbours", "filter", "set", "comparison", "bound"),
 }
-"""Runs, what GREEDY and UNTIL say, conditions between members: all that is said of sets."""
+"""Runs, GREEDY, UNTIL and conditions between members."""
 SETS = cases(
     WORDS,
     **OF_SETS,
@@ -85,13 +85,13 @@ def asked(case: Case, named: dict[str, Any], **options: Any) -> Any:
 
 
 def undecidable(query: Query) -> bool:
-    """Whether sets are taken one after the other: that is not followed."""
+    """Return whether a query has skip-till-next-match over sets, which why_not does not follow."""
     repeated = any(branch.repeated for branch in normal_form(query))
     return query.strategy is Strategy.SKIP_TILL_NEXT_MATCH and repeated
 
 
 def refused(case: Case) -> bool:
-    """Whether there is a run in a window of events that did not come in the order of time."""
+    """Return whether a run is in a window of events that arrive out of time order."""
     times = [event.ts for event in sorted(case.events, key=lambda event: event.arrival)]
     counted = isinstance(case.query.window, CountWindow) or "contig" in case.query.strategy
     runs = any(branch.runs for branch in normal_form(case.query))
@@ -245,7 +245,7 @@ def test_the_funnel_counts_choices_of_single_events_that_have_sets(data: st.Data
 
 
 def without(requirement: Requirement, case: Case, patch: pytest.MonkeyPatch) -> set[Any]:
-    """Return what the judge finds without one requirement about sets."""
+    """Return the judge's matches without one requirement about sets."""
     judged = judging._Branch
     match requirement:
         case Size(variable):
@@ -300,7 +300,7 @@ def test_a_near_miss_with_sets_is_a_match_without_what_it_violates(data: st.Data
 
 
 def relaxed(case: Case, requirement: Requirement, span: int, patch: pytest.MonkeyPatch) -> set[Any]:
-    """Return what the judge finds without one requirement."""
+    """Return the judge's matches without one requirement."""
     query = case.query
     names = ("structure", "where", "window", "strategy", "partition_by", "bounds")
     parts = {name: getattr(query, name) for name in names}

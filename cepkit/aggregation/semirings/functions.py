@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 from cepkit.pattern.aggregates import AGGREGATES
-from cepkit.pattern.aggregates.contract import EXTREMES, AggregateFunction, joined, kept
+from cepkit.pattern.aggregates.contract import EXTREMES, AggregateFunction, merged, state_of
 from cepkit.pattern.conditions import Aggregate
 from cepkit.values import dataclass
 
@@ -152,7 +152,9 @@ class OfValues:
     def lift(self, _: str, value: Any, /) -> Element:
         """Return the element of one event."""
         return (
-            self.one if value is None else (1, 1, *(kept(a, value) for a in self.definition.state))
+            self.one
+            if value is None
+            else (1, 1, *(state_of(a, value) for a in self.definition.state))
         )
 
     def result(self, x: Element) -> Any:
@@ -167,7 +169,7 @@ class OfValues:
     def _joined(self, x: Element, y: Element, m: int, n: int) -> Element:
         """Return the accumulators of both, those of `x` m times and those of `y` n times."""
         return tuple(
-            joined(each, a, b) if each in EXTREMES else a * m + b * n
+            merged(each, a, b) if each in EXTREMES else a * m + b * n
             for each, a, b in zip(self.definition.state, x[2:], y[2:], strict=True)
         )
 

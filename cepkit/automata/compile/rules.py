@@ -350,8 +350,8 @@ class Rules:
             )
             needs = sum(own) | sum(1 << other for other in nearest)
             needs |= 0 if slot < 0 else 1 << slot
-            for sought in searches[0]:
-                for test in sought.tests:
+            for step in searches[0]:
+                for test in step.tests:
                     needs |= test.mask
             needs |= 0 if end is None else end.needs
         clause = self.clauses.events[self._written.get(name, name)]

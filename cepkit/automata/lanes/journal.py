@@ -211,10 +211,10 @@ def _forbidden(events: Sequence[Event]) -> int | tuple[int, ...] | None:
 
 def checks(tests: tuple[Test, ...], binding: Binding) -> tuple[Checked, ...]:
     """Return the outcome of each test up to the first that fails."""
-    recorded = []
+    outcomes = []
     for test in tests:
         held = test.holds(binding)
-        recorded.append(Checked(test.clause, test.shown(binding), held))
+        outcomes.append(Checked(test.clause, test.shown(binding), held))
         if not held:
             break
-    return tuple(recorded)
+    return tuple(outcomes)

@@ -56,8 +56,10 @@ class EvaluationTree:
         followed: Sequence[tuple[JoinProgram, Handed]],
     ) -> JoinProgram:
         """Return the nodes above those of other branches (see `contract.Joint`)."""
-        known = {handed.bound: other.node_of(handed.theirs) for other, handed in followed}
-        return JoinProgram(rules, number, chart, as_tree(plan).root, known)
+        nodes_by_variables = {
+            handed.bound: other.node_of(handed.theirs) for other, handed in followed
+        }
+        return JoinProgram(rules, number, chart, as_tree(plan).root, nodes_by_variables)
 
 
 @dataclass(slots=True, eq=False)
@@ -146,17 +148,19 @@ class JoinProgram:
                 label, kind = tree_text(_called(tree, rules)), "final" if top else "join"
             case _:
                 assert_never(tree)
-        known = [part.bound for part in parts]
+        bound_below = [part.bound for part in parts]
         tests = tuple(
-            t for t in rules.tests if not t.mask & ~bound and all(t.mask & ~part for part in known)
+            t
+            for t in rules.tests
+            if not t.mask & ~bound and all(t.mask & ~part for part in bound_below)
         )
         absences = tuple(
             a
             for a in rules.absences
-            if not a.needs & ~bound and all(a.needs & ~part for part in known)
+            if not a.needs & ~bound and all(a.needs & ~part for part in bound_below)
         )
-        called = tuple(map(rules.name_of, names))
-        node = self._chart.node(self._number, names, label, kind, called)
+        names_in_traces = tuple(map(rules.name_of, names))
+        node = self._chart.node(self._number, names, label, kind, names_in_traces)
         station = self._added(Station(len(self.stations), node, bound, tests, absences))
         if not parts:
             station.slot = rules.slot[names[0]]

@@ -99,31 +99,31 @@ class TreeProgram:
         key = "F" if final else order
         if final:
             names = self.rules.variables
-        known = self._chart.known(self._number, key)
-        if known is not None:
-            return known
+        number_so_far = self._chart.known(self._number, key)
+        if number_so_far is not None:
+            return number_so_far
         number = self._chart.node(self._number, key, label, kind, names)
-        left = self.rules.everything & ~sum(1 << slot for slot in order)
-        if left:
-            stored = ", ".join(self.rules.label(slot) for slot in places(left))
+        missing = self.rules.everything & ~sum(1 << slot for slot in order)
+        if missing:
+            stored = ", ".join(self.rules.label(slot) for slot in places(missing))
             self._chart.edge(number, number, "store", stored)
         return number
 
     def edge(self, order: tuple[int, ...], slot: int) -> int:
         """Return the edge that takes the variable at `slot`; a loop for the last set."""
-        grown = order if order[-1:] == (slot,) else (*order, slot)
+        longer = order if order[-1:] == (slot,) else (*order, slot)
         bound = sum(1 << other for other in order if other != slot)
         stage = self.rules.stage(bound, slot)
-        conditions = self.rules.conditions(stage) if grown is not order else ()
+        conditions = self.rules.conditions(stage) if longer is not order else ()
         return self._chart.edge(
-            self.node(order), self.node(grown), "take", self.rules.label(slot), conditions,
+            self.node(order), self.node(longer), "take", self.rules.label(slot), conditions,
             stage.scope,
         )  # fmt: skip
 
     def next(self, bound: int) -> int:
         """Return the variables that may be taken now, as a mask: sets when no other is left."""
-        left = self.rules.everything & ~bound
-        return left & self.singles or left
+        missing = self.rules.everything & ~bound
+        return missing & self.singles or missing
 
     def share(self, bound: int, slot: int) -> float:
         """Return the expected share of a variable's events that pass its due conditions."""
@@ -210,8 +210,8 @@ class TreeLane(Lane):
     def _decide(self, instance: Instance) -> None:
         """Take the rarest variable if all have events; else wait, or end."""
         wish = self._wishes[instance.number]
-        left = self.rules.everything & ~instance.bound
-        available = {slot: self._available(instance, slot) for slot in places(left)}
+        missing = self.rules.everything & ~instance.bound
+        available = {slot: self._available(instance, slot) for slot in places(missing)}
         lacking = [slot for slot in available if not available[slot]]
         if any(self._stage(instance, slot).before for slot in lacking):
             self.discard(instance, "exhausted")

@@ -19,9 +19,9 @@ def origin_of(column: Column) -> float:
     """Return the origin of deviations: the mean of all values, rounded for whole numbers."""
     values = column.values
     integer = column.kind == "integer"
-    known = values[~column.missing() if integer else np.isfinite(values)]
+    present = values[~column.missing() if integer else np.isfinite(values)]
     with np.errstate(over="ignore"):
-        mean = float(known.mean()) if len(known) else 0.0
+        mean = float(present.mean()) if len(present) else 0.0
     return round(mean) if integer else mean if math.isfinite(mean) else 0.0
 
 

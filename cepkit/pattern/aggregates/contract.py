@@ -78,13 +78,13 @@ class AggregateFunction:
     def of(self, values: Sequence[Any]) -> Any:
         """Return the result for some values."""
         accumulators = [
-            reduce(partial(joined, each), [kept(each, value) for value in values], None)
+            reduce(partial(merged, each), [state_of(each, value) for value in values], None)
             for each in self.state
         ]
         return self.result(len(values), accumulators)
 
 
-def kept(accumulator: Accumulator, value: Any) -> Any:
+def state_of(accumulator: Accumulator, value: Any) -> Any:
     """Return the state of an accumulator after one value."""
     match accumulator:
         case "deviations":
@@ -97,7 +97,7 @@ def kept(accumulator: Accumulator, value: Any) -> Any:
             assert_never(accumulator)
 
 
-def joined(accumulator: Accumulator, x: Any, y: Any) -> Any:
+def merged(accumulator: Accumulator, x: Any, y: Any) -> Any:
     """Combine two states of an accumulator; None is the state without values."""
     if x is None or y is None:
         return y if x is None else x

@@ -193,10 +193,10 @@ def _computation(
         case OnNumbers() if (whole := function.whole(kinds)) is not None:
             exact = whole.scalar
             if two:  # the most frequent case, without a list of arguments
-                return lambda x, y: held(exact(x, y))
-            return lambda *v: held(function.of(exact, v))
+                return lambda x, y: in_64_bits(exact(x, y))
+            return lambda *v: in_64_bits(function.of(exact, v))
         case OnNumbers(column, plain):
-            finish = rounded if result == "duration" else known
+            finish = rounded if result == "duration" else nan_as_none
 
             def of_two(x: Any, y: Any) -> Any:
                 try:
@@ -219,13 +219,13 @@ def _computation(
         case OnTexts(scalar):
             return lambda *v: function.of(scalar, v)
         case OnArrays(_, scalar):
-            return lambda x, y: known(scalar(x.unit, y.unit))
+            return lambda x, y: nan_as_none(scalar(x.unit, y.unit))
         case OnMembers(_, of_present):
             ends: dict[ValueKind, Callable[[Any], Any]] = {
-                "integer": held,
-                "timestamp": held,
+                "integer": in_64_bits,
+                "timestamp": in_64_bits,
                 "duration": rounded,
-                "float": known,
+                "float": nan_as_none,
             }
 
             def of_members(*values: Any) -> Any:
@@ -243,22 +243,22 @@ def _of_registered(node: c.Negative | c.Arithmetic | c.Call, columns: Sequence[C
     """Call a user's function, which takes columns, with one row."""
     answer = computed(node, columns)
     result = answer.values[0]
-    return bool(result) if answer.kind == "boolean" else known(float(result))
+    return bool(result) if answer.kind == "boolean" else nan_as_none(float(result))
 
 
-def held(number: int | None) -> int | None:
+def in_64_bits(number: int | None) -> int | None:
     """Return an integer, or None where 64 bits cannot hold it."""
     return number if number is not None and -(2**63) < number < 2**63 else None
 
 
-def known(number: float) -> float | None:
+def nan_as_none(number: float) -> float | None:
     """Return a float, or None for NaN."""
     return None if math.isnan(number) else number
 
 
 def rounded(microseconds: float) -> int | None:
     """Return a duration of whole microseconds, half to even; None where 64 bits cannot hold it."""
-    return held(round(microseconds)) if abs(microseconds) < 2**63 else None
+    return in_64_bits(round(microseconds)) if abs(microseconds) < 2**63 else None
 
 
 def _column(item: Any, kind: ValueKind) -> Column:
@@ -287,7 +287,7 @@ def _constant(constant: c.Constant) -> Kinded:
         case int() if kind == "float":
             value = float(constant)
         case float():
-            value = known(constant)
+            value = nan_as_none(constant)
         case timedelta():
             value = in_microseconds(constant)
         case datetime():

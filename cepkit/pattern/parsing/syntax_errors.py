@@ -336,8 +336,8 @@ class _Report:
         """A number without a unit of time, or a second number behind the unit."""
         word = self.word.lower()
         if "DURATION_UNIT" in self.accepts and is_word(word) and word not in UNITS:
-            counted = "only WITHIN counts events" if word in ("event", "events") else None
-            yield from filter(None, [counted, NOT_UNITS.get(word), nearest(word, UNITS)])
+            hint = "only WITHIN counts events" if word in ("event", "events") else None
+            yield from filter(None, [hint, NOT_UNITS.get(word), nearest(word, UNITS)])
         behind = self.before and self.before[-1][0].casefold() in UNITS
         if behind and self.word[:1].isdigit() and "PLUS" in self.accepts:
             yield "a duration is one number and one unit; several are added: 1 hour + 30 minutes"

@@ -387,8 +387,8 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
                 expected="b[..i], those up to each member, or b[..i-1], those before it",
                 span=self._span(meta),
             )
-        which = c.EARLIER if end else c.RUNNING
-        return _UpTo(name, which, attribute[0] if attribute else None, self._span(meta))
+        prefix = c.EARLIER if end else c.RUNNING
+        return _UpTo(name, prefix, attribute[0] if attribute else None, self._span(meta))
 
     def lone_name(self, meta: Meta, children: Children) -> _LoneName:
         name = _LoneName(children[0])

@@ -1,9 +1,9 @@
-"""Statistics measured on events in memory: rates and filters counted, selectivities sampled.
+"""Statistics measured on events in memory: counted rates and filters, sampled selectivities.
 
 A selectivity is the share of combinations that satisfy some conditions among those that lie
 inside the window, in the pattern's order and in one partition. The first two events of a
 combination are drawn uniformly from all such pairs, every further event uniformly from its scope,
-weighted by the size of the scope. So the estimate is unbiased, however bursty the stream is. If
+weighted by the size of the scope. So the estimate is unbiased, even with bursts. If
 attributes of a pair of variables must be equal, the pairs that agree are counted exactly, and only
 the other conditions are sampled, among these pairs. Conditions on whole sets, as `avg(b.x) > 1`,
 are not measured. Slices are measured one by one and added up, in this process or by Spark's
@@ -36,7 +36,7 @@ from cepkit.statistics.stream_counts import StreamCounts, count_stream
 from cepkit.stream.columns import EventColumns
 
 SAMPLE = 10_000
-"""Combinations drawn for each set of variables: they give a share of 1/2 to about 0.005."""
+"""The draws for each set of variables; the error of a share of 1/2 is then about 0.005."""
 
 
 def tally_slice(
@@ -51,14 +51,15 @@ def tally_slice(
 
     Args:
         columns: The events, with the attributes of `attributes_read`.
-        seed: Seed of the draws; the same seed on the same events gives the same numbers.
-        sample: Combinations to draw for each set of variables.
+        query: The pattern.
+        seed: The seed of the draws; the same seed on the same events gives the same numbers.
+        sample: The number of draws for each set of variables.
         owned: The first and the last microsecond of the slice; None for those of the events. A
             combination belongs to the slice if its first variable's event does; the events of a
             window before and after complete it.
     """
     tallies: dict[frozenset[str], Tally] = {}
-    known: dict[SubPattern, Tally] = {}  # by sub-pattern, regardless of names
+    by_form: dict[SubPattern, Tally] = {}  # by sub-pattern, regardless of names
     events = Events(columns, query.partition_by, owned)
     for branch in map(_without_set_functions, written_branches(query)):
         sets = {variables_of(c) for c in branch.conditions if variables_of(c)}
@@ -76,13 +77,13 @@ def tally_slice(
         for names in sorted(sets, key=sorted):
             if len(names) > 1 and names not in tallies:
                 form = measured_form(branch, names)
-                if form not in known:
+                if form not in by_form:
                     rng = np.random.default_rng([seed, *"".join(sorted(names)).encode()])
                     if names in links:
-                        known[form] = linked(links[names], part, rng, sample)
+                        by_form[form] = linked(links[names], part, rng, sample)
                     else:
-                        known[form] = sampled(names, part, rng, sample)
-                tallies[names] = replace(known[form], variables=names)
+                        by_form[form] = sampled(names, part, rng, sample)
+                tallies[names] = replace(by_form[form], variables=names)
     return tuple(tallies.values())
 
 
@@ -95,9 +96,10 @@ def combine(
     would make every plan free.
 
     Args:
-        counts: The whole stream.
+        query: The pattern.
+        counts: The counts of the whole stream.
         slices: The tallies of each measured slice, weighted by its combinations.
-        partial: Whether other slices exist that were not measured.
+        partial: Whether the stream has further slices.
     """
     by_set: dict[frozenset[str], list[Tally]] = {}
     for tallies in slices:
@@ -151,13 +153,14 @@ def estimate(
 
     Args:
         columns: The events, with the attributes of `attributes_read`.
-        seed: Seed of the sample.
-        details: Whether to count what plans do not need as well: keys, times, missing values and
-            late events.
-        joins: Whether to sample joins, which takes as long as everything else.
+        query: The pattern.
+        seed: The seed of the sample.
+        details: Whether to count more than plans need: keys, times, missing values and late
+            events.
+        joins: Whether to sample joins, which takes as long as all the rest.
 
     Raises:
-        PatternError: A condition compares values that cannot be compared.
+        PatternError: A condition compares values of different kinds.
     """
     check_kinds(query, columns.kinds)
     counts = count_stream(columns, query, details=details)
@@ -178,31 +181,33 @@ def joins_of(
 
     Args:
         columns: The whole stream or a part of it, with the attributes of `attributes_read`.
-        statistics: Its selectivities.
-        seed: Seed of the draws.
+        query: The pattern.
+        statistics: The selectivities of the stream.
+        seed: The seed of the draws.
+        part: The part; None: the whole stream.
     """
-    joined: dict[frozenset[str], Joined] = {}
+    joins: dict[frozenset[str], Joined] = {}
     events = Events(columns, query.partition_by)
     for branch in map(_without_set_functions, written_branches(query)):
         members = {v: events.rows(canonical_event(branch, v)) for v in joined_variables(branch)}
-        joined |= sampled_joins(columns, branch, members, statistics, seed, part)
-    return joined
+        joins |= sampled_joins(columns, branch, members, statistics, seed, part)
+    return joins
 
 
 def _share(tallies: list[Tally], *, partial: bool) -> Selectivity:
-    # If no two events agree nothing was drawn, and the share is known to be 0.
+    # Without equal keys there were no draws, and the share is 0.
     measured = [t for t in tallies if t.weight > 0 or (t.equal == 0 and t.combinations > 0)]
     total = sum(tally.combinations for tally in measured)
     if not total:
         return Selectivity(1.0, pairs=0)
-    reached = sum(t.reached for t in measured)
-    held = sum(t.reached * _part(t) for t in measured)
-    share = min(1.0, held / total)
+    examined = sum(t.reached for t in measured)
+    satisfying = sum(t.reached * _part(t) for t in measured)
+    share = min(1.0, satisfying / total)
     if all(tally.exact for tally in tallies) and not partial:
         return Selectivity(share)
     sampled = sum(tally.drawn for tally in tallies)
     # Variance of the draws inside the slices, which are independent,
-    rest = min(1.0, held / reached) if reached else 0.0
+    rest = min(1.0, satisfying / examined) if examined else 0.0
     variance = sum(
         (t.reached / total) ** 2 * rest * (1 - rest) * t.squares / t.weight**2
         for t in measured
@@ -216,7 +221,7 @@ def _share(tallies: list[Tally], *, partial: bool) -> Selectivity:
             )
             variance = max(variance, apart * len(measured) / (len(measured) - 1))
         variance = max(variance, share * (1 - share) / total)
-    floor = 0.5 / (sampled + 1) * (reached / total if reached else 1.0)
+    floor = 0.5 / (sampled + 1) * (examined / total if examined else 1.0)
     return Selectivity(share or floor, sampled, math.sqrt(variance))
 
 

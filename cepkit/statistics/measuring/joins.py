@@ -176,22 +176,22 @@ class JoinSampling:
             alone = frozenset((variable,))
             self.samples[alone] = self._thinned({variable: rows}, 1.0, 0.0)
             self._in_scope[alone] = float(len(rows))
-        known = {}
+        estimates = {}
         for size in range(2, len(self._members) + 1):
             for names in map(frozenset, combinations(self._members, size)):
-                joined = self._join(names)
-                if joined is not None:
-                    known[names] = joined
-        return known
+                estimate = self._join(names)
+                if estimate is not None:
+                    estimates[names] = estimate
+        return estimates
 
     def _join(self, names: frozenset[str]) -> Joined | None:
         """Return the estimate of a set; None if no subset has a sampled partial match."""
-        reached = [v for v in sorted(names) if names - {v} in self.samples]
-        reached = [v for v in reached if self.samples[names - {v}].size]
-        if not reached:
+        candidates = [v for v in sorted(names) if names - {v} in self.samples]
+        candidates = [v for v in candidates if self.samples[names - {v}].size]
+        if not candidates:
             return None
         # Choosing the fewest pairs of the samples themselves would let chance decide.
-        new = min(reached, key=lambda variable: self._log_pairs(variable, names))
+        new = min(candidates, key=lambda variable: self._log_pairs(variable, names))
         sample = self.samples[names - {new}]
         drawn, weight, in_scope, owned = self._drawn(
             sample, self._lookups.of(new, sample.bound), names

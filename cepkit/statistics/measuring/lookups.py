@@ -44,8 +44,8 @@ def equal_keys(columns: EventColumns, branch: Branch) -> list[EqualKeys]:
         attributes = dict(sorted(members, reverse=True))
         read = sorted({*attributes.values()})
         codes, _ = dense_keys([columns.attributes[name] for name in read])
-        of = {name: each.astype(np.int64) for name, each in zip(read, codes, strict=True)}
-        keys.append({variable: of[name] for variable, name in attributes.items()})
+        codes_of = {name: each.astype(np.int64) for name, each in zip(read, codes, strict=True)}
+        keys.append({variable: codes_of[name] for variable, name in attributes.items()})
     return keys
 
 
@@ -114,13 +114,13 @@ class Lookups:
             for number, keys in enumerate(self._keys)
             if variable in keys and not bound.rows.keys().isdisjoint(keys)
         }
-        looked_up = self._fitting(shared)
-        index = self._index(variable, looked_up)
+        indexed = self._fitting(shared)
+        index = self._index(variable, indexed)
         low, high = self._times(variable, bound)
         present = high > low
-        if looked_up:
+        if indexed:
             ranks = np.zeros(len(low), np.int64)
-            for number in looked_up:
+            for number in indexed:
                 keys = self._keys[number][shared[number]][bound.rows[shared[number]]]
                 present &= keys >= 0
                 ranks = ranks * self._sizes[number] + keys
@@ -128,7 +128,7 @@ class Lookups:
             low, high = ranks + low, ranks + high
         begins = np.searchsorted(index.ranks, low)
         widths = np.where(present, np.searchsorted(index.ranks, high) - begins, 0)
-        others = tuple((shared[n], self._keys[n]) for n in shared if n not in looked_up)
+        others = tuple((shared[n], self._keys[n]) for n in shared if n not in indexed)
         return Scope(variable, bound.rows, index.rows, begins, widths, others)
 
     def _fitting(self, numbers: Iterable[int]) -> tuple[int, ...]:
@@ -143,17 +143,17 @@ class Lookups:
                 size //= self._sizes[number]
         return tuple(fitting)
 
-    def _index(self, variable: str, looked_up: tuple[int, ...]) -> _Index:
-        key = variable, looked_up
+    def _index(self, variable: str, indexed: tuple[int, ...]) -> _Index:
+        key = variable, indexed
         if key not in self._indexes:
             rows = self._members[variable]
             ranks = np.zeros(len(rows), np.int64)
-            for number in looked_up:
+            for number in indexed:
                 keys = self._keys[number][variable][rows]
                 present = keys >= 0
                 rows, ranks, keys = rows[present], ranks[present], keys[present]
                 ranks = ranks * self._sizes[number] + keys
-            if looked_up:
+            if indexed:
                 # Rows of one key stay in time order.
                 order = sorting_order(ranks)
                 rows, ranks = rows[order], ranks[order]

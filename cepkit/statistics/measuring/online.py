@@ -100,8 +100,8 @@ class OnlineStatistics:
         self._all = SlidingCount(window, error)
         types = {event.variable: event.types for event in events_of(query.structure)}
         self._types = {v: types[v] for v in known.rates if v in types}
-        named = frozenset().union(*(t for t in self._types.values() if t is not None))
-        self._by_type = {name: SlidingCount(window, error) for name in named}
+        names_of_types = frozenset().union(*(t for t in self._types.values() if t is not None))
+        self._by_type = {name: SlidingCount(window, error) for name in names_of_types}
         self._tried: dict[frozenset[str], tuple[SlidingCount, SlidingCount]] = {}
         self._first: int | None = None
 
@@ -150,10 +150,10 @@ class OnlineStatistics:
             rates[variable] = max(sum(c.count(ts) for c in counts), 0.5) / seconds
         shares = dict(self._known.selectivities)
         for names, (tries, passes) in self._tried.items():
-            tried = tries.count(ts)
-            if tried > 0:
-                share = min(1.0, max(passes.count(ts), 0.5) / max(tried, 1.0))
-                shares[names] = Selectivity(share, round(tried))
+            evaluations = tries.count(ts)
+            if evaluations > 0:
+                share = min(1.0, max(passes.count(ts), 0.5) / max(evaluations, 1.0))
+                shares[names] = Selectivity(share, round(evaluations))
         return replace(
             self._known,
             rates=rates,

@@ -45,15 +45,15 @@ class Ranges:
                 low = np.maximum(low, ts + 1)
             if variable in self._branch.after(name):
                 high = np.minimum(high, ts)
-        known = next(iter(bound))
-        if self._keys[known].any():
-            keys = self._keys[known][bound[known]]
+        anchor = next(iter(bound))
+        if self._keys[anchor].any():
+            keys = self._keys[anchor][bound[anchor]]
             # Sorted look-ups touch neighbouring memory.
             order = sorting_order(keys)
             begins, ends = np.empty((2, len(keys)), np.int64)
             for places, times in ((begins, low), (ends, high)):
-                sought = keys * events.stride + np.searchsorted(events.ts, times)
-                places[order] = np.searchsorted(ranks, sought[order])
+                targets = keys * events.stride + np.searchsorted(events.ts, times)
+                places[order] = np.searchsorted(ranks, targets[order])
         else:
             own = events.ts[ranked]
             begins, ends = np.searchsorted(own, low), np.searchsorted(own, high)

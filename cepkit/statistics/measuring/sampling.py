@@ -140,7 +140,7 @@ def linked(link: Link, part: Slice, rng: np.random.Generator, sample: int) -> Ta
     first = events.owned_rows(part.members[order[0]])
     second = part.members[order[1]]
     scope = Ranges(events.sorted, part.branch, dict.fromkeys(names, events.keys))
-    keys, joined = events.link(link)
+    keys, partition_keys = events.link(link)
     # If neither must be first, an event of both types would pair with itself.
     both = first[:0]
     if not {(order[0], order[1]), (order[1], order[0])} & part.branch.order:
@@ -148,7 +148,7 @@ def linked(link: Link, part: Slice, rng: np.random.Generator, sample: int) -> Ta
     number = Pairs.of(scope, order, first, second).number - len(both)
     if not number:
         return Tally(names, 0.0, 0, True, 0.0, 0.0, 0.0, 0.0)
-    scope = Ranges(events.sorted, part.branch, joined)
+    scope = Ranges(events.sorted, part.branch, partition_keys)
     first, second = (
         _with_key(keys[v], rows) for v, rows in zip(order, (first, second), strict=True)
     )

@@ -44,17 +44,17 @@ _KEYED = 20_000
 def estimate_by_slices(
     columns: EventColumns, query: Query, *, seed: int = 0, size: int = SIZE, joins: bool = True
 ) -> Statistics:
-    """Measure what plans need on slices of a stream in memory; on all of it where it is short.
+    """Return statistics for plans from slices of a stream in memory, or from all of a short one.
 
     Args:
         columns: The events, with the attributes of `attributes_read`.
-        query: The pattern. Without a window in time everything is measured.
+        query: The pattern. Without a window in time the whole stream is measured.
         seed: The seed of the choice of slices and of the draws.
         size: About the number of events of all slices; more if windows are long.
-        joins: Whether to sample joins, which takes longer than everything else.
+        joins: Whether to sample joins, which takes longer than all the rest.
 
     Raises:
-        PatternError: A condition compares values that cannot be compared.
+        PatternError: A condition compares values of different kinds.
     """
     check_kinds(query, columns.kinds)
     counts = count_types(columns)

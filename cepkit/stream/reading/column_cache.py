@@ -138,8 +138,8 @@ def _by_column(
     path: Path,
     schema: Schema,
     names: tuple[str, ...],
-    lacking: list[str],
-    known: EventColumns | None,
+    names_to_read: list[str],
+    events: EventColumns | None,
     mark: Mark,
 ) -> EventColumns:
     """Read columns of Parquet files one after another, so that only one is in memory twice.
@@ -148,13 +148,13 @@ def _by_column(
         path: The path of the files.
         schema: The roles of the columns.
         names: The columns of the files.
-        lacking: The attributes to read.
-        known: The events with other attributes; None to read them as well.
+        names_to_read: The attributes to read.
+        events: The events with other attributes; None to read them as well.
         mark: The mark of the files.
     """
     file = _FileColumns(path, names)
-    if known is not None:
-        return _with(known, file.column, schema, lacking)
+    if events is not None:
+        return _with(events, file.column, schema, names_to_read)
     carried = schema.carried(names)
     sources.first_rows(path, carried, names, 0)  # raises if columns cannot be carried to the output
 
@@ -168,7 +168,7 @@ def _by_column(
             )
         return table
 
-    return event_columns(file, schema, lacking, source=LazyRows(read))
+    return event_columns(file, schema, names_to_read, source=LazyRows(read))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,21 +187,21 @@ class _FileColumns:
 
 
 def _with(
-    known: EventColumns,
+    events: EventColumns,
     column: Callable[[str], pa.ChunkedArray],
     schema: Schema,
-    lacking: list[str],
+    names_to_read: list[str],
 ) -> EventColumns:
     """Return events with more attributes."""
     more: dict[str, Column] = {}
-    for name in lacking:
+    for name in names_to_read:
         if name == schema.time:
-            missing = bool(known.dropped.null_time)
-            more[name] = Column("timestamp", known.ts, has_missing=missing)
+            missing = bool(events.dropped.null_time)
+            more[name] = Column("timestamp", events.ts, has_missing=missing)
             continue
-        read = attribute(column(name), name, schema)
-        more[name] = read if known.rows is None else read.take(known.rows)
-    return replace(known, attributes={**known.attributes, **more})
+        values = attribute(column(name), name, schema)
+        more[name] = values if events.rows is None else values.take(events.rows)
+    return replace(events, attributes={**events.attributes, **more})
 
 
 def _mark(source: Any) -> Mark | None:

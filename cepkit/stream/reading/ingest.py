@@ -100,7 +100,7 @@ def event_columns(
     )
     codes, type_names = type_codes(table.column(schema.type), schema.type)
     events, dropped = _events(ts, codes)
-    known = {schema.time: Column("timestamp", ts, has_missing=bool(dropped.null_time))}
+    time_columns = {schema.time: Column("timestamp", ts, has_missing=bool(dropped.null_time))}
     if schema.arrival is not None and arrivals is None:
         present = np.arange(len(ts)) if events is None else events
         column = table.column(schema.arrival)
@@ -113,7 +113,8 @@ def event_columns(
         places = None if places is None else places[rows]
     codes, type_names = compact(codes, type_names)
     columns = {
-        name: known.get(name) or attribute(table.column(name), name, schema) for name in required
+        name: time_columns.get(name) or attribute(table.column(name), name, schema)
+        for name in required
     }
     if rows is not None:
         columns = {name: column.take(rows) for name, column in columns.items()}

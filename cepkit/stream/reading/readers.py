@@ -83,8 +83,8 @@ def read_table(
     texts = [name for name in columns if coded and is_text(schema.field(name).type)]
     try:
         if limit is not None:
-            wanted = pa.schema([schema.field(name) for name in columns])
-            return _beginning(data, wanted, limit)
+            schema_of_result = pa.schema([schema.field(name) for name in columns])
+            return _beginning(data, schema_of_result, limit)
         # A dataset refuses duplicate column names.
         plain = len({*schema.names}) == len(schema) and not any("." in n for n in schema.names)
         if data.one_file and plain:
@@ -115,18 +115,18 @@ def _read_file(data: Data, columns: list[str], texts: list[str]) -> pa.Table:
         return pa.concat_tables(threads.map(part, groups))
 
 
-def _beginning(data: Data, wanted: pa.Schema, limit: int) -> pa.Table:
+def _beginning(data: Data, schema: pa.Schema, limit: int) -> pa.Table:
     """Return the first rows of Parquet files.
 
     A dataset would decode a whole row group for them.
     """
     if not limit:
-        return pa.Table.from_batches([], wanted)
-    columns = wanted.names
+        return pa.Table.from_batches([], schema)
+    columns = schema.names
     with pa_parquet.ParquetFile(data.files[0]) as file:
         stored = file.schema_arrow
-        here = all(stored.get_field_index(f.name) >= 0 for f in wanted)
-        if here and pa.schema([stored.field(name) for name in columns]).equals(wanted):
+        here = all(stored.get_field_index(f.name) >= 0 for f in schema)
+        if here and pa.schema([stored.field(name) for name in columns]).equals(schema):
             batch = next(file.iter_batches(limit, columns=columns, use_threads=False), None)
             if batch is not None and (len(batch) == limit or len(data.files) == 1):
                 return pa.Table.from_batches([batch]).select(columns)

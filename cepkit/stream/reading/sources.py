@@ -127,8 +127,10 @@ def first_rows(
 ) -> pa.Table:
     """Return columns of the first rows; for a Spark DataFrame without rows."""
     if is_spark(source):
-        written = dict(source.dtypes)
-        return pa.table({name: pa.array([], _spark_type(written[name], name)) for name in columns})
+        type_names = dict(source.dtypes)
+        return pa.table(
+            {name: pa.array([], _spark_type(type_names[name], name)) for name in columns}
+        )
     if isinstance(source, Path):
         return plain(readers.read_table(source, columns, limit=count))
     rows = source.slice(0, count) if isinstance(source, pa.Table) else source.iloc[:count]
@@ -154,17 +156,18 @@ def all_rows(
     return plain(from_pandas(source, columns, places, coded=coded))
 
 
-def _spark_type(written: str, name: str) -> pa.DataType:
+def _spark_type(type_name: str, name: str) -> pa.DataType:
     """Return the Arrow type of a Spark column, as far as its role needs it.
 
     Raises:
         StreamError: Arrow has no such type.
     """
-    if written.startswith("array<"):
-        return pa.list_(_spark_type(written[6:-1], name))
-    beginnings = [beginning for beginning in _SPARK_TYPES if written.startswith(beginning)]
+    if type_name.startswith("array<"):
+        return pa.list_(_spark_type(type_name[6:-1], name))
+    beginnings = [beginning for beginning in _SPARK_TYPES if type_name.startswith(beginning)]
     if not beginnings:
         raise StreamError(
-            f"the column '{name}' holds {written}", expected="times, numbers, texts or truth values"
+            f"the column '{name}' holds {type_name}",
+            expected="times, numbers, texts or truth values",
         )
     return _SPARK_TYPES[max(beginnings, key=len)]  # "interval" begins with "int"

@@ -207,7 +207,7 @@ def test_values_that_cannot_be() -> None:
         KeyCounts(("k",), -1, 0, ())
     with pytest.raises(StatisticsError, match="pairs"):
         Statistics({"a": 1}, equalities={frozenset("a"): profiled_equality()})
-    with pytest.raises(StatisticsError, match="missing of 'x'"):
+    with pytest.raises(StatisticsError, match="missing share of 'x'"):
         Statistics({"a": 1}, missing={"x": 2.0})
     assert Forecast(0, 0, 0, 0, 0, 0).warning is None
 

@@ -137,8 +137,8 @@ def _arithmetic_hint(
     alternatives = [
         {"duration"} if kind in ("integer", "float", "text") else classes(kind) for kind in kinds
     ]
-    known = {parameters for parameters, _ in function.signatures}
-    fits = any(pair in known for pair in product(*alternatives))
+    accepted = {parameters for parameters, _ in function.signatures}
+    fits = any(pair in accepted for pair in product(*alternatives))
     return with_units(node) if fits and {"timestamp", "duration"} & {*kinds} else None
 
 
