@@ -171,7 +171,7 @@ def check_result(value: c.Expression, events: Events) -> None:
                     _check_whole_set(node, value)
                 if c.set_of_members(node) is not None:
                     raise PatternError(
-                        f"RETURN of {_said(node, variable)}, which each member of a set has",
+                        f"RETURN of {expression_text(node)}, which each member of a set has",
                         expected="one value for a match",
                         span=node.span,
                     )
@@ -204,14 +204,6 @@ def _check_neighbours(condition: c.Expression, mentioned: set[str], events: Even
             )
 
 
-def _said(node: c.Attribute | c.Aggregate, variable: str) -> str:
-    """Return how a function of a set is called in messages."""
-    assert isinstance(node, c.Aggregate)
-    if c.is_member_number(node.function) or c.distance_of(node.function) > 1:
-        return expression_text(node)
-    return f"{c.plain_function(node.function)}({_members(node, variable)}...)"
-
-
 def _name(node: c.Aggregate) -> str:
     return expression_text(node) if c.is_member_number(node.function) else node.function
 
@@ -242,7 +234,7 @@ def _check_variable(node: c.Attribute | c.Aggregate, variable: str, events: Even
         return
     if variable not in events.repeated:
         raise PatternError(
-            f"{_said(node, variable)} of a single event",
+            f"{expression_text(node)} of a single event",
             expected="a variable under KL",
             hint=f"'{variable}' is one event: write {variable}.{node.attribute}"
             if node.attribute
