@@ -34,7 +34,7 @@ def check_kinds(query: Query, kinds: Mapping[str, ValueKind]) -> None:
 
     Args:
         query: A query that passed `checks.check`.
-        kinds: What attributes hold, at least those that its conditions read.
+        kinds: What attributes hold, at least those that are read for matches.
 
     Raises:
         PatternError: It does not, as in `b.ts - a.ts > 8`; the error points at the place.
@@ -47,8 +47,9 @@ def check_kinds(query: Query, kinds: Mapping[str, ValueKind]) -> None:
                     expected="an attribute whose values are numbers, texts, times or truth values",
                 )
     for condition in c.conjuncts(query.where):
-        # With one repetition of a group what compares it with the one before reads nothing.
-        if not query.groups or all(name in kinds for _, name in c.attributes_of(condition)):
+        # No choice at the ORs may have a condition, or a group one repetition alone, without one
+        # before it: nothing of it is read then.
+        if all(name in kinds for _, name in c.attributes_of(condition)):
             check_condition(condition, lambda _, name: kinds[name])
     for result in query.returned:
         # What only measures a stream does not read what its matches return.
