@@ -132,6 +132,12 @@ def check_names(query: Query, bindings: Mapping[str, object]) -> None:
             raise PatternError.unknown(
                 f"'{variable}' is not a variable of the pattern", variable, known
             )
+        if several(reference) and not ids(reference):
+            raise PatternError(
+                f"no event is named as '{variable}'",
+                expected="an event, or a list of some",
+                hint="what is not named is searched for",
+            )
         if several(reference) and variable not in repeated:
             raise PatternError(
                 f"{count_text(len(ids(reference)), 'event')} named as '{variable}'",

@@ -274,9 +274,10 @@ def _check_what_follows(structure: Structure, *, follows: bool) -> bool:
         case First() | Next():
             if not follows:
                 word, variable = word_for(structure), events_of(structure)[0].variable
+                other = "B b" if variable == "a" else "A a"
                 raise PatternError(
                     f"no event is always before {word} '{variable}'",
-                    expected=f"an event before it, as in SEQ(A a, {structure_text(structure)})",
+                    expected=f"an event before it, as in SEQ({other}, {structure_text(structure)})",
                     hint=f'a type that is called {word} goes in double quotes: "{word}" a',
                     span=structure.span,
                 )

@@ -170,9 +170,8 @@ def check_result(value: c.Expression, events: Events) -> None:
                 if isinstance(node, c.Attribute) and variable in events.repeated:
                     _check_whole_set(node, value)
                 if c.set_of_members(node) is not None:
-                    function = _function_text(node, variable)
                     raise PatternError(
-                        f"RETURN of {function}, a value of each member of a set",
+                        f"RETURN of {expression_text(node)}, a value of each member of a set",
                         expected="one value for a match",
                         span=node.span,
                     )
@@ -205,14 +204,6 @@ def _check_neighbours(condition: c.Expression, mentioned: set[str], events: Even
             )
 
 
-def _function_text(node: c.Attribute | c.Aggregate, variable: str) -> str:
-    """Return a function of a set as messages write it."""
-    assert isinstance(node, c.Aggregate)
-    if c.is_member_number(node.function) or c.distance_of(node.function) > 1:
-        return expression_text(node)
-    return f"{c.plain_function(node.function)}({_members(node, variable)}...)"
-
-
 def _name(node: c.Aggregate) -> str:
     return expression_text(node) if c.is_member_number(node.function) else node.function
 
@@ -243,7 +234,7 @@ def _check_variable(node: c.Attribute | c.Aggregate, variable: str, events: Even
         return
     if variable not in events.repeated:
         raise PatternError(
-            f"{_function_text(node, variable)} of a single event",
+            f"{expression_text(node)} of a single event",
             expected="a variable under KL",
             hint=f"'{variable}' is one event: write {variable}.{node.attribute}"
             if node.attribute

@@ -68,8 +68,8 @@ def columns_of(
         if emit == "changes":
             words = np.array(["expiry", "trigger"])
             result[CAUSE] = pa.array(words[moments.triggers.astype(np.int64)], pa.string())
-    rows = columns.source_rows(group_rows[moments.groups])
     for name in group_by:
+        rows = columns.source_rows(group_rows[moments.groups])
         values = columns.source.column(name).take(pa.array(rows)).combine_chunks()
         result[name] = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     if isinstance(moments.values, Tracks):

@@ -34,7 +34,7 @@ def check_kinds(query: Query, kinds: Mapping[str, ValueKind]) -> None:
 
     Args:
         query: A query that passed `checks.check`.
-        kinds: The kinds of attributes, at least of those that its conditions read.
+        kinds: What attributes hold, at least those that are read for matches.
 
     Raises:
         PatternError: It cannot, as in `b.ts - a.ts > 8`.
@@ -47,8 +47,9 @@ def check_kinds(query: Query, kinds: Mapping[str, ValueKind]) -> None:
                     expected="an attribute whose values are numbers, texts, times or truth values",
                 )
     for condition in c.conjuncts(query.where):
-        # In a group that repeats once, conditions on an earlier repetition read no column.
-        if not query.groups or all(name in kinds for _, name in c.attributes_of(condition)):
+        # A condition reads no column if no choice at the ORs has it, or if it compares with an
+        # earlier repetition of a group that repeats once.
+        if all(name in kinds for _, name in c.attributes_of(condition)):
             check_condition(condition, lambda _, name: kinds[name])
     for result in query.returned:
         # A profile does not read the columns that only RETURN needs.

@@ -65,12 +65,15 @@ def set_function(node: Aggregate, members: Column | None, starts: Starts) -> Col
             sums = _added(np.where(present, as_floats(members), 0.0), begins)
             if members.kind in WHOLE:
                 exact = _added(np.where(present, members.values, 0), begins)
-                long = np.abs(sums) >= 2.0**63
+                # The sum of 64 bits left out this many times 2^64; that of floats is near enough.
+                left_out = np.rint((sums - exact) / 2.0**64)
                 if node.function == "sum":
-                    absent = (counts == 0) | long
+                    absent = (counts == 0) | (left_out != 0) | (exact == MISSING_INTEGER)
                     whole = np.where(absent, MISSING_INTEGER, exact)
                     return Column(members.kind, whole, has_missing=bool(absent.any()))
-                sums = np.where(long, sums, exact.astype(np.float64))
+                sums = exact.astype(np.float64)
+                for at in np.flatnonzero(left_out):
+                    sums[at] = float(int(exact[at]) + (int(left_out[at]) << 64))
             with np.errstate(invalid="ignore", divide="ignore"):
                 values = sums / counts if node.function == "avg" else sums
             values = np.where(counts == 0, np.nan, values)

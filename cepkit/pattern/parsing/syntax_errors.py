@@ -99,7 +99,7 @@ _FOREIGN = {
     "=<": "'at most' is written <=",
     "><": "'unequal' is written <> or !=",
     "&&": "write AND",
-    "||": "write OR",
+    "||": "write OR; texts are joined by concat(a.name, 'part')",
     "&": "write AND",
     "|": "write OR",
     "!": "write NOT, as in NOT(B b) or NOT a.price < 3",
@@ -107,7 +107,7 @@ _FOREIGN = {
     "->": "one event after another is written SEQ(A a, B b)",
     "^": "the language has no power operator; write a product",
     "**": "the language has no power operator; write a product",
-    ";": "a pattern ends without ';'",
+    ";": "a pattern ends without ';', and its parts are separated by ','",
     "[": "lists and sets go in round brackets: IN (1, 2)",
     "]": "lists and sets go in round brackets: IN (1, 2)",
     ":": "a variable comes after its type: MSFT a",
@@ -118,6 +118,7 @@ _FOREIGN = {
     "ORDER": "matches have no order of their own; sort the result",
     "LIMIT": "a limit is an argument of detect, not a part of the pattern",
     "HAVING": "all conditions go in WHERE",
+    "DEFINE": "all conditions go in WHERE",
     "SELECT": "the columns of the matches go after RETURN, after the pattern",
     "MEASURES": "the columns of the matches go after RETURN, after the pattern",
     "`": "names with unusual characters go in double quotes",
@@ -290,7 +291,7 @@ class _Report:
 
     def _foreign(self) -> Iterator[str]:
         around = self.text[max(0, self.position - 1) : self.position + 2]
-        for pair in (self.word.upper(), around[:2], around[1:3], around[1:2]):
+        for pair in (around[:2], around[1:3], self.word.upper(), around[1:2]):
             if pair in _FOREIGN and self.word and "_PATTERN" not in self.accepts:
                 yield _FOREIGN[pair]
         for word in reversed(self.before):
@@ -329,7 +330,9 @@ class _Report:
         after_event = {"_WHERE", "$END"} <= self.accepts and not {"AND", "EXCLUSIVE"} & self.accepts
         if after_event and self.before:
             yield from filter(None, [nearest(self.before[-1][0], [c[1:] for c in _CLAUSES])])
-        if "_PATTERN" in self.accepts:
+        if "_PATTERN" in self.accepts and "MATCH_RECOGNIZE" in self.text.upper():
+            yield "a query in SQL is run by from_match_recognize(text, table)"
+        elif "_PATTERN" in self.accepts:
             yield f"a pattern begins with PATTERN, as in {_EXAMPLE}"
 
     def _durations(self) -> Iterator[str]:
@@ -361,6 +364,10 @@ class _Report:
         elif self.word == ")" and self.before and self.before[-1][0] == ",":
             yield "is there a ',' too many?"
 
+    def _in_structure(self) -> bool:
+        """Return whether the words before are those of the structure, not of a clause."""
+        return not any(f"_{word[0].upper()}" in _CLAUSES for word in self.before)
+
     def _compared(self) -> bool:
         """Return whether the condition before the word already has a comparison."""
         for word in reversed(self.before):
@@ -372,6 +379,10 @@ class _Report:
 
     def _places(self) -> Iterator[str]:
         last = self.before[-1][0].upper() if self.before else ""
+        if self.word in ("+", "*", "?") and self._in_structure():
+            yield "KL(B b) is one or more, KL(B b){2,5} two to five, OPT(B b) one or none"
+        if self.word == "," and last == "{":
+            yield "the least number comes first: {1,5}"
         if self.accepts == {"_LPAR"} and last in ("NOT", "KL"):
             yield f"write {last}(B b)"
         if self.accepts == {"_LPAR"} and last == "IN":

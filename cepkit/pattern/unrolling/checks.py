@@ -26,9 +26,10 @@ def check_group(node: Kleene, group: Seq | And) -> None:
                 span=item.span or node.span,
             )
     if node.greedy or node.until is not None:
+        word, written = ("GREEDY", "GREEDY") if node.greedy else ("UNTIL", "UNTIL C c")
         raise PatternError(
-            f"{'GREEDY' if node.greedy else 'UNTIL'} behind a group that repeats",
-            expected="a set of single events before it, as in KL(B b) GREEDY",
+            f"{word} behind a group that repeats",
+            expected=f"a set of single events before it, as in KL(B b) {written}",
             span=node.span,
         )
     if node.maximum is None:

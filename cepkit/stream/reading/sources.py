@@ -80,16 +80,22 @@ def accepted(source: Any) -> Any:
         return pa.table(source)
     if isinstance(source, list | tuple) and source and all(isinstance(r, dict) for r in source):
         return _of_rows(source)
-    module = type(source).__module__
+    kind = f"{type(source).__module__}.{type(source).__name__}".removeprefix("builtins.")
+    if isinstance(source, list | tuple) and not source:
+        raise StreamError(
+            f"a stream from an empty {kind}, which has no columns",
+            expected="at least one row, or a DataFrame or an Arrow table, which has columns",
+        )
     hints = {
+        "dict": "pandas.DataFrame(data) makes a DataFrame of columns",
         "pyspark.pandas": "call .to_spark() on it",
         "polars.lazyframe": "call .collect() on it",
     }
     raise StreamError(
-        f"a stream from {module}.{type(source).__name__}",
+        f"a stream from {kind}",
         expected="a pandas, Polars or Spark DataFrame, an Arrow table, a list of dictionaries, or a"
         " path",
-        hint=next((hint for name, hint in hints.items() if module.startswith(name)), None),
+        hint=next((hint for name, hint in hints.items() if kind.startswith(name)), None),
     )
 
 

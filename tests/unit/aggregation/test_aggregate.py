@@ -214,3 +214,17 @@ def test_an_empty_stream_has_no_triggers() -> None:
     events = ck.events(frame, time="ts", type="kind")
     with pytest.warns(UserWarning, match="the stream has no events"):
         assert values(events, "PATTERN SEQ(A a, B b) WITHIN 1 s AGG COUNT") == []
+
+
+@pytest.mark.parametrize("method", ["auto", "detect"])
+@pytest.mark.parametrize("emit", ["total", "trigger", "changes", "new"])
+def test_rows_of_which_none_is_an_event_have_no_sum(method: str, emit: str) -> None:
+    rows = pa.table({"t": [1, 2], "kind": pa.array([None, None], pa.string()), "x": [1, 2]})
+    nothing = ck.events(rows, time="t", type="kind", unit="s")
+    pattern = "PATTERN SEQ(A a, KL(B b)) WITHIN 5 s AGG COUNT, SUM(a.x)"
+    with pytest.warns(match="no events"):
+        found = ck.aggregate(nothing, pattern, emit=emit, method=method).to_arrow()
+    if emit == "total":
+        assert found.to_pylist() == [{"count": 0, "sum(a.x)": None}]
+    else:
+        assert found.num_rows == 0

@@ -261,3 +261,29 @@ def test_names_and_constants_of_a_pattern_never_reach_generated_source(
     assert any("def predicate(" in source for source in written)
     assert any("x0" in source for source in written)
     assert not any("import" in source or "7193" in source for source in written)
+
+
+LAST = 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("x", "total"),
+    [
+        ([LAST], LAST),
+        ([-LAST], -LAST),
+        ([2**62, 2**62 - 1], LAST),
+        ([LAST, 1, -1], LAST),
+        ([LAST] * 5 + [-LAST] * 5 + [3], 3),
+        ([2**62, 2**62], None),
+        ([-(2**62), -(2**62)], None),
+        ([LAST] * 3, None),
+    ],
+)
+def test_sums_of_sets_are_exact_up_to_the_last_integer(x: list[int], total: int | None) -> None:
+    table = pa.table({"t": range(len(x)), "kind": ["A"] * len(x), "x": x})
+    stream = events(table, time="t", type="kind", unit="s")
+    pattern = f"PATTERN KL(A a){{{len(x)}}}"
+    (match,) = ck.detect(stream, f"{pattern} RETURN sum(a.x) AS total, avg(a.x) AS mean")
+    assert (match["total"], match["mean"]) == (total, float(sum(x)) / len(x))
+    same = f"{pattern} WHERE sum(a.x) = {total}" if total else f"{pattern} WHERE sum(a.x) IS NULL"
+    assert ck.detect(stream, same).count() == len(ck.simulate(stream, same).matches) == 1

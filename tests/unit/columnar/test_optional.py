@@ -123,3 +123,12 @@ def test_a_stream_without_events_is_told_of_once() -> None:
         texts = [str(one.message) for one in told]
         assert len([text for text in texts if "no events" in text]) == 1
         assert not [text for text in texts if "has the type" in text]
+
+
+def test_a_condition_that_no_choice_needs_does_not_disturb_a_plan() -> None:
+    # Without a B there is a match whatever c is, so that nothing is read of it.
+    pattern = ck.parse("PATTERN SEQ(OR(OPT(B b), NOT(C c)), A a) WHERE c.x >= a.x")
+    rows = pd.DataFrame({"t": [0, 1, 2], "kind": list("BCA"), "x": [1, 2, 3]})
+    stream = ck.events(rows, time="t", type="kind", unit="s")
+    plan = ck.choose_plan(pattern, ck.profile(stream, pattern))
+    assert ck.detect(stream, pattern, plan).count() == ck.detect(stream, pattern).count() == 2

@@ -217,6 +217,7 @@ def test_variables_may_be_called_as_options_are():
         ({"a": -1}, {}, "0 to 5"),
         ({"a": "x"}, {}, "the number of its row"),
         ({"a": [0, 1]}, {}, "only a variable under KL"),
+        ({"a": []}, {}, "no event is named as 'a'"),
         ({"a": "A"}, {"id": "kind", "more": (7, "A", 1.0)}, "2 times"),
         ({"a": 0}, {"id": "kid"}, "did you mean 'kind'"),
         ({}, {"violations": 4}, "1, 2 or 3"),
