@@ -65,7 +65,7 @@ class RowMatches(Translatable, Printed):
             LimitError: They do not fit the memory.
         """
         room = Room("rows", "an Arrow table", "batches() yields some at a time")
-        tables = [self.schema.empty_table()]
+        tables = [pa.Table.from_batches([], self.schema)]
         limit = self.query.limit
         with showing("finding matches", self.progress):
             for table in self._unsorted():
@@ -116,7 +116,7 @@ class RowMatches(Translatable, Printed):
         return self._rows
 
     def _head(self) -> tuple[list[str], list[list[str]]]:
-        rows = self.schema.empty_table()
+        rows = pa.Table.from_batches([], self.schema)
         for table in self.batches():
             rows = pa.concat_tables([rows, table]).slice(0, _SHOWN)
             if rows.num_rows == _SHOWN:

@@ -16,7 +16,7 @@ from cepkit.spark.fetching import LIMIT
 from cepkit.spark.matches.fetched import FetchedMatches
 from cepkit.spark.passes.collected_rows import CollectedRows
 from cepkit.spark.passes.file_rows import file_rows
-from cepkit.spark.passes.scanned import scanned_files
+from cepkit.spark.passes.scanned import rows_in_files, scanned_files
 from tests.spark.kills import contents
 from tests.spark.test_fetched import PATTERNS, jobs_of, rows
 
@@ -207,3 +207,24 @@ def test_what_spark_may_read_otherwise_is_left_to_it(spark, tmp_path):
     ):  # fmt: skip
         pq.write_table(table, tmp_path / f"{name}.parquet", **options)
         assert not is_read_here(spark.read.parquet(str(tmp_path / f"{name}.parquet"))), name
+
+
+def test_files_that_spark_passes_over_have_no_rows(spark, tmp_path):
+    pattern = "PATTERN SEQ(A a, D b) WITHIN 3 seconds"
+    path = tmp_path / "e.parquet"
+    pq.write_table(rows(), path)
+    footer = pq.read_metadata(path)
+    footer.set_file_path(path.name)
+    for name in ("_metadata", "_common_metadata"):  # as pyarrow, Dask and older Sparks write them
+        footer.write_metadata_file(tmp_path / name)
+    frame = spark.read.parquet(str(tmp_path))
+    assert scanned_files(frame) == [path]
+    assert rows_in_files(frame) == 90
+    stream = ck.events(frame, time="ts", type="kind")
+    found = [ck.detect(stream, pattern), ck.detect(stream, pattern, route="workers")]
+    assert "Parquet files" in found[1].route
+    assert found[0].count() == found[1].count() > 0
+    assert jobs_of(spark, lambda: ck.detect(stream, pattern, route="driver").count()) == 0
+    hidden = tmp_path / "_hidden.parquet"
+    pq.write_table(rows(), hidden)
+    assert scanned_files(spark.read.parquet(str(path), str(hidden))) == [path]

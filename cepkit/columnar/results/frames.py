@@ -84,7 +84,8 @@ def _nested_of(pieces: Iterable[pa.Table], schema: pa.Schema, room: Room) -> pd.
         for piece in pieces:
             held.append(to_frame(piece))
             room.take(len(piece), _weight(held[-1]))
-        return pd.concat(held, ignore_index=True) if held else to_frame(schema.empty_table())
+        nothing = pa.Table.from_batches([], schema)  # of any type, unlike Arrow's own empty table
+        return pd.concat(held, ignore_index=True) if held else to_frame(nothing)
     except MemoryError:
         raise room.full() from None
     finally:
@@ -159,12 +160,14 @@ def _series(column: pa.ChunkedArray) -> pd.Series[Any]:
 def _events(column: pa.ChunkedArray) -> npt.NDArray[np.object_]:
     """Return the events of a column as dictionaries, None where there is none."""
     there = column.is_valid().to_numpy()
+    events = np.full(len(column), None, dtype=object)
+    if not there.any():  # Arrow cannot filter a column without chunks
+        return events
     names = [field.name for field in column.type]
     parts = (
         part.to_pandas(integer_object_nulls=True).astype(object)
-        for part in column.drop_null().flatten()
+        for part in column.filter(pa.array(there)).flatten()
     )
-    events = np.full(len(column), None, dtype=object)
     for row, values in zip(np.flatnonzero(there), zip(*parts, strict=True), strict=True):
         events[row] = dict(zip(names, values, strict=True))
     return events
@@ -173,10 +176,12 @@ def _events(column: pa.ChunkedArray) -> npt.NDArray[np.object_]:
 def _sets(column: pa.ChunkedArray) -> npt.NDArray[np.object_]:
     """Return the sets of a column as lists of events, None where there is none."""
     there = column.is_valid().to_numpy()
-    each = column.drop_null()
+    sets = np.full(len(column), None, dtype=object)
+    if not there.any():
+        return sets
+    each = column.filter(pa.array(there))
     members = _events(pa.chunked_array([c.flatten() for c in each.chunks], each.type.value_type))
     ends = np.cumsum(pc.list_value_length(each).to_numpy(), dtype=np.int64)
-    sets = np.full(len(column), None, dtype=object)
     for row, begin, end in zip(np.flatnonzero(there), [0, *ends], ends, strict=False):
         sets[row] = list(members[begin:end])
     return sets

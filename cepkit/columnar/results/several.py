@@ -443,7 +443,7 @@ def _alone(events: pa.Array, kind: pa.DataType) -> pa.Array:
     there = events.is_valid().to_numpy(zero_copy_only=False)
     starts = [0, *there.cumsum().tolist()]
     offsets = pa.array(starts, pa.int32())
-    lists = pa.ListArray.from_arrays(offsets, events.drop_null(), type=kind)
+    lists = pa.ListArray.from_arrays(offsets, events.filter(pa.array(there)), type=kind)
     return pa.ListArray.from_buffers(
         kind,
         len(events),

@@ -63,7 +63,7 @@ def scanned_files(frame: DataFrame) -> list[Path] | None:
 
 
 def _unchanged(addresses: Sequence[str], size: int) -> list[Path] | None:
-    """Return the paths of local files of that total size; None if there is another address."""
+    """Return the local files of that total size that Spark reads; None if one is not local."""
     if not 0 < len(addresses) <= MOST_FILES:
         return None
     paths = []
@@ -73,9 +73,16 @@ def _unchanged(addresses: Sequence[str], size: int) -> list[Path] | None:
             return None
         paths.append(Path(unquote(address.path)))
     try:
-        return paths if sum(path.stat().st_size for path in paths) == size else None
+        if sum(path.stat().st_size for path in paths) != size:
+            return None
     except OSError:
         return None
+    return [path for path in paths if _has_rows(path.name)] or None
+
+
+def _has_rows(name: str) -> bool:
+    """Return whether Spark reads rows from a file of that name: not from `_metadata`, `.hidden`."""
+    return not name.startswith(".") and (not name.startswith("_") or "=" in name)
 
 
 def rows_in_files(frame: DataFrame) -> int | None:

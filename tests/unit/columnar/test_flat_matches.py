@@ -18,6 +18,7 @@ from cepkit.errors import ArgumentError, LimitError, UnsupportedError
 PAIR = "PATTERN SEQ(A a, B b)"
 EITHER = "PATTERN AND(B b, OR(A a, C c)) WITHIN 9 s"
 SET = "PATTERN SEQ(A a, KL(B b), C c)"
+NONE = "PATTERN SEQ(D d, KL(A a))"
 
 
 def stream(kinds: str = "ABBC", **columns: object) -> ck.api.Stream:
@@ -237,6 +238,35 @@ def test_several_patterns_together_have_a_column_with_their_names():
     nested = several.together.to_pandas(nested=True)
     assert [*nested] == ["pattern", "a", "b", "c", "d", "match_start", "match_end"]
     assert [match["pattern"] for match in several.together] == nested["pattern"].tolist()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([bytes([i] * 16) for i in range(4)], pa.uuid()),
+        pd.period_range("2024-01", periods=4, freq="M"),
+        pd.cut(pd.Series([0.1, 0.2, 0.6, 0.9]), 2),
+    ],
+    ids=["uuids", "months", "intervals"],
+)
+@pytest.mark.parametrize("text", [PAIR, EITHER, SET, NONE])
+def test_nested_events_have_values_of_any_type(values, text):
+    if isinstance(values, pa.Array):
+        source = stream(x=values)
+    else:
+        rows = pd.DataFrame({"t": range(4), "kind": list("ABBC"), "x": values})
+        source = ck.events(rows, time="t", type="kind", unit="s")
+    x = source.head(4).source.column("x").to_pandas().tolist()
+    found = find(text, source=source)
+    assert len(found.to_pandas(nested=True)) == len(list(found)) == len(found)
+    for match in found:
+        for bound in match.values():
+            for event in bound if isinstance(bound, list) else [bound]:
+                if isinstance(event, dict):
+                    assert event["x"] == x[event["t"]]
+    assert "cannot be shown" not in repr(found)
+    several = ck.detect(source, {"one": text, "set": "PATTERN SEQ(B b, KL(C a), C d)"})
+    assert len(several.together.to_pandas(nested=True)) == len(found)
 
 
 def test_a_loop_finds_matches_one_after_the_other():
