@@ -273,5 +273,5 @@ def test_a_list_of_dictionaries_has_the_columns_of_all_rows():
     assert columns.attributes["x"].has_missing
     with pytest.raises(StreamError, match="the values of 'ts' cannot be read"):
         events([{"ts": 1, "kind": "A"}, {"ts": "now", "kind": "B"}], time="ts", type="kind")
-    with pytest.raises(StreamError, match="a list of dictionaries"):
+    with pytest.raises(StreamError, match="an empty list"):
         events([], time="ts", type="kind")
