@@ -400,12 +400,12 @@ class _Branch:
         """Yield the events outside of the match that could be `leaf`, judged by earlier events."""
         name, own = leaf.variable, _all_events(binding)
         others = {v: events for v, events in binding.items() if v != name}
-        known = {v: events for v, events in others.items() if _precedes(self.leaf[v], leaf)}
+        before = {v: events for v, events in others.items() if _precedes(self.leaf[v], leaf)}
         about = [
             condition
             for condition in self.conditions
             if name in condition.variables
-            and condition.variables <= {*known, name}
+            and condition.variables <= {*before, name}
             and name not in {*condition.as_set, *condition.of_group}
         ]
         yield from (
@@ -413,10 +413,10 @@ class _Branch:
             for event in self.stream
             if (leaf.types is None or event.type in leaf.types)
             and all(event is not other for other in own)
-            and all(self._before(other, event) for other in _all_events(known))
+            and all(self._before(other, event) for other in _all_events(before))
             and _partition(event, self.query) == _partition(own[0], self.query)
             and self._within_window([*own, event])
-            and all(condition.holds({**known, name: (event,)}) for condition in about)
+            and all(condition.holds({**before, name: (event,)}) for condition in about)
         )
 
     def _broken(self, leaves: list[_Leaf], binding: Binding) -> bool:
