@@ -1,4 +1,4 @@
-"""The aggregates of the language: a shelf (`contract.py` says what one is)."""
+"""The shelf of aggregates of the language; a new one follows `contract.py`."""
 
 from __future__ import annotations
 
