@@ -28,7 +28,7 @@ TABLES: Mapping[str, tuple[tuple[str, str], Mapping[str, str]]] = {
     "costs": (("cost model", "what it counts"), COSTS.help),
     "decisions": (("decision function", "what it does"), DECISIONS.help),
     "aggregates": (
-        ("aggregate", "what it is of the values"),
+        ("aggregate", "result"),
         {name.upper(): line for name, line in AGGREGATES.help.items()},
     ),
     "functions": (("function", "gives"), USAGE),

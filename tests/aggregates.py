@@ -103,10 +103,10 @@ class _Match:
             variable: [events[n] for n in (numbers if isinstance(numbers, tuple) else (numbers,))]
             for variable, numbers in match
         }
-        each = [event for some in self.events.values() for event in some]
-        self.first = min(each, key=lambda event: (event.ts, event.arrival))
-        self.last = max(each, key=lambda event: (event.ts, event.arrival))
-        self.earliest = min(event.arrival for event in each)
+        all_events = [event for some in self.events.values() for event in some]
+        self.first = min(all_events, key=lambda event: (event.ts, event.arrival))
+        self.last = max(all_events, key=lambda event: (event.ts, event.arrival))
+        self.earliest = min(event.arrival for event in all_events)
         self.group = _group(self.first, group_by)
 
 
@@ -127,9 +127,9 @@ def _is_live(query: Query, match: _Match, now: int, events: Collection[Event]) -
         case CountWindow(number, exclusive):
             # The number of events since the first of the match, in the order of arrival.
             part = _group(match.first, query.partition_by)
-            came = sorted(e.arrival for e in events if _group(e, query.partition_by) == part)
-            here = [e.arrival for e in events if e.ts <= now and e.arrival in came]
-            since = came.index(max(here)) - came.index(match.earliest) + 1
+            arrivals = sorted(e.arrival for e in events if _group(e, query.partition_by) == part)
+            here = [e.arrival for e in events if e.ts <= now and e.arrival in arrivals]
+            since = arrivals.index(max(here)) - arrivals.index(match.earliest) + 1
             return since <= number - exclusive
 
 

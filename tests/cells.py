@@ -150,8 +150,8 @@ def _packed(scan: Scan, layout: Layout, table: pa.Table) -> pa.RecordBatch:
             numbers = _places(table, scan.partition_by)
         sent = sent.append_column(NUMBERS[clock], pa.array(numbers, pa.int64()))
     if sending.types is not None:
-        named = np.isin(table.column(sending.schema.type).to_numpy(), list(sending.types))
-        sent = sent.filter(pa.array(named))
+        has_type = np.isin(table.column(sending.schema.type).to_numpy(), list(sending.types))
+        sent = sent.filter(pa.array(has_type))
     # In two batches, the later events first, because nothing may depend on the place of a row.
     half = len(sent) // 2
     parts = [sent.slice(half), sent.slice(0, half)]

@@ -19,9 +19,13 @@ if TYPE_CHECKING:
 
 def disguised(draw: st.DrawFn, query: Query) -> Query:
     """Draw an equivalent query with other names, sides and orders."""
-    known = [event.variable for event in nodes.events_of(query.structure)]
+    old_names = [event.variable for event in nodes.events_of(query.structure)]
     names = dict(
-        zip(known, draw(st.permutations([f"v{i}" for i in range(len(known))])), strict=True)
+        zip(
+            old_names,
+            draw(st.permutations([f"v{i}" for i in range(len(old_names))])),
+            strict=True,
+        )
     )
     conditions = [_mirrored(draw, part, names) for part in c.conjuncts(query.where)]
     where = draw(st.permutations(conditions))

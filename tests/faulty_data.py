@@ -82,8 +82,8 @@ def found_in(source: Any, options: dict[str, Any], pattern: str) -> list[Match]:
     return in_order({v: e for v, e in zip(ids, row, strict=True) if e is not None} for row in rows)
 
 
-def in_order(found: Any) -> list[Match]:
-    return sorted(found, key=lambda match: sorted(match.items()))
+def in_order(matches: Any) -> list[Match]:
+    return sorted(matches, key=lambda match: sorted(match.items()))
 
 
 # Clocks in Copenhagen show 02:30 twice in October, and never in March.
@@ -270,5 +270,5 @@ ERRORS: dict[str, Asked] = {
 
 def said(error: CepkitError) -> tuple[object, ...]:
     """Return an error without the parts that only a local stream has: rows and numbers."""
-    found = re.sub(r" in row \d+ \(rows count from 0\)", "", error.found)
-    return type(error), found.partition("more than once")[0], error.expected, error.hint
+    problem = re.sub(r" in row \d+ \(rows count from 0\)", "", error.found)
+    return type(error), problem.partition("more than once")[0], error.expected, error.hint

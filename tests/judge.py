@@ -400,12 +400,12 @@ class _Branch:
         """Yield the events outside of the match that could be `leaf`, judged by earlier events."""
         name, own = leaf.variable, _all_events(binding)
         others = {v: events for v, events in binding.items() if v != name}
-        known = {v: events for v, events in others.items() if _precedes(self.leaf[v], leaf)}
+        before = {v: events for v, events in others.items() if _precedes(self.leaf[v], leaf)}
         about = [
             condition
             for condition in self.conditions
             if name in condition.variables
-            and condition.variables <= {*known, name}
+            and condition.variables <= {*before, name}
             and name not in {*condition.as_set, *condition.of_group}
         ]
         yield from (
@@ -413,10 +413,10 @@ class _Branch:
             for event in self.stream
             if (leaf.types is None or event.type in leaf.types)
             and all(event is not other for other in own)
-            and all(self._before(other, event) for other in _all_events(known))
+            and all(self._before(other, event) for other in _all_events(before))
             and _partition(event, self.query) == _partition(own[0], self.query)
             and self._within_window([*own, event])
-            and all(condition.holds({**known, name: (event,)}) for condition in about)
+            and all(condition.holds({**before, name: (event,)}) for condition in about)
         )
 
     def _broken(self, leaves: list[_Leaf], binding: Binding) -> bool:
@@ -611,8 +611,8 @@ class _Condition:
 
     Args:
         expression: The conjunct.
-        members: For each variable of a group those of its repetitions.
-        at: Of each group that it is about the repetition.
+        members: The variables of the repetitions of each variable of a group.
+        at: The repetition of each variable of a group.
     """
 
     def __init__(
@@ -622,9 +622,9 @@ class _Condition:
         at: Mapping[str, int],
     ) -> None:
         self.expression, self.members, self.at = expression, members, at
-        read = list(_reads(expression))
-        of_sets = [node for node in read if isinstance(node, c.Aggregate)]
-        alone = {node.variable for node in read if isinstance(node, c.Attribute)}
+        nodes_read = list(_reads(expression))
+        of_sets = [node for node in nodes_read if isinstance(node, c.Aggregate)]
+        alone = {node.variable for node in nodes_read if isinstance(node, c.Attribute)}
         before: dict[str | None, int] = {}
         for node in of_sets:
             if node.function.startswith(("prev", c.EARLIER)):
@@ -637,25 +637,25 @@ class _Condition:
             sorted({*names} - {*members}) for names in (each, running, whole)
         )
         self.before = {v: far for v, far in before.items() if v not in members}
-        # Of the groups: what it is about in one repetition, and what it reads of all of them.
+        # The variables of groups: read in one repetition, and in all repetitions.
         self.grouped, self.alone = each & {*members}, alone & {*members}
         self.before_grouped = {v: far for v, far in before.items() if v in members}
         self.running_grouped = running & {*members}
         self.of_group: set[str] = set()
-        own = {members[v][at[v]] for v in self.alone}
+        one_repetition = {members[v][at[v]] for v in self.alone}
         for node in of_sets:
             if node.variable in members:
                 names, place = members[node.variable], at[node.variable]
                 if node.function.startswith("prev"):
-                    own |= {*names[max(place - _distance(node.function), 0) : place]}
+                    one_repetition |= {*names[max(place - _distance(node.function), 0) : place]}
                 elif node.function.startswith((c.RUNNING, c.EARLIER)):
-                    own |= {*names[: place + node.function.startswith(c.RUNNING)]}
+                    one_repetition |= {*names[: place + node.function.startswith(c.RUNNING)]}
                 else:
                     self.of_group |= {*names}
-        self.variables = {*self.each, *self.as_set, *own, *self.of_group}
+        self.variables = {*self.each, *self.as_set, *one_repetition, *self.of_group}
 
     def holds(self, bound: Binding) -> bool:
-        """Say whether the condition is true, for each choice of members."""
+        """Return whether the condition is true for every choice of members."""
         sets = {v: [event.attributes for event in bound[v]] for v in self.as_set}
         fixed: dict[str, Mapping[str, Any]] = {}
 
@@ -677,7 +677,7 @@ class _Condition:
         for places in product(*(range(len(bound[variable])) for variable in self.each)):
             at = dict(zip(self.each, places, strict=True))
             if any(at[variable] < number for variable, number in self.before.items()):
-                continue  # nothing is so far before it
+                continue  # the set has no member so far before it
             one = {v: bound[v][place].attributes for v, place in at.items()}
             one |= {
                 f"{far} before {v}": bound[v][at[v] - far].attributes
@@ -695,12 +695,12 @@ class _Condition:
 
 
 def _distance(function: str) -> int:
-    """Return how far before a member the one is that `prev` is of: "prev 3" is 3."""
+    """Return the distance of a `prev` function: of "prev 3" it is 3."""
     return int(function.split()[1]) if " " in function else 1
 
 
 def _of_repetitions(part: c.Expression, leaves: tuple[_Leaf, ...]) -> Iterator[_Condition]:
-    """Yield a condition, once for each choice of repetitions of the groups that it is about."""
+    """Yield a condition for each choice of repetitions of its groups."""
     members: dict[str, list[str]] = {}
     group = {}
     for leaf in leaves:
@@ -714,8 +714,8 @@ def _of_repetitions(part: c.Expression, leaves: tuple[_Leaf, ...]) -> Iterator[_
         since[group[v]] = max(far, since.get(group[v], 0))
     times = {group[v]: len(names) for v, names in members.items()}
     for choice in product(*(range(since.get(each, 0), times[each]) for each in groups)):
-        chosen = dict(zip(groups, choice, strict=True))
-        yield _Condition(part, members, {v: chosen.get(group[v], 0) for v in members})
+        repetition = dict(zip(groups, choice, strict=True))
+        yield _Condition(part, members, {v: repetition.get(group[v], 0) for v in members})
 
 
 def _bounds(query: Query, leaves: tuple[_Leaf, ...]) -> Iterator[tuple[str, str, TimeWindow]]:

@@ -53,8 +53,8 @@ def _loop(part, least, most, greedy, holds, rows, start, labels):
                 # An iteration without a row ends the loop after its last mandatory iteration.
                 yield from [way] if least else []
             else:
-                left = None if most is None else most - 1
-                yield from _loop(part, max(least - 1, 0), left, greedy, holds, rows, start, way)
+                more = None if most is None else most - 1
+                yield from _loop(part, max(least - 1, 0), more, greedy, holds, rows, start, way)
 
     if least > 0:
         yield from once_more()
@@ -110,6 +110,6 @@ def written(pattern):
             return f"{{- {written(rest[0])} -}}"
         case "loop":
             part, least, most, greedy = rest
-            known = {(0, None): "*", (1, None): "+", (0, 1): "?"}
-            bounds = known.get((least, most), f"{{{least},{'' if most is None else most}}}")
+            signs = {(0, None): "*", (1, None): "+", (0, 1): "?"}
+            bounds = signs.get((least, most), f"{{{least},{'' if most is None else most}}}")
             return f"({written(part)}){bounds}{'' if greedy else '?'}"

@@ -109,5 +109,5 @@ def aggregate_whole(
     """Return the rows of a local stream."""
     query = parse(pattern)
     stream = events(table, time="ts", type="kind", unit="us")
-    asked = functions_of(query, {})
-    return rows_in(aggregate(stream, query, asked, method, emit).to_arrow(), query)
+    functions = functions_of(query, {})
+    return rows_in(aggregate(stream, query, functions, method, emit).to_arrow(), query)

@@ -186,8 +186,8 @@ def structures(
     if "GROUP" in allowed:
         structure = draw(_with_group(structure))
     words = [word for word in ("UNTIL", "GREEDY") if word in allowed]
-    some = [[word] for word in words] + [words] * (len(words) > 1)
-    return draw(_with_ends(structure, size, draw(st.sampled_from(some)))) if words else structure
+    choices = [[word] for word in words] + [words] * (len(words) > 1)
+    return draw(_with_ends(structure, size, draw(st.sampled_from(choices)))) if words else structure
 
 
 @st.composite
@@ -421,9 +421,9 @@ def conditions(
     draw: st.DrawFn, names: _Names, kinds: tuple[ConditionKind, ...] = CONDITIONS
 ) -> c.Expression:
     """Draw one condition over some of the variables, with those of one NOT at most."""
-    known = [*names.single, *names.repeated]
+    positive = [*names.single, *names.repeated]
     absent = draw(st.sampled_from(names.absent)) if names.absent else ()
-    chosen = draw(st.permutations([*known, *absent]))
+    chosen = draw(st.permutations([*positive, *absent]))
     possible = [
         kind
         for kind in kinds
@@ -640,8 +640,8 @@ def _between_neighbours(draw: st.DrawFn, variable: str, others: list[str]) -> c.
             return c.Comparison(sign, c.Arithmetic("-", own, one), c.Arithmetic("-", one, before))
         case 6 | 7 | 8 | 9 as number:
             function = draw(st.sampled_from(("sum", "avg", "min", "max", "count")))
-            which = draw(st.sampled_from((c.RUNNING, c.EARLIER)))
-            up_to = c.Aggregate(which + function, variable, name)
+            prefix = draw(st.sampled_from((c.RUNNING, c.EARLIER)))
+            up_to = c.Aggregate(prefix + function, variable, name)
             if number == 9 and others:
                 return c.Comparison(sign, up_to, draw(_numbers(draw(st.sampled_from(others)))))
             if number == 8:
@@ -926,8 +926,10 @@ def cases(
         )
     )
     # The types of the pattern and, half as often, others.
-    named = {t for b in normal_form(query) for e in b.positive + b.negated for t in e.types or ()}
-    types = tuple(sorted(named - {NEVER})) * 2 + (*TYPES[:1], NOISE)
+    own_types = {
+        t for b in normal_form(query) for e in b.positive + b.negated for t in e.types or ()
+    }
+    types = tuple(sorted(own_types - {NEVER})) * 2 + (*TYPES[:1], NOISE)
     events = draw(
         streams(
             max_events,

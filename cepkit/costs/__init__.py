@@ -31,9 +31,9 @@ __all__ = [
 
 COSTS: Shelf[CostModel] = Shelf(
     "cost model",
-    (PARTIAL_MATCHES, "the partial matches alive in a window: what is kept"),
+    (PARTIAL_MATCHES, "the partial matches alive in a window"),
     (LATENCY, "the work left when the last event of a match has come"),
-    (WORK, "candidates plus three times the partial matches: what the engine examines and writes"),
+    (WORK, "the work of the engine: candidates plus three times the partial matches"),
     method="on",
     beside=", or cepkit.costs.Blend(alpha=0.5)",
 )

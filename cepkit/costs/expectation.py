@@ -242,21 +242,14 @@ class Expectation:
         """Return ln PM(S), the partial matches of these variables in one window."""
         return self.alive(self.mask(variables))
 
-    def log_total(
-        self,
-        variables: frozenset[str],
-        duration: float | None = None,
-        of: SetFunction | None = None,
-    ) -> float:
-        """Return ln(number of combinations of these variables over a stream).
+    def log_total(self, variables: frozenset[str], of: SetFunction | None = None) -> float:
+        """Return ln(number of combinations of these variables over the stream).
 
         Args:
             variables: The set S, not empty.
-            duration: The length of the stream in seconds; None for that of the statistics.
             of: The function of a window to scale: `alive` (None) or `in_scope`.
         """
-        length = self.span_seconds if duration is None else max(duration, TICK_SECONDS)
-        size = len(variables)
+        size, length = len(variables), self.span_seconds
         window = min(self.window_seconds, length)
         placed = (size - 1) * math.log(window) + math.log(size * length - (size - 1) * window)
         in_window = (self.alive if of is None else of)(self.mask(variables))

@@ -24,7 +24,6 @@ def expected_steps(
     branch: Branch,
     statistics: Statistics,
     plan: BranchPlan | Sequence[str],
-    duration: float | None = None,
 ) -> tuple[ExpectedStep, ...]:
     """Return the expected numbers of each step of a plan, in the order of work.
 
@@ -42,13 +41,12 @@ def expected_steps(
         branch: The branch.
         statistics: The rates and selectivities.
         plan: A plan of the branch, or an order of its positive variables.
-        duration: The length of the stream in seconds; None for that of the statistics.
     """
     if not isinstance(plan, OrderPlan | TreePlan):
         plan = OrderPlan(tuple(plan))
     repeated = {variable for variable, _, _ in branch.repeated}
     sets = (Unit((v,), (), v) for v in plan.variables if v in repeated)
-    steps = _Steps(Expectation.of(branch, statistics), statistics, duration, frozenset(repeated))
+    steps = _Steps(Expectation.of(branch, statistics), statistics, frozenset(repeated))
     return tuple(steps.of((*work_of(plan, repeated), *sets)))
 
 
@@ -61,12 +59,11 @@ class _Steps:
 
     expectation: Expectation
     statistics: Statistics
-    duration: float | None
     repeated: frozenset[str]
 
     def of(self, units: Sequence[Unit]) -> Iterator[ExpectedStep]:
         """Yield the steps of units; the steps of a subtree come before its own."""
-        expectation, duration = self.expectation, self.duration
+        expectation = self.expectation
         bound: frozenset[str] = frozenset()
         for unit in units:
             yield from self.of(unit.inner)
@@ -78,12 +75,12 @@ class _Steps:
                 for other in self.repeated & both:
                     counting = counting.counting_events(other, self.statistics)
             sides = (expectation.filters(expectation.mask(side)) for side in (bound, new))
-            in_scope = counting.log_total(both, duration, counting.in_scope)
+            in_scope = counting.log_total(both, counting.in_scope)
             in_scope += counting.log_end(bound, unit.name)
             yield ExpectedStep(
                 unit.name,
                 from_log(math.fsum((in_scope, *sides))),
-                from_log(expectation.log_total(both, duration)),
+                from_log(expectation.log_total(both)),
                 from_log(expectation.log_alive(both)),
             )
             bound = both

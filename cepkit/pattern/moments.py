@@ -19,7 +19,7 @@ _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - all are in UTC
 
 
 def moments(texts: Sequence[str], place: Expression | None = None) -> npt.NDArray[np.int64]:
-    """Return the times of texts in microseconds, missing for texts that stand for null.
+    """Return the times of texts in microseconds, missing for texts that mean null.
 
     Raises:
         PatternError: A text is no time; the error points at `place`.
@@ -36,7 +36,7 @@ def moments(texts: Sequence[str], place: Expression | None = None) -> npt.NDArra
 
 @lru_cache(maxsize=10_000)
 def moment(text: str) -> int | None:
-    """Return the time of one text, None where it stands for null."""
+    """Return the time of one text, None if it means null."""
     microseconds = int(moments([text])[0])
     return None if microseconds == MISSING_INTEGER else microseconds
 

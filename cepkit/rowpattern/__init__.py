@@ -8,8 +8,8 @@
 2. `binding` resolves names against a table and the pattern. Conditions and measures read a match
    through leaves: a value of one row (`A.price`, `PREV(LAST(A.price, 1))`), an aggregate, or the
    match number. `operations` defines all other operators, for columns and single values.
-3. `program` turns the pattern into instructions: rows, choices of which the first is preferred,
-   anchors. `rows` sorts the table into partitions.
+3. `program` turns the pattern into instructions: rows, choices (the first is preferred), anchors.
+   `rows` sorts the table into partitions.
 4. `search` finds the matches. Conditions about a row and the rows beside it are computed by Arrow
    for all rows at once. A backward pass over a partition (`kernels`) then computes for each row and
    instruction whether the rest can match; without other conditions that determines the preferred

@@ -29,8 +29,12 @@ def reach(
     """Return for each row of a partition, and its end, and each instruction: can the rest match?
 
     Args:
-        fits: For each variable whether each row of the table may be one.
-        begin: The partition's first row.
+        kinds: The kinds of the instructions (see `Program`).
+        first: Their next instructions.
+        second: The other next instruction of each choice.
+        variables: The variable of each row instruction.
+        fits: For each variable and each row of the table whether the row fits.
+        begin: The first row of the partition.
         end: The row after its last.
     """
     rows, count = end - begin, len(kinds)
@@ -65,9 +69,14 @@ def walk(
     """Write the steps of the preferred match that begins at a row.
 
     Args:
-        can: From `reach`; the entry must be able to match at `start`.
-        start: Counted in the partition.
-        steps: The target, from `filled` on.
+        kinds: The kinds of the instructions (see `Program`).
+        first: Their next instructions.
+        second: The other next instruction of each choice.
+        can: The result of `reach`; the entry must be able to match at `start`.
+        entry: The first instruction.
+        start: The row, counted in the partition.
+        steps: The target for the steps.
+        filled: The number of steps there.
 
     Returns:
         The new end of `steps`; -1 if there is not enough room.
@@ -99,8 +108,11 @@ def next_start(
     """Return the row at which the search continues after a match.
 
     Args:
+        skip: The kind of SKIP.
         targets: For each instruction whether its row is a target of SKIP TO.
-        steps: The match lies from `begin` to `end`.
+        steps: The steps of matches.
+        begin: The first step of the match.
+        end: The end of its steps.
         start: Its first row.
 
     Returns:
@@ -140,10 +152,22 @@ def scan(  # noqa: PLR0913 - loops have no objects
     """Write the matches of partitions until an array is full.
 
     Args:
+        kinds: The kinds of the instructions (see `Program`).
+        first: Their next instructions.
+        second: The other next instruction of each choice.
+        variables: The variable of each row instruction.
+        entry: The first instruction.
+        fits: For each variable and each row of the table whether the row fits.
         bounds: The first row of each partition, and the end.
+        skip: The kind of SKIP.
+        targets: For each instruction whether its row is a target of SKIP TO.
         unmatched: Whether to write also rows that no match covers.
         state: The partition and the row to continue at, the number of matches so far in the
             partition, and the row after all of them; changed in place.
+        steps: The target for the steps of matches.
+        starts: The target for their first rows.
+        stops: The target for the ends of their steps.
+        numbers: The target for their numbers.
 
     Returns:
         The number of matches written, and the last result of `next_start`.

@@ -159,6 +159,7 @@ class _Compiler:
         """Emit a part for both kinds of paths to it.
 
         Args:
+            part: The part.
             empty: The next instruction if the part takes no row.
             taken: The next instruction if it takes one.
         """
@@ -194,7 +195,8 @@ def compile_pattern(pattern: RowPattern, variables: tuple[str, ...]) -> Program:
     """Return the instructions of a pattern.
 
     Args:
-        variables: The number of a variable is its index here.
+        pattern: The pattern.
+        variables: The variables by their numbers.
 
     Raises:
         PatternError: There are too many instructions.

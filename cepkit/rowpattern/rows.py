@@ -56,6 +56,7 @@ class Rows:
 
         Args:
             rows: Row numbers; negative for none.
+            shift: The distance, negative for earlier rows.
         """
         to = rows + shift
         valid = (rows >= 0) & (to >= 0) & (to < len(self))

@@ -236,6 +236,7 @@ class _Row:
         """Return an expression in the pattern language.
 
         Args:
+            expression: The bound expression.
             level: The binding strength of the surrounding expression.
         """
         match expression:

@@ -30,14 +30,18 @@ _MONDAY = np.datetime64("2024-03-04", "us").astype(np.int64)
 _SECOND = 1_000_000
 _DAY = 86_400 * _SECOND
 
+_TIE_SHARE = 0.09
+"""The share of events with the time of the one before, in `zipf_events`."""
+_FIXED_WEIGHTS = (100, 100)
+_MEAN_GAP = 5_000
+"""The mean microseconds from an event to the next, in `drifting_events`."""
+
 
 def zipf_events(
     n: int,
     *,
     types: int = 50,
-    exponent: float = 1.0,
     mean_gap_ms: float = 5.0,
-    tie_share: float = 0.09,
     keys: int = 1000,
     seed: int = 0,
 ) -> pa.Table:
@@ -45,10 +49,8 @@ def zipf_events(
 
     Args:
         n: The number of events.
-        types: The number of types: T01, T02, ... in order of falling rate.
-        exponent: The rate of the type of rank r is proportional to 1 / r ** exponent.
+        types: The number of types: T01, T02, ... The rate of rank r is proportional to 1 / r.
         mean_gap_ms: The mean milliseconds from an event to the next.
-        tie_share: The share of the events that have the time of the one before.
         keys: The number of keys.
         seed: The seed of the random generator.
 
@@ -62,12 +64,12 @@ def zipf_events(
         ['T01', 'T02', 'T01']
     """
     rng = np.random.default_rng(seed)
-    weights = 1.0 / np.arange(1, types + 1) ** exponent
+    weights = 1.0 / np.arange(1, types + 1)
     width = len(str(types))
     names = [f"T{rank:0{max(2, width)}}" for rank in range(1, types + 1)]
-    gaps = rng.exponential(mean_gap_ms * 1000 / (1 - tie_share), n)
+    gaps = rng.exponential(mean_gap_ms * 1000 / (1 - _TIE_SHARE), n)
     ticks: Integers = np.maximum(1, np.rint(gaps)).astype(np.int64)
-    ticks[rng.random(n) < tie_share] = 0
+    ticks[rng.random(n) < _TIE_SHARE] = 0
     codes = rng.choice(types, size=n, p=weights / weights.sum()).astype(np.int32)
     return pa.table(
         {
@@ -84,25 +86,22 @@ def drifting_events(
     n: int,
     *,
     weights: Sequence[float] = (1, 100, 100, 100),
-    others: Sequence[float] = (100, 100),
     segment: int = 100_000,
     drift: Literal["sudden", "slow", "periodic"] = "sudden",
     noise: float = 0.0,
-    mean_gap_ms: float = 5.0,
     seed: int = 0,
 ) -> pa.Table:
     """Return a stream whose types change their rates: a rare type may become frequent.
 
     Args:
         n: The number of events.
-        weights: The weights of the types T1, T2, ..., permuted in each segment.
-        others: The fixed weights of the types O1, O2, ...
+        weights: The weights of the types T1, T2, ..., permuted in each segment. The types O1 and
+            O2 have fixed weights.
         segment: The number of events of a segment.
         drift: "sudden": the weights change at once; "slow": they change linearly over a segment;
             "periodic": they change at once, and each type takes the weight of the next one.
         noise: The standard deviation of the logarithm of each weight, in each twentieth of a
             segment.
-        mean_gap_ms: The mean milliseconds from an event to the next.
         seed: The seed of the random generator.
 
     Returns:
@@ -115,7 +114,7 @@ def drifting_events(
     """
     rng = np.random.default_rng(seed)
     names = [f"T{i + 1}" for i in range(len(weights))]
-    names += [f"O{i + 1}" for i in range(len(others))]
+    names += [f"O{i + 1}" for i in range(len(_FIXED_WEIGHTS))]
     codes = np.empty(n, dtype=np.int32)
     current = np.array(weights, dtype=np.float64)
     step = max(1, segment // 20)
@@ -129,9 +128,9 @@ def drifting_events(
             now = before + (current - before) * part
             if noise:
                 now = now * np.exp(rng.normal(0, noise, len(now)))
-            shares = np.concatenate((now, others))
+            shares = np.concatenate((now, _FIXED_WEIGHTS))
             codes[first : first + size] = rng.choice(len(shares), size, p=shares / shares.sum())
-    gaps = np.maximum(1, np.rint(rng.exponential(mean_gap_ms * 1000, n))).astype(np.int64)
+    gaps = np.maximum(1, np.rint(rng.exponential(_MEAN_GAP, n))).astype(np.int64)
     return pa.table(
         {
             "ts": _timestamps(_MONDAY + np.cumsum(gaps)),

@@ -104,6 +104,7 @@ def decoded(content: bytes, most: int, name: str, kind: type[CepkitError] = Cepk
     Args:
         content: The first `most` + 1 bytes, or all of fewer.
         most: The most bytes allowed.
+        name: The name of the source for errors.
         kind: The error to raise.
 
     Raises:

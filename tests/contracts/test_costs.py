@@ -1,4 +1,4 @@
-"""What every cost model on the shelf must do; a new one is taken in by its entry in the table."""
+"""The contract of cost models; its tests run for every entry of the shelf."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every decision function on the shelf must do; a new one is taken in by its entry."""
+"""The contract of decision functions; its tests run for every entry of the shelf."""
 
 from __future__ import annotations
 

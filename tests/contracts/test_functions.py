@@ -1,4 +1,4 @@
-"""What every function and operator of conditions must do: mean the same wherever it is evaluated.
+"""The contract of functions and operators: the same result from every evaluator.
 
 A new one is taken in by its entry in the table. What it means is said once more, in plain Python,
 in tests/judge_values.py.

@@ -1,4 +1,4 @@
-"""What every mechanism on the shelf must do; a new one is taken in by its line in the table."""
+"""The contract of mechanisms; its tests run for every entry of the shelf."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""What every planner on the shelf must do; a new one is taken in by its line in the table."""
+"""The contract of planners; its tests run for every entry of the shelf."""
 
 import math
 from itertools import permutations

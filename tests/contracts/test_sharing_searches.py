@@ -1,4 +1,4 @@
-"""What every search for shared plans must do; a new one is taken in by its line in the table."""
+"""The contract of searches for shared plans; its tests run for every entry of the shelf."""
 
 import pytest
 from hypothesis import given, settings
@@ -16,7 +16,7 @@ from cepkit.sharing.workload import Workload
 from tests.unit.sharing.cases import drawn, measured, prepared
 
 QUICK = {"annealing": Annealing(steps=200, probes=20), "tabu": Tabu(steps=4, width=10)}
-"""What goes on as long as it is let, stopped early."""
+"""Anytime searches, stopped early."""
 SHELF = {name: QUICK.get(name, search) for name, search in SEARCHES.items()}
 SEARCH = pytest.mark.parametrize("search", SHELF.values(), ids=list(SHELF))
 NEVER_WORSE = {"own-plans", "greedy-merge", "annealing", "tabu", "exact"}

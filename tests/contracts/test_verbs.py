@@ -1,4 +1,4 @@
-"""What every verb of the command must do; a new one is taken in by its entry in the table."""
+"""The contract of the verbs of the command; its tests run for every entry of the table."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ def _bounds(branch: Branch) -> st.SearchStrategy[tuple[StepBound, ...]]:
         return st.just(())
     lengths = st.builds(TimeWindow, st.integers(0, LONGEST_WINDOW), st.booleans())
     one = st.tuples(st.sampled_from(pairs), lengths)
-    several = st.lists(one.map(lambda drawn: StepBound(*drawn[0], drawn[1])), max_size=2)
+    several = st.lists(one.map(lambda pair: StepBound(*pair[0], pair[1])), max_size=2)
     return several.map(tuple)
 
 

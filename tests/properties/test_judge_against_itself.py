@@ -113,8 +113,8 @@ def only(structure, variables):
         case nodes.Not(item) | nodes.Kleene(item):
             return structure if only(item, variables) else None
         case nodes.Seq(items) | nodes.And(items) | nodes.Or(items):
-            left = tuple(kept for item in items if (kept := only(item, variables)))
-            return type(structure)(left) if left else None
+            items_left = tuple(kept for item in items if (kept := only(item, variables)))
+            return type(structure)(items_left) if items_left else None
 
 
 @given(cases(operators=("SEQ", "AND", "NOT", "KL", "TOGETHER"), strategies=ANY))

@@ -49,8 +49,8 @@ def refused(case: Case) -> bool:
     runs = any(branch.runs for branch in normal_form(case.query))
     runs |= any(node.greedy and node.until is not None for node in sets)
     times = [event.ts for event in sorted(case.events, key=lambda event: event.arrival)]
-    counted = isinstance(case.query.window, CountWindow) or "contig" in case.query.strategy
-    return runs and counted and times != sorted(times)
+    in_events = isinstance(case.query.window, CountWindow) or "contig" in case.query.strategy
+    return runs and in_events and times != sorted(times)
 
 
 @each_kind

@@ -115,7 +115,7 @@ def workload(
     draw: st.DrawFn, case: Case, change: Callable[[st.DrawFn, Query], Query] | None = None
 ) -> dict[str, tuple[Query, set[Any]]]:
     """Draw queries beside that of a case, each with the judge's matches."""
-    known = {"first": (case.query, set(case.matches))}
+    matches_by_name = {"first": (case.query, set(case.matches))}
     for number in range(draw(st.integers(1, 4))):
         if change is not None:
             query = change(draw, case.query)
@@ -124,10 +124,10 @@ def workload(
         else:
             query = related(draw, case.query)
         try:
-            known[f"{number}"] = query, set(judge(case.events, query, budget=30_000))
+            matches_by_name[f"{number}"] = query, set(judge(case.events, query, budget=30_000))
         except BudgetError:
             continue
-    return known
+    return matches_by_name
 
 
 def rows_of(query: Query, rows: list[Mapping[str, Any]]) -> set[Any]:
@@ -202,14 +202,14 @@ def weakly_shared(draw: st.DrawFn, queries: Sequence[Query]) -> SharedPlan:
     (branches,) = zip(*map(normal_form, queries), strict=True)
     most = min(len(branch.variables) for branch in branches)
     length = draw(st.integers(min(2, most), most))
-    asked = [
+    demands_of_prefixes = [
         demands((*described(b).conditions, *order_demanded(b)), b.variables[:length])
         for b in branches
     ]
-    demanded = meet_of_all(asked)
+    demanded = meet_of_all(demands_of_prefixes)
     late: list[tuple[Late | None, ...]] = [
         (None if own == demanded else late_of(own, demanded, branch.variables[:length]),)
-        for own, branch in zip(asked, branches, strict=True)
+        for own, branch in zip(demands_of_prefixes, branches, strict=True)
     ]
     plans = tuple(Plan((OrderPlan(b.variables),), "by hand") for b in branches)
     names = tuple(f"{i}" for i in range(len(plans)))

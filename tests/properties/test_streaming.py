@@ -119,14 +119,14 @@ class Run:
         working = bucket.step(held, sent, until, number, complete=complete)
         while True:
             try:
-                kind, found = next(working)
+                kind, output = next(working)
             except StopIteration as end:
                 held = end.value
                 break
-            if isinstance(found, str):
-                (self.plans if kind == "plan" else self.work).append(found)
-            elif not isinstance(found, int):
-                self.batches.append((kind, found))
+            if isinstance(output, str):
+                (self.plans if kind == "plan" else self.work).append(output)
+            elif not isinstance(output, int):
+                self.batches.append((kind, output))
         self.state = to_bytes(held), held.complete, held.plans
         return held
 
@@ -143,13 +143,13 @@ class SlicedRun(Run):
         assert bucket.slices is not None
         packing = Packing(bucket.sending, range(bucket.slices.buckets), None, False, bucket.slices)
         pieces: dict[int, list[bytes]] = {}
-        told = 0
+        rows_sent = 0
         for number, kind, rows, packed in packing._packed(new.select(bucket.sending.columns.names)):
             assert kind == "events"
             assert packed is not None
             pieces.setdefault(number, []).append(packed)
-            told += rows
-        assert told == len(new)
+            rows_sent += rows
+        assert rows_sent == len(new)
         held = []
         for number in range(bucket.slices.buckets):
             self.state = self.states.get(number, (b"", None, ()))
@@ -217,10 +217,10 @@ def fed(run: Run, batches: list[tuple[list[Any], int]]) -> tuple[list[Any], list
 
 def most_counted(bucket: Bucket, held: pa.Table) -> int:
     """Return the most events that the state may have beyond every window in time."""
-    counted = [search.reach.counted for search in bucket.searches]
-    names = {name for each in counted if each is not None for name in each.partition_by}
+    reaches = [search.reach.counted for search in bucket.searches]
+    names = {name for each in reaches if each is not None for name in each.partition_by}
     partitions = len({tuple(map(str, row.values())) for row in held.select([*names]).to_pylist()})
-    most = sum(each.last or 0 for each in counted if each is not None)
+    most = sum(each.last or 0 for each in reaches if each is not None)
     return most * max(1, partitions)
 
 
@@ -497,11 +497,11 @@ _RARELY = st.sampled_from((False, False, True))
 
 def _first(query: Query, n: int) -> Query:
     """Return the part of a query about its first variables alone."""
-    known = {event.variable for event in events_of(query.structure)[:n]}
-    parts = tuple(p for p in c.conjuncts(query.where) if c.variables_of(p) <= known)
-    bounds = tuple(b for b in query.bounds if {b.first, b.last} <= known)
+    variables = {event.variable for event in events_of(query.structure)[:n]}
+    parts = tuple(p for p in c.conjuncts(query.where) if c.variables_of(p) <= variables)
+    bounds = tuple(b for b in query.bounds if {b.first, b.last} <= variables)
     where = c.AllOf(parts) if parts else None
-    structure = _of_those(query.structure, known)
+    structure = _of_those(query.structure, variables)
     return replace(query, structure=structure, where=where, bounds=bounds)
 
 
@@ -576,7 +576,11 @@ def aggregated(
         except UnsupportedError:
             reject()  # without a window in time
     batches, _ = arrivals(data, events, in_order=schema.arrival is None)
-    run, until, ahead = Run([live.prepared.bucket]), 0, [e for some, _ in batches for e in some]
+    run, until, ahead = (
+        Run([live.prepared.bucket]),
+        0,
+        [e for batch_events, _ in batches for e in batch_events],
+    )
     for rows, mark in batches:
         until = max(until, min([mark, *(event.ts for event in ahead)]))
         ahead = ahead[len(rows) :]

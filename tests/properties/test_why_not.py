@@ -93,9 +93,9 @@ def undecidable(query: Query) -> bool:
 def refused(case: Case) -> bool:
     """Return whether a run is in a window of events that arrive out of time order."""
     times = [event.ts for event in sorted(case.events, key=lambda event: event.arrival)]
-    counted = isinstance(case.query.window, CountWindow) or "contig" in case.query.strategy
+    in_events = isinstance(case.query.window, CountWindow) or "contig" in case.query.strategy
     runs = any(branch.runs for branch in normal_form(case.query))
-    return runs and counted and times != sorted(times)
+    return runs and in_events and times != sorted(times)
 
 
 def identity_of(events: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The aggregates of the language: a shelf (`contract.py` says what one is)."""
+"""The shelf of aggregates of the language; a new one follows `contract.py`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from cepkit.shelf import Shelf
 
 AGGREGATES: Shelf[AggregateFunction] = Shelf(
     "aggregate",
-    (COUNT, "how many values there are; of matches, or of events, how many these are"),
-    (SUM, "their sum"),
-    (AVG, "their mean"),
-    (MIN, "the least of them"),
-    (MAX, "the greatest of them"),
-    (VARIANCE, "their variance as of a sample, missing for fewer than two values"),
-    (STDDEV, "the square root of that"),
+    (COUNT, "the number of values, of events, or of matches"),
+    (SUM, "the sum of the values"),
+    (AVG, "the mean of the values"),
+    (MIN, "the least value"),
+    (MAX, "the greatest value"),
+    (VARIANCE, "the variance of the values as a sample; missing for fewer than two"),
+    (STDDEV, "the square root of the variance"),
     method="finish",
 )
 

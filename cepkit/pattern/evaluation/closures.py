@@ -187,7 +187,7 @@ def _computation(
     kinds: Sequence[ValueKind],
     result: ValueKind,
 ) -> Callable[..., Any]:
-    """Return the function that computes a node from operands of which none is missing."""
+    """Return the function that computes a node from operands that are not missing."""
     form, two = function.form, len(kinds) == 2
     match form:
         case OnNumbers() if (whole := function.whole(kinds)) is not None:

@@ -130,6 +130,7 @@ class JoinSampling:
 
     Args:
         columns: The whole stream, or part of it.
+        branch: The branch, without conditions on whole sets.
         members: For each of the variables the rows that pass its own conditions, at least one.
         statistics: The rates and selectivities.
         seed: The seed of the draws.

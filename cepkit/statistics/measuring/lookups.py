@@ -71,6 +71,7 @@ class Lookups:
     """Looks up the events that extend the partial matches of a branch.
 
     Args:
+        columns: The events.
         branch: The branch, with a window in time or none.
         members: For each variable the rows that pass its own conditions.
     """

@@ -1,4 +1,4 @@
-"""Several patterns in one mechanism: what they share, what that saves, and what is refused."""
+"""Several patterns in one mechanism: shared nodes, saved work, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verb: what it chooses, and what it refuses by name."""
+"""The verb `simulate`: its defaults and its refusals."""
 
 import pandas as pd
 import pytest

@@ -1,4 +1,4 @@
-"""What sampled joins correct: forecasts of bursts, and of conditions that are not independent."""
+"""Corrections by sampled joins: forecasts with bursts and dependent conditions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AB, BC, ABC = frozenset("ab"), frozenset("bc"), frozenset("abc")
 
 
 def correlated() -> Stream:
-    """Return events evenly in time, of which x says nearly all about each other's x."""
+    """Return events evenly in time with strongly dependent values of x."""
     rng = np.random.default_rng(1)
     n = 6000
     times = np.sort(rng.uniform(0, 3000, n))
@@ -93,7 +93,7 @@ def test_corrections_add_up_to_what_was_found() -> None:
 
 
 def test_few_hits_say_little() -> None:
-    """What is expected is kept without a sample, and left the more, the more is known."""
+    """Without a sample the expectation stays; with more hits the sample counts more."""
 
     def dependence(hits: float, expected: float) -> float:
         joined = Joined(1e-3, hits, 1e-6)

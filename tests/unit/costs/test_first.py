@@ -1,4 +1,4 @@
-"""What FIRST and NEXT leave of the partial matches, and which order makes use of it."""
+"""Partial matches under FIRST and NEXT, and the orders that profit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds of steps, WITHIN FROM TO: what they become, wherever a pattern goes."""
+"""Bounds of steps, WITHIN FROM TO, in every form of a pattern."""
 
 from __future__ import annotations
 

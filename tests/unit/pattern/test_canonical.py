@@ -44,7 +44,7 @@ SAME = [
 
 @pytest.mark.parametrize(("one", "other"), SAME)
 def test_same(one: str, other: str) -> None:
-    """Names, the order of what is joined, sides and brackets do not matter."""
+    """Names, sides, brackets and the order inside AND and OR do not matter."""
     assert form(f"PATTERN {one}") == form(f"PATTERN {other}")
     assert hash(form(f"PATTERN {one}")) == hash(form(f"PATTERN {other}"))
 
@@ -84,7 +84,7 @@ def test_different() -> None:
 
 
 def test_conditions_are_not_taken_apart_where_a_part_would_be_about_fewer() -> None:
-    """What the event under NOT must fulfil is one condition, no part of it about `a` alone."""
+    """A condition under NOT stays whole; no part of it becomes a filter of `a`."""
     whole = form("PATTERN SEQ(A a, NOT(B b), C c) WHERE NOT (a.x > 3 OR a.y = b.y)")
     parts = form("PATTERN SEQ(A a, NOT(B b), C c) WHERE a.x <= 3 AND a.y != b.y")
     assert whole != parts
@@ -110,7 +110,7 @@ def test_sub_patterns_of_two_patterns() -> None:
 
 
 def test_positions_name_the_variables() -> None:
-    """What the positions say of the variables holds in the branch."""
+    """The form over positions agrees with the branch over variables."""
     branch = normal_form(parse("PATTERN AND(B b, SEQ(A x, A a)) WHERE a.x < b.x"))[0]
     pattern, names = canonical(branch)
     assert [canonical_event(branch, name) for name in names] == list(pattern.events)

@@ -1,4 +1,4 @@
-"""Correlations of arrays: deriving once for each event gives what deriving for each pair does."""
+"""Correlations of arrays: standardising once for each event gives the results of each pair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Durations in conditions: how they are written, what they come to, and that times are exact."""
+"""Durations in conditions: their text, their values, and the exactness of times."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ KINDS: dict[str, ValueKind] = {
     "history": "array",
     "nothing": "null",
 }
-"""What the attributes of the texts in kind_errors.txt hold."""
+"""The kinds of the attributes in kind_errors.txt."""
 
 _CASE = re.compile(
     r"^=== (?P<name>.+)\n(?P<text>(?:.*\n)*?)---\n(?P<message>(?:.*\n)*?)(?=\n===|\Z)", re.M

@@ -1,4 +1,4 @@
-"""Groups that repeat: what they are called, printed as, and who refuses them."""
+"""Groups that repeat: their names, their text, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a text means, construct by construct."""
+"""The meaning of texts, construct by construct."""
 
 from __future__ import annotations
 

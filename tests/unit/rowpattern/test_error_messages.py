@@ -40,7 +40,7 @@ def cases() -> dict[str, tuple[str, str]]:
 
 
 def message(text: str) -> str:
-    """What is said of a query over TABLE; what is no query is a MATCH_RECOGNIZE in brackets."""
+    """Return the message for a query over TABLE; other texts go into MATCH_RECOGNIZE brackets."""
     if text.startswith(("PATTERN", "MEASURES", "ORDER", "ALL", "AFTER", "PARTITION")):
         text = f"SELECT * FROM t\nMATCH_RECOGNIZE ({text})"
     with pytest.raises(CepkitError) as caught:

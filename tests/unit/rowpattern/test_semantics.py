@@ -1,4 +1,4 @@
-"""What MATCH_RECOGNIZE means, on one table of prices: two falls and rises of A, one of B."""
+"""The meaning of MATCH_RECOGNIZE, on a table of prices: two falls and rises of A, one of B."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pattern of cepkit for a query, and what is refused by name because there is none."""
+"""The equivalent pattern of a query, and refusals of queries without one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics of some patterns serve every pattern that says the same, whatever its names."""
+"""Statistics of patterns serve every equivalent pattern under other names."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def stream() -> Stream:
 
 
 def numbers(statistics: Statistics) -> tuple[Any, ...]:
-    """Return what plans depend on."""
+    """Return the fields of statistics that plans use."""
     return (
         statistics.rates,
         statistics.filters,
@@ -63,7 +63,7 @@ def numbers(statistics: Statistics) -> tuple[Any, ...]:
 
 
 def test_other_names(stream: Stream) -> None:
-    """What was measured of one pattern is what would be measured of it under other names."""
+    """A pattern under other names has the measured statistics of the first."""
     query = ck.parse(OTHER_NAMES)
     bound = ck.profile(stream, SHARES).of(query)
     assert numbers(bound) == numbers(ck.profile(stream, query))
@@ -149,7 +149,7 @@ def test_assumed_statistics_are_by_name() -> None:
 
 
 def test_tables_show_the_names_of_the_pattern(stream: Stream) -> None:
-    """Each part of several shows its pattern; what is bound shows one."""
+    """Each part of several shows its pattern; bound statistics show one."""
     together = ck.profile(stream, [SHARES, KEYED])
     for text in (str(together), together._repr_html_()):
         assert "PARTITION BY k" in text
@@ -158,7 +158,7 @@ def test_tables_show_the_names_of_the_pattern(stream: Stream) -> None:
 
 
 def test_files_without_joins_are_read(stream: Stream) -> None:
-    """Files of format 3 are read as before; what they do not know is as if it were even."""
+    """Files of format 3 can be read; missing fields have their defaults."""
     known = replace(ck.profile(stream, SHARES), joins={}, forecast=None)
     old = json.loads(known.to_json())
     assert "joins" not in old
@@ -196,7 +196,7 @@ def test_damaged_files(stream: Stream, changes: dict[str, Any], message: str) ->
 
 
 def test_lists_are_checked(stream: Stream) -> None:
-    """An error says in which pattern it is."""
+    """An error names its pattern."""
     with pytest.raises(PatternError, match="pattern 2, line 1"):
         ck.profile(stream, [SHARES, "PATTERN SEQ(A a) WHERE a.nothing > 1"])
     with pytest.raises(PatternError, match="no pattern"):
@@ -212,7 +212,7 @@ def test_patterns_with_names_are_measured_like_a_list(stream: Stream) -> None:
 
 @given(cases(("SEQ", "AND", "OR", "NOT"), max_variables=3, max_events=16), st.data())
 def test_queries_in_disguise(case: Case, data: st.DataObject) -> None:
-    """Whatever names, sides and orders a pattern has, the statistics of the other serve it."""
+    """A pattern with other names, sides and orders has the statistics of the first."""
     changed = disguised(data.draw, case.query)
     made = ck.events(as_table(case.events), time="ts", type="kind")
     one, other = (

@@ -23,7 +23,7 @@ TEXT = "PATTERN SEQ(A a, B b) WHERE a.k = b.k AND a.x < 2 WITHIN 10 s"
 
 
 def profiled(frame: pd.DataFrame, text: str = TEXT, **options: str) -> Statistics:
-    """Return the statistics of a frame, whatever is odd about it."""
+    """Return the statistics of a frame without its warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ck.profile(ck.events(frame, time="t", type="kind", unit="s", **options), text)

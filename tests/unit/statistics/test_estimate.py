@@ -1,4 +1,4 @@
-"""Measured statistics against what a count of every combination gives."""
+"""Measured statistics against counts of all combinations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Partial matches counted by sampling joins: unbiased, whatever bursts and conditions do.
+"""Partial matches counted by sampling joins: unbiased for all bursts and conditions.
 
 Tolerance: the mean over many seeds lies within four of its standard errors of the exact number.
 """
@@ -68,7 +68,7 @@ def sampling(text: str, seed: int, sample: int) -> JoinSampling:
 
 
 def exact(text: str) -> dict[frozenset[str], int]:
-    """Return how many partial matches the engine finds of each set of two or more."""
+    """Return the number of partial matches of each set of two or more, from the engine."""
     query = ck.parse(text.replace("NOT(D d), ", "").replace(" AND d.x > a.x", ""))
     (branch,) = normal_form(query)
     numbers = {}

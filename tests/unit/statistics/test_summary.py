@@ -1,4 +1,4 @@
-"""The contents of a stream, whatever the pattern."""
+"""The summary of a stream without a pattern."""
 
 import json
 import math

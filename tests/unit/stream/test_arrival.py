@@ -1,4 +1,4 @@
-"""The order in which events came: that of the rows, or what a column says of it."""
+"""The order of arrival: that of the rows, or of a column."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ PATTERN = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 10 seconds"
 
 @pytest.fixture(autouse=True)
 def settled(monkeypatch):
-    """Files count as settled at once, but where a test says otherwise."""
+    """Let files count as settled at once, unless a test changes it."""
     monkeypatch.setattr(column_cache, "_SETTLED", -(10**18))
 
 

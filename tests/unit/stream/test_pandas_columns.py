@@ -1,4 +1,4 @@
-"""Columns of pandas become what Arrow makes of them, objects that repeat only once."""
+"""Columns of pandas become Arrow's columns; repeated objects are converted once."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ def test_showing_never_raises(tmp_path):
 
 
 class FakeSpark:
-    """Just what a stream asks of a Spark DataFrame."""
+    """A stand-in for a Spark DataFrame with the parts that a stream uses."""
 
     columns = ("ts", "kind", "x")
     dtypes = (("ts", "bigint"), ("kind", "string"), ("x", "int"))
