@@ -94,7 +94,7 @@ def _whole(function: Function, whole: Whole, kind: Kind, operands: Sequence[Colu
     with np.errstate(all="ignore"):
         result = function.of(whole.column, values)
         if whole.lost is not None:
-            missing = missing | whole.lost(*values, result)
+            missing = missing | whole.lost(*values, result) | (result == MISSING_INTEGER)
     has_missing = bool(np.any(missing))
     if has_missing:
         result = np.where(missing, MISSING_INTEGER, result)
