@@ -38,7 +38,8 @@ else:
         made = dataclasses.dataclass(  # noqa: TID251
             cls, init=False, repr=False, eq=False, frozen=derived, slots=slots, **options
         )
-        made.__dataclass_params__.frozen = frozen
+        told = made.__dataclass_params__
+        told.init, told.repr, told.eq, told.frozen = True, repr, eq, frozen
         methods: dict[str, Any] = {"__init__": _Later(made, partial(_init, frozen=frozen))}
         if repr:
             methods["__repr__"] = _repr

@@ -152,6 +152,19 @@ def test_the_same_matches_of_parquet_files(spark: SparkSession, tmp_path: Path) 
         assert found == expected, one[2]
 
 
+@pytest.mark.parametrize("kind", ["timestamp_ntz", "string", "date", "timestamp_ltz"])
+def test_times_of_all_kinds_are_measured(spark: SparkSession, kind: str) -> None:
+    events = faulty.table(t=faulty.moments("2024-03-01", "2024-03-02", "2024-03-02", "2024-03-03"))
+    rows = spark.createDataFrame(events)
+    frame = rows.withColumn("t", rows["t"].cast(kind))
+    pattern = "PATTERN SEQ(A a, B b) WITHIN 1 d"
+    expected = ck.detect(faulty.stream_of(events, {}), pattern).count()
+    stream = faulty.stream_of(frame, {})
+    assert ck.detect(stream, pattern, route="workers").count() == expected == 2
+    assert ck.profile(faulty.stream_of(frame, {}), pattern).events
+    assert str(ck.why_not(faulty.stream_of(frame, {}), pattern, id="id", a=0, b=3))
+
+
 CSV = f"""id,t,k,f,i,s,b,day
 0,2024-10-27 02:30,A,NaN,{faulty.MAX},NaN,true,0001-01-01
 1,2024-10-27T02:30:00+01:00,B,Inf,{faulty.MIN},NA,false,9999-12-31

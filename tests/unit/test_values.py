@@ -76,6 +76,7 @@ def test_a_dataclass_is_as_pythons_own(options: dict[str, bool]) -> None:
                 "deleted": error_of(delattr, same, "number"),
                 "copied": copy.copy(other).x,
                 "state": "__getstate__" in vars(point),
+                "told": str(point.__dataclass_params__),
             }
         )
     assert told[0] == told[1]

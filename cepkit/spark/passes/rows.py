@@ -218,9 +218,9 @@ def seconds_of(column: Column, kind: t.DataType, unit: str | None) -> Column:
         case t.DateType():
             return F.unix_date(column).cast("double") * 86_400
         case t.TimestampNTZType():
-            return column.cast("timestamp").cast("double")
+            return column.cast("timestamp_ltz").cast("double")
         case t.StringType():
-            return column.try_cast("timestamp").cast("double")
+            return column.try_cast("timestamp_ltz").cast("double")
         case _:
             number = F.nanvl(column.cast("double"), F.lit(None))
             return number * (1e-9 if unit == "ns" else UNITS[unit or "s"] / 1e6)

@@ -2,8 +2,8 @@
 
 Python reads such files instead of Spark: workers (`parquet.py`) or this process (`file_rows.py`).
 The DataFrame must be a scan of local Parquet files without filters, partition columns or cached
-rows, and nothing may make Spark read a value differently: the calendar of ancient times, or files
-that have changed since Spark listed them.
+rows, and nothing may make Spark read a value differently: the calendar of ancient times, columns
+that are found by the numbers of fields, or files that have changed since Spark listed them.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from cepkit.stream.reading.arrow import is_text
 MOST_FILES = 5000
 
 _CALENDAR = "spark.sql.parquet.datetimeRebaseModeInRead"
+_BY_NUMBER = "spark.sql.parquet.fieldId.read.enabled"
 _VERSION = b"org.apache.spark.version"
 _LEGACY = b"org.apache.spark.legacy"
 
@@ -55,6 +56,8 @@ def scanned_files(frame: DataFrame) -> list[Path] | None:
     if "rebase" in relation.options().toString().casefold():
         return None
     if frame.sparkSession.conf.get(_CALENDAR, "CORRECTED") != "CORRECTED":
+        return None
+    if frame.sparkSession.conf.get(_BY_NUMBER, "false") != "false":
         return None
     listing = relation.location()
     if listing.getClass().getSimpleName() != "InMemoryFileIndex":

@@ -35,6 +35,6 @@ def folder_frame(
         case t.NumericType() if unit is not None and unit in UNITS:
             return frame.withColumn(time, F.timestamp_micros((column * UNITS[unit]).cast("long")))
         case t.TimestampNTZType() | t.StringType() | t.DateType():
-            return frame.withColumn(time, column.cast("timestamp"))
+            return frame.withColumn(time, column.cast("timestamp_ltz"))
         case _:
             return frame

@@ -272,5 +272,5 @@ def _clocked(stream: Stream, packing: Packing) -> DataFrame:
     if packing.marked:
         columns.append(ahead.alias("ahead"))
     pieces = clocked.where(wanted).select(*columns).mapInArrow(packing, PIECES)
-    late = F.lit(None).cast("timestamp").alias("late", metadata={_DELAY: delay})
+    late = F.lit(None).cast("timestamp_ltz").alias("late", metadata={_DELAY: delay})
     return pieces.select("*", late)
