@@ -284,14 +284,14 @@ def prev_function(distance: int) -> str:
 
 
 def distance_of(function: str) -> int:
-    """Return how many members a function goes back from the current one."""
+    """Return the distance of the member that a function reads before the current one."""
     if function.startswith(_PREV):
         return int(function.removeprefix(_PREV) or 1)
     return int(function.startswith(EARLIER))
 
 
 def reach_back(expression: Expression) -> int:
-    """Return how many members must precede the current one in `expression`."""
+    """Return the number of members that must precede the current one in `expression`."""
     nodes = (node for node in walk(expression) if isinstance(node, Aggregate))
     return max((distance_of(node.function) for node in nodes), default=0)
 

@@ -174,7 +174,7 @@ def _codes(one: Column, other: Column) -> tuple[Codes, Codes]:
 
 
 def _dense(first: Codes, second: Codes) -> tuple[Codes, Codes]:
-    """Return the same keys as numbers without gaps."""
+    """Return keys as numbers without gaps."""
     _, codes = np.unique(np.concatenate((first, second, [-1])), return_inverse=True)
     codes = codes.astype(np.int64) - 1  # the least is -1
     return codes[: len(first)], codes[len(first) : -1]

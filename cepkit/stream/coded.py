@@ -52,7 +52,7 @@ def texts_at(column: pa.DictionaryArray, at: pa.Array) -> pa.Array:
 
 
 def _repeated(text: bytes, number: int) -> pa.Array:
-    """Return the same text so many times; `pa.repeat` takes seven times as long."""
+    """Return a text `number` times; `pa.repeat` takes seven times as long."""
     ends = np.arange(number + 1, dtype=np.int32) * np.int32(len(text))
     buffers = [None, pa.py_buffer(ends), pa.py_buffer(text * number)]
     return pa.Array.from_buffers(pa.string(), number, buffers)

@@ -36,7 +36,7 @@ class ShapeError(ValueError):
         self.place = place
 
     def within(self, place: str) -> ShapeError:
-        """Return the same error with `place` in front of its own."""
+        """Return the error with `place` in front of its own place."""
         dot = "." if place and self.place and self.place[0] != "[" else ""
         return ShapeError(self.found, self.expected, f"{place}{dot}{self.place}")
 

@@ -188,7 +188,7 @@ class ChainLane(SharedLane):
             self.stay(root, self._waiting[0])
 
     def point(self, bound: int) -> int:
-        """Return how many variables are bound (see `SharedLane`)."""
+        """Return the number of bound variables (see `SharedLane`)."""
         return bound.bit_count()
 
     def arrive(self, event: Event, slots: Sequence[int]) -> None:

@@ -137,7 +137,7 @@ def _of_few(objects: npt.NDArray[np.object_]) -> pa.Array | None:
 
 
 def _first_places(codes: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:
-    """Return where each code first occurs; codes are numbered in this order."""
+    """Return the first place of each code; codes are numbered in this order."""
     places = [np.empty(0, np.intp)]
     count = 0
     for begin in range(0, len(codes), _BLOCK):

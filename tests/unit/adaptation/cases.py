@@ -10,7 +10,7 @@ NAMES = "abcdefg"
 
 
 def sequence(n: int, pairs=(), *, operator: str = "SEQ", window: str = "1 second") -> Query:
-    """A pattern of n variables with a condition between some pairs."""
+    """Return a pattern of n variables with conditions between some pairs."""
     names = NAMES[:n]
     where = " AND ".join(f"{x}.p < {y}.p" for x, y in pairs)
     events = ", ".join(f"{v.upper()} {v}" for v in names)
@@ -20,7 +20,7 @@ def sequence(n: int, pairs=(), *, operator: str = "SEQ", window: str = "1 second
 
 
 def random_case(rng, *, most: int = 7) -> tuple[Query, Statistics]:
-    """A pattern, and rates and selectivities of it."""
+    """Return a random pattern, with rates and selectivities."""
     n = rng.randint(3, most)
     names = NAMES[:n]
     pairs = [(x, y) for i, x in enumerate(names) for y in names[i + 1 :]]
@@ -32,7 +32,7 @@ def random_case(rng, *, most: int = 7) -> tuple[Query, Statistics]:
 
 
 def drifted(rng, statistics: Statistics, sigma: float) -> Statistics:
-    """The same statistics a little later."""
+    """Return statistics that have drifted a little."""
     rates = {v: r * math.exp(rng.gauss(0, sigma)) for v, r in statistics.rates.items()}
     shares = {
         tuple(sorted(names)): min(1.0, s.share * math.exp(rng.gauss(0, sigma)))

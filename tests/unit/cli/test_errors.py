@@ -227,7 +227,7 @@ def test_statistics_of_another_pattern(refused, on_stocks):
     other = "PATTERN SEQ(MSFT x, GOOG y) WITHIN 1 hour"
     on_stocks("profile", "--pattern-text", other, "--json", "s.json")
     error = refused("detect", "--statistics", "s.json")
-    assert "do not say the rate of" in error
+    assert "lack the rate of" in error
     assert "s.json" in error
 
 

@@ -57,14 +57,14 @@ def branch(structure, *conditions, **policies):
 
 @dataclass(frozen=True)
 class Stream:
-    """For each variable the events of its type: times and attributes."""
+    """The times and attributes of the events of each variable."""
 
     times: dict
     attributes: dict
 
 
 def simulate(random, rates, duration):
-    """Poisson arrivals; x, y uniform on [0, 1), k one of 4 keys, p one of 5, all independent."""
+    """Return Poisson arrivals; x, y uniform on [0, 1), k one of 4 keys, p of 5, independent."""
     times, attributes = {}, {}
     for variable, rate in rates.items():
         count = random.poisson(rate * duration)
@@ -79,7 +79,7 @@ def simulate(random, rates, duration):
 
 
 def count(stream, branch, variables, conditions, duration_of_window):
-    """Count, by trying all, the combinations that satisfy window, order, keys and conditions."""
+    """Return the number of combinations that satisfy window, order, keys and conditions."""
     names = list(variables)
 
     def spread(values, name):

@@ -6,19 +6,19 @@ import cepkit as ck
 
 
 def stream_of(rows, columns=("at", "kind", "price"), **options):
-    """A stream of rows of (seconds, type, price ...)."""
+    """Return a stream of rows of (seconds, type, price ...)."""
     frame = pd.DataFrame(rows, columns=list(columns))
     frame.insert(0, "ts", pd.Timestamp("2024-03-04 10:00") + pd.to_timedelta(frame.pop("at"), "s"))
     return ck.events(frame, time="ts", type="kind", **options)
 
 
 def failing(why):
-    """What fails, as pairs of the requirement and what was found."""
+    """Return the failures, as pairs of a requirement and its finding."""
     table = why.requirements.to_pandas()
     table = table[table["holds"].eq(False)]
     return list(zip(table["requirement"], table["detail"], strict=True))
 
 
 def missed(why):
-    """What the near misses violate."""
+    """Return the requirements that near misses violate."""
     return [miss.detail for miss in why.near_misses]

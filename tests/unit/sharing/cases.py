@@ -48,7 +48,7 @@ def measured(queries, rates, share=0.1, shares=None):
 
 
 def prepared(texts, mode="order", cost=PARTIAL_MATCHES, rates=1.0, share=0.1, shares=None):
-    """Return patterns, made ready for searches."""
+    """Return patterns prepared for searches."""
     queries = [ck.parse(text) for text in texts]
     statistics = measured(queries, rates, share, shares)
     return Prepared(Workload.of(queries, [statistics.of(q) for q in queries]), cost, mode)
@@ -77,7 +77,7 @@ def graph_of(ready, choices):
 
 
 def drawn(number, *, types=8, size=4, spread=1, windows=(0.2,), seed=0, share=0.5, bounds=0):
-    """Return texts of patterns as MULTI draws them, and their statistics.
+    """Return random texts of patterns as in MULTI, and their statistics.
 
     Args:
         bounds: The share of events with a bound that differs from pattern to pattern.
