@@ -18,6 +18,7 @@ from cepkit.lazy import pc
 from cepkit.printing import WithPrinter, cut, html_of, html_output, html_text, text_of, time_text
 from cepkit.stream.columns import Dropped, EventColumns
 from cepkit.stream.reading.arrow import described, is_list
+from cepkit.stream.values import in_known_zone
 from cepkit.tables import count_text, first_rows, html_table, number, whole
 from cepkit.values import dataclass
 
@@ -181,7 +182,7 @@ def _column(name: str, values: pa.ChunkedArray) -> ColumnSummary:
     smallest = largest = different = None
     if not is_list(kind) and not pa.types.is_nested(kind) and not pa.types.is_null(kind):
         different = pc.count_distinct(values).as_py()
-        ends = pc.min_max(values).as_py()
+        ends = pc.min_max(in_known_zone(values)).as_py()
         smallest, largest = ends["min"], ends["max"]
     missing = values.null_count / len(values) if len(values) else 0.0
     return ColumnSummary(name, _holds(kind), missing, different, smallest, largest)

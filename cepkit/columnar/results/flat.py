@@ -20,6 +20,7 @@ from cepkit.lazy import pc
 from cepkit.pattern.conditions import Attribute
 from cepkit.pattern.names import name_text, unquoted
 from cepkit.pattern.query import ResultColumn
+from cepkit.stream.values import in_known_zone
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,7 +138,7 @@ def series_of(column: pa.ChunkedArray, *, lacks: bool) -> pd.Series[Any]:
         if column.num_chunks > 1 and column.nbytes < _JOINED:
             column = column.combine_chunks()
         return pd.Series(pd.arrays.ArrowExtensionArray(column))
-    series: pd.Series[Any] = column.to_pandas()
+    series: pd.Series[Any] = in_known_zone(column).to_pandas()
     # A view belongs to Arrow and is not writable.
     return series if column.num_chunks > 1 else series.copy()
 

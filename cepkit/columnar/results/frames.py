@@ -18,6 +18,7 @@ import pyarrow as pa
 from cepkit.columnar.results.flat import flat_batch, flat_frame, flat_schema
 from cepkit.lazy import pc, pd
 from cepkit.memory import Room
+from cepkit.stream.values import in_known_zone
 
 _PIECE = 8 << 20
 """Arrow bytes to convert at a time; as dictionaries they take ten times as many."""
@@ -153,7 +154,7 @@ def _series(column: pa.ChunkedArray) -> pd.Series[Any]:
     if pa.types.is_list(column.type):
         events = pa.types.is_struct(column.type.value_type)
         return pd.Series(_sets(column) if events else column.to_pylist(), dtype=object)
-    series: pd.Series[Any] = column.to_pandas(integer_object_nulls=True)
+    series: pd.Series[Any] = in_known_zone(column).to_pandas(integer_object_nulls=True)
     return series
 
 
@@ -165,7 +166,7 @@ def _events(column: pa.ChunkedArray) -> npt.NDArray[np.object_]:
         return events
     names = [field.name for field in column.type]
     parts = (
-        part.to_pandas(integer_object_nulls=True).astype(object)
+        in_known_zone(part).to_pandas(integer_object_nulls=True).astype(object)
         for part in column.filter(pa.array(there)).flatten()
     )
     for row, values in zip(np.flatnonzero(there), zip(*parts, strict=True), strict=True):

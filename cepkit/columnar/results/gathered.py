@@ -22,6 +22,7 @@ from cepkit.pattern.conditions import Attribute
 from cepkit.pattern.query import RESULT_ENDS
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.reading.arrow import filled, raw
+from cepkit.stream.values import in_known_zone
 
 _OTHER = 16.0
 """The assumed bytes of a computed value whose type does not tell."""
@@ -153,10 +154,14 @@ class _Columns:
         values = self._stored(name).take(rows)
         if absent is not None:
             values[absent] = np.nan if values.dtype.kind == "f" else MISSING_INTEGER
+        zoned = getattr(kind, "tz", None) is not None
+        if zoned:
+            there = pa.array(values, mask=values == MISSING_INTEGER).cast(kind)
+            kind = in_known_zone(pa.chunked_array([there])).type
         if kind not in self._dtypes:
             self._dtypes[kind] = pa.array([], kind).to_pandas().dtype
         dtype: Any = self._dtypes[kind]
-        if getattr(kind, "tz", None) is not None:  # stored in UTC, as pandas has it
+        if zoned:  # stored in UTC, as pandas has it
             return pd.Series(pd.array(values, dtype=dtype, copy=False))
         return pd.Series(values.view(dtype), copy=False)
 

@@ -72,8 +72,8 @@ def set_function(node: Aggregate, members: Column | None, starts: Starts) -> Col
                     whole = np.where(absent, MISSING_INTEGER, exact)
                     return Column(members.kind, whole, has_missing=bool(absent.any()))
                 sums = exact.astype(np.float64)
-                for at in np.flatnonzero(left_out):
-                    sums[at] = float(int(exact[at]) + (int(left_out[at]) << 64))
+                for row in np.flatnonzero(left_out):
+                    sums[row] = float(int(exact[row]) + (int(left_out[row]) << 64))
             with np.errstate(invalid="ignore", divide="ignore"):
                 values = sums / counts if node.function == "avg" else sums
             values = np.where(counts == 0, np.nan, values)

@@ -198,3 +198,21 @@ def test_times_that_are_written(condition: str, matches: int, zone: str | None) 
     assert ck.detect(ck.events(frame, time="t", type="kind"), pattern).count() == matches
     trace = ck.simulate(ck.events(frame, time="t", type="kind"), f"{pattern} WITHIN 1 day")
     assert len(trace.matches) == matches
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "+02:00", None])
+@pytest.mark.parametrize("year", [1, 1500, 9999])
+def test_times_that_no_zone_has_a_clock_for_are_shown_in_utc(zone: str | None, year: int) -> None:
+    # With a zone, pandas ends the process in the year 1500, and Python has no year 0 or 10000.
+    day = "01-01T00:00:01" if year == 1 else "12-31T23:59:59"
+    instant = np.datetime64(f"{year:04}-{day}", "us")
+    times = pa.array([instant.astype(int), None], pa.int64()).cast(pa.timestamp("us", zone))
+    rows = pa.table({"t": [1, 2], "kind": ["A", "B"], "due": times})
+    stream = ck.events(rows, time="t", type="kind", unit="s")
+    matches = ck.detect(stream, "PATTERN SEQ(A a, B b)")
+    (match,) = matches
+    frame = matches.to_pandas()
+    for due in (match["a"]["due"], frame["a.due"][0]):
+        assert (due if zone is None else due.tz_convert(None)) == pd.Timestamp(instant)
+    assert frame["b.due"].isna().all()
+    assert all(map(str, (frame, matches, ck.profile(stream))))
