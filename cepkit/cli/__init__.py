@@ -32,15 +32,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     print_what_the_terminal_lacks()
     words = sys.argv[1:] if arguments is None else list(arguments)
-    command = parser(words)
-    if not words:
-        command.print_help()
-        return OK
-    options = command.parse_args(words)
+    options = argparse.Namespace(traceback=False)
     try:
+        # Flush here: at Python's exit a closed pipe could no longer be handled.
+        try:
+            command = parser(words)
+            if not words:
+                command.print_help()
+                return OK
+            command.parse_args(words, options)
+        finally:
+            sys.stdout.flush()
         with plain_warnings():
             options.run(options)
-            # Flush here: at Python's exit a closed pipe could no longer be handled.
             sys.stdout.flush()
     except CepkitError as error:
         note(error_text(error, _file_of(options)))

@@ -41,9 +41,9 @@ def check_targets(arguments: argparse.Namespace) -> Path | None:
     options: Any = {"overwrite": arguments.overwrite, "option": OPTION}
     if arguments.json not in (None, "-"):
         files.check_target(arguments.json, files.JSON, **options)
-    if getattr(arguments, "html", None):
+    if getattr(arguments, "html", None) is not None:
         files.check_target(arguments.html, files.HTML, **options)
-    if not getattr(arguments, "out", None):
+    if getattr(arguments, "out", None) is None:
         return None
     target = files.check_target(arguments.out, files.PARQUET, files.CSV, folders=True, **options)
     if arguments.events:

@@ -68,11 +68,22 @@ def from_pandas(
 
 
 def refuse_mixed_zones(kind: pa.DataType, values: Iterable[Any], name: object) -> None:
-    """Refuse times if only some have a zone: Arrow would take the others for UTC.
+    """Refuse times if only some have a zone, or among dates.
+
+    Arrow would take the others for UTC, and cut off the times of day.
 
     Raises:
-        StreamError: Some times have a zone, and others do not.
+        StreamError: There are such times.
     """
+    if pa.types.is_date(kind):
+        for row, value in enumerate(values):
+            if isinstance(value, datetime) and value == value:
+                raise StreamError(
+                    f"the column '{name}' holds {value} in row {row}, which has a time of day, and"
+                    " dates, which have none (rows count from 0)",
+                    expected="times alone, or dates alone",
+                    hint="make times of all of them: pd.to_datetime(column)",
+                )
     if not pa.types.is_timestamp(kind):
         return
     by_zone: dict[bool, tuple[int, object]] = {}

@@ -176,7 +176,7 @@ def data_at(path: Path) -> Data:
         kind = _suffix_format(path.name)
         if kind is None:
             raise StreamError(f"cannot read {shown(path.name)}", expected=_EXPECTED)
-        check_file(path, status, StreamError)
+        _check(path, status)
         return Data(path, kind, (path,))
     files = sorted(_files_in(path))
     kinds = {_suffix_format(file.name) for file in files}
@@ -219,11 +219,26 @@ def _files_in(folder: Path) -> list[Path]:
                     if entry.is_dir():
                         pending.append(path)
                     elif _suffix_format(entry.name):
-                        check_file(path, status_of(path, StreamError), StreamError)
+                        _check(path, status_of(path, StreamError))
                         files.append(path)
         except OSError as error:
             raise cannot_read(current, error, StreamError) from None
     return files
+
+
+def _check(path: Path, status: os.stat_result) -> None:
+    """Refuse what is no file, and names that Arrow could not open.
+
+    Raises:
+        StreamError: It is one of these.
+    """
+    check_file(path, status, StreamError)
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise StreamError(
+            f"the path {shown(path)}", expected="a name in UTF-8", hint="rename the file"
+        ) from None
 
 
 def _suffix_format(name: str) -> Format | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import cepkit as ck
-from cepkit import files
+from cepkit import cli, files
 from cepkit.cli.verbs import detect
 
 HEADER = "ts,ticker,price\n"
@@ -320,6 +322,30 @@ def test_ctrl_c(on_stocks, monkeypatch):
     monkeypatch.setattr(ck, "profile", stopped)
     ran = on_stocks("profile")
     assert (ran.code, ran.out, ran.err) == (130, "", "interrupted\n")
+
+
+@pytest.mark.parametrize("option", ["--out", "--json"])
+def test_an_empty_name_is_no_file(refused, option):
+    assert "cannot write ''" in refused("detect", option, "")
+
+
+def test_ctrl_c_while_modules_are_loaded(monkeypatch, capsys):
+    def stopped(_: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "import_module", stopped)
+    assert cli.main(["detect"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+@pytest.mark.parametrize("words", [["--help"], ["check", "--help"], []], ids=" ".join)
+def test_the_reader_of_a_help_text_may_be_gone(words):
+    ours, theirs = os.pipe()
+    os.close(ours)
+    command = [sys.executable, "-m", "cepkit.cli", *words]
+    ran = subprocess.run(command, stdout=theirs, stderr=subprocess.PIPE, check=False)
+    os.close(theirs)
+    assert (ran.returncode, ran.stderr) == (0, b"")
 
 
 def test_a_bug_is_told_in_two_lines_and_traced_on_demand(on_stocks, monkeypatch):

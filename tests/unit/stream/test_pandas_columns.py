@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import cepkit as ck
 from cepkit.columnar.results.flat import flat_frame
+from cepkit.errors import StreamError
 from cepkit.stream.coded import decoded, is_coded, texts_at
 from cepkit.stream.reading import pandas_columns
 from cepkit.stream.reading.pandas_columns import from_pandas
@@ -114,6 +115,16 @@ def test_columns_that_do_not_lie_together_are_read():
     frame = pd.DataFrame(values, columns=["x", "y"])
     assert from_pandas(frame).equals(as_arrow(frame))
     assert from_pandas(frame[::2]).equals(as_arrow(frame[::2]))
+
+
+@pytest.mark.parametrize("several", [1, 500])
+def test_times_among_dates_are_refused(several):
+    days = [dt.date(2024, 3, 1), pd.NaT, pd.Timestamp("2024-03-01 12:00")] * several
+    rows = [{"t": day, "kind": "A"} for day in (days[0], None, days[2])]
+    for source in (rows, pd.DataFrame({"t": pd.Series(days, dtype=object), "kind": "A"})):
+        with pytest.raises(StreamError, match="'t' holds 2024-03-01 12:00:00 in row 2"):
+            len(ck.events(source, time="t", type="kind"))
+    assert len(ck.events([rows[0]], time="t", type="kind")) == 1
 
 
 def frame_of_events() -> pd.DataFrame:

@@ -2,6 +2,7 @@ import contextlib
 import gzip
 import os
 import socket
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -271,3 +272,14 @@ def test_one_parquet_file_is_read_in_groups_of_rows(tmp_path, rows, names, coded
         assert read.to_pydict() == table.select(columns).to_pydict()
         assert pa.types.is_dictionary(read.schema.field(names[0]).type) == coded
     assert readers.row_count(path) == rows
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have only names in Unicode")
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_names_that_are_not_utf_8(tmp_path, ending):
+    path = tmp_path / os.fsdecode(b"\xff" + ending.encode())
+    path.touch()
+    for each in (path, tmp_path):
+        with pytest.raises(StreamError, match=r"\\udcff") as caught:
+            readers.column_names(each)
+        assert caught.value.expected == "a name in UTF-8"
