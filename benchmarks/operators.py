@@ -1,6 +1,7 @@
-"""The operators on columns in memory, one core: NOT, contiguity, Kleene closure, bushy trees.
+"""The operators on columns in memory, one core: NOT, contiguity, sets, runs, skips, bushy trees.
 
-The stream and the way of measuring are those of `benchmarks/engine.py`.
+The stream and the way of measuring are those of `benchmarks/engine.py`, but for *steps*: whole
+calls of `detect(...).count()` with a plan made before.
 
     python -m benchmarks.operators [--events N] [--out FOLDER] [--only WORDS ...]
 """
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import cepkit as ck
 from benchmarks.engine import GAP, RUNS, columns, status
 from benchmarks.results import Tables, machine, named, show, write
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
@@ -30,17 +32,18 @@ from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.checks import PlanLike, as_plan
 from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, TreePlan
 from cepkit.stream.columns import EventColumns
+from cepkit.stream.generators import zipf_events
 from cepkit.tables import whole
 
 
 @dataclass(frozen=True)
 class Case:
-    """A pattern, the order that is measured, and the target (events per second)."""
+    """A pattern, its target (events per second), and its order; without one a planner's."""
 
     name: str
     text: str
-    order: str
     target: float | None = None
+    order: str = ""
 
 
 def _within(events: int) -> str:
@@ -48,39 +51,39 @@ def _within(events: int) -> str:
 
 
 EVENTS = (
-    Case("NOT, window of 200", f"PATTERN SEQ(T01 a, NOT(T02 n), T50 c) {_within(200)}", "ca", 30e6),
+    Case("NOT, window of 200", f"PATTERN SEQ(T01 a, NOT(T02 n), T50 c) {_within(200)}", 30e6, "ca"),
     Case(
-        "NOT, window of 1,000", f"PATTERN SEQ(T01 a, NOT(T02 n), T50 c) {_within(1000)}", "ca", 30e6
+        "NOT, window of 1,000", f"PATTERN SEQ(T01 a, NOT(T02 n), T50 c) {_within(1000)}", 30e6, "ca"
     ),
     Case(
         "NOT with a condition on one side, window of 200",
         f"PATTERN SEQ(T01 a, NOT(T02 n), T50 c) WHERE n.price > a.price {_within(200)}",
-        "ca",
         10e6,
+        "ca",
     ),
     Case(
         "NOT with conditions on both sides, window of 1,000",
         "PATTERN SEQ(T01 a, NOT(T02 n), T50 c) WHERE n.price > a.price AND n.price < c.price "
         f"{_within(1000)}",
-        "ca",
         10e6,
+        "ca",
     ),
     Case(
         "strict contiguity",
         "PATTERN SEQ(T01 a, T02 b, T03 c) WHERE a.price < b.price STRATEGY strict-contiguity",
-        "abc",
         100e6,
+        "abc",
     ),
     Case(
         "strict contiguity, one rare",
         "PATTERN SEQ(T01 a, T02 b, T50 c) STRATEGY strict-contiguity",
-        "cba",
         100e6,
+        "cba",
     ),
     Case(
         "partition contiguity",
         "PATTERN SEQ(T01 a, T02 b, T03 c) PARTITION BY key STRATEGY partition-contiguity",
-        "cba",
+        order="cba",
     ),
 )
 
@@ -127,6 +130,58 @@ def events_per_second(
                 "matches": found,
                 "removed by NOT": sum(step.removed for step in counters),
                 "Mev/s": len(stream) / seconds / 1e6,
+                "target": None if case.target is None else case.target / 1e6,
+            }
+        )
+    return table
+
+
+ASCENDING = f"PATTERN SEQ(T01 a, T02 b, T50 c) WHERE a.price < b.price < c.price {_within(200)}"
+STEPS = (
+    Case("SEQ of three", f"PATTERN SEQ(T01 a, T02 b, T50 c) {_within(200)}"),
+    Case("FIRST b, FIRST c", f"PATTERN SEQ(T01 a, FIRST T02 b, FIRST T50 c) {_within(200)}", 20e6),
+    Case(
+        "FIRST b, FIRST c, with a condition",
+        f"PATTERN SEQ(T01 a, FIRST T02 b, FIRST T50 c) WHERE a.price < b.price {_within(200)}",
+        20e6,
+    ),
+    Case("NEXT b", f"PATTERN SEQ(T01 a, NEXT T02 b, T50 c) {_within(200)}"),
+    Case("NOT(NEXT b)", f"PATTERN SEQ(T01 a, NOT(NEXT T02 b), T50 c) {_within(200)}"),
+    Case("OPT(b)", f"PATTERN SEQ(T01 a, OPT(T02 b), T50 c) {_within(200)}"),
+    Case(
+        "runs from their first event", f"PATTERN SEQ(T20 a, FIRST KL(FIRST T05 b)) {_within(2000)}"
+    ),
+    Case("all runs", f"PATTERN SEQ(T20 a, KL(FIRST T05 b)) {_within(1000)}"),
+    Case(
+        "ascending sets of 500 candidates",
+        f"PATTERN SEQ(T50 a, KL(T05 b)) WHERE b.price > prev(b.price) {_within(11_300)}",
+    ),
+    Case("a group, 2 or 3 times", f"PATTERN KL(SEQ(T20 a, T50 b)){{2,3}} {_within(400)}"),
+    Case("ascending prices", ASCENDING),
+    Case("the same, SKIP TO NEXT", f"{ASCENDING} AFTER MATCH SKIP TO NEXT"),
+    Case("the same, SKIP PAST LAST EVENT", f"{ASCENDING} AFTER MATCH SKIP PAST LAST EVENT"),
+)
+"""What a step, a set and a match may say."""
+
+
+def steps(events: int, only: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Measure whole calls that count the matches, with a plan made before."""
+    stream = ck.events(zipf_events(events, seed=1), time="ts", type="type")
+    table = []
+    for case in named(STEPS, only):
+        plan = ck.choose_plan(case.text, ck.profile(stream, case.text))
+        taken = []
+        for _ in range(RUNS + 1):
+            began = time.process_time()
+            matches = ck.detect(stream, case.text, plan).count()
+            taken.append(time.process_time() - began)
+        seconds = statistics.median(taken[1:])
+        table.append(
+            {
+                "case": case.name,
+                "matches": whole(matches),
+                "ms": seconds * 1e3,
+                "Mev/s": events / seconds / 1e6,
                 "target": None if case.target is None else case.target / 1e6,
             }
         )
@@ -280,6 +335,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     stream, events = columns(options.events), f"{options.events:,} events"
     speeds: Tables = (
         ("operators", f"Operators, {events}", lambda: events_per_second(stream, options.only)),
+        ("steps", f"Steps, {events}", lambda: steps(options.events, options.only)),
     )
     others: Tables = (
         ("sets", "Kleene closure", lambda: sets(stream)),

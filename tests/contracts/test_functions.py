@@ -187,6 +187,7 @@ def test_between_events(name: str, way: Way) -> None:
     detected(case_of([*conditions_of(name, ("b", "a"))]), way)
 
 
+@pytest.mark.slow
 @NAME
 def test_of_members_of_sets_and_of_absent_events(name: str) -> None:
     conditions = [*conditions_of(name, ("a", "b"))]
@@ -211,6 +212,7 @@ def test_in_mechanisms(name: str) -> None:
         assert sorted(matches_of(trace), key=repr) == sorted(case.matches, key=repr)
 
 
+@pytest.mark.slow
 @NAME
 def test_in_the_answer_to_why_not(name: str) -> None:
     case = case_of([*conditions_of(name, ("a", "b"))])

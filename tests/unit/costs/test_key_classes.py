@@ -26,6 +26,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("bound", ["ab", "ac", "bc", "abc"])
 def test_partial_matches_alive_as_in_simulated_streams(name, bound):

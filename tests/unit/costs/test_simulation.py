@@ -50,6 +50,7 @@ def streams(duration, number):
     return [simulate(random, RATES, duration) for _ in range(number)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "duration", "number"),
     # Four variables match too seldom in a short stream for the tolerance.
