@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 # kernels compile, and machines are shared.
 settings.register_profile(
     "default",
-    max_examples=20,
+    max_examples=16,
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("quick", settings.get_profile("default"), max_examples=6)
+settings.register_profile("quick", settings.get_profile("default"), max_examples=5)
 settings.register_profile("long", settings.get_profile("default"), max_examples=3000)
 # For make test-random: what is drawn follows from --hypothesis-seed alone.
 settings.register_profile(
