@@ -157,11 +157,14 @@ def test_what_verbs_do_is_shown(notebook, monkeypatch, run):
     monkeypatch.setattr(progress, "SILENT_SECONDS", 1e-6)
     monkeypatch.setattr(progress, "_LOOK_SECONDS", 1e-4)
     stream = ck.events(ck.sample_stocks(3_000), time="ts", type="ticker")
-    for _ in range(100):  # a run may end before the thread that looks at it has begun
+    # A run takes milliseconds: the thread that shows it must not wait for its turn.
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
         run(stream)
-        if notebook:
-            return
-    pytest.fail("nothing was shown in a hundred runs")
+    finally:
+        sys.setswitchinterval(interval)
+    assert notebook
     for output in notebook:
         assert [*output] == ["text/plain"], "a line for each, when it is done"
         assert "%" not in output["text/plain"]

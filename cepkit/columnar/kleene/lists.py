@@ -108,10 +108,9 @@ class Lists(NamedTuple):
 
 
 def _codes(lists: Lists) -> npt.NDArray[np.int64]:
-    """Return a number for each row that tells its number of sets: by length and ends."""
-    bounds = (lists.firsts >= 0).astype(np.int64) + (lists.lasts >= 0)
-    codes = lists.lengths.astype(np.int64) * 3 + bounds
-    lengths = lists.lengths
+    """Return a code for each row: rows with equal codes have equal numbers of sets."""
+    lengths = lists.lengths.astype(np.int64)
+    codes = lengths * 3 + (lists.firsts >= 0) + (lists.lasts >= 0)
     # The whole list is the only set, whatever its length: runs have thousands of lengths.
     codes[(lists.least == lengths) & (lists.most >= lengths)] = -1
     return codes
