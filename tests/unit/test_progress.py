@@ -156,7 +156,7 @@ def test_things_are_counted_as_they_are_taken():
 def test_what_verbs_do_is_shown(notebook, monkeypatch, run):
     monkeypatch.setattr(progress, "SILENT_SECONDS", 1e-6)
     monkeypatch.setattr(progress, "_LOOK_SECONDS", 1e-4)
-    stream = ck.events(ck.sample_stocks(3_000), time="ts", type="ticker")
+    stream = ck.events(ck.sample_stocks(30_000), time="ts", type="ticker")
     # A run takes milliseconds: the thread that shows it must not wait for its turn.
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
