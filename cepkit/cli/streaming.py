@@ -12,7 +12,6 @@ from cepkit.cli.spark_files import quiet_session, read_on_spark
 from cepkit.cli.terminal import note, say
 from cepkit.errors import StreamError
 from cepkit.pattern.query import Query
-from cepkit.spark.session.failures import error_of
 from cepkit.stream.paths import path_of
 from cepkit.stream.reading.readers import data_at
 from cepkit.stream.stream import Stream
@@ -60,6 +59,8 @@ def detect_in_folder(
         StreamError: An option is missing or makes no sense here, or the folder has no file yet.
     """
     _check(arguments)
+    from cepkit.spark.session.failures import error_of
+
     stream = _open(arguments)
     given: Any = query
     options = {"share": arguments.share} if isinstance(query, dict) else {}

@@ -11,7 +11,6 @@ from cepkit.errors import UnsupportedError
 from cepkit.pattern.builder import and_, as_query, event, not_, seq, var
 from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.checks import as_plan
-from cepkit.spark.cells.keys import key_of
 
 
 def events(kinds, times=None, **columns):
@@ -100,6 +99,9 @@ def test_the_stretch_that_is_looked_at_grows_until_they_are_found():
 
 
 def test_what_all_events_agree_on_is_a_key_if_they_are_linked_through_each_other():
+    pytest.importorskip("pyspark")
+    from cepkit.spark.cells.keys import key_of
+
     def key(where):
         query = parse(f"PATTERN SEQ(A a, NOT(SEQ(B b, C c)), D d) WHERE a.k = d.k AND {where}")
         return key_of(compile_query(query, as_plan(None, query)))
