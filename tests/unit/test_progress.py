@@ -88,6 +88,14 @@ def test_a_notebook_keeps_one_line_of_text(notebook):
     assert left["text/plain"].startswith("counting <b>: ")
 
 
+def test_a_notebook_keeps_a_line_that_is_told_beside_the_bar(notebook):
+    with showing("counting"):
+        until(lambda: notebook)
+        progress.tell("compiling")
+    assert notebook[1] == {"text/plain": "compiling"}
+    assert len(notebook) == 2
+
+
 def test_what_is_soon_done_shows_nothing(notebook, monkeypatch):
     monkeypatch.setattr(progress, "SILENT_SECONDS", 60.0)
     with showing("counting"):

@@ -29,7 +29,9 @@ def runs(values: pa.Array) -> pa.Array:
     return pa.RunEndEncodedArray.from_arrays(pa.array(range(1, len(values) + 1)), values)
 
 
-NARROW_DECIMALS = [getattr(pa, f"decimal{bits}") for bits in (32, 64) if hasattr(pa, f"decimal{bits}")]
+NARROW_DECIMALS = [
+    getattr(pa, f"decimal{bits}") for bits in (32, 64) if hasattr(pa, f"decimal{bits}")
+]
 """PyArrow has them since version 19."""
 
 HALVES = [None if each is None else np.float16(each) for each in (1.5, 2, None, 1.5)]
