@@ -25,12 +25,7 @@ COUNTED = f"{PATTERN} AGG COUNT"
 ROWS = """SELECT * FROM trades MATCH_RECOGNIZE (PARTITION BY ticker ORDER BY ts
     MEASURES LAST(down.price) AS bottom PATTERN (down+) DEFINE down AS price < PREV(price))"""
 
-ON_SPARK: dict[str, Callable[[], Any]] = {
-    "get_session": lambda: ck.get_session(),
-    "run_to_end": lambda: ck.run_to_end,
-    "replay": lambda: ck.replay,
-    "watch": lambda: ck.watch,
-}
+ON_SPARK = ("get_session", "run_to_end", "replay", "watch")
 
 
 def main() -> None:
@@ -115,8 +110,8 @@ def _run_python(source: Any, frame: Any) -> int:
         verb()
     for name in others | modules:
         getattr(ck, name)
-    for verb in ON_SPARK.values():
-        _refused(verb, "spark")
+    for name in ON_SPARK:
+        _refused(lambda name=name: getattr(ck, name), "spark")
     return len(verbs)
 
 
@@ -125,7 +120,7 @@ def _run_commands() -> int:
     Path("other.cep").write_text(OTHER)
     Path("counted.cep").write_text(COUNTED)
     events = ["--events", "trades.csv", "--time", "ts", "--type", "ticker"]
-    both = ["--pattern", "p.cep", "other.cep"]
+    both = ["--pattern", "p.cep", "--pattern", "other.cep"]
     lines: list[list[str]] = [
         ["demo", "--events", "5000"],
         ["profile", *events],
