@@ -100,7 +100,9 @@ def at_the_top(body: list[ast.stmt]) -> Iterator[str]:
 
 
 def needs_extras(module: str) -> bool:
-    return module.split(".")[0] in _OF_EXTRAS or f"{module}.".startswith("cepkit.spark.")
+    return module.split(".", maxsplit=1)[0] in _OF_EXTRAS or f"{module}.".startswith(
+        "cepkit.spark."
+    )
 
 
 @pytest.mark.parametrize("room", sorted(path.name for path in _PACKAGE.iterdir()))
