@@ -80,7 +80,8 @@ class Span:
         if stop - begin > _LONGEST_LINE:
             begin = max(begin, min(self.start - _LONGEST_LINE // 2, stop - _LONGEST_LINE))
             stop = min(stop, begin + _LONGEST_LINE)
-        line = self.text[begin:stop]
+        # A lone surrogate has no encoding and could not be printed.
+        line = self.text[begin:stop].encode(errors="replace").decode()
         width = max(1, min(self.end, stop) - self.start)
         # Tabs stay tabs in the margin, so that the carets stay aligned.
         margin = "".join("\t" if c == "\t" else " " for c in line[: self.start - begin])
