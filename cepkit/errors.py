@@ -80,8 +80,7 @@ class Span:
         if stop - begin > _LONGEST_LINE:
             begin = max(begin, min(self.start - _LONGEST_LINE // 2, stop - _LONGEST_LINE))
             stop = min(stop, begin + _LONGEST_LINE)
-        # A lone surrogate has no encoding and could not be printed.
-        line = self.text[begin:stop].encode(errors="replace").decode()
+        line = self.text[begin:stop]
         width = max(1, min(self.end, stop) - self.start)
         # Tabs stay tabs in the margin, so that the carets stay aligned.
         margin = "".join("\t" if c == "\t" else " " for c in line[: self.start - begin])
@@ -149,7 +148,8 @@ class CepkitError(Exception):
             lines.append(f"Expected: {self.expected}")
         if self.hint:
             lines.append(f"Hint: {self.hint}")
-        return "\n".join(lines)
+        # A lone surrogate has no encoding, so the message could not be printed.
+        return "\n".join(lines).encode(errors="replace").decode()
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), dict(self.__dict__))

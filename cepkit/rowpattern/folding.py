@@ -120,6 +120,15 @@ FOLDS: dict[str, FoldFunction] = {
 }
 """The aggregates by name; names in other dialects are in `FOLD_SYNONYMS`."""
 
+
+def fold_kind(name: str, kinds: Sequence[pa.DataType], *, distinct: bool) -> pa.DataType:
+    """Return the result type of an aggregate; raises Arrow's error if it takes no such values."""
+    if distinct:
+        kinds = [_ordered(kind) for kind in kinds]
+    return FOLDS[name].kind(*kinds)
+
+
+
 FOLD_SYNONYMS = {"arbitrary": "any_value", "every": "bool_and"}
 
 _NOTHING = object()

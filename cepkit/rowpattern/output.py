@@ -27,7 +27,7 @@ from cepkit.rowpattern.expressions import (
     RowValue,
     place_text,
 )
-from cepkit.rowpattern.folding import FOLDS, Running
+from cepkit.rowpattern.folding import FOLDS, Running, fold_kind
 from cepkit.rowpattern.program import Program
 from cepkit.rowpattern.rows import Rows
 from cepkit.rowpattern.search import Matches
@@ -45,12 +45,12 @@ def leaf_kind(leaf: Leaf, rows: Rows) -> pa.DataType:
             return pa.string()
         case RowValue(value=value):
             return rows.column(value).type
-        case Fold(function, _, arguments):
+        case Fold(function, _, arguments, distinct):
             kinds = [
                 pa.string() if isinstance(each, Label) else rows.column(each).type
                 for each in arguments
             ]
-            return FOLDS[function].kind(*kinds)
+            return fold_kind(function, kinds, distinct=distinct)
 
 
 def result_table(bound: BoundQuery, program: Program, rows: Rows, matches: Matches) -> pa.Table:

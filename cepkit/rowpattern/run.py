@@ -123,12 +123,11 @@ def _of_no_row(leaf: Leaf, rows: Rows) -> pa.Array:
         assert isinstance(leaf, Fold)
         last = leaf.arguments[-1]
         kind = pa.string() if isinstance(last, Label) else rows.column(last).type
-        order = "values that can be ordered"
-        expected = {"bool_and": "truth values", "bool_or": "truth values"} | dict.fromkeys(
-            ("min", "max", "min_by", "max_by"), order
-        )
+        if leaf.distinct or leaf.function in ("min", "max", "min_by", "max_by"):
+            expected = "values that can be ordered"
+        else:
+            truth = leaf.function in ("bool_and", "bool_or")
+            expected = "truth values" if truth else "numbers or durations"
         raise PatternError(
-            f"{leaf.function.upper()} of {kind_text(kind)}",
-            expected=expected.get(leaf.function, "numbers or durations"),
-            span=leaf.span,
+            f"{leaf.function.upper()} of {kind_text(kind)}", expected=expected, span=leaf.span
         ) from None

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
-from cepkit.errors import CepkitError, PatternError, PatternSyntaxError
+from cepkit.errors import CepkitError, PatternError, PatternSyntaxError, StreamError
 
 TABLE = pd.DataFrame({"i": range(3), "price": [1.0, 2.0, 3.0], "name": list("abc")})
 
@@ -82,6 +82,22 @@ def test_long_chain_of_conditions_is_not_deep(condition):
 def test_half_a_character_is_refused_with_its_place(clause, text):
     with pytest.raises(PatternSyntaxError, match="the character U\\+D") as error:
         run(**{clause: text})
+    str(error.value).encode()
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        [{"i": 1, "name": "\ud800"}],
+        [{"i": 1, "\ud800": 1}],
+        pd.DataFrame({"i": [1], "name": ["\ud800"]}),
+        pd.DataFrame({"i": [1], "\ud800": [1]}),
+    ],
+    ids=["value", "name", "value of a frame", "name of a frame"],
+)
+def test_half_a_character_in_a_table_is_refused(table):
+    with pytest.raises(StreamError, match="cannot be read") as error:
+        ck.from_match_recognize("SELECT * FROM t MATCH_RECOGNIZE (PATTERN (A))", table)
     str(error.value).encode()
 
 
