@@ -128,7 +128,6 @@ def fold_kind(name: str, kinds: Sequence[pa.DataType], *, distinct: bool) -> pa.
     return FOLDS[name].kind(*kinds)
 
 
-
 FOLD_SYNONYMS = {"arbitrary": "any_value", "every": "bool_and"}
 
 _NOTHING = object()
