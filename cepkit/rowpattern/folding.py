@@ -184,8 +184,9 @@ class Running:
 
     def state(self, rows: list[int]) -> Any:
         """Return the state after rows (see `over`)."""
-        for row in rows[len(self.states) :]:
-            self.add(row)
+        if len(rows) > len(self.states):
+            for row in rows[len(self.states) :]:
+                self.add(row)
         return self.states[-1][0] if self.states else self.function.first
 
     def add(self, row: int) -> Any:

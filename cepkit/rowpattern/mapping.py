@@ -43,7 +43,7 @@ class Mapping:
         self._names = bound.query.variables
         self._values: dict[Expression, list[Any]] = {}
         self._lists: dict[tuple[str, ...] | None, list[int]] = {}
-        self._folds: dict[Fold, Running] = {}
+        self._folds: dict[Fold, tuple[Running, list[int]]] = {}
         self._labels: list[int] = []
         self._start = self._number = 0
         self._conditions = [
@@ -84,8 +84,9 @@ class Mapping:
         while len(self._labels) > count:
             for rows_of in self._lists_of[self._labels.pop()]:
                 rows_of.pop()
-        for leaf, fold in self._folds.items():
-            fold.keep(len(self._lists[leaf.variables]))
+        for fold, rows_of in self._folds.values():
+            if len(fold.states) > len(rows_of):
+                fold.keep(len(rows_of))
 
     def known(self, variables: int) -> tuple[object, ...]:
         """Return the state of the mapping that the conditions of some variables can read.
@@ -117,7 +118,7 @@ class Mapping:
             whole = leaf.distinct or leaf.function == "array_agg"
             if whole or any(map(pa.types.is_nested, kinds)):
                 return (leaf.variables,), lambda: tuple(rows_of)
-            return leaf, partial(self._folds[leaf].state, rows_of)
+            return leaf, partial(self._folds[leaf][0].state, rows_of)
         skipped, shift, labels = leaf.skipped, leaf.shift, self._labels
         least = skipped if leaf.variables is None or own in leaf.variables else skipped + 1
         few = slice(skipped + 1) if leaf.end == "first" else slice(-least if least else 2**62, None)
@@ -160,8 +161,10 @@ class Mapping:
             case Fold(function, variables, arguments, distinct):
                 if expression not in self._folds:
                     columns = [self._reader(argument) for argument in arguments]
-                    self._folds[expression] = Running.of(function, columns, distinct=distinct)
-                return partial(self._folds[expression].over, self._rows_of(variables))
+                    fold = Running.of(function, columns, distinct=distinct)
+                    self._folds[expression] = fold, self._rows_of(variables)
+                fold, rows_of = self._folds[expression]
+                return partial(fold.over, rows_of)
             case MatchNumber():
                 return lambda: self._number
             case Column() | AllRows() | Here() | Label():
