@@ -102,7 +102,9 @@ def test_it_fits_in_both_themes(lab, page, width):
         assert not app.overflowing()
 
 
-def test_an_exported_notebook_shows_what_was_computed(lab, page, context, elsewhere):
+def test_exported_notebook_shows_results_offline_with_disabled_controls(
+    lab, page, context, elsewhere
+):
     path = exported(lab.write("exported-explorer.ipynb", STREAM, APP))
     context.set_offline(True)
     try:

@@ -95,7 +95,7 @@ def test_patterns_that_begin_alike_share_states_and_have_matches_of_their_own(op
             assert player.kept(card) == trace.counters[step].stored
 
 
-def test_going_back_shows_what_going_on_showed(opened):
+def test_stepping_back_shows_the_same_as_stepping_forward(opened):
     player = opened(cases.long(150))
     seen = []
     for _ in range(60):
@@ -137,7 +137,7 @@ def test_it_plays_and_stops_at_the_end(opened):
     assert player.step == 7
 
 
-def test_a_token_tells_where_it_came_from_and_what_became_of_it(opened):
+def test_click_on_a_token_shows_the_lineage_of_its_instance(opened):
     player = opened(cases.example())
     player.press("n", "ArrowLeft")
     player.card(1).locator(".token", has_text="A 1 → B 3").first.click()
@@ -154,7 +154,7 @@ def test_a_token_tells_where_it_came_from_and_what_became_of_it(opened):
     assert not lineage.is_visible()
 
 
-def test_clauses_are_marked_by_what_became_of_them(opened):
+def test_clauses_that_held_in_a_step_are_marked(opened):
     player = opened(cases.example())
     player.press("n")
     assert "b.price < c.price" in player.host.locator(".pattern .held").all_inner_texts()
@@ -215,14 +215,14 @@ def test_text_can_be_read_on_light_and_dark(opened, page, scheme):
         assert player.contrast(place) >= 4.5, place
 
 
-def test_what_is_cut_is_said(opened):
+def test_banner_says_how_many_steps_of_a_cut_trace_are_shown(opened):
     player = opened(cases.long(300), steps=50)
     assert "first 50 of 301 steps" in player.host.locator(".banner").inner_text()
     player.press("End")
     assert player.step == 50
 
 
-def test_an_empty_stream_is_told(opened):
+def test_empty_stream_has_nothing_to_play(opened):
     player = opened([cases.empty()])
     assert "nothing to play" in player.sentence or "Before the first" in player.sentence
     player.press("End", "n", "Space")
@@ -245,7 +245,7 @@ def test_the_numbers_of_events_are_not_cut_off(opened, page, width):
     assert names.evaluate_all("all => all.every((one) => one.scrollWidth <= one.clientWidth)")
 
 
-def test_playing_stops_where_it_is_told_to(opened):
+def test_playing_stops_at_the_chosen_condition(opened):
     player = opened(cases.example()[1])
     stop = player.host.get_by_role("combobox", name="stop at")
     stop.select_option("a match")

@@ -52,7 +52,7 @@ def test_a_step_keeps_the_plan_or_brings_a_cheaper_one(decision, planner):
 
 
 @DECISION
-def test_detection_finds_the_same_whatever_decides(decision):
+def test_detection_finds_the_same_matches_with_every_decision_function(decision):
     table = drifting_events(8_000, weights=(1, 30, 30), segment=2_000, seed=1)
     stream = ck.events(table, time="ts", type="type")
     text = "PATTERN SEQ(T1 a, T2 b, T3 c) WHERE a.diff < b.diff WITHIN 1 s"

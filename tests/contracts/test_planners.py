@@ -129,7 +129,7 @@ def test_exact_planners_are_never_beaten_by_any_of_seven_variables(name, problem
 
 @given(problems(most=6))
 @settings(deadline=None)
-def test_what_looks_further_is_never_dearer(problem):
+def test_planner_with_a_wider_search_never_costs_more(problem):
     """A planner that tries all that another one tries cannot do worse."""
     one, statistics, cost = problem
     ready = cost.on(one, statistics)

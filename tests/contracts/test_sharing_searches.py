@@ -74,7 +74,7 @@ def test_no_search_beats_the_exact_one(search, ready):
 @pytest.mark.parametrize("name", sorted(NEVER_WORSE))
 @settings(max_examples=8)
 @given(ready=workloads())
-def test_what_begins_with_the_best_plans_is_never_dearer(name, ready):
+def test_search_that_starts_from_best_plans_never_costs_more(name, ready):
     cost = PlanGraph(ready, SHELF[name].search(ready)).cost
     assert cost <= PlanGraph(ready, own_plans(ready, shared=False)).cost
 
@@ -131,7 +131,7 @@ def test_greedy_merge_is_near_the_best_where_conditions_differ():
     assert greedy <= 1.02 * best
 
 
-def test_the_exact_search_refuses_what_is_too_large():
+def test_exact_search_refuses_too_many_patterns_or_variables():
     texts, statistics = drawn(5, types=6, size=3)
     queries = [ck.parse(text) for text in texts]
     known = [statistics.of(query) for query in queries]

@@ -35,7 +35,9 @@ SMALL = cases(OPERATORS, 4, EACH, max_events=16)
 
 @pytest.mark.parametrize("way", get_args(Way))
 @given(data=st.data())
-def test_any_plan_and_any_slices_find_what_the_judge_finds(way: Way, data: st.DataObject) -> None:
+def test_engine_finds_the_judges_matches_for_any_plan_and_slices(
+    way: Way, data: st.DataObject
+) -> None:
     case = data.draw(SINGLE)
     plan = data.draw(st.one_of(plans(case), tree_plans(case)))
     rows = data.draw(st.sampled_from([None, 1, 3, 7]))

@@ -118,7 +118,7 @@ def only(structure, variables):
 
 
 @given(cases(operators=("SEQ", "AND", "NOT", "KL", "TOGETHER"), strategies=ANY))
-def test_absence_takes_away_what_its_presence_would_extend(case):
+def test_not_removes_matches_that_its_events_would_extend(case):
     (branch,) = normal_form(case.query)
     positive = set(branch.variables)
 

@@ -67,7 +67,7 @@ def test_where_the_collector_kept_the_order_arrival_finds_them_too() -> None:
 
 @each_attack
 @pytest.mark.parametrize("narrow", [True, False])
-def test_on_an_exact_clock_the_conditions_say_what_seq_says(attack: Attack, narrow: bool) -> None:
+def test_order_by_conditions_equals_seq_on_an_exact_clock(attack: Attack, narrow: bool) -> None:
     for clock in ("cut", "arrival"):
         source = stream(attack.recording, clock)
         by_conditions = found(source, pattern(attack, narrow=narrow), names(attack))
@@ -75,7 +75,7 @@ def test_on_an_exact_clock_the_conditions_say_what_seq_says(attack: Attack, narr
         assert sorted(by_conditions) == sorted(found(source, text, names(attack)))
 
 
-def test_seq_of_groups_finds_what_has_only_whole_seconds_before_what_is_exact() -> None:
+def test_seq_of_groups_orders_whole_second_times_before_exact_ones() -> None:
     text = pattern(PSEXEC, sequence=True)
     text = text.replace('"security 4624" logon', 'AND("security 4624" logon', 1)
     text = text.replace('"system 7045" installed', '"system 7045" installed)', 1)

@@ -41,7 +41,7 @@ _TESTS = Path(__file__).parent
 _PORT = 15_102
 _OF_FILES = (
     "test_files_are_read_by_the_tasks",
-    "test_tasks_that_read_parquet_files_find_what_the_judge_finds",
+    "test_tasks_that_read_parquet_files_find_the_judges_matches",
 )
 
 

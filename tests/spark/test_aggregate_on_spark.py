@@ -51,7 +51,7 @@ def test_sequences_have_the_judges_aggregates_in_any_slices(spark, data):
 
 @FEW
 @given(data=st.data())
-def test_what_is_no_sequence_is_detected_in_the_workers(spark, data):
+def test_auto_aggregates_the_judges_matches_of_any_pattern(spark, data):
     case = data.draw(ANYTHING)
     emit, rows = found(spark, case, data, "auto")
     assert rows == expected(case, emit)
@@ -222,7 +222,7 @@ def test_integers_beyond_64_bits_are_refused_by_name(spark):
         ck.aggregate(stream, pattern, emit="total").collect()
 
 
-def test_what_cannot_be_asked_is_refused_before_any_job(spark):
+def test_wrong_aggregates_and_methods_are_refused_before_any_job(spark):
     stream = ck.events(spark.createDataFrame(clicks(30)), time="ts", type="kind")
     with pytest.raises(PatternError, match=r"SUM\(a.word\), which is a text"):
         ck.aggregate(stream, "PATTERN SEQ(A a, B b) WITHIN 9 s AGG SUM(a.word)")
@@ -261,7 +261,7 @@ def test_a_stream_without_events_has_a_total_of_nothing(spark):
     assert grouped.collect() == []
 
 
-def test_what_it_is_stands_above_it(spark):
+def test_result_shows_its_method_and_route_above_the_rows(spark):
     frame = clicks(30)
     frame.loc[3, "kind"] = None
     stream = ck.events(spark.createDataFrame(frame), time="ts", type="kind")

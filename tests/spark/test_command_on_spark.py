@@ -142,7 +142,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.spark
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
-def test_ctrl_c_in_the_middle_of_a_call_of_java_says_nothing_else(tmp_path):
+def test_ctrl_c_in_a_call_of_java_prints_only_interrupted(tmp_path):
     ran = subprocess.run(
         [sys.executable, "-c", _IN_A_CALL],
         cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300,
@@ -150,7 +150,7 @@ def test_ctrl_c_in_the_middle_of_a_call_of_java_says_nothing_else(tmp_path):
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "interrupted\n", "")
 
 
-def test_only_what_an_interrupt_brings_about_is_kept_from_the_log():
+def test_log_leaves_out_only_errors_caused_by_an_interrupt():
     def record(error: BaseException) -> logging.LogRecord:
         about = (type(error), error, None)
         return logging.LogRecord("py4j", logging.ERROR, __file__, 1, "failed", None, about)

@@ -141,7 +141,7 @@ def test_aggregates_are_those_of_the_workers(spark, stream, text, emit):
 
 
 @pytest.mark.filterwarnings("ignore:rows left out")
-def test_what_is_large_stays_in_spark(spark, stream):
+def test_stream_above_the_limit_is_not_fetched(spark, stream):
     query = PATTERNS["SEQ"]
     spark.conf.set(LIMIT, "4000")
     assert not isinstance(ck.detect(stream, query), FetchedMatches)

@@ -165,7 +165,7 @@ def test_the_limit_is_that_of_the_setting(spark, tmp_path):
     assert "read from" in ck.detect(stream, [few, PATTERNS["any"]]).together.route
 
 
-def test_what_spark_may_read_otherwise_is_left_to_it(spark, tmp_path):
+def test_files_that_spark_may_read_differently_are_left_to_spark(spark, tmp_path):
     path = str(tmp_path / "e.parquet")
     pq.write_table(rows(), path)
 

@@ -53,7 +53,7 @@ def stream_of(source, arrival=None):
 @pytest.mark.filterwarnings("ignore:rows left out")
 @pytest.mark.parametrize(("arrival", "size"), [(None, 40), ("id", None), ("gaps", 40)])
 @pytest.mark.parametrize("query", [COUNTED, KEYED, BESIDE, NEIGHBOURS, BOTH], ids=str)
-def test_cells_of_every_kind_find_what_one_does(spark, monkeypatch, query, arrival, size):
+def test_cells_of_every_kind_find_the_local_matches(spark, monkeypatch, query, arrival, size):
     monkeypatch.setattr("cepkit.spark.cells.layout.LEAST_EVENTS", 50)  # so that there are some
     rows = table()
     expected = Matches(stream_of(rows, arrival), query, plan_of(query))

@@ -35,7 +35,7 @@ def frame():
     )
 
 
-def test_one_pass_finds_what_each_finds_alone(spark, frame):
+def test_one_pass_finds_the_matches_of_each_query_alone(spark, frame):
     local = ck.detect(ck.events(frame, time="ts", type="type"), PATTERNS)
     stream = ck.events(spark.createDataFrame(frame), time="ts", type="type")
     several = ck.detect(stream, PATTERNS, share="prefix", slice_seconds=0.3)
