@@ -42,7 +42,7 @@ def test_slices_that_differ_have_plans_by_their_own_selectivities():
 
 
 @pytest.mark.parametrize("more", ["", "AND a.k = c.k ", "AND b.x > -1 "])
-def test_what_does_not_drift_is_as_in_the_whole_stream(more):
+def test_slices_without_drift_use_the_statistics_of_the_stream(more):
     events = stream(drifts=False)
     query = ck.parse(TEXT.format(more=more))
     columns = events.columns(["x", "k"])

@@ -54,7 +54,7 @@ def test_no_invariant_fires_where_the_answer_is_the_same(planner, decision, drif
 
 
 @pytest.mark.parametrize("planner", ["dp-order", "dp-tree"])
-def test_what_decides_exact_plans_is_necessary_too(planner):
+def test_invariants_of_exact_planners_never_fire_falsely(planner):
     fires, false, _ = changes(planner, WORK, Invariants(K=None), 40)
     assert fires > 0
     assert false == 0
@@ -213,7 +213,7 @@ def test_a_plan_by_hand_is_refused_with_the_reason():
         as_plan(["a", "b", "c"], sequence(3)).validity()
 
 
-def test_too_many_variables_for_what_decided_an_exact_plan():
+def test_validity_of_an_exact_plan_is_refused_for_eight_variables():
     names = "abcdefgh"
     from cepkit import parse
 

@@ -48,7 +48,7 @@ def test_sums_beyond_64_bits_are_exact(method: str) -> None:
     assert result.to_pandas()["avg(a.w)"].tolist() == [float(big)]
 
 
-def test_what_arrow_cannot_hold_is_said() -> None:
+def test_to_arrow_refuses_integers_of_too_many_digits() -> None:
     events = stream("a " * 300)
     pattern = f"PATTERN SEQ({', '.join(f'A v{i}' for i in range(150))}) AGG COUNT"
     result = ck.aggregate(events, pattern, emit="total")

@@ -68,7 +68,7 @@ def test_figure_11_connects_three_pieces() -> None:
     assert counts(found) == counts(alone) == [[6, 18], [1, 3]]
 
 
-def test_figure_9_a_prefix_tree_counts_what_queries_begin_with_once() -> None:
+def test_figure_9_prefix_tree_counts_common_prefixes_once() -> None:
     events = stream("vk bk vc bc ve be vl bl vf")
     found = ck.aggregate(events, asked(*VIEWS[:4]), share="prefix")
     (cluster,) = found.plan.clusters
@@ -77,7 +77,7 @@ def test_figure_9_a_prefix_tree_counts_what_queries_begin_with_once() -> None:
     assert cluster.cuts == ((4,), (3,), (6,), (6,))
 
 
-def test_chop_connect_finds_what_is_common_elsewhere() -> None:
+def test_chop_connect_shares_pieces_that_are_no_prefixes() -> None:
     frame = pd.DataFrame({"ts": pd.to_datetime([0]), "kind": ["VK"]})
     events = ck.events(frame, time="ts", type="kind")
     with pytest.warns(UserWarning, match="no event has the type"):
@@ -130,7 +130,7 @@ def test_auto_shares_where_it_pays() -> None:
     assert many.plan.reasons == dict.fromkeys(range(2), "that is cheaper than sharing")
 
 
-def test_what_cannot_share_is_by_itself_and_the_plan_says_why() -> None:
+def test_queries_that_cannot_share_run_alone_with_a_reason() -> None:
     events = random_stream("abcd", 200)
     queries = [
         "PATTERN SEQ(a p, b q) WITHIN 9 s AGG COUNT",
@@ -280,7 +280,7 @@ def test_an_error_says_which_query_it_is_about(
     assert "pattern 2" not in str(caught.value)
 
 
-def test_what_is_no_stream_is_no_fault_of_a_query() -> None:
+def test_error_about_the_stream_names_no_query() -> None:
     frame: Any = pd.DataFrame({"ts": [1], "kind": ["A"]})
     with pytest.raises(StreamError) as caught:
         ck.aggregate(frame, asked("SEQ(A a, B b)", "SEQ(A a, B b, C c)"))

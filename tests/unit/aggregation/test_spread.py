@@ -68,7 +68,7 @@ def test_infinity_has_no_variance(method: str) -> None:
     assert frame["variance(a.w)"].isna().all()
 
 
-def test_several_queries_have_what_they_have_alone() -> None:
+def test_several_queries_have_the_results_of_each_alone() -> None:
     events = stream("a c b a c b d", w=[5, 1, 0, 7, 2, 4, 3])
     texts = [
         "PATTERN SEQ(A a, C c, B b) WITHIN 5 s AGG STDDEV(a.w), AVG(a.w)",

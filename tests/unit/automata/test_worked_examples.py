@@ -102,7 +102,7 @@ def test_lazy_4_scopes_of_a_chain(order, scopes):
 
 
 @pytest.mark.parametrize(("order", "stored"), [("abc", set()), ("cab", {"a", "b"}), ("bac", {"a"})])
-def test_lazy_4_only_what_can_be_wanted_from_the_past_is_stored(order, stored):
+def test_lazy_4_stores_only_events_of_later_variables(order, stored):
     trace = run(LAZY, EXAMPLE, "chain-nfa", list(order))
     assert {found.operation.variable for found in trace.find("store")} == stored
 

@@ -90,7 +90,7 @@ def test_as_many_as_may_be_are_looked_for_together():
     assert number(events("A" + "B" * 11 + "D"), structure) == 1
 
 
-def test_the_stretch_that_is_looked_at_grows_until_they_are_found():
+def test_search_for_absent_events_widens_until_a_pair_is_found():
     kinds = "A" + "B" * 300 + "CD"
     price = [0, *range(300, 0, -1), 2, 0]
     stream = events(kinds, price=price)
@@ -99,7 +99,7 @@ def test_the_stretch_that_is_looked_at_grows_until_they_are_found():
     assert number(stream, structure, "WHERE b.price + 1 < c.price WITHIN 1 hour") == 1
 
 
-def test_what_all_events_agree_on_is_a_key_if_they_are_linked_through_each_other():
+def test_key_needs_equalities_that_link_all_absent_events():
     def key(where):
         query = parse(f"PATTERN SEQ(A a, NOT(SEQ(B b, C c)), D d) WHERE a.k = d.k AND {where}")
         return key_of(compile_query(query, as_plan(None, query)))

@@ -39,7 +39,7 @@ def test_a_partition_goes_on_by_itself():
     assert taken("PAST LAST EVENT", "PARTITION BY key") == [(0, 2, 4), (1, 3, 7)]
 
 
-def test_what_is_counted_and_aggregated_is_what_is_left():
+def test_count_and_aggregates_cover_only_matches_that_skip_leaves():
     text = f"{PATTERN} AFTER MATCH SKIP PAST LAST EVENT"
     assert ck.detect(STREAM, text).count() == 2
     assert ck.detect(STREAM, text, limit=1).count() == 1
@@ -56,7 +56,7 @@ def test_the_builder_says_the_same():
     assert built.query == ck.parse(f"{PATTERN} AFTER MATCH SKIP TO FIRST b")
 
 
-def test_what_finds_all_matches_refuses_it_by_name():
+def test_simulate_and_why_not_refuse_after_match_skip_by_name():
     text = f"{PATTERN} AFTER MATCH SKIP TO NEXT"
     with pytest.raises(UnsupportedError, match="cannot be simulated"):
         ck.simulate(STREAM, text)

@@ -43,7 +43,7 @@ def test_of_equal_times_none_is_left_out():
     assert sets(stream, "SEQ(A a, KL(FIRST B b) GREEDY, C c)") == [[1, 2, 3], [2, 3], [3]]
 
 
-def test_bounds_with_what_is_before_end_it():
+def test_greedy_set_ends_at_its_bound_to_the_event_before():
     stream = events("ABBBBC")
     assert sets(stream, "SEQ(A a, KL(B b) GREEDY, C c)") == [[1, 2, 3, 4]]
     text = "PATTERN SEQ(A a, KL(B b) GREEDY, C c) WITHIN 2 s FROM a TO b"
@@ -61,7 +61,7 @@ def test_the_longest_rises_are_found_side_by_side():
     assert [[event["row"] for event in each] for each in found] == [[0, 1, 2], [4, 5, 6]]
 
 
-def test_what_is_asked_of_the_member_before_alone_says_whether_a_run_could_go_on():
+def test_condition_on_the_previous_member_decides_whether_a_run_continues():
     stream = events("ABB", price=[0, 1, 1])
     text = "SEQ(A a, NEXT KL(NEXT B b) GREEDY) WHERE prev(b.price) != 1"
     assert sets(stream, text) == [[1]]
@@ -81,7 +81,7 @@ def test_functions_of_the_members_up_to_each_say_where_a_run_ends():
     assert sets(stream, pairs) == [[0, 1], [1, 2], [4, 5], [5, 6], [6, 7]]
 
 
-def test_until_ends_what_would_go_on():
+def test_until_ends_a_greedy_set():
     stream = events("ABBCBABBBCB")
     assert sets(stream, "SEQ(A a, KL(B b) GREEDY UNTIL C c)") == [[1, 2], [6, 7, 8]]
     assert sets(stream, "SEQ(A a, KL(B b){1,2} GREEDY UNTIL C c)") == [[1, 2], [6, 7]]
@@ -139,7 +139,7 @@ def test_mechanisms_know_it_with_until(mechanism):
         assert sorted([*match.events["b"]] for match in trace.matches) == sets(stream, pattern)
 
 
-def test_mechanisms_say_what_is_wrong_with_a_set():
+def test_traces_say_why_a_set_is_discarded():
     stream = events("ABBCBD")
     trace = ck.simulate(stream, "PATTERN SEQ(A a, KL(B b) GREEDY UNTIL C c, D d)", "eager-nfa")
     ended = [f.text.split("ends: ")[1] for f in trace.find("discard", event=3)]

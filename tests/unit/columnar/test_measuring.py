@@ -38,7 +38,7 @@ def test_each_plan_is_run_over_the_beginning(stream, statistics):
     assert "run_seconds" in found.to_pandas().columns
 
 
-def test_what_would_take_too_long_is_not_begun(stream, statistics):
+def test_plan_expected_to_take_too_long_is_not_run(stream, statistics):
     comparison = ck.compare_plans(TEXT, statistics, ["greedy"])
     (row,) = run_plans(comparison, stream.head(100), most_work=0.5).rows
     assert row.measured is None
@@ -71,7 +71,7 @@ def test_without_matches_nothing_is_known(stream):
     assert dict(output_profile(ck.detect(stream, text, ["a", "b"])).last) == {}
 
 
-def test_what_if_takes_a_comparison(statistics):
+def test_comparison_gives_what_if_a_curve_for_each_plan(statistics):
     comparison = ck.compare_plans(TEXT, statistics)
     found = ck.what_if(TEXT, statistics, comparison, "c")
     assert len(found.curves) == len({row.plan.branches for row in comparison.rows})

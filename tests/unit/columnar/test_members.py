@@ -62,13 +62,13 @@ def sets_of(holds):
         ),
     ],
 )
-def test_what_they_say(condition, holds):
+def test_conditions_on_numbered_members_accept_the_right_sets(condition, holds):
     text = f"PATTERN KL(B b) WHERE {condition} WITHIN 1 hour"
     matches = ck.detect(events(PRICES), text)
     assert matches.count() == len(matches) == sets_of(holds)
 
 
-def test_what_fails_is_not_gone_on_with():
+def test_set_that_fails_a_member_condition_is_not_extended():
     # Of 2^60 sets those that fall by two steps at a time are few.
     prices = [price for low in range(30, 0, -1) for price in (low, low + 30)]
     text = "PATTERN KL(B b){3,} WHERE b[i].price > b[i-2].price AND b[i].price < b[i-1].price"

@@ -52,7 +52,7 @@ def test_a_set_at_the_end_is_taken_with_its_first_event() -> None:
     assert taken(typed("A B B A B"), "SEQ(A a, KL(B b){2,})") == [(0, [1, 2])]
 
 
-def test_a_set_takes_what_the_matches_before_have_left() -> None:
+def test_set_takes_only_events_that_earlier_matches_left_free() -> None:
     assert taken(typed("A B A B C B C"), "SEQ(A a, KL(B b), C c)") == [(0, [1, 3], 4), (2, [5], 6)]
 
 

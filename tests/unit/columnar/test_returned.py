@@ -76,7 +76,7 @@ def test_columns_of_one_name_and_two_types_are_no_table():
         _ = found.together
 
 
-def test_what_does_not_go_to_the_output_is_not_returned():
+def test_return_refuses_columns_that_the_stream_leaves_out():
     stream = ck.events(TABLE, time="ts", type="kind", columns=["name"])
     with pytest.raises(PatternError, match="'price', which columns= leaves out"):
         ck.detect(stream, "PATTERN SEQ(A a, C c) RETURN c.price")

@@ -50,7 +50,7 @@ def test_every_beginning_of_a_set_fulfils_it(condition, holds):
     assert ck.detect(events(prices), text).count() == sets_of(prices, holds)
 
 
-def test_what_fails_is_not_gone_on_with():
+def test_set_that_fails_a_running_condition_is_not_extended():
     # Of 2^60 sets these have all beginnings below; nothing negative, so that any sum only grows.
     prices = [10 + number % 7 for number in range(60)]
     text = "PATTERN KL(B b) WHERE {} < 30 WITHIN 1 hour"
@@ -92,7 +92,7 @@ def test_mechanisms_know_it():
         assert len(trace.matches) == ck.detect(stream, text).count()
 
 
-def test_the_largest_of_each_choice_of_others_are_found():
+def test_maximal_sets_are_largest_for_each_choice_of_others():
     kinds = ["A", "A", *["B"] * 6, "C", "C"]
     frame = pd.DataFrame({"t": range(10), "kind": kinds, "price": [0, 3, 1, 4, 2, 6, 5, 1, 0, 0]})
     stream = ck.events(frame, time="t", type="kind", unit="s")

@@ -84,7 +84,7 @@ def test_sets_that_would_have_to_be_tried_for_ever_are_refused_as_well() -> None
         ck.detect(stream("A" + "B" * 40 + "C"), text).count()
 
 
-def test_only_what_sets_decide_waits_for_the_sets() -> None:
+def test_sets_are_tried_only_for_conditions_on_whole_sets() -> None:
     plain = program("PATTERN SEQ(A a, KL(B b), C c) WHERE a.x < b.x AND b.k = c.k WITHIN 9 s")
     assert not plain.tries_sets
     assert plain.ends == frozenset()
@@ -116,7 +116,7 @@ def test_contiguous_sets_have_no_holes() -> None:
     assert sets(ck.detect(stream("ABBXB"), text)) == [[1], [1, 2]]
 
 
-def test_what_cannot_be_asked_is_refused() -> None:
+def test_wrong_sets_option_and_sum_of_texts_are_refused() -> None:
     with pytest.raises(StreamError, match="sets='all'"):
         ck.detect(stream("AB"), "PATTERN SEQ(A a, KL(B b))", sets="all")
     with pytest.raises(PatternError, match="sum of a text"):
@@ -142,7 +142,7 @@ def test_a_sum_that_may_fall_again_cuts_nothing_off() -> None:
     assert sorted(sets(found)) == [[1, 2], [2]]
 
 
-def test_what_the_ends_weigh_counts_as_well() -> None:
+def test_sum_of_a_set_includes_its_first_and_last_members() -> None:
     text = "PATTERN AND(A a, KL(B b)) WHERE sum(b.x) <= a.x WITHIN 99 s"
     found = ck.detect(stream("ABBB", 5, 1, 3, 2), text)
     assert sorted(sets(found)) == [[1], [1, 2], [1, 3], [2], [2, 3], [3]]

@@ -50,7 +50,7 @@ def test_a_window_that_is_far_longer_is_not_shared(stream):
     assert several.counts().to_dict() == {"short": 1, "long": 3}
 
 
-def test_a_pattern_twice_is_found_once_and_told_twice(stream):
+def test_pattern_given_twice_runs_once_and_has_two_results(stream):
     several = ck.detect(stream, [LONGER, LONGER])
     assert several.names == ("pattern 1", "pattern 2")
     assert several.counts().tolist() == [3, 3]
@@ -142,7 +142,7 @@ def test_a_shared_plan_is_of_the_patterns_that_are_detected(stream):
         ([PREFIX, 3], CepkitError, "pattern 2"),
     ],
 )
-def test_what_is_no_list_of_patterns_says_which(stream, patterns, kind, text):
+def test_wrong_lists_of_patterns_are_refused_with_the_wrong_one(stream, patterns, kind, text):
     with pytest.raises(kind, match=text):
         ck.detect(stream, patterns)
 

@@ -28,7 +28,7 @@ def test_no_set_is_made_to_count_them():
     )
 
 
-def test_what_fits_is_no_member_of_its_own_set():
+def test_event_that_ends_a_set_is_no_member_of_it():
     stream = events("ABBB", price=[0, 1, 9, 1])
     text = "PATTERN SEQ(A a, KL(B b) UNTIL B c) WHERE c.price > 5"
     assert ck.detect(stream, text).count() == 1
@@ -47,7 +47,7 @@ def test_only_events_of_the_partition_end_a_set():
     assert ck.detect(stream, text).count() == 3
 
 
-def test_the_first_set_before_it_counts_as_what_stands_before():
+def test_until_counts_from_the_end_of_the_set_before():
     stream = events("ACABBCB")
     text = "PATTERN SEQ(KL(A a), KL(B b) UNTIL C c) WITHIN 1 minute"
     assert ck.detect(stream, text).count() == 2 * 3
