@@ -26,7 +26,7 @@ def test_each_event_before_has_one_first_where_it_has_any() -> None:
     assert expected.log_alive(frozenset("b")) == pytest.approx(math.log(200))
 
 
-def test_what_is_first_is_bound_after_what_is_before_it() -> None:
+def test_plan_binds_a_first_variable_after_the_one_before() -> None:
     query = parse(PATTERN)
     (plan,) = plan_to_run(query, ASSUMED).branches
     assert plan.order.index("a") < plan.order.index("b")

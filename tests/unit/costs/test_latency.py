@@ -23,7 +23,7 @@ def order(names):
     return OrderPlan(tuple(names))
 
 
-def test_an_order_waits_for_what_comes_after_the_last_variable():
+def test_latency_counts_only_steps_after_the_last_event():
     one = branch(seq("a", "b", "c"), seconds=10)
     assert cost(LATENCY, one, order("abc")) == 0
     assert cost(LATENCY, one, order("acb")) == pytest.approx(20)

@@ -29,7 +29,7 @@ def classes(masks):
 
 
 @given(functions())
-def test_the_table_has_what_the_function_says_of_each_set(function):
+def test_table_equals_the_function_on_every_subset(function):
     one_by_one = [function(mask) for mask in range(1 << len(function.members))]
     np.testing.assert_allclose(function.table(), one_by_one, rtol=1e-12, atol=1e-12)
 

@@ -79,7 +79,7 @@ def test_equal_plans_are_one_point_and_name_all_who_found_them():
     assert "measured on the first 5 events" in said(made)
 
 
-def test_what_was_measured_can_be_chosen():
+def test_measured_figure_shows_the_chosen_measure():
     comparison = run(compare_plans(THREE, STATISTICS, ["given-order", "greedy"]))
     done = {row.plan.planner: row.measured for row in comparison.rows}
     for by, value in (
@@ -245,7 +245,7 @@ def test_rates_above_the_plot_stand_in_two_rows_where_they_are_near():
     assert shifts["now 2.9"] != shifts["2.952"]
 
 
-def test_what_costs_nothing_and_what_no_float_holds_can_be_drawn():
+def test_costs_of_zero_and_beyond_floats_can_be_drawn():
     never = KNOWN.with_rate("e", 0)
     comparison = compare_plans(FIVE, never)
     asked = what_if(FIVE, never, [row.plan for row in comparison.rows], "e", [0, 1, 10])

@@ -62,7 +62,7 @@ def test_contrast_is_computed_as_defined():
 
 @pytest.mark.parametrize("where", PAPERS)
 @pytest.mark.parametrize("tint", [None, style.GRID, *TINTS])
-def test_texts_of_the_page_on_what_it_shows_through(where, tint):
+def test_page_texts_have_contrast_on_paper_and_tints(where, tint):
     paper, letters = PAPERS[where]
     assert contrast(letters, paper, *([tint] if tint else [])) >= LEAST
 

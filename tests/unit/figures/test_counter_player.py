@@ -94,7 +94,7 @@ def test_moments_keep_the_steps_of_every_trace_in_their_order(case):
                 assert counts == one.counters[step]
 
 
-def test_long_traces_are_cut_and_it_is_said(monkeypatch):
+def test_long_traces_are_cut_with_a_note(monkeypatch):
     made = player_document([figure_10()], steps=5)
     assert made["cut"] == "These are the first 5 of 14 steps. draw(trace, steps=14) shows more."
     assert len(made["traces"][0]["steps"]) == len(made["moments"]["time"]) == 5
@@ -153,7 +153,7 @@ def test_no_text_of_the_document_can_end_the_script():
     assert html.count("<script") == html.count("</script>") == 1
 
 
-def test_the_widget_goes_to_what_is_new():
+def test_next_match_of_the_widget_goes_to_new_live_matches():
     widget = PlayerWidget(figure_10("a b c | d e"))
     assert widget.steps == 16
     widget.next_match()

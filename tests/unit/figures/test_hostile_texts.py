@@ -266,7 +266,7 @@ def test_a_name_of_javascripts_own_is_a_name_in_the_player():
     assert embedded(document) == document.replace('{"__proto__":', '{["__proto__"]:')
 
 
-def test_the_walk_would_find_what_is_live():
+def test_complaint_finds_live_markup_and_passes_plain_markup():
     for text in (
         '<a href="x">', "<b onclick=1>", TAG, "x<", "<span style='color:#000000'>", "a$b$",
         "\u202e", "\u2066", "<br", "</a>",

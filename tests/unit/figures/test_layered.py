@@ -109,7 +109,7 @@ def test_patterns_with_nothing_in_common_and_odd_names():
     assert not any(isinstance(item, Line) for item in alone.items)
 
 
-def test_what_stands_on_cards_can_be_read():
+def test_texts_on_cards_have_enough_contrast():
     def luminance(colour):
         parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
         r, g, b = (p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)

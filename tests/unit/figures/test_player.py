@@ -35,7 +35,7 @@ def trace(order="cba", pattern=PATTERN, stream=None, **options) -> MechanismTrac
     )
 
 
-def test_traces_share_what_is_the_same_for_all():
+def test_document_has_the_common_parts_of_traces_once():
     one, two = trace("cba"), trace("abc")
     made = player_document([one, two])
     assert made["schema"] == "cepkit.player/1"
@@ -50,7 +50,7 @@ def test_traces_share_what_is_the_same_for_all():
     assert set(made["reasons"]) >= {"expired", "matched"}
 
 
-def test_long_traces_are_cut_and_it_is_said_how_to_see_more():
+def test_long_traces_are_cut_with_a_hint_at_more_steps():
     made = player_document([trace("cba"), trace("abc")], steps=5)
     assert made["cut"] == "These are the first 5 of 9 steps. draw(trace, steps=9) shows more."
     assert len(made["events"]["id"]) == len(made["events"]["attributes"]["price"]) == 5
@@ -61,7 +61,7 @@ def test_long_traces_are_cut_and_it_is_said_how_to_see_more():
         assert played["final"] is False
 
 
-def test_what_the_trace_left_out_is_told_too():
+def test_document_says_that_the_trace_itself_is_cut():
     made = player_document([trace(max_steps=4)])
     assert made["cut"] == (
         "These are the first 4 of 9 steps. The totals of the trace count all of them."
@@ -174,7 +174,7 @@ def test_each_player_in_a_page_finds_its_own_place():
     assert names[0] != names[1]
 
 
-def test_draw_tells_what_it_can_make_of_traces():
+def test_draw_of_traces_refuses_unknown_figures_and_lists_known_ones():
     with pytest.raises(CepkitError, match="no figure 'diagram' of a list of MechanismTrace"):
         draw([trace(), trace()], of="diagram")
     with pytest.raises(CepkitError, match=r"no figure 'film'(.|\n)*player, counters, diagram"):

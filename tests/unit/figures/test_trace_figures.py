@@ -63,7 +63,7 @@ def test_the_chain_alone_is_drawn_like_a_plan():
     assert any("b.price &lt; c.price" in text for text in texts)
 
 
-def test_traffic_counts_what_came_to_each_state():
+def test_traffic_counts_the_instances_of_each_state():
     made = {t.label: (t.created, t.peak) for t in traffic(trace("abc"))}
     # Three prefixes, five pairs; the pairs with b2 are refused by c.
     assert made["q1"] == (3, 3)
@@ -93,7 +93,7 @@ def test_of_an_evaluation_tree_each_node_says_how_much_it_stored():
 
 
 @pytest.mark.parametrize("mechanism", ["tree-nfa", "evaluation-tree", "eager-nfa"])
-def test_texts_of_a_diagram_are_on_it_and_on_nothing_else(mechanism):
+def test_texts_of_a_diagram_are_inside_and_do_not_overlap(mechanism):
     drawn = layout(trace(None, mechanism=mechanism))
     boxes = [item.box() for item in drawn.items if isinstance(item, Text)]
     for left, top, right, bottom in boxes:

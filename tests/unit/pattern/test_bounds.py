@@ -118,7 +118,7 @@ def test_where_one_of_both_is_left_out_it_says_nothing():
     assert times(stream, turned) == [(0, 3, None)]
 
 
-def test_the_first_is_the_first_whatever_is_near_what_follows():
+def test_first_binds_the_first_event_even_if_a_bound_then_fails():
     stream = events("ABBC", [0, 3, 6, 7])
     assert times(stream, "PATTERN SEQ(A a, FIRST B b, C c) WITHIN 4 s FROM b TO c") == [(0, 3, 7)]
     assert times(stream, "PATTERN SEQ(A a, FIRST B b, C c) WITHIN 3 s FROM b TO c") == []

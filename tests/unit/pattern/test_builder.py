@@ -178,7 +178,7 @@ def test_patterns_and_variables_can_be_copied_and_pickled():
     assert str(copy.copy(a).x) == "a.x"
 
 
-def test_what_is_built_too_deep_is_refused_wherever_it_is_looked_at():
+def test_pattern_deeper_than_a_hundred_levels_is_refused_in_every_use():
     total, part = var("a").x, event("a", "A")
     for _ in range(20_000):
         total, part = total + 1, seq(part)
@@ -201,7 +201,7 @@ def test_what_is_built_too_deep_is_refused_wherever_it_is_looked_at():
     ],
     ids=["large", "rude", "number", "list"],
 )
-def test_a_window_of_anything_else_is_refused_whatever_its_repr(duration, hint):
+def test_within_refuses_values_that_are_no_duration_with_a_hint(duration, hint):
     with pytest.raises(PatternError) as error:
         PAIR.within(duration)
     assert error.value.hint == f'within("{hint}")'

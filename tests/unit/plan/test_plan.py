@@ -50,7 +50,7 @@ def test_branches_are_counted():
         check_plan(plan("ab", "a"), EITHER)
 
 
-def test_what_a_user_may_write_for_a_plan():
+def test_as_plan_accepts_lists_orders_plans_and_none():
     assert as_plan(["c", "b", "a"], ABC) == plan("cba")
     assert as_plan(OrderPlan(("c", "b", "a")), ABC) == plan("cba")
     assert as_plan(plan("cba"), ABC) == plan("cba")
@@ -59,7 +59,7 @@ def test_what_a_user_may_write_for_a_plan():
 
 
 @pytest.mark.parametrize("value", [["a", "b"], ("a", "b", "x"), OrderPlan(()), plan("ab"), "abc"])
-def test_what_is_no_plan_of_the_query(value):
+def test_as_plan_refuses_other_variables_and_other_values(value):
     with pytest.raises(PlanError):
         as_plan(value, ABC)
 
@@ -172,7 +172,7 @@ def test_the_work_of_a_tree_is_its_left_side_then_the_subtrees_that_join_it():
     assert [unit.name for unit in work_of(OrderPlan(("b", "a")))] == ["b", "a"]
 
 
-def test_what_is_left_out_of_a_tree_leaves_no_hole():
+def test_work_of_a_tree_leaves_out_the_given_variables():
     tree = TreePlan(Pair(Pair("a", "b"), Pair("c", "d")))
     assert [unit.name for unit in work_of(tree, {"c", "d"})] == ["a", "b"]
     assert [unit.name for unit in work_of(tree, {"a", "c"})] == ["b", "d"]

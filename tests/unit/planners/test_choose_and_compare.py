@@ -118,7 +118,7 @@ def test_a_planner_from_outside():
     assert choose_plan(QUERY, STATISTICS, Backwards(), ck.costs.Blend(0.5)).cost > 0
 
 
-def test_a_planner_that_refuses_is_told_below_the_others():
+def test_comparison_lists_planners_that_refuse_below_the_others():
     quick = DpTree(seconds=1e-12)
     comparison = compare_plans(QUERY, STATISTICS, ["greedy", quick])
     assert [row.plan.planner for row in comparison.rows] == ["greedy"]
@@ -138,7 +138,7 @@ class Interrupted:
         raise KeyboardInterrupt
 
 
-def test_who_interrupts_a_search_gets_what_was_found_until_then():
+def test_interrupted_comparison_keeps_the_plans_found_so_far():
     comparison = compare_plans(QUERY, STATISTICS, ["greedy", Interrupted(), "dp-tree"])
     assert [row.plan.planner for row in comparison.rows] == ["greedy"]
     assert comparison.refused == (("endless", "interrupted, as are those after it"),)

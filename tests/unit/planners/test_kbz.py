@@ -72,7 +72,7 @@ def test_adjacent_stretches_are_best_in_the_order_of_their_ranks(a, u, v, b):
 
 @given(tree_shaped(5), st.randoms(use_true_random=False))
 @settings(deadline=None)
-def test_a_stretch_costs_what_the_cost_model_says_of_its_order(problem, random):
+def test_cost_of_a_stretch_equals_the_cost_of_its_order(problem, random):
     one, statistics, edges = problem
     orders = [order for order in permutations(one.variables) if follows(order, edges)]
     order = random.choice(orders)
@@ -124,7 +124,7 @@ def test_sets_beyond_floats_have_ranks():
     assert KBZ.plan(one, statistics, PARTIAL_MATCHES).order == ("a", "b", "c")
 
 
-def test_what_never_occurs_comes_first():
+def test_kbz_puts_an_event_of_rate_zero_first():
     one = branch(conjunction("a", "b", "c"), seconds=1)
     statistics = Statistics.assumed({"a": 5, "b": 0, "c": 2}, {("a", "c"): 0.0})
     assert KBZ.plan(one, statistics, PARTIAL_MATCHES).order[0] == "b"

@@ -36,7 +36,7 @@ def test_a_plan_that_is_beaten_in_both_is_marked():
     assert labels == "a: A, b: B, c: C"
 
 
-def test_an_output_profile_changes_what_is_best():
+def test_output_profile_changes_the_best_plan():
     both = query(conjunction("a", "b"), seconds=10)
     statistics = Statistics.assumed({"a": 5, "b": 4})
     for last in "ab":
@@ -100,7 +100,7 @@ def test_rates_around_the_present_one():
     assert len(found.curves) == len({plan.branches for plan in plans})
 
 
-def test_what_cannot_be_asked():
+def test_missing_plans_unknown_variables_and_missing_rates_are_refused():
     plan = choose_plan(QUERY, RARE_LAST)
     with pytest.raises(PlanError, match="no plan"):
         what_if(QUERY, RARE_LAST, [], "a")
