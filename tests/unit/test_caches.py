@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> CacheFolder:
     return CacheFolder(tmp_path / "cache" / "cepkit" / "loops", top=tmp_path / "cache")
 
 
-def test_what_is_written_can_be_read_by_others_and_changed_by_none(folder: CacheFolder) -> None:
+def test_written_files_have_mode_644_in_private_folders(folder: CacheFolder) -> None:
     before = os.umask(0)
     try:
         folder.write("loop", b"first")

@@ -181,7 +181,7 @@ class TestPlantedCode:
             (open_file, False),
         ],
     )
-    def test_what_others_could_have_written_is_not_unpickled(
+    def test_files_that_others_could_write_are_not_unpickled(
         self,
         kept: Path,
         tmp_path: Path,
@@ -382,9 +382,7 @@ class TestNowhereToKeep:
         assert compiled_by(second.stdout) == 0
 
     @pytest.mark.slow
-    def test_what_root_has_compiled_serves_other_users_of_the_package(
-        self, package: Path, tmp_path: Path
-    ) -> None:
+    def test_loops_compiled_by_root_serve_other_users(self, package: Path, tmp_path: Path) -> None:
         python = python_as_nobody()
         for folder in [each.parent for each in package.rglob("__init__.py")]:
             (folder / "__pycache__").mkdir()

@@ -106,7 +106,7 @@ def test_each_entry_has_the_hashes_of_its_files_and_names_no_place() -> None:
         )
 
 
-def test_make_installs_what_builds_wheels_first_and_all_by_their_hashes() -> None:
+def test_make_installs_build_tools_first_and_all_packages_by_hash() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (chosen,) = re.findall(r"awk '(.*)' requirements\.lock", makefile)
     found = subprocess.run(

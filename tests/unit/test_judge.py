@@ -78,7 +78,7 @@ def test_one_event():
     assert found("A1 B1 A2", A) == ["A1", "A2"]
 
 
-def test_sequence_skips_what_is_between():
+def test_sequence_skips_events_in_between():
     assert found("A1 B1 A2 B2", Seq((A, B))) == ["A1 B1", "A1 B2", "A2 B2"]
 
 
@@ -229,7 +229,7 @@ def test_an_event_of_the_match_does_not_break_it():
     assert found("A1 X1", And((A, absent))) == []
 
 
-def test_absence_between_a_kleene_set_and_what_follows():
+def test_not_after_a_kleene_set_starts_at_its_last_member():
     structure = Seq((Kleene(A), Not(B), C))
     # B1 follows A1, but not all of {A1 A2}: in that set's match it is in no forbidden place.
     assert found("A1 B1 A2 C1", structure) == ["{A1 A2} C1", "{A2} C1"]

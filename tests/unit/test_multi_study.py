@@ -64,7 +64,7 @@ def test_all_ways_find_the_same_and_are_counted(given):
     assert own <= text["cost"]
 
 
-def test_what_is_expected_to_take_too_long_is_planned_and_not_run(given, monkeypatch):
+def test_workload_expected_to_take_too_long_is_only_planned(given, monkeypatch):
     monkeypatch.setattr("benchmarks.multi_runs.MOST", 0.0)
     queries = drawn(given, 2, 900.0, size=3, most=1e4, seed=1)
     (row,) = measured(given, queries, [BASE], 2)

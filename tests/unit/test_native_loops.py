@@ -157,7 +157,7 @@ def test_loops_of_an_earlier_process_run_without_numba(compiled_once) -> None:
     assert ran(folder, NUMBA_DISABLE_JIT="1")[-1] == "True"
 
 
-def test_what_no_native_loop_takes_comes_from_numba(compiled_once) -> None:
+def test_calls_without_a_native_loop_go_to_numba(compiled_once) -> None:
     folder, expected = compiled_once
     *given, numba = ran(folder, WITH_NUMBA)
     assert given[: len(expected)] == expected
@@ -219,7 +219,7 @@ def test_a_damaged_loop_is_compiled_again(compiled_once) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
-def test_what_others_could_have_written_is_not_run(compiled_once) -> None:
+def test_loops_that_others_could_write_are_not_run(compiled_once) -> None:
     folder, expected = compiled_once
     kept = folder / "kept"
     for path in kept.iterdir():

@@ -34,7 +34,7 @@ def results():
     ]
 
 
-def test_a_prompt_shows_what_is_printed(results):
+def test_repr_and_pretty_print_equal_str(results):
     for result in results:
         assert repr(result) == str(result)
         assert pretty(result) == str(result)

@@ -58,7 +58,7 @@ def test_links_lead_somewhere(target):
     assert (ROOT / target).exists()
 
 
-def test_what_aggregates_says_so_where_matches_are_asked_for():
+def test_detect_of_a_pattern_with_agg_names_aggregate():
     stream = ck.events(ROOT / "sample_data" / "stocks.csv", time="ts", type="ticker")
     pattern = "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 minute AGG COUNT"
     with pytest.raises(UnsupportedError, match="`aggregate` gives them"):

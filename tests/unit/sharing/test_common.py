@@ -84,7 +84,7 @@ def test_maximal_common_sub_patterns(one, other, expected):
         ("SEQ(A a, B b) STRATEGY skip-till-next-match", "SEQ(A a, B b)", set()),
     ],
 )
-def test_what_must_agree(one, other, expected):
+def test_common_sub_patterns_agree_in_conditions_bounds_and_partition(one, other, expected):
     assert common(one, other) == expected
 
 

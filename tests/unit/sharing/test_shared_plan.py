@@ -71,7 +71,7 @@ def test_its_graph_is_drawn_by_networkx_alone():
     assert graph.number_of_edges() == sum(len(node.sources) for node in shared.nodes)
 
 
-def test_it_prints_with_what_is_shared():
+def test_shared_plan_prints_its_shared_nodes_and_users():
     shared = ck.share_plans(TEXTS, STATISTICS)
     counts = f"{len(shared.shared)} of {len(shared.nodes)} nodes shared"
     assert str(shared).startswith(f"shared plan of 3 patterns: {counts}")
@@ -138,7 +138,7 @@ def test_adding_and_removing_leave_the_other_plans(share):
     assert less.add(texts[1], "new").names[-1] == "new"
 
 
-def test_a_pattern_that_is_added_shares_what_is_there():
+def test_added_pattern_shares_existing_nodes():
     shared = ck.share_plans({"q": TEXTS["q"]}, STATISTICS, "prefix")
     more = shared.add(TEXTS["p"], "p")
     assert any(node.names == ("q", "p") for node in more.nodes)
@@ -268,7 +268,7 @@ def test_searches_take_settings():
         assert shared.cost <= shared.alone
 
 
-def test_what_observes_is_a_function():
+def test_observe_refuses_values_that_are_no_function():
     statistics = ck.Statistics.assumed({"a": 1, "b": 2}, {})
     with pytest.raises(ArgumentError, match="Expected: a function or None"):
         ck.share_plans({"p": "PATTERN SEQ(A a, B b) WITHIN 1 s"}, statistics, observe=3)
@@ -282,7 +282,7 @@ def test_a_search_that_is_observed_gets_cheaper():
     assert seen[-1].examined > 0
 
 
-def test_what_cannot_share_has_its_own_plan():
+def test_patterns_under_skip_till_next_match_share_no_nodes():
     queries = [ck.parse(f"{TEXTS['p']} STRATEGY skip-till-next-match")] * 2
     shared = share_plans(queries, measured(queries, 1.0))
     assert not shared.shared
@@ -348,7 +348,7 @@ def test_those_who_have_much_in_common_are_in_one_block():
 PAIRS = ("AB", "DE", "FG")
 
 
-def test_errors_say_which_pattern_and_what_is_expected():
+def test_errors_name_the_pattern_and_the_expected_value():
     with pytest.raises(PatternError, match="no pattern"):
         ck.share_plans([], STATISTICS)
     with pytest.raises(PatternError, match="pattern 2"):
@@ -374,7 +374,7 @@ def test_errors_say_which_pattern_and_what_is_expected():
         ck.share_plans({"p": TEXTS["p"]}, STATISTICS).remove("p")
 
 
-def test_reordering_and_sharing_are_told_apart():
+def test_comparison_separates_the_gains_of_reordering_and_sharing():
     comparison = ck.compare_shared_plans(TEXTS, STATISTICS, progress=False)
     assert {row.search for row in comparison.rows} == {*SEARCHES}
     text = comparison.row("text-order")

@@ -22,7 +22,7 @@ def test_its_own_is_taken():
     MINE.check(Identity(dict(MINE.parts)).text)
 
 
-def test_of_another_what_differs_is_told_of_both():
+def test_error_for_another_query_shows_only_the_differing_parts():
     other = Identity({"pattern": "PATTERN B b WITHIN 1 s", "lateness": "1 second"})
     with pytest.raises(StreamError) as error:
         MINE.check(other.text)

@@ -112,7 +112,7 @@ class TestOrder:
 
 
 class TestRefusal:
-    def test_without_any_java_the_error_says_what_to_type(
+    def test_find_java_without_any_java_lists_commands_to_install_it(
         self, nowhere: pytest.MonkeyPatch
     ) -> None:
         with pytest.raises(JavaNotFoundError) as caught:

@@ -192,7 +192,7 @@ def test_extreme_windows_and_spans_stay_within_64_bits(window):
         ("PATTERN SEQ(A a, KL(B b)) STRATEGY strict-contiguity", None),
     ],
 )
-def test_what_all_events_of_a_match_agree_on(text, key):
+def test_common_key_has_the_attributes_equal_in_all_events(text, key):
     query = parse(text)
     plan = Plan(tuple(OrderPlan(branch.variables) for branch in normal_form(query)), "by hand")
     assert common_key(compile_query(query, plan).programs) == key
@@ -207,7 +207,7 @@ def test_what_all_events_of_a_match_agree_on(text, key):
         ("PATTERN SEQ(A a, B b)", None),
     ],
 )
-def test_what_the_events_of_two_queries_agree_on(other, key):
+def test_common_key_of_two_queries_has_their_common_attributes(other, key):
     programs = []
     for text in ("PATTERN SEQ(A a, B b) PARTITION BY k, j", other):
         query = parse(text)

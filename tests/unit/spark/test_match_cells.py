@@ -39,7 +39,7 @@ SCHEMA = Schema("ts", "kind", "us")
     ],
 )
 @pytest.mark.parametrize("ties", ["none", "arrival"])
-def test_sinks_find_and_count_what_a_local_stream_has(pattern, cut, ties):
+def test_sinks_find_and_count_the_matches_of_a_local_stream(pattern, cut, ties):
     n = 120
     table = pa.table(
         {

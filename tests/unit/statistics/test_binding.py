@@ -99,7 +99,7 @@ def test_common_pairs_are_measured_once(stream: Stream, monkeypatch: pytest.Monk
     assert len(measured) == 2
 
 
-def test_what_is_common_serves_a_third_pattern(stream: Stream) -> None:
+def test_third_pattern_uses_measured_events_and_pairs_of_two_others(stream: Stream) -> None:
     """A pattern of events and pairs that two others have between them needs no measuring."""
     known = ck.profile(
         stream, [SHARES, "PATTERN SEQ(News n, Weather w) WHERE n.x < w.x WITHIN 9 s"]
@@ -135,7 +135,9 @@ def test_edits_count_for_all(stream: Stream) -> None:
         ("PATTERN SEQ(Share a, News b) WITHIN 9 s PARTITION BY k", "PARTITION BY k"),
     ],
 )
-def test_what_was_not_measured_is_refused(stream: Stream, text: str, lacking: str) -> None:
+def test_choose_plan_refuses_statistics_without_a_needed_number(
+    stream: Stream, text: str, lacking: str
+) -> None:
     """Names that are the same say nothing: `a` of one pattern is not `a` of another."""
     with pytest.raises(StatisticsError, match=lacking):
         ck.choose_plan(text, ck.profile(stream, SHARES))

@@ -171,7 +171,7 @@ def test_years_of_many_partitions_do_not_overflow() -> None:
     assert found.selectivity("a", "b") == pytest.approx(np.mean(rising))
 
 
-def test_what_is_no_key() -> None:
+def test_only_equalities_of_two_attributes_are_measured_as_keys() -> None:
     frame = bursty(200, seed=5)
     frame["nothing"] = None
     for condition, linked in (

@@ -169,7 +169,7 @@ MANY = """PATTERN OR(SEQ(A a, B b, C c), SEQ(A d, B e), AND(B f, C g))
 
 
 @pytest.mark.parametrize("partition", ["", " PARTITION BY k"])
-def test_what_is_kept_of_a_slice_changes_no_number(
+def test_estimate_is_equal_with_and_without_kept_slices(
     frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, partition: str
 ) -> None:
     made, query = columns(frame, MANY + partition), parse(MANY + partition)

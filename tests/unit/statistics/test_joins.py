@@ -115,7 +115,7 @@ def test_the_seed_decides() -> None:
     assert first != other
 
 
-def test_errors_are_as_they_are_told() -> None:
+def test_spread_of_shares_is_near_the_stated_error() -> None:
     """Of 1 / sqrt(hits), within a factor."""
     names = frozenset("abc")
     runs = [sampling(PATTERNS["sequence"], seed, 200).joined()[names] for seed in range(SEEDS)]
@@ -124,7 +124,7 @@ def test_errors_are_as_they_are_told() -> None:
     assert 0.4 < spread / told < 2.5
 
 
-def test_what_is_not_sampled() -> None:
+def test_unsupported_patterns_and_several_patterns_have_no_sampled_joins() -> None:
     for text in (
         "PATTERN SEQ(A a, KL(B b)) WITHIN 5 s",
         "PATTERN SEQ(A a, B b) WITHIN 5 EVENTS",

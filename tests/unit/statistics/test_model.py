@@ -77,7 +77,7 @@ def test_is_a_value():
     assert len({same, MEASURED, same.with_rate("a", 5)}) == 1
 
 
-def test_edits_take_away_what_no_longer_holds():
+def test_edited_statistics_drop_outdated_forecasts_and_equalities():
     assert MEASURED.with_filter("b", 0.25).rate("b") == 0.625
     for edited in (
         MEASURED.with_rate("a", 1),
@@ -159,7 +159,7 @@ def test_damaged_json_is_refused(text):
         (b"{}", "statistics from a bytes"),
     ],
 )
-def test_what_is_no_json_of_statistics_is_refused(text, said):
+def test_from_json_refuses_texts_that_are_no_statistics(text, said):
     with pytest.raises(StatisticsError, match=said):
         Statistics.from_json(text)
 
@@ -183,7 +183,7 @@ _CHANGES = {
 
 
 @pytest.mark.parametrize("change", _CHANGES)
-def test_damage_is_told_with_its_place(change):
+def test_damaged_number_is_refused_with_its_place(change):
     (*path, last), value, said = _CHANGES[change]
     part = whole = json.loads(MEASURED.to_json())
     for name in path:

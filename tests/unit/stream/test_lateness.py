@@ -27,7 +27,7 @@ def test_durations_are_read_in_whole_milliseconds(written, microseconds):
 
 
 @pytest.mark.parametrize("written", ["soon", "10", "-1 s", "1 month", "5000 days", "1e3 s"])
-def test_what_is_no_duration_is_refused(written):
+def test_lateness_refuses_texts_that_are_no_duration(written):
     with pytest.raises(StreamError, match="lateness="):
         check_lateness(True, written, None)
 

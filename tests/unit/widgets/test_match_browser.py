@@ -117,7 +117,7 @@ def test_sorting():
     assert [a for a, _ in pairs(app)] == [5.0, 1.0, 1.0]
 
 
-def test_what_is_missing_stands_last_either_way():
+def test_sort_puts_missing_values_last_in_both_directions():
     app = browser("PATTERN SEQ(A a, B b) WITHIN 1 seconds")
     for descending in (False, True):
         app.sort("b.x", descending=descending)
@@ -267,7 +267,7 @@ def test_of_too_many_events_around_those_of_the_pattern_stay():
     assert f"{around.left_out:,} of those around left out" in app.html
 
 
-def test_only_what_is_looked_at_is_found(monkeypatch):
+def test_browser_finds_only_matches_of_pages_asked_for(monkeypatch):
     rows = 30_000
     frame = pd.DataFrame({"ts": np.arange(rows), "type": ["A", "B"] * (rows // 2)})
     stream = ck.events(frame, time="ts", type="type", unit="s")
@@ -312,7 +312,7 @@ def test_no_match_at_all():
 
 
 @pytest.mark.parametrize("what", [None, "matches", pd.DataFrame({"a": [1]})])
-def test_what_are_no_matches_is_said(what):
+def test_browser_shows_an_error_for_values_that_are_no_matches(what):
     app = MatchBrowser(what)
     assert "what cepkit.detect returns" in app.html
     told(app, do="step", value="ArrowDown")

@@ -254,7 +254,7 @@ def test_of_too_many_events_around_the_nearest_are_fetched(monkeypatch):
     assert "only the nearest" in app.html
 
 
-def test_what_goes_wrong_while_fetching_is_a_text(monkeypatch):
+def test_error_while_fetching_is_shown_as_text(monkeypatch):
     app, pages = opened(monkeypatch)
 
     def fail(_):
@@ -307,7 +307,7 @@ def test_marked_matches_are_a_table(monkeypatch):
         ("PATTERN SEQ(A a, NEXT B b) WITHIN 9 seconds", "NEXT"),
     ],
 )
-def test_what_counts_events_that_are_not_here_says_so(monkeypatch, pattern, text):
+def test_conditions_that_count_events_show_counted_on_spark(monkeypatch, pattern, text):
     app, _ = opened(monkeypatch, pattern)
     said = {c.text: c.values for c in app._looker.conditions(app._known.binding(0))}
     assert [values for name, values in said.items() if text in name] == ["counted on Spark"]

@@ -81,7 +81,7 @@ def endless():
         ("PATTERN MSFT a AGG c", "COUNT("),
     ],
 )
-def test_completion_offers_what_the_grammar_has_there(text, first):
+def test_completion_offers_words_that_the_grammar_allows_next(text, first):
     offered = completion(text, len(text), WORDS)
     assert offered.words[0].insert == first
     # What is inserted may stand there.
@@ -134,7 +134,7 @@ def test_an_error_has_its_place_and_its_hint():
         ("", "\u00a0"),
     ],
 )
-def test_what_is_wrong_is_underlined(text, marked):
+def test_error_marks_the_wrong_part_of_the_text(text, marked):
     app = opened()
     typed(app, text)
     assert app.text == text
@@ -259,7 +259,7 @@ def test_progress_goes_from_slice_to_slice():
     assert 0.0 < shares[0] < 1.0
 
 
-def test_work_ends_with_what_came_of_it():
+def test_work_hands_its_exception_to_the_callback():
     ended = []
     work = Work(lambda: 1 / 0, lambda *outcome: ended.append(outcome))
     assert work.wait(10)
@@ -292,7 +292,7 @@ def test_a_query_stands_as_its_text():
     assert opened(ck.parse(PAIRS)).pattern == ck.parse(PAIRS)
 
 
-def test_aggregates_say_what_finds_them():
+def test_pattern_with_agg_shows_an_alert():
     app = opened("PATTERN SEQ(A a, B b) WITHIN 5 seconds AGG COUNT(*)")
     assert app.pattern is not None
     assert 'role="alert"' in app.html
@@ -302,7 +302,7 @@ def test_aggregates_say_what_finds_them():
 
 
 @pytest.mark.parametrize("stream", [None, FRAME, "file.csv"])
-def test_what_is_no_stream_is_said(stream):
+def test_editor_shows_an_error_for_values_that_are_no_stream(stream):
     app = PatternEditor(stream)
     assert "instead of a stream" in app.html
     told(app, do="run")

@@ -84,7 +84,7 @@ def test_counts_and_groups():
         "PATTERN AND(A a, B b) WHERE a.x < b.x WITHIN 3 seconds PARTITION BY k",
     ],
 )
-def test_who_has_what_is_what_each_strategy_finds(pattern):
+def test_counts_and_matches_equal_those_of_each_strategy(pattern):
     draw = random.Random(pattern)
     for _ in range(3):
         frame = pd.DataFrame(
