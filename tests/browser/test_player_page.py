@@ -69,7 +69,7 @@ def test_every_mechanism_is_played_as_it_counts(opened):
         assert len({player.counter("matches", card) for card in range(len(traces))}) == 1
 
 
-def test_patterns_that_begin_alike_share_states_and_have_matches_of_their_own(opened):
+def test_patterns_that_begin_alike_share_states_and_keep_separate_matches(opened):
     traces = cases.shared()
     player = opened(traces)
     assert player.host.locator(".card").count() == 2

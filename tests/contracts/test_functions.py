@@ -265,7 +265,7 @@ def test_a_name_with_a_letter_too_many_gets_a_hint(name: str) -> None:
         ck.parse(f"PATTERN A a WHERE {name}x(a.x) = 1")
 
 
-def test_functions_that_loops_compile_have_names_of_their_own() -> None:
+def test_functions_that_loops_compile_have_unique_names() -> None:
     forms = {one.form for one in (*FUNCTIONS.values(), *OPERATORS.values())}
     named = [form.scalar for form in forms if getattr(form, "written", "") is None]
     assert len({function.__name__ for function in named}) == len(named) > 5

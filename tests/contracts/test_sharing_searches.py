@@ -59,7 +59,7 @@ def test_each_branch_gets_a_plan_of_its_variables(search, ready):
 @SEARCH
 @settings(max_examples=8)
 @given(ready=workloads())
-def test_a_search_repeats_itself(search, ready):
+def test_search_gives_the_same_plans_again(search, ready):
     assert search.search(ready) == search.search(Prepared(ready.workload, ready.cost, ready.mode))
 
 
@@ -91,7 +91,7 @@ def test_an_observer_sees_costs_fall_to_that_of_the_answer(search, ready):
 
 
 @SEARCH
-def test_a_pattern_by_itself_gets_a_plan(search):
+def test_search_of_a_single_pattern_gives_a_plan(search):
     query, statistics = ck.parse("PATTERN SEQ(A a)"), ck.Statistics.assumed({"a": 1.0})
     ready = Prepared(Workload.of([query], [statistics]), WORK, "order")
     assert PlanGraph(ready, search.search(ready)).cost > 0

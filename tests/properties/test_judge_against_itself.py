@@ -194,7 +194,7 @@ def test_next_match_uses_an_event_once_and_leaves_no_match_untouched(case):
 
 
 @given(cases(unsorted=True))
-def test_a_partition_is_a_stream_of_its_own(case):
+def test_matches_of_a_partition_equal_those_of_its_events_alone(case):
     query = case.query
     assume(query.partition_by and query.strategy is not Strategy.STRICT_CONTIGUITY)
     parts = {}

@@ -32,7 +32,7 @@ def names(attack: Attack) -> list[str]:
 
 
 @each_attack
-def test_the_known_events_are_found(attack: Attack) -> None:
+def test_known_attack_is_among_the_matches(attack: Attack) -> None:
     matches = found(stream(attack.recording), pattern(attack), names(attack))
     assert attack.known in matches
     assert len(matches) == (3 if attack is WMIC else 1)

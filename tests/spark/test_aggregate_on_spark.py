@@ -199,7 +199,7 @@ class Typed(Untyped):
     arrow_type = pa.int64()
 
 
-def test_ones_own_aggregates_travel_to_the_workers(spark):
+def test_user_defined_aggregates_run_in_workers(spark):
     pattern = "PATTERN SEQ(A a, B b) WITHIN 9 s"
     frame = clicks(300)
     stream = ck.events(spark.createDataFrame(frame), time="ts", type="kind")
@@ -250,7 +250,7 @@ def test_a_window_in_events_sees_those_of_every_type(spark, monkeypatch, emit, g
     assert sorted(there["ts"].dt.tz_localize(None)) == sorted(local["ts"].dt.tz_localize(None))
 
 
-def test_a_stream_without_events_has_a_total_of_nothing(spark):
+def test_stream_without_events_has_a_count_of_zero(spark):
     stream = ck.events(spark.createDataFrame(clicks(30)).where("n < 0"), time="ts", type="kind")
     pattern = "PATTERN SEQ(A a, B b) WITHIN 9 s AGG COUNT, SUM(a.x)"
     assert [tuple(row) for row in ck.aggregate(stream, pattern, emit="total").collect()] == [

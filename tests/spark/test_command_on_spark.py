@@ -97,7 +97,7 @@ def test_times_without_a_zone_mean_the_same_to_both_engines(detect):
     assert rows("fine.parquet", "parquet") == expected
 
 
-def test_errors_are_the_same_and_leave_nothing(detect, tmp_path, capsys):
+def test_errors_on_spark_are_the_local_ones_and_leave_no_files(detect, tmp_path, capsys):
     before = sorted(tmp_path.rglob("*"))
     assert detect(tmp_path / "no.csv", "--spark", "--out", "m.parquet") == 1
     assert capsys.readouterr().err.startswith("error: there is no file")

@@ -48,7 +48,7 @@ def test_reports_stay_incomplete_after_some_rows_are_shown(stream):
     assert matches.count() == len(in_batch(TABLE, TEXT))
 
 
-def test_results_are_frames_of_the_session_under_their_own_names(stream, spark):
+def test_results_are_data_frames_of_the_session_with_cepkits_class(stream, spark):
     matches = ck.detect(stream, QUERY, PLAN)
     assert isinstance(matches, type(spark.range(1)))
     assert (type(matches).__name__, type(matches).__module__) == (

@@ -118,7 +118,7 @@ def test_plan_cost_from_a_sample_is_near_the_local_one(spark, monkeypatch, tmp_p
     assert found.clusters[0].cost != local.clusters[0].cost
 
 
-def test_cuts_of_ones_own_need_no_rates(spark):
+def test_given_cuts_run_no_job_to_measure_rates(spark):
     stream = ck.events(spark.createDataFrame(clicks(300)), **ROLES)
     tracker = spark.sparkContext.statusTracker()
     spark.sparkContext.setJobGroup("share", "counted")

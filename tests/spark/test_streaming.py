@@ -189,7 +189,7 @@ def test_it_goes_on_with_other_shuffle_partitions(live):
     assert identities(live.result()) == in_batch(table, text, sealed(table, 3))
 
 
-def test_matches_and_late_events_go_to_folders_of_their_own(live):
+def test_matches_and_late_events_go_to_separate_folders(live):
     table = make_events(4_000)
     live.put(table, 2_000)
     rows = ck.detect(live.events(lateness="1 second"), PATTERNS["SEQ"], late="collect")

@@ -120,7 +120,7 @@ def test_ratios_tell_the_median_of_all_and_the_mean_of_those_run():
     assert (row["both run"], row["mean"], row["greatest"]) == (2, pytest.approx(6.0), 9.0)
 
 
-def test_patterns_in_which_neither_plan_was_run_tell_nothing():
+def test_ratios_leave_out_patterns_whose_plans_were_not_run():
     frame = runs({"base": (4.0, None), "good": (1.0, None)})
     (row,) = ratios(frame, "ms", [("base", "good")], ["size"]).to_dict("records")
     assert (row["patterns"], row["median"]) == (1, 4.0)

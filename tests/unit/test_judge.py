@@ -141,7 +141,7 @@ def test_window_includes_its_edge_unless_exclusive():
     assert found(text, Seq((A, B)), window=TimeWindow(5, exclusive=True)) == ["A1 B1"]
 
 
-def test_window_of_nothing():
+def test_window_of_zero_length():
     assert found("A1@1 B1@1 B2@2", And((A, B)), window=TimeWindow(0)) == ["A1 B1"]
     assert found("A1@1 B1@1", And((A, B)), window=TimeWindow(0, exclusive=True)) == []
 
@@ -216,7 +216,7 @@ def test_absence_inside_the_partition():
     assert found("A1 B1 C1", structure, by=("k",), k=[0, 0, 0]) == []
 
 
-def test_each_absence_by_itself():
+def test_two_nots_in_one_gap_forbid_each_event():
     structure = Seq((A, Not(B), Not(C), D))
     assert found("A1 C1 D1", structure) == []
     assert found("A1 B1 D1", structure) == []

@@ -70,7 +70,7 @@ def test_the_groups_of_an_older_system(system):
     assert free_memory() == MIB
 
 
-def test_a_group_over_its_limit_leaves_nothing(system):
+def test_free_memory_is_zero_over_the_limit_of_a_group(system):
     system(
         **{
             "/proc/self/cgroup": "0::/",

@@ -105,7 +105,7 @@ def test_the_best_cost_after_some_seconds():
     assert best_at([(0.1, 9.0), (0.5, 7.0), (2.0, 7.5)], (0.05, 0.1, 1, 9)) == [None, 9.0, 7.0, 7.0]
 
 
-def test_searches_are_compared_with_each_patterns_own_plan(given):
+def test_searches_are_compared_with_separate_plans(given):
     queries = drawn(given, 5, 900.0, size=3, most=1e4, seed=1)
     known = profile(given.stream, queries)
     workload = Workload.of(queries, [known.of(query) for query in queries])

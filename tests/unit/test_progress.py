@@ -105,7 +105,7 @@ def test_work_within_work_has_the_same_bar(notebook):
     assert len(notebook) == 1
 
 
-def test_a_terminal_keeps_nothing(capsys, quick):
+def test_progress_line_is_cleared_from_a_terminal(capsys, quick):
     shown = []
 
     def seen():

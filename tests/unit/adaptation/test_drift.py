@@ -26,7 +26,7 @@ def stream(*, drifts, segments=4, seed=1):
     return ck.events(frame, time="ts", type="type", unit="us")
 
 
-def test_slices_that_differ_have_plans_by_their_own_selectivities():
+def test_slices_with_drift_are_planned_by_selectivities_of_the_slice():
     events, text = stream(drifts=True), TEXT.format(more="")
     # The sample of slices, by which one plan is made, has both of each.
     plan = ck.choose_plan(text, ck.profile(events, text), "dp-order")

@@ -130,7 +130,7 @@ def test_triggers_of_one_time_show_the_same_live_counts(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_an_event_that_fits_several_positions_follows_itself_nowhere(method: str) -> None:
+def test_event_that_fits_several_positions_is_bound_once_in_a_match(method: str) -> None:
     text = "PATTERN SEQ(A a, ANY b, A c) WITHIN 9 s AGG COUNT"
     assert [row[1] for row in values(stream("a a a b a"), text, method=method)] == [0, 0, 1, 7]
 

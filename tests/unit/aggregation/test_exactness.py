@@ -76,7 +76,7 @@ def test_missing_values_are_left_out(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_infinity_of_no_match_is_nothing(method: str) -> None:
+def test_infinite_value_outside_of_matches_does_not_change_sums(method: str) -> None:
     # The first B and the D have no A before them; infinity times nothing would be NaN.
     events = stream("b a b c", w=[inf, 0.0, 2.0, 3.0])
     text = "PATTERN SEQ(A a, B b, C c) WITHIN 9 s AGG SUM(b.w), MAX(b.w)"

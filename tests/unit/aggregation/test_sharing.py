@@ -100,7 +100,9 @@ def test_chop_connect_shares_pieces_that_are_no_prefixes() -> None:
 )
 @pytest.mark.parametrize("rest", ["", "GROUP BY k", "PARTITION BY k"])
 @pytest.mark.parametrize("emit", ["trigger", "changes", "new", "total"])
-def test_hundreds_of_live_starts_change_nothing(share: Shared, rest: str, emit: Any) -> None:
+def test_shared_results_stay_exact_with_hundreds_of_live_starts(
+    share: Shared, rest: str, emit: Any
+) -> None:
     events = random_stream("abcx", 2500)
     queries = [
         f"PATTERN SEQ({items}) {where} WITHIN {window} s AGG {functions} {rest}"
@@ -176,7 +178,7 @@ class Whether:
         return "yes" if x else "no"
 
 
-def test_functions_of_ones_own_are_aggregated_by_themselves() -> None:
+def test_queries_with_user_defined_functions_are_not_shared() -> None:
     queries = asked("SEQ(A a, B b)", "SEQ(A a, B b, C c)")
     own: Any = {"any": Whether()}
     found = ck.aggregate(stream("b a b c"), queries, functions=own, share="prefix")

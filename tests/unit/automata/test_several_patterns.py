@@ -167,7 +167,7 @@ def test_shared_node_checks_a_condition_that_one_pattern_only_implies() -> None:
     assert len(bindings(trace)["says"]) == 2
 
 
-def test_a_variable_has_one_name_in_the_steps_and_its_own_in_matches() -> None:
+def test_steps_name_shared_variables_once_and_matches_use_pattern_names() -> None:
     clash = "PATTERN SEQ(D a, A b) WITHIN 5 seconds"
     trace = together(EVENTS, {**BOTH, "clash": clash}, [*ORDERS, ["a", "b"]])
     variables = {pattern.name: pattern.variables for pattern in trace.patterns}

@@ -114,7 +114,7 @@ def test_an_empty_stream_has_one_step():
     assert (len(trace), trace.final, len(trace.matches)) == (1, True, 0)
 
 
-def test_conditions_that_never_hold_find_nothing():
+def test_constant_false_condition_has_no_matches():
     assert not run("a b", "PATTERN SEQ(a, b) WHERE 1 > 2", "eager-nfa").matches
 
 

@@ -36,7 +36,7 @@ def test_bash_completes(words, some, tmp_path, capsys):
     assert set(some) <= {*completed(words, tmp_path, capsys)}
 
 
-def test_values_are_offered_where_there_are_some_and_files_elsewhere(tmp_path, capsys):
+def test_completion_offers_the_choices_of_an_option_or_files(tmp_path, capsys):
     for verb, parser in commands().items():
         for action in parser._actions:
             if action.option_strings and action.choices:

@@ -35,7 +35,7 @@ def test_a_match_leaves_out_later_ones(skip, expected):
     assert taken(skip) == expected
 
 
-def test_a_partition_goes_on_by_itself():
+def test_skip_applies_to_each_partition_separately():
     assert taken("PAST LAST EVENT", "PARTITION BY key") == [(0, 2, 4), (1, 3, 7)]
 
 

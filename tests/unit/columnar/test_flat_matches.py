@@ -160,7 +160,7 @@ def test_a_name_says_which_variable_and_which_attribute(variable, attribute, nam
     assert parts_of(name) == (variable, attribute)
 
 
-def test_odd_names_lose_nothing():
+def test_columns_of_names_with_dots_stay_distinct():
     source = stream("AB", **{"b.x": [1, 2], "x": [3, 4]})
     text = 'PATTERN SEQ(A a, B "a.b")'
     frame = find(text, source=source).to_pandas()

@@ -132,7 +132,7 @@ def test_a_window_of_zero_holds_equal_times_only() -> None:
     assert ck.detect(stream((1, "A", 1)), f"{single} EXCLUSIVE").count() == 0
 
 
-def test_missing_attributes_satisfy_nothing() -> None:
+def test_missing_attributes_satisfy_no_condition() -> None:
     rows = [(1, "A", None), (2, "A", np.nan), (3, "A", 1), (4, "B", 2), (5, "B", None)]
     assert pairs(ck.detect(stream(*rows), TEXT)) == {(3, 4)}
     negated = "PATTERN SEQ(A a, B b) WHERE NOT (a.x < b.x)"
@@ -278,7 +278,7 @@ def test_detect_refuses_values_that_are_no_stream(thing: object) -> None:
         ck.detect(thing, TEXT)
 
 
-def test_a_pattern_is_data_and_runs_nothing() -> None:
+def test_pattern_text_with_python_code_is_refused() -> None:
     for text in ("__import__('os').system('true')", "a.x; import os", "eval(a.x) > 1"):
         with pytest.raises(CepkitError):
             ck.detect(stream((1, "A", 1)), f"PATTERN SEQ(A a, B b) WHERE {text}")

@@ -59,7 +59,7 @@ def test_pattern_given_twice_runs_once_and_has_two_results(stream):
     assert frame["pattern"].value_counts().to_dict() == {"pattern 1": 3, "pattern 2": 3}
 
 
-def test_each_query_has_its_own_matches_and_all_have_a_table(stream, tmp_path):
+def test_each_query_has_its_matches_and_together_has_all(stream, tmp_path):
     several = ck.detect(stream, {"p": PREFIX, "q": LONGER, "r": OTHER})
     assert [len(matches.to_pandas()) for matches in several] == [1, 3, 2]
     assert several["q"].count() == several[1].count() == 3

@@ -29,7 +29,7 @@ def test_an_order_costs_its_candidates_and_three_times_its_partial_matches(names
     assert from_log(WORK.on(one, STATISTICS).of(OrderPlan(tuple(names)))) == pytest.approx(by_hand)
 
 
-def test_a_tree_costs_its_leaves_as_well():
+def test_work_of_a_tree_includes_its_leaves():
     one = branch(conjunction("a", "b", "c"), *CONDITIONS, seconds=10)
     tree = TreePlan(Pair("a", Pair("b", "c")))
     leaves = (10 + 20 + 30) * (1 + 2)

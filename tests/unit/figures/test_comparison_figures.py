@@ -55,7 +55,7 @@ def test_a_planner_that_refuses_is_named_below_the_bars():
     )
 
 
-def test_an_order_has_its_own_cost_beside_that_as_a_tree():
+def test_order_beside_trees_shows_its_cost_as_an_order():
     assert "as an order" in said(draw(compare_plans(FIVE, KNOWN)))
     assert "as an order" not in said(draw(compare_plans(FIVE, KNOWN, ["greedy", "dp-order"])))
     assert "as an order" not in said(draw(compare_plans(FIVE, KNOWN, ["zstream", "dp-tree"])))

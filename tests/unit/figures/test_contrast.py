@@ -156,7 +156,7 @@ def test_texts_on_cards_where_plotly_draws_them(kind):
     "kind",
     [k if k == "every figure" else pytest.param(k, marks=pytest.mark.slow) for k in hostile.DRAWN],
 )
-def test_no_text_has_a_colour_of_its_own(kind):
+def test_texts_have_only_page_and_ink_colours(kind):
     """Beside the colour of the page there is that of texts on fills; meaning has words or marks."""
     allowed = {None, TEXT, INK, style.PALE}
     for thing, options in hostile.DRAWN[kind]():

@@ -260,7 +260,7 @@ def test_texts_stay_texts_in_a_page_and_in_a_widget(make, tmp_path):
     check_player(data["text/html"], TAGS, ATTRIBUTES)
 
 
-def test_a_name_of_javascripts_own_is_a_name_in_the_player():
+def test_proto_key_stays_a_plain_key_in_the_player():
     # In source "__proto__": would not be a property, but what the object inherits from.
     document = '{"a":{"__proto__":[1],"x":"\\",\\"__proto__\\":"},"b":"__proto__"}'
     assert embedded(document) == document.replace('{"__proto__":', '{["__proto__"]:')

@@ -142,7 +142,7 @@ def test_no_text_of_the_document_can_end_the_script(tmp_path):
     assert json.loads(embedded('"<!-- </script>"')) == "<!-- </script>"
 
 
-def test_the_page_asks_for_nothing(tmp_path):
+def test_saved_page_makes_no_requests(tmp_path):
     path = draw([trace("cba"), trace("abc")]).save_html(tmp_path / "player.html")
     page = path.read_text(encoding="utf-8")
     assert "default-src 'none'" in page
@@ -169,7 +169,7 @@ def test_where_no_script_runs_there_are_the_totals():
     assert "PATTERN SEQ(A a, B b, C c)" in fallback
 
 
-def test_each_player_in_a_page_finds_its_own_place():
+def test_players_in_one_page_have_different_ids():
     names = [re.search(r'data-cepkit="([^"]+)"', draw(trace()).to_html()).group(1) for _ in "12"]
     assert names[0] != names[1]
 

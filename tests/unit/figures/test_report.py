@@ -79,7 +79,7 @@ def test_it_has_everything_and_a_table_for_each_picture(tmp_path):
     assert set(scopes) == {"col", "row"}
 
 
-def test_a_tree_is_drawn_and_told_from_the_variables_to_the_matches(tmp_path):
+def test_report_of_a_tree_lists_steps_from_variables_to_matches(tmp_path):
     matches = find(THREE, ROWS, (("a", "c"), "b"))
     path = write_report(
         tmp_path / "report.html", query=THREE, plan=matches.plan, matches_frame=matches.head()
@@ -163,6 +163,6 @@ def test_it_replaces_an_older_one_if_that_is_wanted_and_leaves_nothing_behind(tm
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_a_folder_that_is_not_there_is_told_in_a_line_or_two(tmp_path):
+def test_report_into_a_missing_folder_is_refused(tmp_path):
     with pytest.raises(FileError, match="there is no folder"):
         whole_report(tmp_path / "nowhere" / "report.html")

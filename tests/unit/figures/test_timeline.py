@@ -90,7 +90,7 @@ def test_the_legend_of_the_page_explains_the_marks_that_are_there():
     assert fills == [colour_of(0), colour_of(2)] * 2
 
 
-def test_events_at_one_time_all_have_lanes_of_their_own():
+def test_events_at_one_time_have_different_lanes():
     frame = pd.DataFrame({v: [{"t": 5, "k": v}] for v in "abcd"})
     found = timeline(shown.timeline(frame, list("abcd"), "t", "k"), list("abcd"))
     assert sorted(mark.lane for mark in found.marks) == [0, 1, 2, 3]

@@ -52,7 +52,7 @@ def test_the_clauses_stand_in_any_order_and_are_printed_as_they_came():
     ]
 
 
-def test_the_words_are_names_elsewhere():
+def test_from_and_to_can_be_names():
     query = parse("PATTERN SEQ(from to, A from) WHERE from.to = to.from WITHIN 2 s FROM to TO from")
     assert query.bounds == (StepBound("to", "from", TWO),)
     assert parse(str(query)) == query
@@ -110,7 +110,7 @@ def test_of_an_absent_event_it_says_how_near_it_must_not_be():
     assert built.query == parse(text)
 
 
-def test_where_one_of_both_is_left_out_it_says_nothing():
+def test_bound_to_an_event_that_is_left_out_is_ignored():
     stream = events("ABC", [0, 3, 9])
     text = "PATTERN SEQ(A a, OPT(B b), C c) WITHIN 5 s FROM b TO c"
     assert times(stream, text) == [(0, None, 9)]

@@ -83,7 +83,7 @@ def test_ors_that_multiply_are_refused_before_they_are_multiplied():
         parse(f"PATTERN AND({ors})")
 
 
-def test_a_number_of_choices_too_long_to_write_out_is_told_by_its_digits():
+def test_huge_number_of_choices_is_reported_as_a_power_of_ten():
     ors = ", ".join(f"OR(A a{i}, B b{i})" for i in range(3_000))
     with pytest.raises(PatternError, match=r"expand to about 10\^903 patterns"):
         parse(f"PATTERN AND({ors})")

@@ -35,11 +35,11 @@ def test_an_or_has_an_order_for_each_branch_and_the_sum_of_costs():
     assert plan.cost == pytest.approx((50 + 50 * 50 * 0.1 / 2) + (5 + 5 * 50 / 2))
 
 
-def test_a_planner_with_settings_of_its_own():
+def test_choose_plan_accepts_a_planner_with_settings():
     assert choose_plan(QUERY, STATISTICS, Greedy(name="mine")).planner == "mine"
 
 
-def test_a_users_own_order_gets_its_cost():
+def test_cost_plan_gives_the_cost_of_a_given_order():
     plan = cost_plan(as_plan(["b", "a", "c"], QUERY), QUERY, STATISTICS)
     assert plan.planner == "by hand"
     assert plan.cost == pytest.approx(50 + 2500 * 0.1 / 2 + 5 * 2500 * 0.1 / 6)
@@ -80,7 +80,7 @@ def test_all_planners_side_by_side():
         comparison.plan("best")
 
 
-def test_orders_among_themselves_are_compared_by_their_own_cost():
+def test_comparison_of_orders_alone_uses_costs_of_orders():
     comparison = compare_plans(QUERY, STATISTICS, ["given-order", "by-frequency", "greedy"])
     assert not comparison.has_trees
     assert comparison.best.planner == "by-frequency"  # as cheap as greedy, and before it

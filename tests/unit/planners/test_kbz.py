@@ -87,7 +87,7 @@ def test_cost_of_a_stretch_equals_the_cost_of_its_order(problem, random):
 
 
 @given(st.lists(st.floats(0.1, 50), min_size=3, max_size=5), st.data())
-def test_latency_has_the_property_with_a_rank_of_its_own(rates, data):
+def test_latency_has_the_exchange_property_with_another_rank(rates, data):
     """rank(s) = 1 where the last variable is in s, else 0.
 
     The rank of the source, the sum of what comes after it inside s, is 0 for the last variable

@@ -121,7 +121,7 @@ def test_at_the_time_limit_local_search_has_a_plan():
     assert sorted(plan.order) == sorted(one.variables)
 
 
-def test_another_seed_searches_elsewhere():
+def test_random_search_depends_only_on_its_seed():
     one, statistics = many(16)
 
     def seen(seed):

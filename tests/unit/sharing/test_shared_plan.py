@@ -155,7 +155,7 @@ def test_a_pattern_twice_is_shared_wholly():
 
 
 @given(st.integers(0, 500), st.sampled_from(["prefix", "tree"]))
-def test_names_and_the_order_of_the_list_change_nothing(seed, share):
+def test_plans_do_not_depend_on_names_and_order_of_patterns(seed, share):
     texts, statistics = drawn(5, types=5, size=3, windows=(0.1, 0.4), seed=seed)
     queries = [ck.parse(text) for text in texts]
     known = share_plans(dict(zip("abcde", queries, strict=True)), statistics, share)
@@ -200,7 +200,7 @@ def test_greedy_merge_is_within_two_percent_of_the_best(mode, cost):
     st.sampled_from(["prefix", "tree", "auto"]),
     st.sampled_from(["work", "partial-matches"]),
 )
-def test_greedy_merge_never_costs_more_than_each_patterns_own_best_plan(seed, share, cost):
+def test_greedy_merge_never_costs_more_than_separate_best_plans(seed, share, cost):
     texts, statistics = drawn(5, types=5, size=3, windows=(0.1, 0.4), seed=seed)
     queries = [ck.parse(text) for text in texts]
     found = share_plans(queries, statistics, share, GreedyMerge(), COSTS[cost])
@@ -237,7 +237,7 @@ def test_no_more_candidates_are_looked_at_than_by_the_same_plans_apart(seed, sha
 
 @pytest.mark.slow
 @pytest.mark.parametrize("share", ["prefix", "auto"])
-def test_greedy_merge_looks_at_no_more_candidates_than_own_best_plans(share):
+def test_greedy_merge_looks_at_no_more_candidates_than_separate_plans(share):
     """Where what is expected is true: uniform arrivals, independent values, a long stream."""
     stream = ck.events(zipf_events(20_000, types=6), time="ts", type="type")
     names = [f"T0{i}" for i in range(1, 7)]

@@ -18,7 +18,7 @@ from tests.cells import stream_of
 MINE = Identity({"pattern": "PATTERN A a WITHIN 1 s", "lateness": "1 second"})
 
 
-def test_its_own_is_taken():
+def test_check_accepts_the_same_identity():
     MINE.check(Identity(dict(MINE.parts)).text)
 
 

@@ -118,7 +118,7 @@ def test_partitions_are_apart(frame: pd.DataFrame) -> None:
     assert measured.same_key == pytest.approx((shares**2).sum())
 
 
-def test_missing_keys_are_a_partition_of_their_own() -> None:
+def test_missing_keys_form_one_partition() -> None:
     data = pd.DataFrame({"t": range(4), "kind": list("ABAB"), "k": [None, None, 1.0, 2.0]})
     text = "PATTERN SEQ(A a, B b) WITHIN 20 s PARTITION BY k"
     assert estimate(columns(data, text), parse(text)).same_key == pytest.approx(6 / 16)

@@ -44,7 +44,7 @@ MEASURED = Statistics(
 )
 
 
-def test_rates_after_the_variables_own_conditions():
+def test_rate_includes_the_filter_of_the_variable():
     assert MEASURED.rate("a") == 2.5
     assert MEASURED.rate("b") == 2.5
 

@@ -133,7 +133,7 @@ def test_a_dictionary_may_hold_unused_doubled_and_null_texts():
     assert texts.tolist() == ["z", "a", "a"]
 
 
-def test_chunks_with_dictionaries_of_their_own():
+def test_chunks_with_different_dictionaries_are_merged():
     chunks = [pa.array(["b", "a"]).dictionary_encode(), pa.array(["c", "b"]).dictionary_encode()]
     got = attribute(pa.chunked_array(chunks), "x", SCHEMA)
     assert got.dictionary.tolist() == ["a", "b", "c"]
@@ -310,7 +310,7 @@ def test_only_the_carried_columns_go_to_the_output():
     assert list(got.attributes) == ["y"]
 
 
-def test_arrays_are_the_callers_own():
+def test_arrays_are_writeable_copies():
     x = np.arange(3.0)
     rows = table([1, 2, 3], x=pa.array(x), y=["a", "b", "c"], z=[True, False, True])
     got = event_columns(rows, SCHEMA, ["x", "y", "z"])

@@ -146,7 +146,7 @@ def test_a_filter_is_a_condition():
         ("<i>", "Expected"),
     ],
 )
-def test_a_filter_that_means_nothing_says_so_and_changes_nothing(condition, words):
+def test_wrong_filter_shows_an_error_and_keeps_the_rows(condition, words):
     app = browser()
     before = list(app._order)
     told(app, set="filter", value=condition)
