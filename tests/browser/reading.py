@@ -1,4 +1,4 @@
-"""A player in a page, read and moved as users do: by what it shows, and by its keys."""
+"""A player in a page, read and moved as users do: by its texts and its keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prefix counters in a saved page: each step shows what the trace counted, and how."""
+"""Prefix counters in a saved page: each step shows the counts of the trace, and their sums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The saved page plays without a network: each step shows what the trace says."""
+"""The saved page plays without a network: each step shows that of the trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""On Spark the recorded streams give what they give locally."""
+"""On Spark the recorded streams give the local matches."""
 
 from __future__ import annotations
 

@@ -46,10 +46,10 @@ _OF_FILES = (
 
 
 class SkipsWhatAsksTheJvm:
-    """Skips a test, as a plugin of pytest, that looks itself at what a classic session shows."""
+    """Skips, as a plugin of pytest, tests that ask the JVM, which only a classic session has."""
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Skip what reads files in tasks: which ones a DataFrame reads the client cannot see."""
+        """Skip tests of tasks that read files: the client cannot see the files of a DataFrame."""
         for item in items:
             if item.name in _OF_FILES:
                 item.add_marker(pytest.mark.skip(reason="a client does not know the files"))

@@ -59,7 +59,7 @@ def events_of_all() -> pa.Table:
 
 
 def job(kind: str, root: Path) -> None:
-    """Run a query over all files; what is killed."""
+    """Run a query over all files; this process is killed."""
     spark = _cluster() if kind == "executors" else ck.get_session(cores=2, memory="1g")
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     stream = Live(spark, root).events(lateness=f"{LATENESS} seconds")

@@ -26,7 +26,7 @@ from tests.strategies import FEW, as_table
 
 
 def found(spark, case, data, method) -> tuple[str, Counter[tuple[Any, ...]]]:
-    """Return what rows were drawn, and the rows as the judge would write them."""
+    """Return the rows of the result, and those of the judge."""
     emit = data.draw(st.sampled_from(EMITS))
     seconds = data.draw(st.sampled_from([None, 0.7, 4, 13, 1000]))
     frame = spark.createDataFrame(as_table(case.events))
@@ -176,7 +176,7 @@ def test_few_jobs_do(spark):
 
 
 class Untyped:
-    """A function that does not say what it gives."""
+    """A function that does not declare its type."""
 
     reads = (("b", "n"),)
     zero = 0

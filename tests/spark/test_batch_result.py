@@ -40,7 +40,7 @@ def expected() -> int:
 
 
 def jobs_of(spark, action):
-    """Return what an action returns and how many jobs it started."""
+    """Return the result of an action and the number of jobs that it started."""
     context = spark.sparkContext
     context.setJobGroup("counted", "")
     before = len(context.statusTracker().getJobIdsForGroup("counted"))

@@ -1,4 +1,4 @@
-"""Small Spark streams are fetched once, and give what workers give without starting one."""
+"""Small Spark streams are fetched once, and give the results of workers without any worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parquet files that a DataFrame is are read without Spark, and give what Spark reads."""
+"""Parquet files of a DataFrame are read without Spark, and give the rows that Spark reads."""
 
 from __future__ import annotations
 

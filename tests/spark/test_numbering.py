@@ -1,4 +1,4 @@
-"""Arrival numbers on Spark: one for each event, whatever the column, or an error."""
+"""Arrival numbers on Spark: one for each event, from a column of any type, or an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics measured on Spark: those of the local profile, and the same whatever the order."""
+"""Statistics measured on Spark: those of the local profile, for any order of the rows."""
 
 from __future__ import annotations
 

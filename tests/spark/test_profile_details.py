@@ -75,7 +75,7 @@ def on_spark(spark: SparkSession, frame: pd.DataFrame) -> DataFrame:
 
 
 def exactly(statistics: Statistics) -> Statistics:
-    """Return what is not sampled: everything but joins, and conditions beside equalities."""
+    """Return the statistics that are counted: all but joins and conditions beside equalities."""
     return replace(statistics, selectivities={}, joins={}, forecast=None)
 
 

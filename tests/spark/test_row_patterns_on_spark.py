@@ -1,4 +1,4 @@
-"""MATCH_RECOGNIZE on Spark gives per partition what it gives in memory, and refuses the rest."""
+"""MATCH_RECOGNIZE on Spark gives the rows of memory per partition, and refuses the rest."""
 
 import pandas as pd
 import pytest

@@ -1,4 +1,4 @@
-"""Several queries at once over Spark: each gets the rows of a local stream, whatever is shared."""
+"""Several queries at once over Spark: each gets the rows of a local stream, shared or not."""
 
 from __future__ import annotations
 

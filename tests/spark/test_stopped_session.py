@@ -1,4 +1,4 @@
-"""Calls on a stopped session say what to do, whether another session runs or not."""
+"""Calls on a stopped session raise with a hint, whether another session runs or not."""
 
 from __future__ import annotations
 

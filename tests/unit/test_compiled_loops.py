@@ -284,7 +284,7 @@ def environment(home: Path, **others: str) -> dict[str, str]:
 
 
 def compiled_by(answer: str) -> int:
-    """Return how many loops a process had to compile, when it found what it should."""
+    """Return how many loops a process compiled; check that its results are right."""
     found, number, generated = answer.split()
     assert (int(found), generated) == (FOUND, "True")
     return int(number)

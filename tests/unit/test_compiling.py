@@ -106,7 +106,7 @@ def test_compiling_is_announced_once_on_a_machine(tmp_path: Path) -> None:
 
 
 def said(folder: Path, *, watched: bool) -> str:
-    """Return what goes to stderr, where somebody looks or nobody does."""
+    """Return the output to stderr, with a terminal or without."""
     look = f"import cepkit.compiled_loops as c; c.is_watched = lambda: {watched}; import loop"
     search = os.pathsep.join([str(folder), *sys.path])
     return subprocess.run(

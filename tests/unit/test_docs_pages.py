@@ -1,4 +1,4 @@
-"""The code on pages of docs/ runs, prints what stands below it, and the files named exist."""
+"""The code on pages of docs/ runs and prints the output below it, and the files named exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables in README.md and docs/ say what stands on the shelves."""
+"""The tables in README.md and docs/ list the entries of the shelves."""
 
 from __future__ import annotations
 

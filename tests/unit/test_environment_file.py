@@ -97,7 +97,7 @@ def test_the_lock_holds_every_dependency_at_a_version_that_fits(requirement: Req
 
 
 def test_each_entry_has_the_hashes_of_its_files_and_names_no_place() -> None:
-    """No index, no address, no path, no option: pip asks whatever its reader has set up."""
+    """No index, no address, no path, no option: pip uses the index that the user has set up."""
     for requirement, *hashes in ENTRIES:
         assert not re.search(r"[/\\@]|--|^#", re.sub(r"'[^']*'", "", requirement)), requirement
         assert hashes, requirement

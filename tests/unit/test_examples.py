@@ -1,4 +1,4 @@
-"""Every verb has an example in its docstring, and the examples print what stands there."""
+"""Every verb has an example in its docstring, and the examples print the output given there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Without the extras cepkit works in one process, and says what to install for the rest."""
+"""Without the extras cepkit works in one process, and names the extra to install for the rest."""
 
 from __future__ import annotations
 

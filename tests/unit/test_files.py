@@ -430,7 +430,7 @@ def test_target_without_permission_is_refused(tmp_path):
 
 
 def unprivileged() -> list[str]:
-    """Return what runs a command as a user who may read everything and write little."""
+    """Return a command prefix that runs as a user who may read everything and write little."""
     may_read = "+dac_read_search"
     command = [
         "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", f"--inh-caps={may_read}",

@@ -1,4 +1,4 @@
-"""What docs/many-patterns.md shows is what comes out."""
+"""The examples of docs/many-patterns.md print the output on the page."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ MEMINFO = ["MemTotal:       16384 kB", "MemFree:  1 kB", "MemAvailable:    8192 
 
 @pytest.fixture
 def system(monkeypatch):
-    """Return a function that sets what the files of the system hold."""
+    """Return a function that sets the contents of the system's files."""
 
     def set_files(**files: str) -> None:
         known = {path.replace("|", "/"): text.splitlines() for path, text in files.items()}

@@ -1,4 +1,4 @@
-"""Bars: who sees them, what they say, what is left of them."""
+"""Progress bars: where they appear, their texts, and that they are cleared."""
 
 import inspect
 import sys

@@ -1,4 +1,4 @@
-"""Mechanisms that change their plan: who owns which match, and what it costs."""
+"""Mechanisms that change their plan: which generation owns which match, and the costs."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Deciding conditions and invariants: what ADAPT claims of them, where it holds, and the errata."""
+"""Deciding conditions and invariants: the claims of ADAPT, where they hold, and the errata."""
 
 import random
 from functools import partial

@@ -1,4 +1,4 @@
-"""`cepkit.aggregate`: what it refuses and how it says so, what it chooses, what it shows."""
+"""`cepkit.aggregate`: its refusals and their messages, the method it chooses, its output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Aggregation by detection holds what matches add up to, not the matches."""
+"""Aggregation by detection holds sums of matches in memory, not the matches."""
 
 from __future__ import annotations
 

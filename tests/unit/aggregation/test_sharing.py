@@ -1,4 +1,4 @@
-"""Several queries at once: what they share, who chooses it, and that it changes no number."""
+"""Several queries at once: shared counters, the choice of them, and results that stay the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each command does what its help says."""
+"""Each command does as its help says."""
 
 from __future__ import annotations
 

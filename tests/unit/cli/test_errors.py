@@ -1,4 +1,4 @@
-"""What goes wrong is told in a line or two, without a trace, and leaves nothing behind."""
+"""Errors of the command: a line or two, no traceback, and no files left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans that are run beside what they were expected to cost."""
+"""Plans that are run, beside their expected costs."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""RETURN: the columns that matches have, whatever asks for them."""
+"""RETURN: the columns that matches have, in every form of the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time column is a time in conditions, whatever it holds and counts."""
+"""The time column is a time in conditions, for every type and unit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What docs/why-not.md shows is what comes out."""
+"""The examples of docs/why-not.md print the output on the page."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""The figure of aggregates draws what the result says."""
+"""The figure of aggregates draws the rows of the result."""
 
 from __future__ import annotations
 

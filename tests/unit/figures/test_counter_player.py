@@ -1,4 +1,4 @@
-"""What the player gets of prefix counters: moments that all traces share, told as changes."""
+"""The player's document of prefix counters: moments that all traces share, as changes."""
 
 from __future__ import annotations
 

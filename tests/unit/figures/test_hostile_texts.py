@@ -1,4 +1,4 @@
-"""No name, no value and no message is ever more than text, in whatever is drawn or shown."""
+"""Names, values and messages stay texts in every figure, table, report and widget."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def strings_in(part: Any) -> Iterator[str]:
 
 
 def complaint(text: str) -> str | None:
-    """Return what plotly would make more than text of."""
+    """Return the kind of thing, beside plain text, that plotly would make of a text."""
     left = OURS.sub("", text)
     if TAG in text or "<" in left or ">" in left:
         return "markup"
@@ -134,7 +134,7 @@ class Page(HTMLParser):
 
 
 def check_output(html: str, *, pictures: bool = False) -> None:
-    """Check what a notebook shows: HTML in which MathJax looks for no formulas."""
+    """Check the HTML of a notebook output: MathJax must look for no formulas in it."""
     found = Page(html)
     if pictures:
         found.check(TAGS | PICTURE_TAGS, ATTRIBUTES | PICTURE_ATTRIBUTES)
@@ -204,7 +204,7 @@ def test_nothing_that_is_shown_as_html_is_left_out():
 
 
 def classes() -> set[type]:
-    """Return our classes that notebooks show as HTML; what others derive from is none."""
+    """Return our classes that notebooks show as HTML, without base classes."""
     found: set[type] = set()
     for package in (cepkit, cepkit_widgets):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):

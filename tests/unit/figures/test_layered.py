@@ -1,4 +1,4 @@
-"""What patterns have in common and what their plans share, drawn: nothing lies on anything else."""
+"""Figures of pattern graphs and shared plans: nothing overlaps."""
 
 from functools import cache
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""What queries share, drawn: nothing lies on anything else, and everything is told."""
+"""Figures of shared counters: nothing overlaps, and every query is named."""
 
 import pandas as pd
 import pytest

@@ -1,4 +1,4 @@
-"""The figures of why_not: what they tell, and that nothing lies on anything else."""
+"""The figures of why_not: their contents, and that nothing overlaps."""
 
 import plotly.graph_objects as go
 import pytest

@@ -102,7 +102,7 @@ def test_some_planners():
 
 @dataclass(frozen=True)
 class Backwards:
-    """A planner as a user would write it: it need not tell of what it does."""
+    """A planner as a user would write it, without an observer."""
 
     name: str = "backwards"
 

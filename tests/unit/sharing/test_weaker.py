@@ -1,4 +1,4 @@
-"""Nodes that demand less than their users: when they are shared, what they cost, what is found."""
+"""Weaker nodes, which demand less than their users: when shared, their cost, their matches."""
 
 import re
 from fractions import Fraction
@@ -25,7 +25,7 @@ from tests.unit.sharing.cases import graph_of, measured, order, prepared
 
 
 def asked(where):
-    """Return what conditions demand of a and b."""
+    """Return the demands of conditions on a and b."""
     query = ck.parse(f"PATTERN SEQ(A a, B b) WHERE {where}")
     return demands(conjuncts(query.where), ("a", "b"))
 

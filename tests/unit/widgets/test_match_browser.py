@@ -35,7 +35,7 @@ def browser(pattern=PAIRS, stream=STREAM):
 
 
 def told(app, **message):
-    """Do what the page does when its reader does something."""
+    """Send a message as the page does when its reader clicks or types."""
     app._asked(app, {**message, "n": app._answered + 1}, [])
 
 

@@ -1,4 +1,4 @@
-"""Matches that are fetched some at a time: known once each, whatever order they come in."""
+"""Matches that are fetched some at a time: each is known once, in any order of fetching."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def stream(size: int = 60, **more: object):
 
 @dataclass
 class FakePages:
-    """Local matches that say what they are asked for, in an order of their own at each time."""
+    """Local matches that record each request, and answer it in a different order each time."""
 
     pattern: str
     stream: ck.Stream

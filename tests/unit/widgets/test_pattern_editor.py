@@ -40,7 +40,7 @@ def opened(pattern=PAIRS, stream=STREAM, **options):
 
 
 def told(app, **message):
-    """Do what the page does when its reader does something."""
+    """Send a message as the page does when its reader clicks or types."""
     app._asked(app, {**message, "n": app._answered + 1}, [])
 
 

@@ -24,7 +24,7 @@ START = ExplorerState.of(TEXT, KNOWN)
 
 
 def told(app, **message):
-    """Do what the page does when its reader does something."""
+    """Send a message as the page does when its reader clicks or types."""
     app._asked(app, {**message, "n": app._answered + 1}, [])
 
 

@@ -1,4 +1,4 @@
-"""The widget without a notebook: where it is, where it can go, what it sends."""
+"""The widget without a notebook: its position, its moves, its messages."""
 
 import threading
 

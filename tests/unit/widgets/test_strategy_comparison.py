@@ -39,7 +39,7 @@ def comparison(pattern=PAIRS, stream=STREAM):
 
 
 def told(app, **message):
-    """Do what the page does when its reader does something."""
+    """Send a message as the page does when its reader clicks or types."""
     app._asked(app, {**message, "n": app._answered + 1}, [])
 
 
