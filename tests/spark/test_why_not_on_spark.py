@@ -1,4 +1,4 @@
-"""why_not of events in Spark: it fetches only the events around, and its answer is the local one."""
+"""why_not of events in Spark: it fetches only events around; the answer is the local one."""
 
 import pandas as pd
 import pytest

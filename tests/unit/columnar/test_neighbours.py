@@ -1,4 +1,4 @@
-"""Conditions between neighbouring members of a set: the number of sets, and which parts support them."""
+"""Conditions between neighbouring members of a set: their number, and which parts support them."""
 
 from __future__ import annotations
 
