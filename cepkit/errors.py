@@ -1,4 +1,4 @@
-"""Every error of cepkit: what was found, what was expected, and a hint what to do."""
+"""The errors of cepkit: each says what was found and what was expected, and gives a hint."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ class PatternSyntaxError(PatternError):
 
 
 class UnsupportedError(PlacedError, NotImplementedError):
-    """The pattern is right, but what runs it cannot do a named part of it."""
+    """The pattern is right, but the engine or mechanism does not support a named part of it."""
 
 
 class StreamError(CepkitError, ValueError):
@@ -230,7 +230,7 @@ class PlanError(CepkitError, ValueError):
 
 
 class TraceError(CepkitError, ValueError):
-    """What should be a trace of a run is none, or one of another stream."""
+    """A value given as a trace is no trace, or is one of another stream."""
 
 
 class FileError(CepkitError, OSError):

@@ -65,12 +65,12 @@ class Room:
     _next: int = 0
 
     def plan(self, rows: int, size: int) -> None:
-        """Take room for more rows whose memory will be needed later; raises what `take` does."""
+        """Take room for more rows whose memory will be needed later; raises as `take` does."""
         self.planned += size * self.copies
         self.take(rows, size)
 
     def fill(self, planned: int, size: int) -> None:
-        """Take the room that planned bytes turn out to need; raises what `take` does.
+        """Take the room that planned bytes turn out to need; raises as `take` does.
 
         Args:
             planned: How many of the planned bytes.

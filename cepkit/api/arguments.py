@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cepkit.spark.fetching import Where
 
 Pattern: TypeAlias = str | Query | Any
-"""A query, its text, or what the builder makes."""
+"""A query, its text, or a pattern of the builder."""
 
 
 def checked(stream: Stream, pattern: Pattern) -> Query:

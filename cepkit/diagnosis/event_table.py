@@ -44,7 +44,7 @@ _MARK = "\0"
 
 @dataclass(frozen=True)
 class EventTable:
-    """The events of a stream in stream order, with what a question reads of them.
+    """The events of a stream in stream order, with the columns that a question reads.
 
     Attributes:
         columns: With all attributes that the pattern reads.
@@ -131,7 +131,7 @@ class EventTable:
         return self.partition[self._by_partition]
 
     def clock(self, clock: Clock) -> Ints:
-        """Return the value of a clock for each event: what a window counts in."""
+        """Return the reading of a clock, which a window is measured in, at each event."""
         match clock:
             case "time":
                 return self.ts

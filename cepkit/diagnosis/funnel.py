@@ -79,7 +79,7 @@ def branch_funnel(
     work: Work,
     alone: Mapping[req.Requirement, int] | None = None,
 ) -> BranchFunnel:
-    """Count what each requirement of a branch lets through.
+    """Count the partial matches that each requirement of a branch lets through.
 
     Args:
         measures: The measures of the branch.

@@ -63,7 +63,7 @@ class NearMiss:
 
     @property
     def detail(self) -> str:
-        """What is violated, in words."""
+        """The violated requirements, in words."""
         return "; ".join(f"{text_of(f.requirement)}: {f.detail}" for f in self.violated)
 
 

@@ -108,7 +108,7 @@ class Search:
             return
 
     def candidates(self, variable: str) -> Partials:
-        """Return the events that a variable may be bound to, with what they violate alone."""
+        """Return the events that may be bound to a variable, with the violations of each alone."""
         if variable not in self._candidates:
             events = self.measures.table.of_types(self.measures.branch.event(variable).types)
             if self.until is not None:

@@ -1,4 +1,4 @@
-"""Planners side by side: the plan that each finds, what it costs, and how long that took."""
+"""Planners side by side: the plan that each finds, its cost, and the time of the search."""
 
 from __future__ import annotations
 

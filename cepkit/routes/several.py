@@ -94,7 +94,7 @@ class Cluster:
 
     @property
     def shared(self) -> list[tuple[int, str]]:
-        """The number of queries that share each stretch of counters, and what it counts."""
+        """The number of queries that share each stretch of counters, and its prefix as text."""
         nodes, chains = self.forest.nodes, self.forest.chains
         users: dict[int, set[int]] = {}
         for query, number_ in enumerate(self.forest.of):

@@ -129,7 +129,7 @@ def _ends(span: Span | None) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class _OfRepetitions:
-    """What is said of the repetitions of groups, and what was written for it."""
+    """The repetitions of variables, conditions and bounds in groups, beside those as written."""
 
     variables: dict[str, set[str]]
     conditions: dict[Expression, Expression]

@@ -1,4 +1,4 @@
-"""Chooses what several sequences share, by rates, lengths and windows.
+"""Chooses the shared counters of several sequences, by rates, lengths and windows.
 
 The cost is in nanoseconds of work for each second of the stream: an event updates the counters of
 each live START at its node, a START of a piece takes a snapshot of every live START of the whole,

@@ -1,4 +1,4 @@
-"""A program: what each step of a plan looks up, compares and checks.
+"""A program: the lookups, comparisons and checks of each step of a plan.
 
 Programs know nothing of data: `branch.py` makes one from a branch and a plan,
 `slices/binding.py` binds it to the events of a slice.
@@ -23,10 +23,10 @@ the branch could take. Events of a contiguous match are in one such stretch."""
 
 
 Clock = Literal["time", "arrival", "place"]
-"""What a window counts in: microseconds, arrival numbers, or those inside the partition."""
+"""The unit of a window: microseconds, arrival numbers, or those inside the partition."""
 
 BoundClock = Clock | Literal["order"]
-"""What a bound counts in: a clock, or the order of events. That is time, unless events of equal
+"""The unit of a bound: a clock, or the order of events. That is time, unless events of equal
 time have an order too."""
 
 

@@ -58,7 +58,7 @@ def with_numbers(
 
 
 def readings(columns: EventColumns, clock: BoundClock) -> Times:
-    """Return the reading of a clock at each event: its time, its number, or what orders it."""
+    """Return the reading of a clock at each event: its time, its number, or one in its order."""
     if clock == "time":
         return columns.ts
     if clock == "order":

@@ -201,7 +201,7 @@ class _TreeBuilder:
 
 
 def _by_steps(plan: TreePlan, expected: Sequence[ExpectedStep]) -> dict[frozenset[str], float]:
-    """Return the logarithms of what nodes hold, if the steps of the plan tell."""
+    """Return the logarithms of the partial matches of nodes, if the steps are those of the plan."""
     units = work_of(plan)
     unions = list(_bound(units))
     if [name for name, _ in unions] != [step.variable for step in expected]:

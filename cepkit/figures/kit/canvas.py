@@ -173,7 +173,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Lines of text from data; whatever draws them must escape them.
+    """Lines of text from data; writers of formats must escape them.
 
     Attributes:
         x: Of the left, the middle or the right of the lines, as `anchor` says.
@@ -183,7 +183,7 @@ class Text:
         size: Of the font.
         bold: Whether it is.
         colour: None for the colour of text.
-        hover: What is told when the pointer is on it, mostly the text uncut.
+        hover: The text shown when the pointer is on it, mostly the whole text.
     """
 
     x: float

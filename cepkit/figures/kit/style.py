@@ -118,7 +118,7 @@ def axis_of(chart: go.Figure) -> dict[str, Any]:
 
 
 def at_the_top(lines: int = 1) -> dict[str, object]:
-    """Return a position that keeps the title at the top, whatever the margin holds."""
+    """Return a position that keeps the title at the top, for any contents of the margin."""
     # Plotly aligns the first of several lines where it would align a single one.
     pad = {"l": 12, "t": 12 + 14 * (lines - 1)}
     return {"y": 1, "yref": "container", "yanchor": "top", "pad": pad}

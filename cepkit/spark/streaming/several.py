@@ -122,7 +122,7 @@ class GroupSearch:
 
 
 PlansOf = Callable[[Query, Plan], "SlicePlans | None"]
-"""Makes, of a query and its plan, what chooses the plan of each stretch; None: always its plan."""
+"""Makes the chooser of plans for stretches from a query and its plan; None: always this plan."""
 
 
 def detect_several(

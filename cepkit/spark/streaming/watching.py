@@ -42,7 +42,7 @@ class Watched:
     work: dict[int, Sequence[str]] = field(default_factory=dict)
 
     def table(self) -> pd.DataFrame:
-        """Return what each micro-batch did, one row for each.
+        """Return the progress and counts of micro-batches, one row for each.
 
         Columns: rows (read), rows_per_second, watermark, behind (seconds from the watermark to the
         begin of the micro-batch), seconds (it took), state_rows (buckets), state_bytes, and the
