@@ -20,7 +20,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return a sentence that names the known name nearest to `name`, or None.
 
     Args:
-        name: What the user wrote.
+        name: The name that the user wrote.
         known: The valid names.
 
     Returns:
@@ -127,7 +127,7 @@ class CepkitError(Exception):
         """Return the error of an unknown name, with the nearest known one as a hint.
 
         Args:
-            name: What the user wrote.
+            name: The name that the user wrote.
             known: The valid names.
             option: The option of the names, as ``"by= "``.
             beside: Other valid values, as ``", or a number"``.

@@ -29,7 +29,7 @@ class InForce:
     """The plan in force, and how it came about.
 
     Attributes:
-        plan: What to run.
+        plan: The plan that runs now.
         answer: The planner's last answer, deployed or not.
         fired: Why the planner ran at the last check; None if it did not.
         switched: Whether the last check deployed another plan.

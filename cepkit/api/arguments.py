@@ -53,7 +53,7 @@ def check_stream(stream: object, *, beside: object = None) -> None:
     """Check that a value is a stream.
 
     Args:
-        stream: What was given.
+        stream: The argument of the verb.
         beside: The argument after it.
 
     Raises:

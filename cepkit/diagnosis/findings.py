@@ -34,7 +34,7 @@ class Finding:
     Attributes:
         requirement: The requirement.
         holds: Whether it holds; None where that could not be decided.
-        detail: What was found, in words with the values on both sides.
+        detail: The finding in words, with the values on both sides.
         by: By how much it is violated, in `unit`; None where it holds or is no quantity.
         unit: "s" for times, "events" for counts, "" for values as they are.
         relative: The violation in units of its scale.

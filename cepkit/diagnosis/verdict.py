@@ -66,7 +66,7 @@ class Verdict:
         completions: The given events with events for the other variables, nearest first; where
             everything is given, this alone. Empty where nothing completes them.
         findings: The findings on the given events alone.
-        notes: What was not looked at.
+        notes: The parts that were not searched.
     """
 
     is_match: bool | None

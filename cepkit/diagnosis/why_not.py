@@ -357,7 +357,7 @@ def _near_sets(
         alone: The demands that may fail, each in turn; empty: all of them.
 
     Returns:
-        The near misses; what was not looked at.
+        The near misses; the parts that were not searched.
     """
     branch, notes = question.branches[number], list[str]()
     single = set(branch.variables) - {v for v, _, _ in branch.repeated}

@@ -212,7 +212,7 @@ class Several(ByName[Result]):
 
     Attributes:
         results: One for each query.
-        plan: What they shared.
+        plan: The plan of the shared counters.
     """
 
     results: tuple[Result, ...]
@@ -346,7 +346,7 @@ def aggregate_cluster(
     """Return the rows of each query of a cluster, by its number, and an event of each group.
 
     Args:
-        cluster: What is shared.
+        cluster: The queries, with their shared counters.
         sequences: The queries as A-Seq takes them, by number.
         columns: The events, with `attributes_read`.
 

@@ -118,7 +118,7 @@ class FirstMatches:
 
     Attributes:
         head: The names of its columns.
-        rows: What the matches have there.
+        rows: The values of the matches there.
         more: How many variables are left out.
     """
 

@@ -112,7 +112,7 @@ def bind(
     """Return `program` bound to `columns`.
 
     Args:
-        program: What to evaluate.
+        program: The program of a branch and its plan.
         columns: The events of the slice.
         owned: The matches that are wanted.
         scan: The look-ups of other programs in `columns`; new ones are added.

@@ -69,8 +69,8 @@ def layout(
 
     Args:
         edges: From a vertex to one that stands higher, by their numbers.
-        notes: What is said above, a line each or more.
-        rows: What stands left of each row, from the lowest.
+        notes: Notes above the figure, each a line or more.
+        rows: The text left of each row, from the lowest.
         room: The width of the picture, in pixels; wider where cards could not be read.
     """
     layers = layered([v.level for v in vertices], edges)

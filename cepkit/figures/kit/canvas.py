@@ -179,7 +179,7 @@ class Text:
         x: Of the left, the middle or the right of the lines, as `anchor` says.
         y: Of the top of the first line.
         lines: The lines, each short enough for its place.
-        anchor: What `x` is.
+        anchor: The meaning of `x`.
         size: Of the font.
         bold: Whether it is.
         colour: None for the colour of text.
@@ -218,8 +218,8 @@ class Canvas:
     Attributes:
         width: In pixels.
         height: In pixels.
-        items: What is on it; later ones are drawn over earlier ones.
-        summary: What a reader who cannot see it should know.
+        items: Its items; later ones are drawn over earlier ones.
+        summary: Its contents in words, for readers who cannot see it.
     """
 
     width: float

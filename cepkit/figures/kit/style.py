@@ -128,7 +128,7 @@ def legend_above(names: Sequence[str], above: float, height: float) -> dict[str,
     """Return the layout of a figure whose legend stands above the heading of its first panel.
 
     Args:
-        names: What the legend says, escaped.
+        names: The texts of the legend, escaped.
         above: The margin above, without the legend.
         height: Of the figure, without the legend.
     """

@@ -28,7 +28,7 @@ class Request:
 
     Attributes:
         way: How it is aggregated.
-        sending: What of the stream is read for it alone.
+        sending: The columns and rows of the stream that it alone needs.
         compiled: The compiled query that detects its matches.
     """
 

@@ -49,7 +49,7 @@ class FetchedFrame(ResultFrame):
         columns: Their columns.
         session: Spark's session.
         workers: Makes the same rows, found by workers.
-        title: What it is.
+        title: Its title.
         route: Where the rows come from.
     """
 
