@@ -204,7 +204,7 @@ def test_empty_stream_has_nothing_to_play(opened):
 
 @pytest.mark.parametrize("width", [360, 1100])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_the_page_and_can_be_read(opened, page, width, scheme):
+def test_player_fits_the_page_with_readable_contrast(opened, page, width, scheme):
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": width, "height": 900})
     player = opened(cases.figure_10(), steps=13)

@@ -91,7 +91,7 @@ def test_controls_have_names_and_roles(lab, page):
 
 
 @pytest.mark.parametrize("width", [800, 1400])
-def test_it_fits_in_both_themes(lab, page, width):
+def test_explorer_fits_in_both_themes(lab, page, width):
     lab.write("fits.ipynb", STREAM, APP)
     page.set_viewport_size({"width": width, "height": 1200})
     lab.run(page, "fits.ipynb")

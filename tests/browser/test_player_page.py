@@ -127,7 +127,7 @@ def test_buttons_slider_events_and_charts_go_to_a_step(opened, page):
     assert abs(player.step - total / 2) <= 1
 
 
-def test_it_plays_and_stops_at_the_end(opened):
+def test_playing_stops_at_the_end(opened):
     player = opened(cases.example())
     player.host.get_by_label("events per second").select_option("30")
     player.press("Space")
@@ -171,7 +171,7 @@ def test_repetitions_of_a_group_have_numbers_and_mark_its_events(opened):
     assert player.card().locator(".edge.store.fired").count() == 2
 
 
-def test_the_keys_are_listed_and_each_control_has_a_name_and_room(opened, page):
+def test_player_lists_its_keys_and_controls_have_names(opened, page):
     player = opened(cases.example())
     player.press("?")
     assert player.host.locator(".keys").is_visible()
@@ -194,7 +194,7 @@ def test_the_keys_are_listed_and_each_control_has_a_name_and_room(opened, page):
 
 
 @pytest.mark.parametrize("width", [400, 1000])
-def test_it_fits_the_page(opened, page, width):
+def test_player_fits_the_width_of_the_page(opened, page, width):
     page.set_viewport_size({"width": width, "height": 900})
     player = opened(cases.example())
     player.press("n")
@@ -268,7 +268,7 @@ def test_playing_stops_at_the_chosen_condition(opened):
     assert player.step == 1
 
 
-def test_one_goes_to_a_step_or_an_event_by_its_name(opened):
+def test_key_g_goes_to_a_step_or_an_event(opened):
     player = opened(cases.example())
     player.focus()
     player.press("g")

@@ -69,6 +69,6 @@ def test_statistics_that_lack_a_variable_are_refused(model):
 
 
 @MODEL
-def test_has_its_name_and_a_line_of_help_in_the_table(model):
+def test_cost_model_is_in_the_table_with_a_line_of_help(model):
     assert COSTS[model.name] is model
     assert COSTS.help[model.name]

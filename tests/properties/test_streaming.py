@@ -362,7 +362,7 @@ def test_windows_in_events_count_events_in_order_of_time(data: st.DataObject) ->
 
 
 @pytest.mark.parametrize(("arrival", "matches"), [("x", [(0, 2)]), (None, [])])
-def test_of_events_of_one_time_the_arrival_column_says_which_came_first(arrival, matches):
+def test_arrival_column_orders_events_of_one_time(arrival, matches):
     rows = [(0, "A", 1), (1, "X", 3), (1, "B", 2), (9, "X", 4)]
     events = [Event(ts * UNIT, kind, {"x": x}, n) for n, (ts, kind, x) in enumerate(rows)]
     query = parse("PATTERN SEQ(A a, B b) STRATEGY strict-contiguity")

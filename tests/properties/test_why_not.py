@@ -149,7 +149,7 @@ def test_part_of_a_match_with_sets_is_completed(data: st.DataObject) -> None:
 
 
 @given(data=st.data())
-def test_of_part_of_a_match_with_sets_it_knows_whether_it_is_one(data: st.DataObject) -> None:
+def test_why_not_knows_whether_a_member_is_part_of_a_match(data: st.DataObject) -> None:
     case = data.draw(SETS)
     assume(case.events and not refused(case))
     (branch,) = normal_form(case.query)
@@ -212,7 +212,7 @@ def _is_part(identity: Any, match: dict[str, Any], groups: Mapping[str, Any]) ->
 
 
 @given(data=st.data())
-def test_without_names_it_knows_whether_there_are_matches(data: st.DataObject) -> None:
+def test_why_not_without_names_knows_whether_there_are_matches(data: st.DataObject) -> None:
     case = data.draw(SINGLE)
     why = asked(case, {}, limit=3)
     assert why.found == bool(case.matches)

@@ -59,7 +59,7 @@ def test_arrival_puts_the_service_behind_the_program_that_it_starts(attack: Atta
         assert found(stream(attack.recording, clock), pattern(attack), names(attack)) == []
 
 
-def test_where_the_collector_kept_the_order_arrival_finds_them_too() -> None:
+def test_arrival_order_finds_the_attacks_if_the_collector_kept_it() -> None:
     for attack in (WMIC, DCSYNC):
         source = stream(attack.recording, "number")
         assert found(source, pattern(attack), names(attack)) == [attack.known]
@@ -82,7 +82,7 @@ def test_seq_of_groups_orders_whole_second_times_before_exact_ones() -> None:
     assert found(stream("psexec"), text, names(PSEXEC)) == [PSEXEC.known]
 
 
-def test_of_three_logons_a_condition_chooses_the_first_or_that_of_the_session() -> None:
+def test_condition_chooses_the_first_logon_or_that_of_the_session() -> None:
     source = stream("wmic_backdoor")
     assert found(source, wmic_with_first_logon(), names(WMIC)) == [WMIC.known]
     assert found(source, wmic_with_own_logon(), names(WMIC)) == [(165, 640, 414, 781)]

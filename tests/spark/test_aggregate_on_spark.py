@@ -160,7 +160,7 @@ def test_files_are_read_by_the_tasks(spark, tmp_path):
     assert "rows" in ck.aggregate(stream, pattern, emit="changes", slice_seconds=100).route
 
 
-def test_few_jobs_do(spark):
+def test_aggregate_runs_few_jobs(spark):
     stream = ck.events(spark.createDataFrame(clicks(600)), time="ts", type="kind")
     tracker = spark.sparkContext.statusTracker()
     spark.sparkContext.setJobGroup("aggregation", "counted")
@@ -272,7 +272,7 @@ def test_result_shows_its_method_and_route_above_the_rows(spark):
     assert result.count() == len(result.toArrow())
 
 
-def test_it_is_drawn_as_a_local_result(spark, monkeypatch):
+def test_figure_of_aggregates_equals_the_local_one(spark, monkeypatch):
     frame = pd.DataFrame({"ts": range(40), "type": list("ABAB") * 10, "g": list("xxyy") * 10})
     query = "PATTERN SEQ(A a, B b) WITHIN 3 s AGG COUNT GROUP BY g"
     here = events(frame, time="ts", type="type", unit="s")

@@ -51,7 +51,7 @@ def jobs_of(spark, action):
     return result, len(context.statusTracker().getJobIdsForGroup("counted")) - before
 
 
-def test_it_is_a_data_frame_in_every_way(stream, expected, tmp_path):
+def test_matches_work_as_a_data_frame(stream, expected, tmp_path):
     matches = detect(stream, QUERY, plan_of(QUERY))
     assert isinstance(matches, DataFrame)
     assert matches.columns == ["a", "b", "c", "match_start", "match_end"]
@@ -104,7 +104,7 @@ def test_explain_covers_all_rows_and_runs_no_job_after_an_action(spark, stream, 
     assert "MapInArrow" in capsys.readouterr().out
 
 
-def test_a_limit(stream, expected):
+def test_limit_bounds_collect_and_count(stream, expected):
     matches = detect(stream, QUERY, plan_of(QUERY), limit=7)
     assert len(matches.collect()) == matches.count() == 7
     assert matches.explain().steps[-1].survivors == expected

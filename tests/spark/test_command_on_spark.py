@@ -107,7 +107,7 @@ def test_errors_on_spark_are_the_local_ones_and_leave_no_files(detect, tmp_path,
 
 
 @pytest.mark.spark
-def test_the_demo(tmp_path):
+def test_demo_runs_and_leaves_only_its_report(tmp_path):
     ran = subprocess.run(
         [sys.executable, "-m", "cepkit.cli", "demo", "--events", "20000", "--report", "out/d.html"],
         cwd=tmp_path,

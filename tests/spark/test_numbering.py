@@ -119,7 +119,7 @@ def test_the_first_events_are_those_that_came_first(spark):
     assert first.source.column("kind").to_pylist() == ["B", "C"]
 
 
-def test_without_rows_there_are_no_matches(spark):
+def test_empty_frame_has_no_matches(spark):
     for query in (COUNTED, KEYED, BESIDE):
         for arrival in (None, "id", "gaps"):
             frame = spark.createDataFrame(table(3).slice(0, 0))

@@ -80,7 +80,7 @@ def exactly(statistics: Statistics) -> Statistics:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_same_as_here_however_the_rows_lie(
+def test_profile_equals_the_local_one_for_any_layout_of_rows(
     spark: SparkSession, data: pd.DataFrame, name: str
 ) -> None:
     text = CASES[name]

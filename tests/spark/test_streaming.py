@@ -174,7 +174,7 @@ def test_a_query_goes_on_from_its_checkpoint_under_another_plan(live):
     assert identities(live.result()) == in_batch(table, text, sealed(table, 3))
 
 
-def test_it_goes_on_with_other_shuffle_partitions(live):
+def test_query_continues_with_other_shuffle_partitions(live):
     table = make_events(4_000)
     text = PATTERNS["SEQ"]
     conf = live.spark.conf

@@ -37,7 +37,7 @@ def test_named_events_are_judged_as_in_memory(streams, named):
 
 
 @pytest.mark.quick
-def test_without_names_the_first_events_are_looked_at(streams):
+def test_why_not_without_names_looks_at_the_first_events(streams):
     local, remote = (ck.why_not(s, PATTERN, id="trade id") for s in streams)
     assert remote.found is local.found is False
     assert [m.detail for m in remote.near_misses] == [m.detail for m in local.near_misses]

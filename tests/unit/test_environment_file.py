@@ -78,7 +78,7 @@ def test_pip_installs_the_project_at_the_locked_versions() -> None:
     assert "pip" in conda_requirements()
 
 
-def test_the_packages_that_notebooks_use_come_with_it() -> None:
+def test_environment_has_the_packages_of_the_notebooks() -> None:
     names = {canonicalize_name(requirement.name) for requirement in OWN}
     assert {"pyspark", "ipywidgets", "networkx", "plotly", "pandas", "jupyterlab"} <= names
 

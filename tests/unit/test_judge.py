@@ -223,7 +223,7 @@ def test_two_nots_in_one_gap_forbid_each_event():
     assert found("A1 D1 B1 C1", structure) == ["A1 D1"]
 
 
-def test_an_event_of_the_match_does_not_break_it():
+def test_not_without_conditions_ignores_events_of_the_match():
     absent = Not(Node("b", None))
     assert found("A1", And((A, absent))) == ["A1"]
     assert found("A1 X1", And((A, absent))) == []

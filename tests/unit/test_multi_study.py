@@ -49,7 +49,7 @@ def test_every_search_of_the_shelf_is_measured_but_the_exact_one():
 
 
 @pytest.mark.slow
-def test_all_ways_find_the_same_and_are_counted(given):
+def test_all_ways_are_measured_with_costs_and_candidates(given):
     queries = drawn(given, 4, 900.0, size=3, most=1e4, seed=1)
     rows = {row["way"]: row for row in measured(given, queries, WAYS, 1)}
     assert [*rows] == [way.name for way in WAYS]

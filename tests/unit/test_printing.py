@@ -60,7 +60,7 @@ def test_a_value_without_a_printer_says_so():
         str(Bare())
 
 
-def test_html_is_the_escaped_text_where_no_printer_makes_more_of_it():
+def test_html_of_a_value_is_its_escaped_text_by_default():
     query = ck.parse("PATTERN SEQ(A a, B b) WHERE a.x < b.x")
     assert "<pre>PATTERN SEQ(A a, B b)\nWHERE a.x &lt; b.x</pre>" in html_of(query)
 

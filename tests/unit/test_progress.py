@@ -117,7 +117,7 @@ def test_progress_line_is_cleared_from_a_terminal(capsys, quick):
     assert not capsys.readouterr().err.split("\r")[-1].strip()
 
 
-def test_nobody_looks_at_a_file(capsys, quick):
+def test_no_progress_is_written_to_a_file(capsys, quick):
     with showing("counting"):
         time.sleep(0.1)
     assert not capsys.readouterr().err
@@ -131,7 +131,7 @@ def test_parts_of_work():
         assert (work.what, work.share) == ("plans: two", 0.375)
 
 
-def test_things_are_counted_as_they_are_taken():
+def test_counted_advances_progress_per_item():
     with showing("simulating", progress=False) as work:
         shares = [work.share for _ in counted("abcd")]
     assert shares == [0.0, 0.25, 0.5, 0.75]

@@ -65,9 +65,7 @@ def test_filters_drift_too():
 @pytest.mark.parametrize(
     ("work", "asked"), [(2e6, [0, 8, 9, 10]), (2e7, [0, 3, 6, 9, 10]), (1e9, [])]
 )
-def test_the_more_work_the_more_slices_are_asked_and_all_while_they_differ(
-    monkeypatch, work, asked
-):
+def test_more_work_checks_more_slices_and_drift_checks_all(monkeypatch, work, asked):
     columns = stream(drifts=False, segments=1).columns(["x"])
     query = ck.parse(TEXT.format(more=""))
     drift = Drift(query, estimate(columns, query, joins=False))

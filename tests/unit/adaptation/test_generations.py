@@ -143,7 +143,7 @@ def test_a_switch_says_why():
     assert trace.checks >= trace.fires
 
 
-def test_it_is_written_as_json_and_read_again(tmp_path):
+def test_adapted_trace_survives_json(tmp_path):
     trace = ck.simulate(day(), TEXT, adapt="invariants")
     assert len(trace.generations) > 1
     path = tmp_path / "adapted.json"

@@ -38,7 +38,7 @@ def changes(planner, cost, decision, drifts, seed=0):
 
 @pytest.mark.parametrize("drifts", [30, MANY])
 @pytest.mark.parametrize("cost", [PARTIAL_MATCHES, WORK], ids=lambda cost: cost.name)
-def test_of_greedy_orders_all_conditions_fire_if_and_only_if_the_plan_changes(cost, drifts):
+def test_invariants_of_greedy_fire_exactly_when_the_plan_changes(cost, drifts):
     fires, false, missed = changes("greedy", cost, Invariants(K=None), drifts)
     assert fires > 0
     assert (false, missed) == (0, 0)

@@ -112,7 +112,7 @@ def test_figure_10_takes_snapshots_where_pieces_connect() -> None:
     assert found.output == ((10 * S, 1),)
 
 
-def test_it_prints_as_a_table() -> None:
+def test_trace_prints_as_a_table() -> None:
     events = stream("a1@1 b1@2 c1@3 d1@4")
     found = ck.aggregate_trace(
         events, "PATTERN SEQ(A a, B b, C c, D d) WITHIN 9 s", pieces=[["a", "b"], ["c", "d"]]

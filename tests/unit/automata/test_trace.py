@@ -48,7 +48,7 @@ def test_fate_of_a_completed_instance_has_its_match(eager):
     assert eager.fate(4).children == (9,)
 
 
-def test_fate_of_nobody(eager):
+def test_fate_of_an_unknown_instance_is_refused(eager):
     with pytest.raises(TraceError, match="no instance 99"):
         eager.fate(99)
 

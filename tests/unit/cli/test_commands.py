@@ -160,7 +160,7 @@ def test_a_csv_of_no_matches_has_its_columns(on_stocks):
     assert "c.volume" in pa_csv.read_csv("m.csv").column_names
 
 
-def test_limit_stops(on_stocks):
+def test_detect_stops_at_its_limit(on_stocks):
     ran = on_stocks("detect", "--limit", 3, "--out", "m.parquet")
     assert "3 matches (stopped there: --limit)" in ran.out
     assert len(pq.read_table("m.parquet")) == 3

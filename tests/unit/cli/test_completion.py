@@ -47,7 +47,7 @@ def test_completion_offers_the_choices_of_an_option_or_files(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_other_shells_read_it(shell, tmp_path, capsys):
+def test_completion_script_is_valid_in_other_shells(shell, tmp_path, capsys):
     assert main(["completion", shell]) == 0
     script = tmp_path / "completion"
     script.write_text(capsys.readouterr().out)

@@ -116,7 +116,7 @@ def test_a_broken_parquet_file(refused):
     assert "t.parquet" in refused("detect", "--events", "t.parquet")
 
 
-def test_a_unit_that_is_none(refused):
+def test_unknown_unit_is_refused_with_a_suggestion(refused):
     assert "did you mean 'ms'?" in refused("detect", "--unit", "msec")
 
 
@@ -125,7 +125,7 @@ def test_numbers_without_a_unit(refused):
     assert "unit" in refused("detect", "--events", "t.csv")
 
 
-def test_a_time_zone_that_is_none(refused):
+def test_unknown_time_zone_is_refused(refused):
     assert "time zone" in refused("detect", "--timezone", "Europe/Copenhagn")
 
 
@@ -220,7 +220,7 @@ def test_a_demo_replaces_no_file_of_the_users(cepkit, folder):
     assert Path("notes.html").read_text(encoding="utf-8") == "old"
 
 
-def test_statistics_that_are_none(refused):
+def test_file_without_statistics_is_refused(refused):
     Path("s.json").write_text("{}", encoding="utf-8")
     assert "statistics" in refused("detect", "--statistics", "s.json")
 

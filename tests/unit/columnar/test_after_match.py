@@ -51,7 +51,7 @@ def test_count_and_aggregates_cover_only_matches_that_skip_leaves():
     assert several.counts().to_dict() == {"left": 2, "all": 11}
 
 
-def test_the_builder_says_the_same():
+def test_builder_makes_after_match_skip():
     built = seq(event("a", "A"), event("b", "B"), event("c", "C")).after_match("TO FIRST b")
     assert built.query == ck.parse(f"{PATTERN} AFTER MATCH SKIP TO FIRST b")
 

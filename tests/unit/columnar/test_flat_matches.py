@@ -33,7 +33,7 @@ def find(text: str, *, source: ck.api.Stream | None = None, **options: object) -
     return ck.detect(source, text, ck.choose_plan(text, ck.profile(source, text)), **options)
 
 
-def test_there_is_a_column_for_each_variable_and_attribute():
+def test_flat_matches_have_a_column_per_variable_and_attribute():
     frame = find(PAIR).to_pandas()
     assert frame.to_dict("list") == {
         "a.t": [0, 0], "a.kind": ["A", "A"], "a.x": [1, 1],
@@ -108,7 +108,7 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_values_come_out_as_they_went_in(name):
+def test_values_of_every_type_are_unchanged_in_the_matches(name):
     values, dtype = COLUMNS[name]
     source = stream(x=values, n=range(4))
     matches = find("PATTERN SEQ(ANY a, ANY b)", source=source)
@@ -291,7 +291,7 @@ def test_len_of_more_than_python_can_count():
     assert bool(find(SET, source=stream("A" + "B" * 80 + "C")))
 
 
-def test_whether_there_are_matches_is_known_from_the_first():
+def test_truth_value_of_matches_says_whether_there_are_any():
     assert find(PAIR)
     assert not find("PATTERN SEQ(C c, A a)")
     assert not find(PAIR, limit=0)

@@ -53,7 +53,7 @@ def test_running_needs_a_stream(statistics):
         ck.compare_plans(TEXT, statistics, cost="wrok")
 
 
-def test_which_event_is_last_is_counted_from_matches(stream):
+def test_output_profile_counts_the_last_event_of_matches(stream):
     text = "PATTERN AND(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 5 seconds"
     matches = ck.detect(stream, text, ["a", "b"])
     frame = matches.to_pandas()
@@ -66,7 +66,7 @@ def test_which_event_is_last_is_counted_from_matches(stream):
     assert len(weighed.rows) == 18
 
 
-def test_without_matches_nothing_is_known(stream):
+def test_output_profile_without_matches_is_empty(stream):
     text = "PATTERN AND(MSFT a, GOOG b) WHERE a.price < 0 WITHIN 5 seconds"
     assert dict(output_profile(ck.detect(stream, text, ["a", "b"])).last) == {}
 

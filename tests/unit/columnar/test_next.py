@@ -68,7 +68,7 @@ def test_next_is_by_arrival_not_by_time() -> None:
     assert found(stream, "SEQ(A a, NEXT B b)") == [(0, 2), (1, 3)]
 
 
-def test_nobody_sees_the_numbers() -> None:
+def test_results_never_show_the_arrival_numbers_of_next() -> None:
     matches = ck.detect(STREAM, "PATTERN SEQ(A a, NEXT B b)")
     assert not {NUMBER, NUMBER_BEFORE} & {*matches.to_arrow()["a"].type.names}
     for text in (

@@ -64,7 +64,7 @@ def test_an_event_that_a_match_needs_later_is_gone() -> None:
     assert taken(rows, "OR(SEQ(A a, B b), SEQ(B d, C c)) WITHIN 9 s") == [(0, 1)]
 
 
-def test_of_branches_that_end_together_the_smaller_numbers_win() -> None:
+def test_branch_with_smaller_numbers_wins_when_both_end_together() -> None:
     assert taken(typed("A B C"), "OR(SEQ(B b, C c), SEQ(A a, C d)) WITHIN 9 s") == [(0, 2)]
     # Numbers that others continue come before them.
     assert taken(typed("A B"), "OR(AND(B b, A a), B c) WITHIN 9 s") == [(1,)]

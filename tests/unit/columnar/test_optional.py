@@ -72,13 +72,15 @@ def _price(event: object) -> object:
          {(7, None, None)}),
     ],
 )  # fmt: skip
-def test_with_and_without(text: str, variables: str, matches: set[tuple[object, ...]]) -> None:
+def test_optional_event_gives_matches_with_and_without_it(
+    text: str, variables: str, matches: set[tuple[object, ...]]
+) -> None:
     assert prices(text, *variables) == matches
     assert ck.detect(STREAM, f"PATTERN {text}").count() == len(matches)
 
 
 @pytest.mark.parametrize("mechanism", ["eager-nfa", "chain-nfa", "evaluation-tree"])
-def test_mechanisms_find_the_same(mechanism: str) -> None:
+def test_mechanisms_find_the_matches_of_detect(mechanism: str) -> None:
     for text in ("SEQ(A a, OPT(B b), C c)", "OR(SEQ(A a, FIRST B b), SEQ(A a, C c))"):
         pattern = f"PATTERN {text} WITHIN 1 minute"
         trace = ck.simulate(STREAM, pattern, mechanism)

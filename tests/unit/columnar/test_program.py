@@ -110,7 +110,7 @@ def test_an_absence_is_checked_as_soon_as_it_can_be(structure: str, order: str, 
     assert (absence.step.variable, absence.after) == ("n", after)
 
 
-def test_conditions_of_an_absence_delay_it() -> None:
+def test_absence_is_checked_after_the_steps_of_its_conditions() -> None:
     text = "PATTERN SEQ(A a, NOT(B n), C c, D d) WHERE n.x < d.x WITHIN 9 us"
     (absence,) = program(text, "a", "c", "d").absences
     assert (absence.after, len(absence.step.bands)) == (2, 1)

@@ -48,7 +48,7 @@ def test_a_file_has_the_columns(tmp_path):
     assert list(pd.read_parquet(tmp_path / "m.parquet")) == COLUMNS
 
 
-def test_the_builder_returns_the_same():
+def test_builder_makes_return():
     a, b, c = var("a"), var("b"), var("c")
     built = seq(event("a", "A"), kl(event("b", "B")), event("c", "C")).returns(
         first=a.price, top=max_(b.price), took=c.ts - a.ts

@@ -37,7 +37,7 @@ def test_a_common_prefix_has_the_greatest_window_and_loses_no_match(stream):
     assert "short, long" in several.explain()._repr_html_()
 
 
-def test_nothing_is_shared_where_that_is_asked(stream):
+def test_share_none_runs_every_query_alone(stream):
     several = in_order(stream, {"short": PREFIX, "long": LONGER}, share="none")
     assert several.counts().to_dict() == {"short": 1, "long": 3}
     assert all(len(step.queries) == 1 for step in several.explain().steps)
@@ -80,7 +80,7 @@ def test_a_variable_that_is_a_set_in_one_query_is_a_list_in_all(stream):
     assert sorted(len(each) for each in rows["b.ts"]) == [1, 1, 1, 2]
 
 
-def test_a_limit_is_one_of_each_query(stream):
+def test_limit_applies_to_each_query(stream):
     several = ck.detect(stream, {"p": PREFIX, "q": LONGER}, limit=2)
     assert several.counts().to_dict() == {"p": 1, "q": 2}
     assert len(several.together.to_pandas()) == 3

@@ -46,6 +46,6 @@ def test_the_least_member_counts_alone():
     assert SetFunction((3.0, 1.0, 2.0), least=True)(0b101) == 2.0
 
 
-def test_times_a_number():
+def test_times_multiplies_a_set_function():
     assert math.isclose(SetFunction((1.0,)).times(math.e)(1), 2.0)
     assert SetFunction((1.0,)).times(0)(1) == -math.inf

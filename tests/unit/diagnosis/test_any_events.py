@@ -160,7 +160,7 @@ def test_an_empty_stream_has_an_answer():
 
 
 @pytest.mark.parametrize("shown", [str, lambda why: why._repr_html_()])
-def test_everything_is_shown(shown):
+def test_answer_shows_reason_funnel_and_near_misses(shown):
     why = ck.why_not(stream_of(ROWS), TEXT)
     text = shown(why)
     assert why.reason in text

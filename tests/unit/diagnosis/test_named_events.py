@@ -23,7 +23,7 @@ def asked(text, rows=ROWS, **named):
     return ck.why_not(stream_of(rows), text, **named)
 
 
-def test_a_match_says_so():
+def test_why_not_of_a_match_says_that_it_is_one():
     why = asked("PATTERN SEQ(A a, B b) WHERE a.price < b.price WITHIN 1 hour", a=0, b=5)
     assert why.found
     assert failing(why) == []

@@ -49,7 +49,7 @@ def test_a_branch_has_a_chain_with_its_absences_and_repetitions():
     assert [t.conditions for t in second.takes] == [(), ("same k", "c.x = d.x")]
 
 
-def test_without_a_query_the_statistics_tell_where_conditions_are():
+def test_chain_without_a_query_shows_conditions_by_statistics():
     statistics = Statistics.assumed({"a": 1, "b": 2, "c": 3}, {("a", "b"): 0.5}, filters={"c": 0.1})
     plan = choose_plan(THREE, statistics, "given-order")
     [chain] = pictures(plan)

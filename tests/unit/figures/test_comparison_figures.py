@@ -164,7 +164,7 @@ def test_a_search_by_a_model_with_settings_is_costed_by_it():
     assert trace.log_costs[-1] == pytest.approx(comparison.rows[0].plan.log_cost / math.log(10))
 
 
-def test_of_an_or_the_search_of_its_largest_branch_is_shown():
+def test_search_figure_of_an_or_shows_its_largest_branch():
     comparison = compare_plans(EITHER, KNOWN)
     assert traces(comparison) == traces(comparison, branch=2)
     assert "branch 2 of 2" in said(draw(comparison, of="search"))

@@ -134,7 +134,7 @@ def test_a_stream_without_events_has_nothing_to_play():
     assert json.loads(player.document)["moments"]["time"] == []
 
 
-def test_where_no_script_runs_there_are_the_totals(tmp_path):
+def test_player_without_scripts_shows_the_totals(tmp_path):
     player = ck.draw([figure_10(), figure_10("a b c | d e")])
     lines = repr(player).splitlines()
     assert lines[0] == "Player of 2 traces over 11 events."

@@ -197,7 +197,7 @@ def test_no_figure_and_no_option_is_left_out():
     assert len(used) == len(FIGURES.entries)
 
 
-def test_nothing_that_is_shown_as_html_is_left_out():
+def test_all_classes_with_html_output_are_checked():
     # Spark's are in tests/spark/test_hostile_on_spark.py.
     local = {kind for kind in classes() if not kind.__module__.startswith("cepkit.spark.")}
     assert local == set(SHOWN)

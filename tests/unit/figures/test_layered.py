@@ -61,7 +61,7 @@ def test_a_shared_plan_has_a_card_for_each_node_and_a_line_for_each_source(share
     assert not any("drawn as one" in line for line in lines_of(canvas))
 
 
-def test_the_more_partial_matches_the_wider_the_lines():
+def test_lines_are_wider_for_more_partial_matches():
     texts = [f"PATTERN SEQ({x} x, B b, C c) WITHIN 100 s" for x in "AD"]
     queries = [ck.parse(text) for text in texts]
     statistics = measured(queries, {"A": 0.01, "B": 100.0, "C": 100.0, "D": 0.01})

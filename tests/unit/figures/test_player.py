@@ -76,7 +76,7 @@ def test_steps_with_very_many_operations_are_fewer(monkeypatch):
     assert "as many operations as the player can show" in made["cut"]
 
 
-def test_traces_are_played_as_far_as_all_of_them_go():
+def test_traces_are_played_up_to_the_shortest():
     made = player_document([trace("cba"), trace("abc", max_steps=4)])
     assert [len(played["steps"]) for played in made["traces"]] == [4, 4]
     assert len(made["events"]["id"]) == 4
@@ -153,7 +153,7 @@ def test_saved_page_makes_no_requests(tmp_path):
         draw(trace()).save_html(tmp_path / "nowhere" / "player.html")
 
 
-def test_where_no_script_runs_there_are_the_totals():
+def test_player_without_scripts_shows_the_totals():
     one = trace()
     player = draw(one)
     assert isinstance(player, Player)

@@ -56,7 +56,7 @@ def test_sharing_of_aggregates_fits_the_width(room):
 
 
 @pytest.mark.parametrize("room", _ROOMS)
-def test_a_verdict(room):
+def test_verdict_fits_the_width(room):
     why = ck.why_not(
         STREAM, "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 20 s", a=0, c=6
     )

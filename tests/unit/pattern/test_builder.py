@@ -60,7 +60,7 @@ def test_a_whole_query():
     assert parse(str(built)) == built.query
 
 
-def test_nesting():
+def test_builder_makes_nested_structures():
     built = and_(event("A"), or_(event("b", "B"), seq(event("c", "C"), any_event("d"))))
     assert built.query == parse("PATTERN AND(A, OR(B b, SEQ(C c, ANY d)))")
 
@@ -111,7 +111,7 @@ def test_windows(pattern, window):
     assert pattern.query.window == window
 
 
-def test_nothing_is_changed_by_a_further_step():
+def test_builder_steps_do_not_change_earlier_patterns():
     first = PAIR.where(a.x < b.x)
     first.where(b.x < 3).strategy(Strategy.STRICT_CONTIGUITY)
     assert first == PAIR.where(a.x < b.x)

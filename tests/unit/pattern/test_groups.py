@@ -31,7 +31,7 @@ def test_query_with_a_group_prints_its_text_and_parses_back():
     assert ck.parse(str(query)) == query
 
 
-def test_the_builder_makes_the_same():
+def test_builder_makes_groups():
     a, b = var("a"), var("b")
     built = kl(seq(event("a", "A"), event("b", "B")), 1, 2).where(a.x < b.x)
     assert built.query == ck.parse(f"{GROUP} WHERE a.x < b.x")
@@ -77,13 +77,13 @@ def test_functions_of_repetitions_skip_missing_values(function, expected):
     assert [form.scalar([1, 3]), form.scalar([3])] == expected
 
 
-def test_nothing_is_known_of_no_values():
+def test_functions_of_repetitions_without_values_are_missing():
     events = stream("ABAB", x=[None, 0.0, None, 0.0])
     assert ck.detect(events, f"{GROUP} WHERE sum(a.x) >= 0 OR sum(a.x) < 0").count() == 0
     assert ck.detect(events, f"{GROUP} WHERE sum(a.x) IS NULL AND count(a.x) = 0").count() == 4
 
 
-def test_why_not_looks_for_the_repetitions_of_named_events():
+def test_why_not_searches_the_repetitions_of_named_events():
     events = stream("ABABAB", x=[1, 2, 3, 1, 5, 6])
     pattern = f"{GROUP} WHERE b.x > a.x"
     assert ck.why_not(events, pattern, a=4).found

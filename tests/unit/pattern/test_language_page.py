@@ -28,7 +28,7 @@ def test_the_events_and_structures_parse():
         parse(f"PATTERN SEQ(X x, {structure})")
 
 
-def test_the_errors_are_the_ones_that_are_shown():
+def test_errors_on_the_page_are_the_real_ones():
     shown = re.findall(r"```\n(line \d.*?)```", PAGE, re.S)
     assert len(shown) == 2
     for message in shown:

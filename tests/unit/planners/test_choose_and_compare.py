@@ -155,7 +155,7 @@ def test_a_bar_says_which_planner_searches(capsys):
     assert not capsys.readouterr().err
 
 
-def test_as_a_table():
+def test_comparison_prints_as_a_table():
     comparison = compare_plans(EITHER, STATISTICS)
     lines = str(comparison).splitlines()
     assert lines[0] == "cost: partial-matches"
@@ -185,7 +185,7 @@ def test_the_cheapest_plans_are_marked():
     assert comparison._repr_html_().count("★") == len(marked) + 1
 
 
-def test_of_a_wide_table_plans_stand_below_the_numbers():
+def test_wide_comparison_prints_plans_below_the_numbers():
     names = [f"variable_{i}" for i in range(6)]
     long = query(seq(*names), seconds=10)
     comparison = compare_plans(long, Statistics.assumed(dict.fromkeys(names, 1.0)))

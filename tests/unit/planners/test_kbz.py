@@ -39,7 +39,7 @@ def follows(order, edges):
 
 @given(tree_shaped())
 @settings(deadline=None, max_examples=40)
-def test_it_is_the_best_order_without_cross_products(problem):
+def test_kbz_finds_the_best_order_without_cross_products(problem):
     one, statistics, edges = problem
     ready = PARTIAL_MATCHES.on(one, statistics)
     found = KBZ.plan(one, statistics, PARTIAL_MATCHES)

@@ -31,7 +31,7 @@ def by_ticker(clauses, **options):
     return rows(f"PARTITION BY ticker ORDER BY day {clauses}", **options)
 
 
-def test_without_more_one_row_for_each_match_that_share_no_row():
+def test_default_is_one_row_per_match_without_common_rows():
     measures = "MEASURES start_.day AS a, LAST(down.price) AS low, up.day AS z, COUNT(*) AS n"
     assert by_ticker(f"{measures} {FALL_AND_RISE}") == [
         ("A", 1, 5, 5, 5),

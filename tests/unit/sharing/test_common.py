@@ -88,7 +88,7 @@ def test_common_sub_patterns_agree_in_conditions_bounds_and_partition(one, other
     assert common(one, other) == expected
 
 
-def test_an_absence_at_the_edge_of_the_window_depends_on_it():
+def test_absence_at_the_edge_is_shared_only_for_equal_windows():
     one, other = "SEQ(A a, NOT(N n)) WITHIN 10 seconds", "SEQ(A a, NOT(N n)) WITHIN 20 seconds"
     assert common(one, one) == {"A where NOT(N after A)"}
     assert common(one, other) == set()

@@ -53,7 +53,7 @@ def test_a_plan_for_each_pattern_and_the_nodes_that_they_share():
     assert pickle.loads(pickle.dumps(shared)) == shared
 
 
-def test_its_graph_is_drawn_by_networkx_alone():
+def test_graph_of_a_shared_plan_can_be_drawn_by_networkx():
     shared = ck.share_plans(TEXTS, STATISTICS)
     graph = shared.to_networkx()
     places = nx.multipartite_layout(graph, subset_key="variables", align="horizontal")
@@ -83,7 +83,7 @@ def test_shared_plan_prints_its_shared_nodes_and_users():
     assert table["users"].tolist() == [len(node.users) for node in shared.nodes]
 
 
-def test_nothing_is_shared_where_that_is_asked():
+def test_share_none_gives_separate_plans():
     shared = ck.share_plans(TEXTS, STATISTICS, "none")
     assert not shared.shared
     assert shared.cost == shared.alone
@@ -337,7 +337,7 @@ def test_many_patterns_are_searched_in_blocks():
     assert costs[-1] == blocks.cost
 
 
-def test_those_who_have_much_in_common_are_in_one_block():
+def test_patterns_with_much_in_common_are_in_one_block():
     texts = [f"PATTERN SEQ({x} a, {y} b, C{n} c) WITHIN 1 s" for n in range(3) for x, y in PAIRS]
     queries = [ck.parse(text) for text in texts]
     for block in Workload.of(queries).blocks(3):

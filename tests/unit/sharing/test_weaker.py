@@ -98,7 +98,7 @@ def test_rules_with_other_bounds_share_the_pair():
     assert less.add(RULES[1], "again").cost <= plan.cost * (1 + 1e-9)
 
 
-def test_nothing_weaker_is_shared_where_its_rows_are_many():
+def test_no_weaker_node_is_shared_if_its_rows_are_many():
     # Nine pairs of ten hold: to check them for three users is dearer than to find them again.
     ready = ready_of(share=0.9)
     assert not weaker_nodes(ready)

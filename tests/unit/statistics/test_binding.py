@@ -110,7 +110,7 @@ def test_third_pattern_uses_measured_events_and_pairs_of_two_others(stream: Stre
     assert numbers(known.of(third)) == numbers(ck.profile(stream, third))
 
 
-def test_another_window_takes_the_shares_of_the_one_that_was_measured(stream: Stream) -> None:
+def test_statistics_of_one_window_serve_another_window(stream: Stream) -> None:
     """A pattern can be planned for several windows by one profile."""
     known = ck.profile(stream, SHARES)
     wider = known.of(ck.parse(SHARES.replace("9 s", "20 s")))
@@ -213,7 +213,7 @@ def test_patterns_with_names_are_measured_like_a_list(stream: Stream) -> None:
 
 
 @given(cases(("SEQ", "AND", "OR", "NOT"), max_variables=3, max_events=16), st.data())
-def test_queries_in_disguise(case: Case, data: st.DataObject) -> None:
+def test_equivalent_queries_have_the_same_statistics(case: Case, data: st.DataObject) -> None:
     """A pattern with other names, sides and orders has the statistics of the first."""
     changed = disguised(data.draw, case.query)
     made = ck.events(as_table(case.events), time="ts", type="kind")

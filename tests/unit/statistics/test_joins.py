@@ -81,7 +81,7 @@ def exact(text: str) -> dict[frozenset[str], int]:
 
 
 @pytest.mark.parametrize("text", PATTERNS.values(), ids=PATTERNS)
-def test_all_of_it_is_exact(text: str) -> None:
+def test_sample_of_all_events_is_exact(text: str) -> None:
     """A sample of everything is a count, of bursts and keys as well."""
     done = sampling(text, 0, 10**9)
     done._sample = 10**9
@@ -147,7 +147,7 @@ def test_other_names_and_other_windows() -> None:
     assert not known.of(PATTERNS["sequence"].replace("8 s", "9 s")).joins
 
 
-def test_edits() -> None:
+def test_edited_statistics_keep_the_joins_that_still_hold() -> None:
     known = ck.profile(EVENTS, PATTERNS["sequence"])
     assert known.with_rate("a", 3).joins == known.joins
     edited = known.with_selectivity("a", "b", 0.5)

@@ -69,7 +69,7 @@ def test_edits_give_another_value_and_leave_this_one():
     assert edited.with_rate("a", 5) != MEASURED
 
 
-def test_is_a_value():
+def test_statistics_are_a_hashable_value():
     same = Statistics.from_json(MEASURED.to_json())
     assert same == MEASURED
     assert hash(same) == hash(MEASURED)
@@ -100,7 +100,7 @@ def test_files_of_format_1_are_read():
     assert '"cepkit statistics 4"' in read.to_json()
 
 
-def test_cannot_be_changed_in_place():
+def test_statistics_cannot_be_changed_in_place():
     rates = {"a": 1.0}
     statistics = Statistics(rates)
     rates["a"] = 2.0
@@ -109,7 +109,7 @@ def test_cannot_be_changed_in_place():
         statistics.rates["a"] = 2.0
 
 
-def test_travels_between_processes():
+def test_statistics_can_be_pickled_and_copied():
     assert pickle.loads(pickle.dumps(MEASURED)) == MEASURED
     assert copy.deepcopy(MEASURED) == MEASURED
 
@@ -289,7 +289,7 @@ def test_the_interval_holds_the_share(share, pairs):
     assert 0 <= low <= share <= high <= 1
 
 
-def test_prints_tables():
+def test_statistics_print_as_tables():
     lines = str(MEASURED).splitlines()
     assert lines[:6] == [
         "200,000 events in 3,600 s, 2023-11-14T22:13:20.000000 to 2023-11-14T23:13:20.000000",

@@ -32,7 +32,7 @@ def test_lateness_refuses_texts_that_are_no_duration(written):
         check_lateness(True, written, None)
 
 
-def test_both_are_for_streaming_frames():
+def test_lateness_and_ahead_are_refused_for_static_frames():
     assert check_lateness(True, "1 s", "1 day") == Lateness(1_000_000, 86_400_000_000)
     assert check_lateness(False, None, None) is None
     for lateness, ahead in (("1 s", None), (None, "1 s")):

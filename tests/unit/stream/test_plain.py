@@ -65,7 +65,7 @@ def stream(column, **others):
 
 
 @pytest.mark.parametrize(("name", "number"), CASES)
-def test_a_value_is_the_same_however_arrow_keeps_it(name, number):
+def test_values_are_equal_in_every_arrow_type_of_a_column(name, number):
     column, others = SPELLINGS[name]
     plain, other = (stream(one).columns().attributes["x"] for one in (column, others[number]))
     assert other.missing().tolist() == plain.missing().tolist()

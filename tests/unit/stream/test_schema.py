@@ -10,7 +10,7 @@ def test_carried_columns_are_time_type_and_chosen_ones_in_source_order():
     assert schema.needed(["a", "b", "c", "kind", "ts"], ["c"]) == ("b", "c", "kind", "ts")
 
 
-def test_without_columns_all_are_carried():
+def test_all_columns_are_carried_by_default():
     assert Schema("ts", "kind").carried(["x", "ts", "kind"]) == ("x", "ts", "kind")
 
 

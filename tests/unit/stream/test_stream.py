@@ -39,7 +39,7 @@ def test_frames_and_tables_give_the_same_columns(source):
     assert len(stream(source)) == 3
 
 
-def test_it_is_local_and_knows_its_columns():
+def test_stream_is_local_and_lists_its_columns():
     assert stream().place == "local"
     assert stream().column_names == ("ts", "kind", "price", "note")
 
@@ -50,7 +50,7 @@ def test_only_the_attributes_asked_for():
     assert got.source.column_names == ["ts", "kind", "note"]
 
 
-def test_all_that_conditions_can_read():
+def test_columns_include_only_those_that_conditions_can_read():
     rows = pa.table({"ts": [1], "kind": ["A"], "s": [{"a": 1}], "x": [1]})
     assert list(stream(rows, unit="s").columns().attributes) == ["ts", "kind", "x"]
 

@@ -254,7 +254,7 @@ def test_the_time_line_has_the_events_around_that_take_no_part():
     assert "takes no part" in app.html
 
 
-def test_of_too_many_events_around_those_of_the_pattern_stay():
+def test_too_many_events_around_leave_those_of_the_pattern():
     n = 3000
     kinds = ["A", *["X", "Y"] * (n // 2), "C", *["X"] * 9, "B"]
     frame = pd.DataFrame({"ts": range(len(kinds)), "type": kinds})

@@ -99,7 +99,7 @@ def test_completion_offers_words_that_the_grammar_allows_next(text, first):
         "PATTERN MSFT a WHERE a.price > 1 WHERE a.price > 1 WHER",
     ],
 )
-def test_nothing_is_offered_where_nothing_fits(text):
+def test_completion_offers_no_words_where_none_fit(text):
     assert completion(text, len(text), WORDS).words == ()
 
 
@@ -186,7 +186,7 @@ def test_typing_is_tried_when_the_reader_rests(monkeypatch):
     assert app.trial is trial
 
 
-def test_where_there_is_no_match_it_says_why():
+def test_editor_without_matches_shows_the_funnel():
     app = opened("PATTERN SEQ(A a, B b) WHERE a.price > 100 WITHIN 5 seconds")
     assert app.trial.count == 0
     html = unescape(app.html)
@@ -226,7 +226,7 @@ def test_running_on_everything():
     assert app.matches.count() == 4
 
 
-def test_a_run_is_stopped():
+def test_run_can_be_stopped_and_started_again():
     app = endless()
     told(app, do="run")
     assert 'data-do="stop"' in app.html
@@ -269,7 +269,7 @@ def test_work_hands_its_exception_to_the_callback():
     assert not work.running
 
 
-def test_the_code_finds_the_matches():
+def test_code_of_the_editor_finds_its_matches():
     for text in (
         PAIRS,
         PAIRS.replace("A a", '"A" a'),
@@ -343,7 +343,7 @@ def test_texts_are_no_markup():
     assert "need a running notebook" in app._repr_mimebundle_()[0]["text/html"]
 
 
-def test_reading_needs_no_app():
+def test_read_works_without_the_app():
     good = read(PAIRS, STREAM)
     assert good.query == ck.parse(PAIRS)
     assert good.error is None

@@ -114,7 +114,7 @@ def test_moved_statistics_keep_the_sample_of_joins(stream):
         assert near.best.log_cost == pytest.approx(here.best.log_cost, abs=1e-4)
 
 
-def test_the_code_gives_the_plan_that_is_seen(stream):
+def test_code_of_the_explorer_gives_its_plan(stream):
     known = ck.profile(stream, STOCKS)
     state = ExplorerState.of(STOCKS, known)
     for moved in (
