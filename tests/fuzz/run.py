@@ -49,7 +49,7 @@ class TooLongError(BaseException):
 
 @dataclass
 class Report:
-    """What came of the cases.
+    """The outcomes of the cases.
 
     Attributes:
         ran: How many there were of each kind.

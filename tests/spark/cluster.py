@@ -50,7 +50,7 @@ KINDS = {
     "window in events": "PATTERN SEQ(A a, NOT(B b), C c) WITHIN 8 EVENTS PARTITION BY key",
     "aggregate": f"{SEQUENCE} WHERE {KEYED} WITHIN 2 seconds AGG COUNT, MAX(c.price) GROUP BY key",
 }
-"""What is searched; the tasks of "files" read their row groups, all else goes through Spark."""
+"""The patterns; the tasks of "files" read their row groups, all others go through Spark."""
 
 _STARTS_IN = 120.0
 

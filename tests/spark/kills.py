@@ -50,7 +50,7 @@ KINDS = {
     "AFTER MATCH SKIP": f"{SEQUENCE} PARTITION BY key AFTER MATCH SKIP PAST LAST EVENT",
     "several": {name: PATTERNS[name] for name in ("SEQ", "NOT in the middle", "NOT at the end")},
 }
-"""What is run; of "workers" the Python workers alone are killed, of "executors" one executor."""
+"""The queries; of "workers" the Python workers alone are killed, of "executors" one executor."""
 
 
 def events_of_all() -> pa.Table:

@@ -54,7 +54,7 @@ COUNTED = {
     "strict-contiguity": "PATTERN SEQ(A a, B b) WITHIN 1 s STRATEGY strict-contiguity",
     "NEXT": "PATTERN SEQ(A a, NEXT B b, NOT(NEXT C c)) WITHIN 1 s PARTITION BY key",
 }
-"""What counts events, in the order of their times."""
+"""The patterns that count events, in the order of their times."""
 
 
 def make_events(

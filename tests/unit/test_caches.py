@@ -1,4 +1,4 @@
-"""Whose files are read, where files may be written, and that nothing is left half-written."""
+"""Cache folders: the owners of files that are read, places to write, and no half-written files."""
 
 from __future__ import annotations
 

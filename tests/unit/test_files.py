@@ -202,7 +202,7 @@ def test_the_new_file_has_the_permissions_of_the_old(tmp_path):
 
 
 class Stop(BaseException):
-    """What stops a writer in the middle: as Ctrl-C does, no Exception."""
+    """Stops a writer in the middle: like that of Ctrl-C, it is no Exception."""
 
 
 def test_a_writer_that_is_stopped_leaves_the_old_file(tmp_path):

@@ -1,4 +1,4 @@
-"""What JOIN's study draws and counts; its measurements themselves are no test."""
+"""The patterns and counts of JOIN's study; its measurements themselves are no test."""
 
 import math
 

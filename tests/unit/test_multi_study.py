@@ -1,4 +1,4 @@
-"""What MULTI's study draws, runs and adds up; its measurements themselves are no test."""
+"""The patterns, runs and sums of MULTI's study; its measurements themselves are no test."""
 
 import json
 import math

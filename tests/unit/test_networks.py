@@ -1,4 +1,4 @@
-"""What is a graph is one of networkx too, and networkx alone can draw it."""
+"""Graphs of cepkit are graphs of networkx too, and networkx alone can draw them."""
 
 import networkx as nx
 import pytest

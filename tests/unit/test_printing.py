@@ -1,4 +1,4 @@
-"""What a prompt shows of results: the text that they print, not the values that they hold."""
+"""Results at a prompt: the text that they print, not the values that they hold."""
 
 import sys
 

@@ -27,7 +27,7 @@ def quick(monkeypatch):
 
 @pytest.fixture
 def notebook(monkeypatch, quick):
-    """What a notebook shows: a list of its outputs as they are in the end."""
+    """The outputs of a notebook, as they are in the end."""
     outputs = []
 
     class Handle:

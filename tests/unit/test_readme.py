@@ -1,4 +1,4 @@
-"""What the README shows works as it stands there."""
+"""The examples of the README run as they are printed there."""
 
 from __future__ import annotations
 

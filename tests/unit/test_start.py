@@ -1,4 +1,4 @@
-"""What a first detection imports: slow packages are imported only where they are needed."""
+"""The imports of a first detection: slow packages only where they are needed."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from cepkit.cli.verbs import VERBS
 
 
 def completed(words: list[str], tmp_path, capsys) -> list[str]:
-    """What bash offers for the last of some words."""
+    """The words that bash offers for the last of some words."""
     main(["completion", "bash"])
     script = tmp_path / "completion.bash"
     quoted = " ".join(f"'{word}'" for word in words)

@@ -1,4 +1,4 @@
-"""What the command does as a process: pipes, terminals, signals."""
+"""The command as a process: pipes, terminals, signals."""
 
 from __future__ import annotations
 

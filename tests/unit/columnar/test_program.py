@@ -1,4 +1,4 @@
-"""What the steps of a plan look up, compare and check."""
+"""The lookups, comparisons and checks of the steps of a plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several queries in one pass: what they share, what they refuse, and how they are told apart."""
+"""Several queries in one pass: shared steps, refusals, and their names in the results."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ PAPERS = {
     "dark notebook": ("#111111", "#ffffffff"),
     **{theme: (paper, letters) for theme, (letters, paper) in _THEMES.items()},
 }
-"""What is behind figures, and the colour of the page's texts; the first two are JupyterLab's."""
+"""The paper behind figures, and the colour of its texts; the first two are JupyterLab's."""
 
 
 def channels(colour, behind=(255, 255, 255)):

@@ -34,7 +34,7 @@ OURS = re.compile(
 )
 """The markup that figures write themselves."""
 FILLED_IN = {"hovertemplate", "texttemplate", "meta", "customdata"}
-"""What plotly fills texts in from, or fills in: figures have no use for it."""
+"""Fields of plotly with templates or data for them: figures have no use for these."""
 BIDI = ("Cc", "Cf", "Zl", "Zp")
 
 
@@ -86,7 +86,7 @@ def complaint(text: str) -> str | None:
 
 
 class Page(HTMLParser):
-    """What a browser reads: tags, attributes, texts outside of scripts, scripts."""
+    """A page as a browser reads it: tags, attributes, texts outside of scripts, scripts."""
 
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)

@@ -1,4 +1,4 @@
-"""What the player gets: one document, cut where it is too long, that no text can break out of."""
+"""The document of the player: cut where it is too long, and no text can break out of it."""
 
 import json
 import re

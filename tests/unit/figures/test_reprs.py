@@ -1,4 +1,4 @@
-"""What a notebook shows by itself: small, escaped, and never an error."""
+"""Outputs in a notebook: small, escaped, and never an error."""
 
 import pandas as pd
 import pyarrow as pa

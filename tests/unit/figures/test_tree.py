@@ -1,4 +1,4 @@
-"""What is drawn of trees: conditions, order, absences and sizes where they belong."""
+"""Figures of tree plans: conditions, order, absences and sizes where they belong."""
 
 import math
 

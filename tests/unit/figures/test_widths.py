@@ -1,4 +1,4 @@
-"""Pictures fit the width that there is, and nothing in them lies on anything else."""
+"""Pictures fit the given width, and nothing in them overlaps."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What a bucket finds is handed to Spark in few frames, and in batches of bounded size."""
+"""The rows of a bucket go to Spark in few frames, and in batches of bounded size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What apps share: actions run one after the other, errors are texts, texts are no markup."""
+"""Common parts of the apps: actions run one after the other, errors and names are texts."""
 
 from __future__ import annotations
 
