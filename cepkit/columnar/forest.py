@@ -287,7 +287,7 @@ class _SharedSubtree:
         self._too_many = False  # then each program computes its own
 
     def members(self, handover: _Handover) -> list[dict[str, Ints]] | None:
-        """Return them as candidates of a program; None if they are too many to hold."""
+        """Return the rows as candidates of a program; None if there are too many to hold."""
         if self._rows is None:
             self._rows, size = [], 0
             for rows, count in self._run.begun():

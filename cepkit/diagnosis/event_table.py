@@ -269,7 +269,7 @@ def without_set_functions(expression: Expression) -> Expression:
 
 
 def set_function_of(attribute: str) -> tuple[str, str | None] | None:
-    """Return the set function and the attribute that a name stands for; None for a column."""
+    """Return the set function and the attribute of a name; None for a column."""
     if not attribute.startswith(_MARK):
         return None
     _, function, name = attribute.split(_MARK, 2)

@@ -67,7 +67,7 @@ class Inspector:
         self.name = name
 
     def is_repeated(self, variable: str) -> bool:
-        """Return whether a variable stands under KL."""
+        """Return whether a variable is under KL."""
         return any(name == variable for name, _, _ in self._branch.repeated)
 
     def others(self, variable: str, event: int, most: int) -> list[int]:
@@ -269,7 +269,7 @@ class Inspector:
         return self._forbidden((event,), binding)[:, 0]
 
     def _forbidden(self, absent: tuple[Event, ...], binding: Binding) -> Ints:
-        """Return the same for a NOT of several events together: a row for each choice of them."""
+        """Return the forbidden events of a NOT of several events: a row for each choice of them."""
         rows = _members(binding, self._branch.variables)
         size = len(next(iter(rows.values())))
         # They break the NOT only if they break it beside each member of the sets.

@@ -108,7 +108,7 @@ def failure(leaf: Expression, read: Read) -> tuple[str, float | None, str]:
 
 
 def _attribute_text(node: Attribute) -> str:
-    """Return an attribute as it is written, or the set function that it stands for."""
+    """Return an attribute as it is written, or as its set function."""
     function = set_function_of(node.name)
     if function is None:
         return f"{variable_text(node.variable)}.{attribute_text(node.name)}"

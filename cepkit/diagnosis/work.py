@@ -14,7 +14,7 @@ class WorkBoundError(Exception):
 
 @dataclass(slots=True)
 class Work:
-    """A budget: how many events, in pairs and longer combinations, may be looked at.
+    """A budget: the number of events, in pairs and longer combinations, that may be examined.
 
     Attributes:
         budget: How many in all.
@@ -51,7 +51,7 @@ class Coverage:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing was left out."""
+        """Whether all was searched."""
         return self.done >= self.total
 
 

@@ -68,7 +68,7 @@ Shared: TypeAlias = "Share | Pieces | SharingPlan"
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Queries that share something.
+    """Queries that share counters.
 
     Attributes:
         queries: Their numbers, from 0.

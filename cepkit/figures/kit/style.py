@@ -161,7 +161,7 @@ def heading(text: str, top: float, **settings: Any) -> dict[str, Any]:
 
 
 def message(title: str, text: str) -> go.Figure:
-    """Return a figure that says why there is nothing to see; both texts already escaped."""
+    """Return a figure with a message in place of data; both texts already escaped."""
     chart = figure(title, 160)
     chart.update_xaxes(visible=False)
     chart.update_yaxes(visible=False)
