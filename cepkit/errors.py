@@ -148,7 +148,8 @@ class CepkitError(Exception):
             lines.append(f"Expected: {self.expected}")
         if self.hint:
             lines.append(f"Hint: {self.hint}")
-        return "\n".join(lines)
+        # A lone surrogate has no encoding, so the message could not be printed.
+        return "\n".join(lines).encode(errors="replace").decode()
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), dict(self.__dict__))
