@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cepkit.progress import SILENT_SECONDS, Progress, Work, is_shown, showing
 from cepkit.spark.session.failures import plain_errors
+from cepkit.stream.sessions import check_session
 
 if TYPE_CHECKING:
     from pyspark.core.context import SparkContext
+    from pyspark.sql import DataFrame
 
 Result = TypeVar("Result")
 _LOOK_SECONDS = 0.2
@@ -36,8 +38,12 @@ def run_with_progress(
     *,
     progress: Progress = "auto",
     group: str | None = None,
+    frame: DataFrame | None = None,
+    stop: Callable[[], object] | None = None,
 ) -> Result:
     """Run an action on Spark with a progress bar; return its result.
+
+    All that starts jobs goes through here, because here an interrupt ends them.
 
     Args:
         action: Starts Spark jobs: `lambda: matches.write.parquet(path)`.
@@ -45,16 +51,23 @@ def run_with_progress(
         progress: True for a bar; "auto" for one in a terminal or a notebook, and only when the
             action takes more than two seconds; False for none (the user may still interrupt).
         group: The job group, for `tasks_of`; None for a new one.
+        frame: A DataFrame whose session must be alive.
+        stop: Ends at an interrupt what jobs of the group are not: a streaming query. It may be
+            called several times, also before there is anything to end.
 
     Raises:
+        SessionError: The session of `frame` has been stopped.
         KeyboardInterrupt: The user interrupted; the jobs were cancelled.
         CepkitError: A worker met an error of ours.
     """
     from pyspark import InheritableThread, SparkContext
 
+    if frame is not None:
+        check_session(frame)
     context = SparkContext._active_spark_context  # noqa: SLF001 - there is no public way to ask
     if context is None or getattr(_watched, "action", False):
-        return action()
+        with plain_errors():
+            return action()
     jobs = [group or f"cepkit-{uuid.uuid4()}"]
     finished = threading.Event()
     outcome: dict[str, Any] = {}
@@ -79,9 +92,11 @@ def run_with_progress(
             _watch(lambda: caller.submit(_tasks, context, jobs[0]), finished, shown, progress)
         except KeyboardInterrupt:
             # Repeat, because the action may be about to start its next job.
-            stop = time.monotonic() + _STOP_SECONDS
-            while not finished.is_set() and time.monotonic() < stop:
+            until = time.monotonic() + _STOP_SECONDS
+            while not finished.is_set() and time.monotonic() < until:
                 caller.submit(context.cancelJobGroup, jobs[0]).result()
+                if stop is not None:
+                    caller.submit(stop).result()
                 finished.wait(_LOOK_SECONDS)
             raise
     if "error" in outcome:
