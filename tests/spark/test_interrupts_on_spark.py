@@ -69,6 +69,7 @@ actions = {
     "tail": lambda: matches.tail(2),
     "isEmpty": matches.isEmpty,
     "foreach": lambda: matches.foreach(print),
+    "foreach again": lambda: matches.foreach(print),
     "toArrow": matches.toArrow,
     "toPandas": matches.toPandas,
     "to_pandas": matches.to_pandas,
@@ -105,6 +106,7 @@ def left():
 
 
 for name, action in actions.items():
+    print(name, flush=True)
     ASLEEP.touch()
     threading.Thread(target=press_ctrl_c, daemon=True).start()
     try:
@@ -130,7 +132,7 @@ def test_an_interrupt_ends_the_jobs_of_every_action(tmp_path: Path) -> None:
         timeout=900,
         start_new_session=True,
     )
-    assert walk.returncode == 0, walk.stderr
+    assert walk.returncode == 0, f"{walk.stdout}\n{walk.stderr}"
     assert walk.stdout.endswith("were interrupted\n")
     assert "Traceback" not in walk.stderr
     assert "reentrant" not in walk.stderr

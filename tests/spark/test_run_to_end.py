@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import warnings
 
@@ -90,3 +91,38 @@ def test_a_folder_with_rows_of_another_run_is_refused(live):
     with pytest.raises(StreamError, match="has none"):
         ck.run_to_end(same, out, checkpoint=live.root / "one-state")
     assert live.spark.read.parquet(str(out)).count() == written
+
+
+def test_a_checkpoint_that_is_cut_is_named(live):
+    live.put(make_events(1_000), 500)
+    rows, _ = ended(live, SEQ, "3 seconds", "one")
+    state = live.root / "one-state"
+    with cut(*(_last(folder) for folder in state.glob("state/0/*") if folder.name.isdecimal())):
+        with pytest.raises(StreamError, match="the checkpoint '.*one-state' cannot be read"):
+            rows.count()
+    assert rows.count() > 0
+    for file in (state / "metadata", _last(state / "offsets"), _last(state / "sources" / "0")):
+        with cut(file), pytest.raises(StreamError, match="cannot be read: Unexpected") as error:
+            ended(live, SEQ, "3 seconds", "one")
+        assert "a new checkpoint and a new folder" in str(error.value.hint)
+
+
+def _last(folder):
+    files = [file for file in folder.iterdir() if file.name[:1].isdecimal()]
+    return max(files, key=lambda file: (int(file.name.partition(".")[0]), file.name))
+
+
+@contextlib.contextmanager
+def cut(*files):
+    """Cut files in half, as after a crash of the machine."""
+    whole = {file: file.read_bytes() for file in files}
+    sums = {file: file.with_name(f".{file.name}.crc") for file in files}
+    kept = {file: at.read_bytes() for file, at in sums.items() if at.exists()}
+    for file, content in whole.items():
+        sums[file].unlink(missing_ok=True)
+        file.write_bytes(content[: len(content) // 2])
+    yield
+    for file, content in whole.items():
+        file.write_bytes(content)
+    for file, content in kept.items():
+        sums[file].write_bytes(content)

@@ -112,7 +112,7 @@ class SeveralSparkMatches(SeveralResults[SparkMatches]):
         counters = []
         for one in self._passes:
             counted = run_with_progress(
-                one.sizes.collect, "counting", progress=self.progress, frame=one.sizes
+                one.sizes.select("*").collect, "counting", progress=self.progress, frame=one.sizes
             )
             for query, size in counted:
                 sizes[query] += size

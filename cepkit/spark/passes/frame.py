@@ -17,6 +17,7 @@ from cepkit.progress import WithProgress
 from cepkit.spark.passes.reports import Reports
 from cepkit.spark.session.access import Access, access_to
 from cepkit.spark.session.progress import run_with_progress
+from cepkit.stream.sessions import check_session
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,11 +28,10 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 Writer = TypeVar("Writer")
 
-_LOOKS = (
-    *("take", "head", "first", "tail", "isEmpty", "foreach", "foreachPartition"),
-    *("checkpoint", "localCheckpoint", "approxQuantile", "corr", "cov", "crosstab"),
-)
+_LOOKS = ("take", "head", "first", "isEmpty", "approxQuantile", "corr", "cov", "crosstab")
 """The actions of a DataFrame that are only watched."""
+_OF_ALL = ("tail", "foreach", "foreachPartition", "checkpoint", "localCheckpoint")
+"""Those among them that run the DataFrame's own plan, and not one made of it."""
 _WRITES = (
     *("save", "parquet", "csv", "json", "orc", "text", "xml", "jdbc", "saveAsTable", "insertInto"),
     *("create", "replace", "createOrReplace", "append", "overwrite", "overwritePartitions"),
@@ -79,6 +79,11 @@ class ResultFrame(WithProgress, DataFrame):
         """Run an action with a progress bar; an interrupt stops its jobs."""
         return run_with_progress(action, description, progress=self.progress, frame=self)
 
+    def _again(self) -> DataFrame:
+        """Return the same rows, computed anew: Spark keeps the failure of a cancelled stage."""
+        check_session(self)
+        return self.select("*")
+
     @property
     def write(self) -> DataFrameWriter:
         """Spark's writer, whose actions are watched as well."""
@@ -105,7 +110,7 @@ class ResultFrame(WithProgress, DataFrame):
 
     def collect(self) -> list[Row]:
         """Return all rows in this process."""
-        rows = self._watched(super().collect, "collecting")
+        rows = self._watched(self._again().collect, "collecting")
         self._reports.warn()
         return rows
 
@@ -124,7 +129,7 @@ class ResultFrame(WithProgress, DataFrame):
         with warnings.catch_warnings():
             # Spark would report an error twice.
             warnings.filterwarnings("ignore", "toPandas attempted Arrow optimization")
-            frame = self._watched(super().toPandas, "fetching")
+            frame = self._watched(self._again().toPandas, "fetching")
         self._reports.warn()
         return frame
 
@@ -147,7 +152,7 @@ class ResultFrame(WithProgress, DataFrame):
 
     def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
         """Return all rows as an Arrow table in this process."""
-        table = self._watched(super().toArrow, "fetching")
+        table = self._watched(self._again().toArrow, "fetching")
         self._reports.warn()
         return table
 
@@ -166,13 +171,14 @@ def _look(name: str) -> Callable[..., Any]:
 
     @wraps(getattr(DataFrame, name))
     def look(self: ResultFrame, *args: Any, **options: Any) -> Any:
-        action = getattr(super(ResultFrame, self), name)
+        source = self._again() if name in _OF_ALL else super(ResultFrame, self)
+        action = getattr(source, name)
         return self._watched(lambda: action(*args, **options), "looking")
 
     return look
 
 
-for _name in _LOOKS:
+for _name in _LOOKS + _OF_ALL:
     setattr(ResultFrame, _name, _look(_name))
 
 

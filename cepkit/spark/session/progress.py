@@ -9,10 +9,12 @@ the connection that the next call would take for its own.
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -87,7 +89,8 @@ def run_with_progress(
             finished.set()
 
     InheritableThread(target=work, daemon=True).start()
-    with ThreadPoolExecutor(1) as caller, showing(description or "working", progress) as shown:
+    bar = showing(description or "working", progress)
+    with _interrupts_that_only_raise(), ThreadPoolExecutor(1) as caller, bar as shown:
         try:
             _watch(lambda: caller.submit(_tasks, context, jobs[0]), finished, shown, progress)
         except KeyboardInterrupt:
@@ -104,6 +107,21 @@ def run_with_progress(
             raise outcome["error"]
     result: Result = outcome["result"]
     return result
+
+
+@contextlib.contextmanager
+def _interrupts_that_only_raise() -> Iterator[None]:
+    """Replace PySpark's handler of interrupts, which would cancel the jobs of all queries."""
+    usual = signal.getsignal(signal.SIGINT)
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if not in_main_thread or not getattr(usual, "__module__", "").startswith("pyspark"):
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
 
 
 def _watch(
