@@ -97,9 +97,9 @@ def test_a_checkpoint_that_is_cut_is_named(live):
     live.put(make_events(1_000), 500)
     rows, _ = ended(live, SEQ, "3 seconds", "one")
     state = live.root / "one-state"
-    with cut(*(_last(folder) for folder in state.glob("state/0/*") if folder.name.isdecimal())):
-        with pytest.raises(StreamError, match="the checkpoint '.*one-state' cannot be read"):
-            rows.count()
+    changes = [_last(folder) for folder in state.glob("state/0/*") if folder.name.isdecimal()]
+    with cut(*changes), pytest.raises(StreamError, match=r"checkpoint '.*one-state' cannot be"):
+        rows.count()
     assert rows.count() > 0
     for file in (state / "metadata", _last(state / "offsets"), _last(state / "sources" / "0")):
         with cut(file), pytest.raises(StreamError, match="cannot be read: Unexpected") as error:

@@ -147,7 +147,7 @@ _UNREADABLE = re.compile(
     r"|StreamMetadata\$?\.read|OperatorStateMetadata"
 )
 """What Spark's reports say where it cannot read the files of a checkpoint."""
-_REASON = re.compile(r"terminated with exception: (.*)|^: (.*)", re.MULTILINE)
+_REASON = re.compile(r"terminated with exception: (.*)|^: (?:[\w.$]+: )?(.*)", re.MULTILINE)
 
 
 @contextlib.contextmanager
