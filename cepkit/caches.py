@@ -51,7 +51,7 @@ class CacheFolder:
         if self.refusal() is not None:
             return None
         try:
-            with open(self.path / name, "rb", opener=_open_at_once) as file:  # noqa: PTH123
+            with open(self.path / name, "rb", opener=_open_at_once) as file:
                 status = os.fstat(file.fileno())
                 trusted = stat.S_ISREG(status.st_mode) and _refusal(status) is None
                 return file.read() if trusted else None
