@@ -16,7 +16,7 @@ class WorkBoundError(Exception):
 
 @dataclass(slots=True)
 class Work:
-    """A budget: how many events, instances or combinations may be looked at.
+    """A budget: how many events, instances or combinations may be examined.
 
     Attributes:
         budget: How many in all.
