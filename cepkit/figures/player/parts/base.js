@@ -181,6 +181,17 @@ class Recording {
     return p > 0 ? this.trace.steps[p - 1] ?? [] : [];
   }
 
+  /** The number of what is called so in another trace, rather one that is alive; null: there is none. */
+  called(name, p) {
+    const all = this.chosable().filter(({ id }) => this.named(id) === name);
+    return (all.find(({ born, died }) => born <= p && died > p) ?? all[0])?.id ?? null;
+  }
+
+  /** The matches that come about in the step that leads to a position. */
+  matchTexts() {
+    return [];
+  }
+
   /** What playing can stop at: [text, whether a position is such a one], beside matches. */
   stops() {
     return [];
