@@ -12,6 +12,7 @@
 
 const HUES = ["#56B4E9", "#E69F00", "#009E73", "#F0E442", "#CC79A7", "#D55E00", "#0072B2"];
 const GREY = "#999999";
+const FAMILY = `system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif`;
 const LINES = [
   { dash: "", mark: "solid" },
   { dash: "7 4", mark: "dashed" },
