@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
 
@@ -11,6 +12,7 @@ import cepkit as ck
 import cepkit_widgets
 from cepkit.errors import ArgumentError
 from cepkit_widgets.kit import app as kit
+from cepkit_widgets.kit import work
 from cepkit_widgets.kit.app import App, script, style
 from cepkit_widgets.kit.parts import ERROR_PLACE, Cell, button, choice, slider, table
 
@@ -141,6 +143,25 @@ def test_the_heading_by_which_rows_are_sorted_says_so():
 
 def test_cells_are_as_they_are_made():
     assert "<b>1</b>" in table("t", ["a"], [[Cell("<b>1</b>")]])
+
+
+def test_a_stop_that_python_loses_is_repeated(monkeypatch):
+    monkeypatch.setattr(work, "_AGAIN", 0.05)
+    begun, ended = threading.Event(), []
+
+    def stubborn():
+        for _ in range(2):
+            with contextlib.suppress(KeyboardInterrupt):
+                begun.set()
+                while True:
+                    threading.Event().wait(0.01)
+        return "done"
+
+    running = work.Work(stubborn, lambda *end: ended.append(end))
+    assert begun.wait(10)
+    running.stop()
+    assert running.wait(20)
+    assert [result for result, _ in ended] == ["done"]
 
 
 def test_the_module_asks_for_nothing():

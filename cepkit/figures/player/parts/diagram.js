@@ -173,7 +173,8 @@ class Diagram {
   taken(node) {
     const { x, y } = this.place.get(node.id);
     const [half, foot] = [this.half(node) + 2, y + this.radius];
-    return [[x - half, y - this.radius - 2, x + half, foot + 2], [x - 36, foot, x + 60, foot + 20]];
+    const tokens = node.kind === "start" ? [x - 60, foot, x + 36, foot + 20] : [x - 36, foot, x + 60, foot + 20];
+    return [[x - half, y - this.radius - 2, x + half, foot + 2], tokens];
   }
 
   edge(edge, lines, texts) {
@@ -365,8 +366,10 @@ class Diagram {
       s("circle", { cx, cy, r: DOT + 3, class: "reach" }), s("circle", { cx, cy, r: DOT, fill: colour }));
     });
     if (this.dense) {
-      const tally = label(x + (perRow * PITCH) / 2 + 4, y + this.radius + 14, text, "tally");
-      tally.classList.add("begins");
+      // Edges part from a start to the right; elsewhere they come from the left.
+      const side = node.kind === "start" ? -1 : 1;
+      const tally = label(x + side * ((perRow * PITCH) / 2 + 4), y + this.radius + 14, text, "tally");
+      tally.classList.add(side < 0 ? "ends" : "begins");
       return [...dots, tally];
     }
     const wide = Math.max(perRow * PITCH, 5.4 * text.length) + 6;

@@ -337,16 +337,17 @@ function watchTheme(host, wanted) {
   const system = matchMedia("(prefers-color-scheme: dark)");
   const body = document.body;
   const read = () => {
-    const { jpThemeLight, vscodeThemeKind } = body.dataset;
+    const { jpThemeLight, vscodeThemeKind, theme } = body.dataset;
     const dark = wanted !== "auto" ? wanted === "dark"
       : jpThemeLight ? jpThemeLight === "false"
         : vscodeThemeKind ? vscodeThemeKind.includes("dark")
-          : system.matches;
+          : theme === "light" || theme === "dark" ? theme === "dark"
+            : system.matches;
     host.dataset.theme = dark ? "dark" : "light";
   };
   read();
   const observer = new MutationObserver(read);
-  observer.observe(body, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-vscode-theme-kind"] });
+  observer.observe(body, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-vscode-theme-kind", "data-theme"] });
   system.addEventListener("change", read);
   return () => {
     observer.disconnect();
