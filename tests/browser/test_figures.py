@@ -65,7 +65,7 @@ def test_every_figure_of_an_exported_notebook_is_seen_fits_and_has_a_text(export
 
 
 @pytest.mark.parametrize("system", ["light", "dark"])
-def test_apps_and_players_are_as_dark_as_a_page_of_the_docs(page, tmp_path, system):
+def test_apps_and_players_follow_the_theme_of_the_docs(page, tmp_path, system):
     stream = ck.events([{"ts": i, "type": "AB"[i % 2]} for i in range(9)],
                        time="ts", type="type", unit="s")  # fmt: skip
     pattern = "PATTERN SEQ(A a, B b) WITHIN 3 s"

@@ -78,7 +78,7 @@ def test_the_widget_and_the_kernel_follow_each_other(lab, desk):
     lab.wait_for(desk, "widget.step", "7")
 
 
-def test_the_widget_plays_at_every_speed_and_the_kernel_stops_it(lab, desk):
+def test_widget_plays_at_every_speed_until_the_kernel_moves_it(lab, desk):
     player = Reading(desk)
     speed = player.host.get_by_role("combobox", name="events per second")
     for rate, last in ((30, 7), (4, 7), (1, 3)):
@@ -95,7 +95,7 @@ def test_the_widget_plays_at_every_speed_and_the_kernel_stops_it(lab, desk):
 
 
 @pytest.mark.parametrize("number", [0, 1], ids=["widget", "drawn"])
-def test_every_control_of_a_player_works_by_mouse_and_keyboard(lab, desk, number):
+def test_every_control_works_by_mouse_and_keyboard(lab, desk, number):
     player = Reading(desk, number)
     cells = desk.locator(".jp-Notebook .jp-Cell").count()
     census = Census(player.frame, player=True)
@@ -338,7 +338,7 @@ def test_prefix_counters_play_in_the_notebook_and_tell_the_kernel(lab, desk):
     assert census.left_out("mouse", without=here | moves) == {".link"}
 
 
-def test_what_draw_returns_has_both_themes_and_moves_alone(desk):
+def test_drawn_player_follows_the_theme_and_moves_alone(desk):
     widget, drawn = Reading(desk, 0), Reading(desk, 1)
     begin(widget)
     begin(drawn)

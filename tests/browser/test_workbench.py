@@ -99,7 +99,7 @@ def judge(desk, app, census, *, mouse=frozenset(), keyboard=frozenset()):
     assert_fits(app)
 
 
-def test_the_plan_explorer(desk):
+def test_plan_explorer_answers_every_control(desk):
     app = desk.apps[0]
     census = Census(app.frame)
     costs = app.host.get_by_role("combobox", name="cost model")
@@ -161,7 +161,7 @@ def test_the_plan_explorer(desk):
     judge(desk, app, census, mouse={"keys step"})
 
 
-def test_the_match_browser(desk):
+def test_match_browser_answers_every_control(desk):
     app = desk.apps[1]
     census = Census(app.frame)
     rows = app.host.get_by_role("combobox", name="rows")
@@ -256,7 +256,7 @@ def _filter(desk, app, census, table):
     expect(app.host.locator("svg")).to_be_visible()
 
 
-def test_the_pattern_editor(desk):
+def test_pattern_editor_answers_every_control(desk):
     app = desk.apps[2]
     census = Census(app.frame)
     cells = desk.page.locator(".jp-Notebook .jp-Cell").count()
@@ -331,7 +331,7 @@ def test_the_pattern_editor(desk):
     judge(desk, app, census)
 
 
-def test_the_strategy_comparison(desk):
+def test_strategy_comparison_answers_every_control(desk):
     app = desk.apps[3]
     census = Census(app.frame)
     expect(app.host.get_by_text("over the first 5,000 of 20,000 events")).to_be_visible()
@@ -387,7 +387,7 @@ def test_the_strategy_comparison(desk):
     judge(desk, app, census, mouse={"keys step", "keys step-strategy"})
 
 
-def test_the_button_of_a_watched_query(desk):
+def test_watch_widget_stops_its_query(desk):
     for number, way in enumerate(WAYS):
         stop = desk.page.get_by_role("button", name="Stop the query").nth(number)
         use(stop, way)
@@ -395,7 +395,7 @@ def test_the_button_of_a_watched_query(desk):
         expect(stop).to_be_disabled()
 
 
-def test_the_apps_have_names_and_roles(desk):
+def test_controls_of_apps_have_names_and_roles(desk):
     trees = [app.frame.aria_snapshot() for app in desk.apps]
     explorer, browser, editor, strategies = trees
     for tree, lines in (
@@ -413,7 +413,7 @@ def test_the_apps_have_names_and_roles(desk):
     assert [text for text in complaints(desk.page) if "match" in text] == []
 
 
-def test_an_exported_notebook_shows_the_apps(lab, page, context, elsewhere):
+def test_exported_notebook_shows_the_apps_offline(lab, page, context, elsewhere):
     path = exported(lab.write("exported.ipynb", STREAM, EXPLORER, BROWSER, EDITOR, STRATEGIES))
     context.set_offline(True)
     try:

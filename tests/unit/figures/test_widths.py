@@ -1,4 +1,4 @@
-"""Pictures fit the width that there is, and nothing in them lies on anything else."""
+"""Pictures fit the given width, and nothing in them overlaps."""
 
 import math
 import re
@@ -50,7 +50,7 @@ def test_tables_of_counters_stand_below_each_other_where_there_is_no_room(choppe
 
 
 @pytest.mark.parametrize("room", _ROOMS)
-def test_what_aggregates_share(room):
+def test_sharing_of_aggregates_fits_the_width(room):
     queries = [
         "PATTERN SEQ(A a, B b, C c, D d, E e, F f, G g) WITHIN 30 s AGG COUNT",
         "PATTERN SEQ(A a, B b, C c, D d, E e) WITHIN 30 s AGG COUNT",
@@ -62,7 +62,7 @@ def test_what_aggregates_share(room):
 
 
 @pytest.mark.parametrize("room", _ROOMS)
-def test_a_verdict(room):
+def test_verdict_fits_the_width(room):
     why = ck.why_not(
         STREAM, "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 20 s", a=0, c=6
     )
@@ -75,7 +75,7 @@ def test_a_verdict(room):
 
 @pytest.mark.parametrize("room", _ROOMS)
 @pytest.mark.parametrize("events", [1, 3, 4, 7])
-def test_an_automaton(room, events):
+def test_automaton_has_as_many_edges_in_a_row_as_fit(room, events):
     text = ", ".join(f"{t} {t.lower()}" for t in "ABCDEFG"[:events])
     query = ck.parse(f"PATTERN SEQ({text}) WHERE a.x < 5 AND a.x < {'abcdefg'[events - 1]}.x")
     canvas = plan_canvas.layout(pictures(as_plan(None, query), query), room)
@@ -86,14 +86,14 @@ def test_an_automaton(room, events):
     assert len(rows) == math.ceil(events / {440: 2, 580: 3, 720: 4, 860: 5, 1100: 6}[room])
 
 
-def test_no_edge_crosses_what_is_said_of_a_state():
+def test_no_edge_crosses_the_text_of_a_state():
     text = "PATTERN SEQ(A a, B b, C c, D d) WHERE a.x < b.x AND b.x < c.x WITHIN 9 s"
     trace = ck.simulate(STREAM, text, "tree-nfa")
     canvas = mechanism.layout(trace, 900)
     assert_nothing_overlaps(canvas)
 
 
-def test_numbers_beside_marks_have_a_margin_of_their_own():
+def test_margin_holds_the_widest_number_beside_a_mark():
     matches = ck.detect(STREAM, SEVEN)
     matches.count()
     explained = ck.draw(matches.explain())

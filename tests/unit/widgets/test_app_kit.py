@@ -1,4 +1,4 @@
-"""What apps share: actions run one after the other, errors are texts, texts are no markup."""
+"""Common parts of the apps: actions run one after the other, errors and names are texts."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_an_error_stays_until_the_reader_does_something():
     assert app.error is None
 
 
-def test_an_error_stands_below_the_title_and_can_be_closed():
+def test_error_stands_below_the_title_until_it_is_closed():
     app = Counter()
     before = app.html
     app._asked(app, {"do": "what", "n": 1}, [])
@@ -94,7 +94,7 @@ def test_an_error_stands_below_the_title_and_can_be_closed():
 
 
 @pytest.mark.parametrize("content", [{}, {"do": None}, {"set": "width", "value": "wide"}])
-def test_odd_messages_raise_nothing(content):
+def test_malformed_messages_set_an_error_and_do_not_raise(content):
     app = Counter()
     app._asked(app, content, [])
     assert app.error is not None
@@ -122,7 +122,7 @@ def test_texts_are_no_markup(html):
 
 
 @pytest.mark.parametrize("name", list(APPS))
-def test_the_name_of_a_button_has_what_stands_on_it(name):
+def test_name_of_a_button_contains_its_text(name):
     app = APPS[name]()
     found = re.findall(r'<button [^>]*aria-label="([^"]*)"[^>]*>([^<]*)</button>', app.html)
     assert found
@@ -132,7 +132,7 @@ def test_the_name_of_a_button_has_what_stands_on_it(name):
         assert words.lower() in label.lower()
 
 
-def test_the_heading_by_which_rows_are_sorted_says_so():
+def test_heading_has_the_direction_in_which_rows_are_sorted():
     app = APPS["match browser"]()
     for direction in ("ascending", "descending"):
         app._asked(app, {"do": "sort", "value": '["a", "x"]'}, [])
@@ -145,7 +145,7 @@ def test_cells_are_as_they_are_made():
     assert "<b>1</b>" in table("t", ["a"], [[Cell("<b>1</b>")]])
 
 
-def test_a_stop_that_python_loses_is_repeated(monkeypatch):
+def test_stop_is_repeated_when_work_goes_on(monkeypatch):
     monkeypatch.setattr(work, "_AGAIN", 0.05)
     begun, ended = threading.Event(), []
 
@@ -164,7 +164,7 @@ def test_a_stop_that_python_loses_is_repeated(monkeypatch):
     assert [result for result, _ in ended] == ["done"]
 
 
-def test_the_module_asks_for_nothing():
+def test_module_and_style_make_no_requests():
     for text in (script(), style()):
         for word in ("import ", "http:", "https:", "@import", "url("):
             assert word not in text

@@ -39,7 +39,7 @@ def comparison(pattern=PAIRS, stream=STREAM):
 
 
 def told(app, **message):
-    """Do what the page does when its reader does something."""
+    """Send a message as the page does when its reader clicks or types."""
     app._asked(app, {**message, "n": app._answered + 1}, [])
 
 
@@ -84,7 +84,7 @@ def test_counts_and_groups():
         "PATTERN AND(A a, B b) WHERE a.x < b.x WITHIN 3 seconds PARTITION BY k",
     ],
 )
-def test_who_has_what_is_what_each_strategy_finds(pattern):
+def test_counts_and_matches_equal_those_of_each_strategy(pattern):
     draw = random.Random(pattern)
     for _ in range(3):
         frame = pd.DataFrame(
@@ -151,7 +151,7 @@ def test_a_match_of_another_strategy_is_listed_where_it_is():
         app.select(99)
 
 
-def test_why_a_strategy_lacks_a_match():
+def test_comparison_says_why_a_strategy_lacks_a_match():
     app = comparison(KEYED)
     only = app._comparison.owners.index(frozenset({ANY}))
     app.select(only)
@@ -183,7 +183,7 @@ def test_more_matches_than_are_held(monkeypatch):
     assert set(app.matches[str(ANY)]) == {True}
 
 
-def test_the_code_finds_the_chosen_strategys_matches():
+def test_code_finds_the_matches_of_the_chosen_strategy():
     app = comparison()
     app.choose("skip-till-next-match")
     names = {"stream": STREAM}
@@ -196,7 +196,7 @@ def test_the_strategy_of_the_pattern_is_chosen_at_first():
     assert comparison(f"{PAIRS} STRATEGY strict-contiguity").chosen is STRICT
 
 
-def test_where_only_the_first_events_are_taken_every_number_says_so():
+def test_captions_name_the_cap_when_only_the_first_events_are_taken():
     app = StrategyComparison(STREAM, PAIRS, events=4)
     assert int(app.counts.matches[0]) == 1
     assert set(app.counts.events) == {4}
@@ -210,14 +210,14 @@ def test_where_only_the_first_events_are_taken_every_number_says_so():
     assert names["matches"].count() == 1
 
 
-def test_over_the_whole_stream_no_number_is_of_a_part():
+def test_captions_name_no_cap_over_the_whole_stream():
     app = StrategyComparison(STREAM, PAIRS, events=8)
     assert "over 8 events" in app.html
     assert "first" not in "".join([repr(app), *re.findall("<caption>(.*?)</caption>", app.html)])
     assert "head" not in app.as_code()
 
 
-def test_a_strategy_that_cannot_run_is_not_offered():
+def test_strategy_that_cannot_run_has_no_button():
     app = comparison()
     assert f'data-value="{PARTITION}"' not in app.html
     assert f'data-value="{STRICT}"' in app.html
