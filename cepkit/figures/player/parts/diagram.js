@@ -173,7 +173,7 @@ class Diagram {
   taken(node) {
     const { x, y } = this.place.get(node.id);
     const [half, foot] = [this.half(node) + 2, y + this.radius];
-    const tokens = node.kind === "start" ? [x - 60, foot, x + 36, foot + 20] : [x - 36, foot, x + 60, foot + 20];
+    const tokens = node.kind === "start" ? [x - 50, foot + 2, x + 14, foot + 18] : [x - 14, foot + 2, x + 50, foot + 18];
     return [[x - half, y - this.radius - 2, x + half, foot + 2], tokens];
   }
 

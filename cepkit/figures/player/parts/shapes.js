@@ -87,12 +87,14 @@ function beside([x1, y1, x2, y2], wide, high, lines, boxes) {
   const [nx, ny] = [-(y2 - y1) / far, (x2 - x1) / far];
   const away = (wide * Math.abs(nx) + high * Math.abs(ny)) / 2 + 3;
   let best = null;
-  for (const along of [0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8]) {
-    for (const side of [1, -1]) {
-      const [x, y] = [x1 + along * (x2 - x1) + side * away * nx, y1 + along * (y2 - y1) + side * away * ny];
-      const box = [x - wide / 2, y - high / 2, x + wide / 2, y + high / 2];
-      const cost = lines.filter((line) => crosses(line, box)).length + 2 * boxes.filter((other) => overlap(other, box)).length;
-      if (best === null || cost < best.cost) best = { x, y, box, cost };
+  for (const more of [0, 8, 16]) {
+    for (const along of [0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8]) {
+      for (const side of [away + more, -away - more]) {
+        const [x, y] = [x1 + along * (x2 - x1) + side * nx, y1 + along * (y2 - y1) + side * ny];
+        const box = [x - wide / 2, y - high / 2, x + wide / 2, y + high / 2];
+        const cost = more / 16 + 2 * lines.filter((line) => crosses(line, box)).length + 3 * boxes.filter((other) => overlap(other, box)).length;
+        if (best === null || cost < best.cost) best = { x, y, box, cost };
+      }
     }
   }
   return best;
