@@ -124,9 +124,10 @@ def _labels(take: Take, x: float, y: float, away: float, room: float) -> list[ca
             break
         lines += wrapped(condition, SMALL, room, min(3, left))
     if take.expected is not None:
-        lines.append(f"keeps ~{number(take.expected.partial_matches)}")
+        kept = f"keeps ~{number(take.expected.partial_matches)}"
+        lines += wrapped(kept, SMALL, room, 2)
     if take.log_alive is not None:
-        lines.append(f"{carried(take.log_alive)} in a window")
+        lines += wrapped(f"{carried(take.log_alive)} in a window", SMALL, room, 2)
     below = canvas.Text(x, y + 6 + away, tuple(lines), hover=hover, size=SMALL)
     return [title, below] if lines else [title]
 
