@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from cepkit.budget import Work
 from cepkit.diagnosis import requirements as req
 from cepkit.diagnosis.measures import Measures
 from cepkit.diagnosis.partials import join_key
 from cepkit.diagnosis.search import Search
 from cepkit.diagnosis.sets import SetSearch, counted, demands_of
 from cepkit.diagnosis.words import list_text
-from cepkit.diagnosis.work import Coverage, Tally, Work
+from cepkit.diagnosis.work import Coverage, Tally
 from cepkit.pattern.conditions import has_set_functions
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.names import variable_text
@@ -30,7 +31,7 @@ class FunnelRow:
     Attributes:
         branch: The number of the branch, from 1.
         variable: The variable of the step; empty when all are bound.
-        kind: What the requirement is about; "scope" for order and window, "stretch" for the part of
+        kind: The kind of the requirement; "scope" for order and window, "stretch" for the part of
             the stream that the rows after it count.
         text: The requirement in words.
         before: Events (of types and filters) or partial matches that came to it.
@@ -79,7 +80,7 @@ def branch_funnel(
     work: Work,
     alone: Mapping[req.Requirement, int] | None = None,
 ) -> BranchFunnel:
-    """Count what each requirement of a branch lets through.
+    """Count the partial matches that each requirement of a branch lets through.
 
     Args:
         measures: The measures of the branch.

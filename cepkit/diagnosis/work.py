@@ -1,4 +1,4 @@
-"""The work budget of a search, and its counts."""
+"""How much of a stream a search has seen, and what it counted."""
 
 from __future__ import annotations
 
@@ -6,33 +6,6 @@ from dataclasses import field
 
 from cepkit.diagnosis.requirements import Requirement
 from cepkit.values import dataclass
-
-
-class WorkBoundError(Exception):
-    """A search has used up its budget."""
-
-
-@dataclass(slots=True)
-class Work:
-    """A budget: how many events, in pairs and longer combinations, may be looked at.
-
-    Attributes:
-        budget: How many in all.
-        done: How many so far.
-    """
-
-    budget: int
-    done: int = 0
-
-    def take(self, amount: int) -> None:
-        """Spend some of the budget.
-
-        Raises:
-            WorkBoundError: There is not so much left.
-        """
-        self.done += amount
-        if self.done > self.budget:
-            raise WorkBoundError
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +24,7 @@ class Coverage:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing was left out."""
+        """Whether all was searched."""
         return self.done >= self.total
 
 
@@ -61,9 +34,9 @@ Counts = dict[tuple[str, Requirement | None], tuple[int, int]]
 
 @dataclass(slots=True)
 class Tally:
-    """The counts of a funnel: what each requirement let through in each step.
+    """The counts of a funnel: partial matches before and after each requirement of each step.
 
-    What the scope of a step's variable (order and window) lets through stands under the requirement
+    The counts of the scope of a step's variable (order and window) are under the requirement
     None. Counts of an unfinished chunk are kept apart.
     """
 

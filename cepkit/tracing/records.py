@@ -53,7 +53,7 @@ class TracedPattern:
     """One of several patterns that ran together.
 
     Attributes:
-        name: What it is called.
+        name: Its name.
         begin: Where it begins in the text of the trace.
         end: Where it ends there.
         variables: For each of its variables the names in the steps: a part common to several
@@ -110,7 +110,12 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Truncated:
-    """Describes a truncated trace: how many of how many steps it has."""
+    """Describes a truncated trace: how many of how many steps it has.
+
+    Attributes:
+        ran: How many steps ran before the user interrupted; None if all did. The totals count them.
+    """
 
     shown: int
     of: int
+    ran: int | None = field(default=None, metadata=SPARSE)

@@ -83,6 +83,25 @@ def shared() -> list[MechanismTrace]:
     return [simulate(stream, patterns, name, plan) for name in ("chain-nfa", "evaluation-tree")]
 
 
+LONGER = [*EXAMPLE, ("C", 30), ("B", 11), ("A", 1), ("C", 20)]
+
+
+def chains() -> list[MechanismTrace]:
+    """Two orders of four events with long names: their loops have much to say."""
+    pattern = """PATTERN SEQ(A alpha, B beta, C gamma, A delta)
+    WHERE alpha.price < beta.price AND beta.price < gamma.price
+    WITHIN 20 seconds"""
+    orders = (["gamma", "beta", "alpha", "delta"], ["alpha", "beta", "gamma", "delta"])
+    stream = stream_of(LONGER)
+    return [simulate(stream, pattern, mechanism="chain-nfa", plan=order) for order in orders]
+
+
+def tree_nfas() -> list[MechanismTrace]:
+    """Tree NFAs, whose edges meet in their final states."""
+    stream, pattern = stream_of(LONGER), PATTERN.replace("SEQ", "AND")
+    return [simulate(stream, pattern, mechanism="tree-nfa") for _ in range(2)]
+
+
 def empty() -> MechanismTrace:
     """A stream without events."""
     frame = pd.DataFrame({"ts": [0], "type": ["A"], "price": [1]})[:0]
@@ -105,7 +124,7 @@ def figure_6() -> CounterTrace:
 
 
 def figure_7() -> CounterTrace:
-    """ASEQ's figure 7: what must be absent sets a count to 0."""
+    """ASEQ's figure 7: the negated event sets a count to 0."""
     pattern = "PATTERN SEQ(A a, B b, NOT(C c), D d) WITHIN 7 s EXCLUSIVE"
     return counted("a1@1 b1@2 c1@3 a2@4 b2@5 d1@6", pattern)
 

@@ -27,7 +27,7 @@ def slow(spark, seconds: float):
     return lambda: spark.range(0, 8, 1, 8).mapInArrow(nap, "id long").count()
 
 
-def test_a_short_action_says_nothing(spark, capsys):
+def test_short_action_shows_no_progress(spark, capsys):
     assert run_with_progress(lambda: spark.range(9).count()) == 9
     assert capsys.readouterr().err == ""
 
@@ -92,21 +92,6 @@ def test_an_interrupt_cancels_the_jobs_at_once(spark):
 def result_of(rows) -> ResultFrame:
     reports = Reports(access_to(rows).reports(rows.sparkSession), 1, (), reported=True)
     return ResultFrame(rows, title="rows", route="here", reports=reports)
-
-
-@pytest.mark.parametrize("action", ["count", "collect", "toArrow", "toPandas", "show"])
-def test_an_interrupt_stops_the_jobs_of_a_result(spark, action):
-    def nap(batches):
-        for batch in batches:
-            time.sleep(900)  # nobody waits for its end
-            yield batch
-
-    result = result_of(spark.range(0, 8, 1, 8).mapInArrow(nap, "id long"))
-    main = threading.main_thread().ident
-    threading.Timer(2.5, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
-    with pytest.raises(KeyboardInterrupt):
-        getattr(result, action)()
-    assert not spark.sparkContext.statusTracker().getActiveJobsIds()
 
 
 def test_an_interrupt_reaches_the_jobs_of_a_result_inside_a_longer_action(spark):

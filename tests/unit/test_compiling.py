@@ -96,7 +96,7 @@ def test_a_loop_is_compiled_anew_where_the_fields_of_a_record_have_changed(tmp_p
     assert ran(tmp_path) == "1 0"
 
 
-def test_compiling_is_mentioned_once_if_it_takes_long_and_somebody_watches(tmp_path: Path) -> None:
+def test_compiling_is_announced_once_on_a_machine(tmp_path: Path) -> None:
     (tmp_path / "loop.py").write_text(LOOP)
     (tmp_path / "helper_of_loop.py").write_text(HELPER.format(more=1))
     words = tmp_path / "words_of_loop.py"
@@ -148,7 +148,7 @@ def test_short_compilations_add_up_to_a_long_one(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("compile_it", [compiling.lent, compiling.called])
-def test_what_only_loops_call_can_be_called_from_python(compile_it):
+def test_functions_called_by_loops_can_be_called_from_python(compile_it):
     def twice(values):
         return values[0] * 2
 
@@ -160,3 +160,49 @@ def test_what_only_loops_call_can_be_called_from_python(compile_it):
 
     values = np.array([3.0])
     assert (inner(values), loop(values), loop.py_func(values)) == (6.0, 7.0, 7.0)
+
+
+WITHOUT_COMPILER = """
+import json, pandas as pd, cepkit as ck
+
+rows = [(i, "ABC"[i % 3], float(i * 7 % 11)) for i in range(60)]
+frame = pd.DataFrame(rows, columns=["ts", "type", "v"])
+stream = ck.events(frame, time="ts", type="type", unit="s")
+numbers = []
+for rest in ("", "STRATEGY skip-till-next-match", "STRATEGY strict-contiguity"):
+    for text in (
+        "SEQ(A a, B b, C c) WHERE a.v + c.v < b.v * 2 WITHIN 20 seconds",
+        "SEQ(A a, B b, C c) WHERE a.v / b.v + c.v > 2 WITHIN 20 seconds",
+        "SEQ(A a, NOT(B b), C c) WHERE b.v > a.v + c.v WITHIN 8 seconds",
+        "SEQ(A a, KL(B b), C c) WHERE b.v > a.v AND avg(b.v) > c.v WITHIN 15 seconds",
+    ):
+        try:
+            numbers.append(ck.detect(stream, f"PATTERN {text} {rest}").count())
+        except ck.CepkitError as error:
+            numbers.append(type(error).__name__)
+counted = [
+    "PATTERN SEQ(A a, B b, C c) WITHIN 20 seconds AGG COUNT",
+    "PATTERN SEQ(B b, C c, A a) WITHIN 9 seconds AGG COUNT",
+    "PATTERN SEQ(C c, A a, B b, C d) WITHIN 20 seconds AGG COUNT",
+]
+for share in ("none", "prefix", "chop-connect"):
+    for one in ck.aggregate(stream, counted, share=share):
+        numbers.append(float(one.to_pandas().iloc[:, -1].sum()))
+print(json.dumps(numbers))
+"""
+
+
+@pytest.mark.slow
+def test_loops_that_are_not_compiled_find_the_same() -> None:
+    """With NUMBA_DISABLE_JIT, as for a debugger or for coverage."""
+    answers = [
+        subprocess.run(
+            [sys.executable, "-W", "error", "-c", WITHOUT_COMPILER],
+            env={**os.environ, **more},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for more in ({}, {"NUMBA_DISABLE_JIT": "1"})
+    ]
+    assert answers[0] == answers[1]

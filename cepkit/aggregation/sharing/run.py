@@ -49,9 +49,9 @@ def run(
     """Return the rows of each sequence.
 
     Args:
-        forest: What is shared.
-        lanes: What each carries.
-        operations: What the events do; their codes say which of `events` they are.
+        forest: The shared counters.
+        lanes: The lanes that each carries.
+        operations: The operations of the events; their codes say which of `events` they are.
         lost: For each key whether it is the pseudo-key of events without a key.
         events: The node of each event of the forest, and whether it must be absent after it.
     """
@@ -174,7 +174,7 @@ def _state_of(wiring: Wiring) -> State:
         np.zeros(wiring.rows[0] * _ROOM, dtype=np.int64),
         np.zeros(wiring.rows[1] * _ROOM, dtype=np.float64),
         np.zeros(trees * _ROOM, dtype=np.int64),
-        _zeros(("at", "base", "size"), links * _ROOM),
+        _zeros(("at", "oldest", "live"), links * _ROOM),
         np.zeros(size * wide, dtype=np.int64),
         wide,
         np.zeros(size * f_wide, dtype=np.float64),

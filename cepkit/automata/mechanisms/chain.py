@@ -1,4 +1,4 @@
-"""The lazy chain NFA: it takes variables in the order of a plan, whatever their order in time.
+"""The lazy chain NFA: it takes variables in the order of a plan, not in their order in time.
 
 A state for each prefix of the order. An instance takes its next variable from the input buffer
 and, if its scope is open at the end, from the stream; events that a later state may need are
@@ -202,6 +202,7 @@ class ChainLane(SharedLane):
                 self.clock.keep(event, buffer)
             waiting += [(instance, i) for instance in self._waiting[i].values()]
             growing += [(instance, i) for instance in self._growing[i].values()]
+        self.journal.work.take(len(waiting) + len(growing))
         # Instances created from here on find the event in the buffer.
         stages = self._program.stages
         for instance, i in waiting:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
 import pyarrow as pa
 
@@ -24,7 +24,7 @@ from cepkit.columnar.results.rows import Rows
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.counters import Counters, StepCounters
 from cepkit.columnar.workload import Group, grouped
-from cepkit.errors import PatternError, PlanError, StatisticsError
+from cepkit.errors import PatternError, PlanError, StatisticsError, UnsupportedError
 from cepkit.lazy import pd
 from cepkit.memory import Expected, Room
 from cepkit.pattern.builder import as_query
@@ -54,15 +54,15 @@ class SeveralResults(WithProgress, ByName[Result]):
 
     Attributes:
         stream: Where they are found.
-        plan: What they share; None where each was given a plan of its own.
+        plan: The shared plan; None where each was given its own plan.
         limit: The most matches of each, None for all.
         groups: The queries that run together.
 
     Args:
         measure: Returns the statistics of an added query.
         sets: Which sets of Kleene variables make matches.
-        share: Whether queries share what they begin with.
-        options: What else is asked of each, as `detect` takes it.
+        share: Whether queries share common prefixes.
+        options: Further options of each, as `detect` takes them.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class SeveralResults(WithProgress, ByName[Result]):
         """Return the matches with one more query; the plans of the others stay.
 
         Args:
-            pattern: The query, its text, or what the builder makes.
+            pattern: The query, its text, or a pattern of the builder.
             name: Of the query; None for a number that is free.
 
         Raises:
@@ -196,6 +196,13 @@ class SeveralResults(WithProgress, ByName[Result]):
         most = self.limit
         numbers = [n if most is None else min(n, most) for n in self.counted()[0]]
         return pd.Series(numbers, index=pd.Index(self.names, name=PATTERN), name="matches")
+
+    def count(self, *_: Any) -> NoReturn:
+        """Refuse: one number could be of each pattern or of all."""
+        raise UnsupportedError(
+            f"count() of {len(self)} patterns",
+            hint="counts() gives the number of matches of each",
+        )
 
     @property
     def known_total(self) -> int | None:

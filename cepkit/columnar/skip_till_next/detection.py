@@ -66,7 +66,7 @@ def next_matches(
         branches: The normal form of the query.
         programs: Their programs; only batches follow them.
         counters: For each branch those of its steps; the work is added to them.
-        taken: bool[events], whether an earlier match has an event; what is taken is added. None:
+        taken: bool[events], whether an earlier match has an event; taken events are added. None:
             all events are free.
         first: The first event that can be last in a match.
         last: The end of those; None: that of the stream.
@@ -138,7 +138,7 @@ class _Searcher:
     Args:
         branches: The normal form of the query.
         programs: Their programs, for the variables and their place in the counters.
-        consumed: For each event whether a match has it; what is taken is added.
+        consumed: For each event whether a match has it; events that are taken are added.
         counters: For each branch those of its steps.
     """
 
@@ -257,7 +257,7 @@ class _Searches:
         self._tables = tables
         self._decide = decide
         self._lasts = lasts
-        candidates = int(tables.nodes["size"][: tables.begins[-1]].sum())
+        candidates = int(tables.nodes["count"][: tables.begins[-1]].sum())
         self._memory = np.zeros((2, candidates), dtype=np.int32)
 
     def taken(
@@ -283,7 +283,7 @@ def _lasts(tables: Tables, bound: Sequence[BoundProgram], begin: int, first: int
     parts = []
     for number, program in enumerate(bound):
         node = tables.nodes[tables.begins[number]]
-        size = int(node["size"]) if program.possible else 0
+        size = int(node["count"]) if program.possible else 0
         rows = tables.ints[node["rows"] : node["rows"] + size]
         at = np.arange(np.searchsorted(rows, first - begin), len(rows), dtype=np.int32)
         parts.append((np.full(len(at), number, dtype=np.int32), at, rows[at]))

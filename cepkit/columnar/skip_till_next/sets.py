@@ -23,7 +23,7 @@ from cepkit.columnar.compile.program import Program
 from cepkit.columnar.kleene.lists import Lists
 from cepkit.columnar.kleene.sets import Offers
 from cepkit.columnar.slices.blocks import Members, SetBlock
-from cepkit.compiling import compiled
+from cepkit.compiling import by_name, compiled
 
 SLOT = np.dtype(
     [(name, np.int32) for name in ("first", "last", "begin", "end", "least", "most", "is_set")]
@@ -65,7 +65,7 @@ class PendingOffers:
 
     Args:
         programs: Of all branches.
-        consumed: For each event whether a match has it; what is taken is added.
+        consumed: For each event whether a match has it; events that are taken are added.
         arrival: The arrival number of each row; None: that is the row.
 
     Attributes:
@@ -179,7 +179,7 @@ class PendingOffers:
         nothing = np.empty(0, dtype=np.int64)
         branches = np.concatenate((nothing, *self._branches))
         lasts = np.concatenate((nothing, *self._lasts))
-        slots = np.concatenate((np.empty(0, dtype=SLOT), *self._slots))
+        slots = by_name(np.concatenate((np.empty(0, dtype=SLOT), *self._slots)))
         pool = np.concatenate((np.empty(0, dtype=np.int32), *self._pool), dtype=np.int32)
         widths = np.array([len(program.variables) for program in self._programs])[branches]
         begins = np.concatenate(([0], np.cumsum(widths)))
@@ -290,7 +290,7 @@ def take_offers(
     """Take at each event the first of its offers, one event after the other.
 
     Args:
-        consumed: bool[events], whether a match has an event; what is taken is added.
+        consumed: bool[events], whether a match has an event; events that are taken are added.
         taken: int64[last events], the output: the numbers of the offers that are taken.
         starts: int64[variables of these + 1], the output: where the events of each variable of
             these begin in `events`, and the end.

@@ -114,7 +114,7 @@ class _Builder:
         remembered = 0
         for node in self._nodes:
             node.wakes = remembered
-            remembered += node.size
+            remembered += node.count
         steps = iter(self._nodes[: begins[-1]])
         for search in self._searches:
             order = _order(search)
@@ -202,7 +202,7 @@ class _Builder:
     def _is_final(
         self, search: BoundProgram, order: Sequence[str], absent: BoundStep, depth: int
     ) -> bool:
-        """Whether what rules out a candidate of the step at `depth` rules out all later ones.
+        """Whether an absent event that rules out a candidate at `depth` rules out all later ones.
 
         It does if a later candidate only ends the range later and matters for nothing else.
         """

@@ -10,11 +10,13 @@ letter carries it too.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import plotly.graph_objects as go
 
+from cepkit.figures.kit.canvas import BOLD
 from cepkit.figures.kit.drawing import Drawing
 from cepkit.figures.kit.texts import width_of
 
@@ -44,6 +46,8 @@ LEGEND_MARK = 48
 
 _LEGEND_ROW, _HEADING, _NARROWEST = 20, 22, 460
 """The heights of a row of a legend and of a heading, and the width of the narrowest page."""
+
+_MARKUP = re.compile(r"<[^>]*>|&(?=[a-z]+;)")
 
 SYMBOLS = ("circle", "square", "diamond", "hexagon")
 
@@ -118,7 +122,7 @@ def axis_of(chart: go.Figure) -> dict[str, Any]:
 
 
 def at_the_top(lines: int = 1) -> dict[str, object]:
-    """Return a position that keeps the title at the top, whatever the margin holds."""
+    """Return a position that keeps the title at the top, for any contents of the margin."""
     # Plotly aligns the first of several lines where it would align a single one.
     pad = {"l": 12, "t": 12 + 14 * (lines - 1)}
     return {"y": 1, "yref": "container", "yanchor": "top", "pad": pad}
@@ -128,7 +132,7 @@ def legend_above(names: Sequence[str], above: float, height: float) -> dict[str,
     """Return the layout of a figure whose legend stands above the heading of its first panel.
 
     Args:
-        names: What the legend says, escaped.
+        names: The texts of the legend, escaped.
         above: The margin above, without the legend.
         height: Of the figure, without the legend.
     """
@@ -155,13 +159,19 @@ def note(x: Any, y: Any, text: str, **settings: Any) -> dict[str, Any]:
     return {"x": x, "y": y, "text": text, "xanchor": "left", "showarrow": False, **settings}
 
 
+def beside(chart: go.Figure, notes: Sequence[dict[str, Any]]) -> None:
+    """Add notes right of marks, and the margin that they need: on a narrow page none is cut."""
+    widest = max(width_of(_MARKUP.sub("", one["text"]), SIZE * BOLD) for one in notes)
+    chart.update_layout(annotations=notes, margin_r=round(widest) + 12)
+
+
 def heading(text: str, top: float, **settings: Any) -> dict[str, Any]:
     """Return an annotation that stands above a panel whose upper edge is at `top`."""
     return note(0, top, text, xref="paper", yref="paper", yanchor="bottom", **settings)
 
 
 def message(title: str, text: str) -> go.Figure:
-    """Return a figure that says why there is nothing to see; both texts already escaped."""
+    """Return a figure with a message in place of data; both texts already escaped."""
     chart = figure(title, 160)
     chart.update_xaxes(visible=False)
     chart.update_yaxes(visible=False)

@@ -88,8 +88,8 @@ class StreamExplanation(Printed):
     """The steps of a streaming query: prints as a table, has an HTML repr and a pandas twin.
 
     Attributes:
-        title: What it is about.
-        steps: What each step did.
+        title: Its title.
+        steps: The counts of each step.
     """
 
     title: str
@@ -102,7 +102,7 @@ class StreamExplanation(Printed):
         return pd.DataFrame(rows, columns=list(names))
 
     def __str__(self) -> str:
-        return f"{self.title}\n{text_table(*self._table(), left=3)}"
+        return f"{self.title}\n{text_table(*self._table(), left=3)}" if self.steps else self.title
 
     def _repr_html_(self) -> str:
         return html_output(html_table(*self._table(), self.title, left=3))
@@ -138,7 +138,7 @@ def steps_of(
     """Return the steps of searches, with the expected work of each.
 
     Args:
-        work: What they did.
+        work: Their work.
         branches: For each search the branch of each of its programs.
         rows: The number of rows that came; the expected work is that for as many rows of the
             recording from which a plan's statistics are.

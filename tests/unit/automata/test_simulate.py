@@ -1,10 +1,14 @@
 """The verb `simulate`: its defaults and its refusals."""
 
+import re
+import time
+
 import pandas as pd
 import pytest
 
 import cepkit as ck
 from cepkit.automata.lanes import journal
+from cepkit.automata.machine import Machine
 from cepkit.automata.mechanisms import TreeNFA
 from cepkit.errors import LimitError, PatternError, PlanError, StreamError, UnsupportedError
 from cepkit.statistics import Statistics
@@ -25,7 +29,7 @@ def test_mechanisms_that_follow_no_plan_have_none():
     assert run(LAZY, EXAMPLE, "tree-nfa").name == "tree-nfa"
 
 
-def test_the_tree_may_weigh_events_by_the_selectivity_of_what_taking_them_decides():
+def test_tree_nfa_orders_events_by_given_selectivities():
     # After c two a wait and three b: by numbers a is next, which nothing links to c.
     pattern = "PATTERN AND(a, b, c) WHERE a.p < b.p AND b.p > c.p WITHIN 1 minute"
     known = Statistics.assumed({"a": 2.0, "b": 3.0, "c": 1.0}, {("b", "c"): 0.3})
@@ -48,7 +52,7 @@ def test_the_tree_may_weigh_events_by_the_selectivity_of_what_taking_them_decide
         ("chain-nfa", ["a", "b"], "leaves out 'c'"),
     ],
 )
-def test_what_does_not_fit_is_refused(mechanism, plan, said):
+def test_unknown_mechanisms_and_unfit_plans_are_refused(mechanism, plan, said):
     with pytest.raises(PlanError, match=said):
         run(LAZY, EXAMPLE, mechanism, plan)
 
@@ -61,7 +65,7 @@ def test_what_does_not_fit_is_refused(mechanism, plan, said):
         ("WITHIN 5 seconds AGG COUNT", "AGG"),
     ],
 )
-def test_what_no_mechanism_does_is_refused_by_name(rest, said):
+def test_unsupported_strategies_and_aggregates_are_refused_by_name(rest, said):
     with pytest.raises(UnsupportedError, match=said):
         run(LAZY, f"PATTERN SEQ(a, b) {rest}", "eager-nfa")
 
@@ -78,7 +82,7 @@ def test_limit_takes_the_first_events():
     assert trace.totals.events == 4
 
 
-def test_what_cannot_be_compared_is_refused_with_its_place():
+def test_comparison_and_sum_of_texts_with_numbers_are_refused():
     frame = pd.DataFrame({"ts": [1.0], "type": ["a"], "s": ["x"], "p": [1.0]})
     events = ck.events(frame, time="ts", type="type", unit="s")
     with pytest.raises(PatternError, match="a text is compared with a number"):
@@ -102,7 +106,7 @@ def test_arrays_are_no_keys_of_partitions():
         ck.simulate(events, "PATTERN SEQ(a, b) PARTITION BY h", "eager-nfa")
 
 
-def test_what_is_no_stream_is_refused():
+def test_simulate_refuses_a_data_frame_instead_of_a_stream():
     with pytest.raises(StreamError, match="a DataFrame instead of a stream"):
         ck.simulate(pd.DataFrame(), EXAMPLE)
 
@@ -114,7 +118,7 @@ def test_an_empty_stream_has_one_step():
     assert (len(trace), trace.final, len(trace.matches)) == (1, True, 0)
 
 
-def test_conditions_that_never_hold_find_nothing():
+def test_constant_false_condition_has_no_matches():
     assert not run("a b", "PATTERN SEQ(a, b) WHERE 1 > 2", "eager-nfa").matches
 
 
@@ -161,3 +165,100 @@ def test_more_partial_matches_than_memory_holds_are_refused(monkeypatch):
     for mechanism in ("eager-nfa", "evaluation-tree"):
         with pytest.raises(LimitError, match="more than 1,000 partial matches"):
             run("b " * 30, "PATTERN KL(b)", mechanism, max_steps=1)
+
+
+MECHANISMS = ("eager-nfa", "chain-nfa", "tree-nfa", "evaluation-tree")
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize(
+    ("letters", "pattern"),
+    [
+        ("a " + "b " * 29 + "c", "PATTERN SEQ(a, KL(b), c)"),
+        ("a b c " * 400, "PATTERN SEQ(a, b, c)"),
+        ("a b c " * 400, "PATTERN SEQ(a, b, NOT(a x), c) WHERE x.p > a.p + c.p"),
+        ("a b c d e f g h " * 20, "PATTERN AND(a, b, c, d, e, f, g, h)"),
+    ],
+)
+def test_a_run_without_an_end_is_refused_with_the_events_that_fit(mechanism, letters, pattern):
+    begin = time.process_time()
+    with pytest.raises(LimitError, match="max_work=None runs to the end") as refused:
+        run(letters, pattern, mechanism, max_work=200_000)
+    assert time.process_time() - begin < 5
+    at, of = re.search(r"at event (\d+) of ([\d,]+) the run has", str(refused.value)).groups()
+    assert int(of.replace(",", "")) == len(letters.split())
+    trace = run(letters, pattern, mechanism, limit=int(at) - 1, max_work=200_000)
+    assert trace.totals.events == int(at) - 1
+
+
+def test_a_long_stream_is_no_reason_to_refuse():
+    letters = "a b c " * 1_000
+    trace = run(letters, "PATTERN SEQ(a, b, c) WITHIN 3 seconds", "chain-nfa", max_work=1)
+    assert trace.totals.events == 3_000
+
+
+def test_without_a_bound_a_run_goes_to_its_end():
+    letters = "a " + "b " * 12 + "c"
+    with pytest.raises(LimitError):
+        run(letters, "PATTERN SEQ(a, KL(b), c)", "eager-nfa", max_work=1_000)
+    trace = run(letters, "PATTERN SEQ(a, KL(b), c)", "eager-nfa", max_work=None)
+    assert trace.totals.counts.matches == 2**12 - 1
+
+
+def test_a_run_that_may_do_nothing_is_refused():
+    with pytest.raises(LimitError, match="1 or more, or None"):
+        run(LAZY, EXAMPLE, "eager-nfa", max_work=0)
+
+
+def test_several_patterns_and_plans_that_follow_the_stream_have_the_same_bound():
+    letters, pattern = "a b c " * 400, "PATTERN SEQ(a, b, c)"
+    with pytest.raises(LimitError, match="at event"):
+        run(letters, [pattern, "PATTERN SEQ(a, b)"], "chain-nfa", max_work=100_000)
+    with pytest.raises(LimitError, match="at event"):
+        run(letters, pattern, "chain-nfa", adapt="threshold", max_work=100_000)
+
+
+class TestInterrupted:
+    """The user interrupts within the work for some event."""
+
+    @pytest.fixture
+    def at_event(self, monkeypatch):
+        feed, create = Machine.feed, journal.Journal.create
+
+        def interrupt_at(number):
+            def feed_until(machine, event):
+                operations = feed(machine, event)
+                if event.number == number - 1:
+                    monkeypatch.setattr(journal.Journal, "create", interrupt)
+                return operations
+
+            def interrupt(*arguments):
+                create(*arguments)
+                raise KeyboardInterrupt
+
+            monkeypatch.setattr(Machine, "feed", feed_until)
+
+        return interrupt_at
+
+    @pytest.mark.parametrize("mechanism", ["eager-nfa", "evaluation-tree"])
+    def test_the_trace_until_then_is_returned(self, at_event, mechanism):
+        whole = run(LAZY, "PATTERN SEQ(a, b)", mechanism)
+        at_event(3)
+        trace = run(LAZY, "PATTERN SEQ(a, b)", mechanism)
+        assert (trace.truncated.shown, trace.truncated.of, trace.truncated.ran) == (3, 7, 3)
+        assert trace.operations == whole.operations[:3]
+        assert trace.totals.counts == trace.counters[-1] == whole.counters[2]
+        assert "interrupted after 3 of 7 steps; the totals are of these" in str(trace)
+        assert "are kept" not in str(trace)
+        assert ck.Trace.from_json(trace.to_json()) == trace
+
+    def test_what_was_not_kept_is_told_as_well(self, at_event):
+        at_event(3)
+        trace = run(LAZY, "PATTERN SEQ(a, b)", "eager-nfa", max_steps=2)
+        assert "the first 2 of 3 steps are kept; the totals are those of them" in str(trace)
+        assert ck.draw(trace) is not None
+
+    def test_several_patterns_have_a_trace_as_well(self, at_event):
+        at_event(3)
+        trace = run(LAZY, ["PATTERN SEQ(a, b)", "PATTERN SEQ(a, c)"], "chain-nfa")
+        assert trace.truncated.ran == 3

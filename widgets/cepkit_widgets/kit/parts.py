@@ -11,6 +11,10 @@ from cepkit.printing import html_text
 
 STEPS = 400
 """The number of steps of a slider."""
+ERROR_PLACE = '<div class="fault"></div>'
+"""Where an app shows its error: below the controls, over what follows, which stays where it is."""
+CLOSE = "close"
+"""The action that takes an app's error away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +39,12 @@ class Cell:
     Attributes:
         html: Its content, escaped.
         kind: "number", "wide" or "".
+        sort: Of a heading: "ascending" or "descending" if rows are sorted by it.
     """
 
     html: str
     kind: str = ""
+    sort: str = ""
 
 
 def slider(
@@ -86,8 +92,8 @@ def button(
     """Return a button.
 
     Args:
-        text: What stands on it.
-        label: Its full name, if the text on it is shorter.
+        text: Its text.
+        label: Its full name, if the text on it is shorter; it contains that text.
         pressed: Whether a toggle button is down.
         disabled: Whether it is disabled.
         kind: "small" or "link".
@@ -125,7 +131,7 @@ def table(
     """Return a table in a frame that scrolls if there is no room.
 
     Args:
-        caption: What it shows.
+        caption: The caption.
         head: The names of the columns.
         rows: A text or a cell for each column.
         numbers: The columns of numbers.
@@ -137,7 +143,8 @@ def table(
     def cell(tag: str, column: int, content: str | Cell, scope: str = "") -> str:
         made = content if isinstance(content, Cell) else Cell(html_text(content))
         kind = made.kind or ("number" if column in right else "")
-        return f'<{tag}{scope} class="{kind}">{made.html}</{tag}>'
+        sort = f' aria-sort="{made.sort}"' if made.sort else ""
+        return f'<{tag}{scope}{sort} class="{kind}">{made.html}</{tag}>'
 
     names = "".join(cell("th", i, name, ' scope="col"') for i, name in enumerate(head))
     body = []
@@ -163,8 +170,8 @@ class Suggestion:
 
     Attributes:
         text: As it is listed.
-        detail: What it is.
-        insert: What is written for it.
+        detail: Its description.
+        insert: The text that is inserted for it.
     """
 
     text: str
@@ -205,7 +212,7 @@ def editor(
     Args:
         name: Its name in the app.
         label: Its name for the user.
-        text: What stands in it.
+        text: Its text.
         wrong: The characters that are underlined.
         described_by: The id of the element with the error message.
         suggestions: The words, and where they belong.
@@ -273,6 +280,14 @@ def error_note(error: Exception) -> str:
     """Return the text of an error, announced to screen readers."""
     text = str(error) if isinstance(error, CepkitError) else f"{type(error).__name__}: {error}"
     return f'<div class="error" role="alert">{html_text_lines(text)}</div>'
+
+
+def error_over(error: Exception) -> str:
+    """Return the place of errors with one, which can be closed."""
+    return (
+        ERROR_PLACE.removesuffix("</div>")
+        + f'<div class="over">{error_note(error)}{button(CLOSE, "Close")}</div></div>'
+    )
 
 
 def html_text_lines(text: str) -> str:
