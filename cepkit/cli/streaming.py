@@ -62,7 +62,6 @@ def detect_in_folder(
     from cepkit.spark.streaming.checkpoints import readable
 
     _check(arguments)
-    from cepkit.spark.session.failures import error_of
 
     stream = _open(arguments)
     given: Any = query
