@@ -175,7 +175,9 @@ def _objects(column: pa.ChunkedArray) -> pd.Series[Any]:
     """Return values as objects; a missing text is None, which pandas 3 makes NaN of."""
     series: pd.Series[Any] = in_known_zone(column).to_pandas(integer_object_nulls=True)
     objects = series.astype(object)
-    return objects.where(series.notna(), None) if series.dtype == "str" else objects
+    if series.dtype == "str":
+        objects[series.isna()] = None
+    return objects
 
 
 def _sets(column: pa.ChunkedArray) -> npt.NDArray[np.object_]:
