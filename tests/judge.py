@@ -48,10 +48,11 @@ Where the definition of a match leaves room, the judge decides:
 * KL(FIRST B b) GREEDY: the set has its maximum, or no event behind its last member could be one
   more: it could be b as for FIRST, is before all events of the match that are after b, and within
   the bounds that begin at an event before b. KL(NEXT B b) GREEDY: the rule covers only the event
-  that arrived just after the last member (in the partition), if the conditions between members and
-  on running functions hold with it as well. KL(B b) GREEDY: as KL(FIRST B b) GREEDY, and no such
-  event is before its first member. Before and behind are stream order. With UNTIL an event does not
-  count if the set with it would end too late for UNTIL.
+  that arrived just after the last member (in the partition), if the run with it would fulfil the
+  conditions that name, of the run, members up to each alone: b.x, b[1].x, b[2].x, earlier ones and
+  running functions, not b[last].x and functions of the whole run. KL(B b) GREEDY: as
+  KL(FIRST B b) GREEDY, and no such event is before its first member. Before and behind are stream
+  order. With UNTIL an event does not count if the set with it would end too late for UNTIL.
 * KL(SEQ(A a, B b)){m,n}: m to n repetitions of the group, each wholly after the one before; a and b
   are sets. A condition on members of a and b is about those of one repetition, and holds in each;
   with prev(b.x) in each but the first, where b.x is of the repetition before. Beside another group,
@@ -345,10 +346,10 @@ class _Branch:
         last, full = members[-1], len(members) >= leaf.sizes[1]
         known = {v: e for v, e in binding.items() if v != name and self._precedes(v, name)}
         later = {v: e for v, e in binding.items() if v != name and self._precedes(name, v)}
-        between = [
+        so_far = [
             part
             for part in self.conditions
-            if name in {*part.before, *part.running} and part.variables <= {*known, name}
+            if name in {*part.variables} - part.ahead and part.variables <= {*known, name}
         ]
         ends = [end for end in self.until if end.of == name]
         numbers = self.in_partition if self.query.partition_by else self.in_stream
@@ -364,7 +365,7 @@ class _Branch:
             if behind and not full:
                 after = numbers[event.arrival] == numbers[last.arrival] + 1
                 if leaf.run == "first" or (
-                    after and all(part.holds({**known, name: longer[name]}) for part in between)
+                    after and all(part.holds({**known, name: longer[name]}) for part in so_far)
                 ):
                     return True
             before = _stream_order(event) < _stream_order(members[0])
@@ -630,6 +631,7 @@ class _Condition:
             if node.function.startswith(("prev", c.EARLIER)):
                 further = _distance(node.function) if node.function.startswith("prev") else 1
                 before[node.variable] = max(before.get(node.variable, 0), further)
+        self.ahead = {n.variable for n in of_sets if _reads_ahead(n.function)}
         running = {n.variable for n in of_sets if n.function.startswith((c.RUNNING, c.EARLIER))}
         each = {*alone, *before, *running}
         whole = {node.variable for node in of_sets}
@@ -692,6 +694,12 @@ class _Condition:
             if value(self.expression, fixed | one, sets | upto) is not True:
                 return False
         return True
+
+
+def _reads_ahead(function: str) -> bool:
+    """Return whether a function takes members after the current one: last, sum, but not b[2]."""
+    numbered = function == "first" or (function.startswith("member") and "-" not in function)
+    return not numbered and not function.startswith(("prev", c.RUNNING, c.EARLIER))
 
 
 def _distance(function: str) -> int:

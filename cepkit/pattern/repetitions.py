@@ -126,6 +126,8 @@ class Repetitions:
                 names = names[: at[variable]]
         if node.attribute is None:
             return Literal(len(names), node.span)
+        if (place := place_of(plain_function(node.function))) is not None:
+            return Attribute(names[min(place, 0)], attribute, node.span)
         values = tuple(Attribute(name, attribute, node.span) for name in names)
         return Call(plain_function(node.function), values, node.span)
 
