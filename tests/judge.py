@@ -60,7 +60,8 @@ Where the definition of a match leaves room, the judge decides:
   repetitions, sum(b[..i].x) those up to the repetition. WITHIN t FROM a TO b bounds the events of
   one repetition, FROM a TO a all events of a, FROM a TO c, with c outside of the group, each event
   of a. FIRST and NEXT inside are about each repetition; all events of earlier repetitions come
-  before, and set functions do not decide the first event. In the order of matches the numbers of
+  before. A condition that reads one repetition, as c[2].x, decides the first event like one on a
+  single event; functions of all repetitions do not. In the order of matches the numbers of
   repetitions are like branches of an OR.
 * Events of equal time have no order: neither is before the other. With ties="arrival" the one that
   came first is. Windows and bounds measure times all the same.
@@ -644,6 +645,7 @@ class _Condition:
         self.before_grouped = {v: far for v, far in before.items() if v in members}
         self.running_grouped = running & {*members}
         self.of_group: set[str] = set()
+        self.whole = {n.variable for n in of_sets if _reads_whole(n.function)} & {*members}
         one_repetition = {members[v][at[v]] for v in self.alone}
         for node in of_sets:
             if node.variable in members:
@@ -652,6 +654,11 @@ class _Condition:
                     one_repetition |= {*names[max(place - _distance(node.function), 0) : place]}
                 elif node.function.startswith((c.RUNNING, c.EARLIER)):
                     one_repetition |= {*names[: place + node.function.startswith(c.RUNNING)]}
+                elif node.function == "first" or node.function.startswith(("last", "member")):
+                    number = {"first": 1, "last": -1}.get(node.function)
+                    number = int(node.function.split()[1]) if number is None else number
+                    if abs(number) <= len(names):
+                        one_repetition.add(names[number - (number > 0)])
                 else:
                     self.of_group |= {*names}
         self.variables = {*self.each, *self.as_set, *one_repetition, *self.of_group}
@@ -666,8 +673,8 @@ class _Condition:
             return event.attributes
 
         for v, names in self.members.items():
-            if self.of_group & {*names}:
-                sets[v] = [event_of(name) for name in names]
+            if v in self.whole:
+                sets[v] = [event_of(name) if name in bound else {} for name in names]
             if v in self.alone:
                 fixed[v] = event_of(names[self.at[v]])
             if v in self.before_grouped:
@@ -696,10 +703,15 @@ class _Condition:
         return True
 
 
+def _reads_whole(function: str) -> bool:
+    """Return whether a function is of a set, not of the members up to each."""
+    return not function.startswith(("prev", c.RUNNING, c.EARLIER))
+
+
 def _reads_ahead(function: str) -> bool:
     """Return whether a function takes members after the current one: last, sum, but not b[2]."""
     numbered = function == "first" or (function.startswith("member") and "-" not in function)
-    return not numbered and not function.startswith(("prev", c.RUNNING, c.EARLIER))
+    return not numbered and _reads_whole(function)
 
 
 def _distance(function: str) -> int:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from cepkit.errors import PatternError
+from cepkit.pattern.durations import window_text
 from cepkit.pattern.limits import refuse_too_long
 from cepkit.pattern.nodes import Not, absent_in, events_of, repeated_in, together_in, walk
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import CountWindow, StepBound, TimeWindow
-from cepkit.pattern.printer import bound_text, structure_text, window_text
+from cepkit.pattern.printer import bound_text, structure_text
 from cepkit.pattern.query import Query
 from cepkit.pattern.repetitions import Repetitions
 from cepkit.pattern.unrolling.structures import unrolled

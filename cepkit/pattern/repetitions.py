@@ -92,7 +92,7 @@ class Repetitions:
             if not function or first or plain_function(function) != function:
                 variables = self._group[node.variable or ""].variables
                 since[variables] = max(first, since.get(variables, 0))
-            else:
+            elif place_of(function) is None:
                 whole |= {*self._names[node.variable or ""]}
         if not about:
             yield condition, frozenset()
