@@ -373,8 +373,7 @@ def test_sets_and_runs_are_those_of_the_document(query: SetQuery, events: list[E
     assert matches.count() == len(expected)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-@given(query=set_queries(), events=streams("ABBBC", 7))
+@given(mechanism=st.sampled_from([*MECHANISMS]), query=set_queries(), events=streams("ABBBC", 7))
 def test_mechanisms_find_the_sets_of_the_document(
     mechanism: str, query: SetQuery, events: list[Event]
 ) -> None:
