@@ -54,7 +54,7 @@ class Drift:
     """Samples slices, one after the other, for shares of their own.
 
     Args:
-        query: What is looked for.
+        query: The query.
         statistics: Those of the whole stream.
     """
 

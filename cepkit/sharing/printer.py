@@ -67,7 +67,7 @@ class PrintedSharing:
 
 
 def costs_text(unit: str, cost: float, alone: float) -> str:
-    """Return a line that says what sharing saves."""
+    """Return a line with the cost with and without sharing."""
     less = 1 - cost / alone if alone else 0.0
     apart = f"{number(cost)}, {number(alone)} without sharing"
     return f"cost ({unit}): {apart}, {100 * less:.0f} % less"
