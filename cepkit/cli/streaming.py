@@ -12,10 +12,10 @@ from cepkit.cli.spark_files import quiet_session, read_on_spark
 from cepkit.cli.terminal import note, say
 from cepkit.errors import StreamError
 from cepkit.pattern.query import Query
-from cepkit.spark.session.failures import error_of
 from cepkit.stream.paths import path_of
 from cepkit.stream.reading.readers import data_at
 from cepkit.stream.stream import Stream
+from cepkit.stream.warnings import warn_of_late
 from cepkit.tables import count_text
 
 _LOOK_SECONDS = 0.5
@@ -59,6 +59,8 @@ def detect_in_folder(
     Raises:
         StreamError: An option is missing or makes no sense here, or the folder has no file yet.
     """
+    from cepkit.spark.streaming.checkpoints import readable
+
     _check(arguments)
     stream = _open(arguments)
     given: Any = query
@@ -66,38 +68,44 @@ def detect_in_folder(
     matches: Any = ck.detect(stream, given, plan, sets=arguments.sets, **options)
     note(repr(matches))
     writer = matches.writeStream.format("parquet")
-    writer = writer.option("checkpointLocation", str(path_of(arguments.checkpoint).resolve()))
+    checkpoint = str(path_of(arguments.checkpoint).resolve())
+    writer = writer.option("checkpointLocation", checkpoint)
     if arguments.once:
         writer = writer.trigger(availableNow=True)
     # An interrupt must not reach a thread that talks to Java: the reply would stay unread.
     with ThreadPoolExecutor(1) as caller:
         out = str(path_of(arguments.out).resolve())
         running = caller.submit(writer.start, out).result()
-        seen = _Seen()
+        seen = _Seen(ck.watch(running))
         try:
-            while caller.submit(seen.tell, running).result():
+            while caller.submit(seen.tell).result():
                 time.sleep(_LOOK_SECONDS)
         except KeyboardInterrupt:
             caller.submit(running.stop).result()
             note("stopped; the same command continues from here")
-        caller.submit(seen.tell, running).result()
+        caller.submit(seen.tell).result()
         error = caller.submit(running.exception).result()
+        late = caller.submit(lambda: seen.watched.late).result()
+    if late is not None:
+        warn_of_late(late)
     if error is not None:
-        raise error_of(str(error)) or error
+        with readable(checkpoint):
+            raise error
     say(f"{count_text(seen.matches, 'match', 'matches')} written to {arguments.out}")
 
 
 class _Seen:
     """The micro-batches that were reported."""
 
-    def __init__(self) -> None:
+    def __init__(self, watched: Any) -> None:
+        self.watched = watched
         self.last = -1
         self.matches = 0
 
-    def tell(self, query: Any) -> bool:
+    def tell(self) -> bool:
         """Write a line for each new micro-batch; return whether the query goes on."""
-        active = bool(query.isActive)
-        rows: Any = ck.watch(query).table().reset_index().to_dict("records")
+        active = bool(self.watched.query.isActive)
+        rows: Any = self.watched.table().reset_index().to_dict("records")
         for row in rows:
             if row["batch"] <= self.last:
                 continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -16,7 +17,7 @@ from cepkit.pattern.query import Query
 from cepkit.spark.cells.schemas import quoted
 from cepkit.spark.cells.sending import types_of
 from cepkit.spark.passes.rows import batch_frame, has_type, seconds_of
-from cepkit.spark.session.failures import plain_errors
+from cepkit.spark.session.progress import run_with_progress
 from cepkit.stream.stream import Stream
 
 FIRST = 200_000
@@ -56,8 +57,7 @@ def local_part(
     of_types = has_type(*_column(stream, frame, stream.schema.type), types_of(query))
     if not events:
         of_type = frame if of_types is None else frame.filter(of_types)
-        with plain_errors():
-            part = Stream(of_type, stream.schema, stream.column_names).head(FIRST)
+        part = Stream(of_type, stream.schema, stream.column_names).head(FIRST)
         notes = [] if id is not None else ["rows are counted in what was fetched from Spark"]
         if len(part.source) == FIRST:
             notes.append(f"of Spark the first {FIRST:,} events of the pattern's types were fetched")
@@ -70,13 +70,16 @@ def local_part(
     seconds = seconds_of(*_column(stream, frame, stream.schema.time), stream.schema.unit)
     assert isinstance(query.window, TimeWindow)
     around = _WINDOWS * query.window.microseconds / 1e6 + 1.0
-    with plain_errors():
+
+    def fetch() -> pa.Table:
         ends = frame.filter(is_named).agg(F.min(seconds), F.max(seconds)).collect()[0]
         near = is_named
         if ends[0] is not None:
             inside = seconds.between(ends[0] - around, ends[1] + around)
             near |= inside if of_types is None else inside & of_types
-        table = frame.filter(near).limit(MOST + 1).toArrow()
+        return frame.filter(near).limit(MOST + 1).toArrow()
+
+    table = run_with_progress(fetch, "fetching events")
     if len(table) > MOST:
         raise LimitError(
             f"more than {MOST:,} events lie near the named ones",

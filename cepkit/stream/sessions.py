@@ -1,10 +1,14 @@
-"""The check that the Spark session of a DataFrame still runs, without loading Spark."""
+"""The Spark session of a DataFrame: whether it still runs, and its jobs, without loading Spark."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, TypeVar
 
 from cepkit.errors import SessionError
+
+Result = TypeVar("Result")
 
 
 def check_session(frame: Any) -> None:
@@ -23,6 +27,20 @@ def check_session(frame: Any) -> None:
             hint="cepkit.get_session() starts another: read the data in it, and make the stream "
             "again with cepkit.events",
         )
+
+
+def run_job(frame: Any, action: Callable[[], Result], what: str) -> Result:
+    """Run an action of a Spark DataFrame where an interrupt ends its jobs.
+
+    Args:
+        frame: The DataFrame.
+        action: The action.
+        what: The name of the work, as "fetching".
+    """
+    # Spark's part of cepkit stands above streams, and is loaded only where there is a DataFrame.
+    run: Any = import_module("cepkit.spark.session.progress").run_with_progress
+    result: Result = run(action, what, frame=frame)
+    return result
 
 
 def _is_stopped(session: Any) -> bool:

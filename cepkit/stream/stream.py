@@ -25,7 +25,7 @@ from cepkit.stream.reading.sources import is_pandas, is_spark
 from cepkit.stream.reading.texts import check_type
 from cepkit.stream.reading.times import microseconds
 from cepkit.stream.schema import Schema, Ties
-from cepkit.stream.sessions import check_session
+from cepkit.stream.sessions import check_session, run_job
 from cepkit.values import dataclass
 
 Place = Literal["local", "spark"]
@@ -105,7 +105,10 @@ class Stream:
             check_session(self.source)
             rows = self.source.dropna(subset=[self.schema.time, self.schema.type])
             rows = rows.orderBy(*(r for r in self.schema.roles if r != self.schema.type)).limit(n)
-            table = rows.toArrow() if hasattr(rows, "toArrow") else from_pandas(rows.toPandas())
+            fetch = (
+                rows.toArrow if hasattr(rows, "toArrow") else lambda: from_pandas(rows.toPandas())
+            )
+            table = run_job(self.source, fetch, "fetching events")
             return Stream(table, self.schema, self.column_names)
         columns = self.columns(())
         first = pa.array(columns.source_rows(np.arange(min(n, len(columns)))))

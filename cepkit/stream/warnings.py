@@ -51,6 +51,15 @@ def warn_of_absent(absent: Sequence[str], types: Iterable[str], *patterns: objec
         _warn(f"no event has the type '{name}'{hint}{_about(*patterns)}")
 
 
+def warn_of_late(late: object) -> None:
+    """Warn of events that came too late to be searched.
+
+    Args:
+        late: Their number, their times, and the lateness that would have sufficed, in words.
+    """
+    _warn(str(late))
+
+
 def warn_of_no_events(*patterns: object) -> None:
     """Warn of a stream without any event.
 

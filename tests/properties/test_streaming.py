@@ -106,12 +106,12 @@ class Run:
             for row in own.to_pylist()
         ]
 
-    def step(self, new: pa.Table, until: int) -> Held:
+    def step(self, new: pa.Table, until: int | None) -> Held:
         bucket = self.buckets[self.steps % len(self.buckets)]
         self.steps += 1
         return self.feed(bucket, new.select(bucket.sending.columns.names), until, 0)
 
-    def feed(self, bucket: Bucket, sent: pa.Table, until: int, number: int) -> Held:
+    def feed(self, bucket: Bucket, sent: pa.Table, until: int | None, number: int) -> Held:
         complete = None
         if self.lateness is not None and len(sent):
             complete = int(bucket.sending.times(sent).max()) - self.lateness + 1
@@ -138,7 +138,7 @@ class SlicedRun(Run):
     states: dict[int, tuple[bytes, int | None, tuple[str, ...]]] = field(default_factory=dict)
     copies: int = 0
 
-    def step(self, new: pa.Table, until: int) -> Held:
+    def step(self, new: pa.Table, until: int | None) -> Held:
         bucket = self.buckets[0]
         assert bucket.slices is not None
         packing = Packing(bucket.sending, range(bucket.slices.buckets), None, False, bucket.slices)
@@ -632,3 +632,33 @@ def test_a_bucket_that_would_hold_too_much_is_refused() -> None:
     with pytest.raises(LimitError, match="a bucket would hold 100 events"):
         to_bytes(held, most=1_000)
     assert len(to_bytes(held)) < 100 * 100
+
+
+def _bucket_of(events: Sequence[Event]) -> tuple[Run, pa.Table]:
+    query = parse("PATTERN SEQ(A a, B b) WITHIN 5 s")
+    table = as_table(events)
+    (bucket,) = [prepare(stream_of(table, SCHEMA), query, as_plan(None, query)).bucket]
+    return Run([bucket], lateness=0), table
+
+
+def test_events_of_1970_and_before_are_not_late_where_the_watermark_is_not_known() -> None:
+    second = 1_000_000
+    events = [
+        Event(t * second, kind, {}, i)
+        for i, (t, kind) in enumerate(zip((-9, -8, 0, 1), "ABAB", strict=True))
+    ]
+    run, table = _bucket_of(events)
+    assert run.step(table.slice(0, 0), None).complete is None
+    run.step(table.slice(0, 2), None)
+    run.step(table.slice(2), None)
+    assert run.rows("late") == []
+    assert [(row["a"]["id"], row["b"]["id"]) for row in run.rows("match")] == [(0, 1), (2, 3)]
+
+
+def test_late_events_say_their_times_and_by_how_much_they_were_late() -> None:
+    events = [Event(ts, "A", {}, i) for i, ts in enumerate((400, 700, 900, 1_200))]
+    run, table = _bucket_of(events)
+    said = dict(run.buckets[0].step(run.buckets[0].nothing(), table, 901))
+    assert said["late"].num_rows == 3
+    assert (said["late-first"], said["late-last"], said["late-by"]) == (400, 900, 501)
+    assert "late" not in dict(run.buckets[0].step(run.buckets[0].nothing(), table, 901 - 501))

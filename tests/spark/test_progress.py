@@ -94,21 +94,6 @@ def result_of(rows) -> ResultFrame:
     return ResultFrame(rows, title="rows", route="here", reports=reports)
 
 
-@pytest.mark.parametrize("action", ["count", "collect", "toArrow", "toPandas", "show"])
-def test_an_interrupt_stops_the_jobs_of_a_result(spark, action):
-    def nap(batches):
-        for batch in batches:
-            time.sleep(900)  # nobody waits for its end
-            yield batch
-
-    result = result_of(spark.range(0, 8, 1, 8).mapInArrow(nap, "id long"))
-    main = threading.main_thread().ident
-    threading.Timer(2.5, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
-    with pytest.raises(KeyboardInterrupt):
-        getattr(result, action)()
-    assert not spark.sparkContext.statusTracker().getActiveJobsIds()
-
-
 def test_an_interrupt_reaches_the_jobs_of_a_result_inside_a_longer_action(spark):
     def nap(batches):
         for batch in batches:

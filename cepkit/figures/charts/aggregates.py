@@ -16,6 +16,7 @@ from cepkit.figures.kit import style
 from cepkit.figures.kit.panels import axis_name, rows_of, stacked
 from cepkit.figures.kit.scales import Scale, TextScale, log10
 from cepkit.figures.kit.texts import cut, shown
+from cepkit.stream.sessions import run_job
 from cepkit.tables import value_text
 from cepkit.values import dataclass
 
@@ -65,7 +66,7 @@ def draw_from_spark(
     Raises:
         LimitError: There are more rows than should be fetched.
     """
-    rows = aggregates.select("*").limit(_MOST_ROWS + 1).toArrow()
+    rows = run_job(aggregates, aggregates.select("*").limit(_MOST_ROWS + 1).toArrow, "fetching")
     if len(rows) > _MOST_ROWS:
         raise LimitError(
             "there are too many rows to be fetched for a figure",

@@ -25,7 +25,6 @@ from cepkit.spark.matches.detect import detect
 from cepkit.spark.matches.packing import COLUMNS, SIZE, packets, unpacked
 from cepkit.spark.matches.result import SparkMatches
 from cepkit.spark.passes.rows import StreamRows, seconds_of
-from cepkit.spark.session.failures import plain_errors
 from cepkit.spark.session.progress import run_with_progress
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.schema import Schema
@@ -143,8 +142,9 @@ class MatchPages:
         ).select("*")  # fmt: skip
 
     def _watched(self, action: Callable[[], pa.Table]) -> pa.Table:
-        with plain_errors(self._matches):
-            return run_with_progress(action, "fetching matches", progress=self.progress)
+        return run_with_progress(
+            action, "fetching matches", progress=self.progress, frame=self._matches
+        )
 
 
 def _some(rows: DataFrame, n: int) -> pa.Table:

@@ -19,7 +19,6 @@ from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.spark.passes.frame import ResultFrame
 from cepkit.spark.passes.one_pass import Pass
-from cepkit.spark.session.failures import plain_errors
 from cepkit.stream.columns import Dropped
 
 if TYPE_CHECKING:
@@ -134,8 +133,7 @@ class SparkMatches(ResultFrame):
                 "a timeline of matches that have only the columns of RETURN",
                 hint="detect without RETURN",
             )
-        with plain_errors(self):
-            table = self.select("*").limit(n).toArrow()
+        table = self._watched(self.select("*").limit(n).toArrow, "fetching")
         # Besides the frame, the rows of the table and the table need memory.
         room = Room("matches", "a table of their events", "ask for fewer", copies=3)
         some = frame_of(table.to_batches(), table.schema, room, nested=True)
@@ -144,7 +142,6 @@ class SparkMatches(ResultFrame):
     def _run(self) -> tuple[SliceWork, Dropped]:
         """Return the counters and the dropped rows of a whole run; make one if there was none."""
         if not self._reports.complete:
-            with plain_errors(self):
-                self._counting.count()
+            self._watched(self._counting.count, "counting")
         work = self._reports.work(self.plan.branches, self._programs)
         return work, self._reports.dropped + self._left_out

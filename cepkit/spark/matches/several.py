@@ -36,7 +36,7 @@ from cepkit.spark.passes.one_pass import Cell, Pass, start_pass
 from cepkit.spark.passes.one_table import QUERY, OneTable
 from cepkit.spark.passes.part import origin_of
 from cepkit.spark.passes.rows import batch_frame
-from cepkit.spark.session.failures import plain_errors
+from cepkit.spark.session.progress import run_with_progress
 from cepkit.tables import count_text
 from cepkit.values import dataclass
 
@@ -111,9 +111,11 @@ class SeveralSparkMatches(SeveralResults[SparkMatches]):
         sizes = [0] * len(self)
         counters = []
         for one in self._passes:
-            with plain_errors(one.sizes):
-                for query, size in one.sizes.collect():
-                    sizes[query] += size
+            counted = run_with_progress(
+                one.sizes.select("*").collect, "counting", progress=self.progress, frame=one.sizes
+            )
+            for query, size in counted:
+                sizes[query] += size
             one.pass_.reports.warn()
             work = one.pass_.reports.work((), one.group.query.programs)
             counters.append(work.counters[()])

@@ -13,6 +13,7 @@ from cepkit.spark.cells.keys import Key
 from cepkit.spark.cells.layout import Extent
 from cepkit.spark.cells.sending import types_of
 from cepkit.spark.passes.rows import StreamRows
+from cepkit.spark.session.progress import run_with_progress
 from cepkit.statistics.keys import KeyCounts
 from cepkit.statistics.model import Statistics
 from cepkit.stream.columns import Dropped
@@ -96,17 +97,14 @@ def measured_extent(
     buckets = []
     if key is not None:
         buckets = [F.pmod(F.xxhash64(*map(source.column, key.columns)), F.lit(KEY_BUCKETS))]
-    counted = (
-        source.rows.groupBy(*buckets)
-        .agg(
-            F.count_if(is_relevant).alias("events"),
-            F.min(seconds).alias("first"),
-            F.max(seconds).alias("last"),
-            F.count_if(source.no_time).alias("null_time"),
-            F.count_if(source.no_type & ~source.no_time).alias("null_type"),
-        )
-        .collect()
+    counts = source.rows.groupBy(*buckets).agg(
+        F.count_if(is_relevant).alias("events"),
+        F.min(seconds).alias("first"),
+        F.max(seconds).alias("last"),
+        F.count_if(source.no_time).alias("null_time"),
+        F.count_if(source.no_type & ~source.no_time).alias("null_type"),
     )
+    counted = run_with_progress(counts.collect, "counting events")
     events = [row.events for row in counted]
     ends = [end for row in counted for end in (row.first, row.last)]
     times = [end for end in ends if end is not None and math.isfinite(end)]

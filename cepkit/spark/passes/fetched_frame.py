@@ -100,11 +100,11 @@ class FetchedFrame(ResultFrame):
 
     def collect(self) -> list[Row]:
         """Return all rows in this process."""
-        return self._in_spark(self.toArrow()).collect()
+        return self._watched(self._in_spark(self.toArrow()).collect, "collecting")
 
     def take(self, num: int) -> list[Row]:
         """Return `num` rows at most."""
-        return self._some(num).collect()
+        return self._watched(self._some(num).collect, "looking")
 
     def show(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> None:
         """Print the first `n` rows found."""
@@ -112,7 +112,7 @@ class FetchedFrame(ResultFrame):
 
     def toPandas(self) -> pd.DataFrame:  # noqa: N802 - Spark's name
         """Return all rows in this process in Spark's form, with one column for each event."""
-        return self._in_spark(self.toArrow()).toPandas()
+        return self._watched(self._in_spark(self.toArrow()).toPandas, "fetching")
 
     def _flat(self, *, nested: bool) -> pd.DataFrame:
         return self._here.to_pandas(nested=nested)

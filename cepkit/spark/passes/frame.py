@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from pyspark.sql import DataFrame, SparkSession
@@ -16,15 +16,27 @@ from cepkit.printing import html_output, html_text, visible
 from cepkit.progress import WithProgress
 from cepkit.spark.passes.reports import Reports
 from cepkit.spark.session.access import Access, access_to
-from cepkit.spark.session.failures import plain_errors
 from cepkit.spark.session.progress import run_with_progress
+from cepkit.stream.sessions import check_session
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+    from pyspark.sql import DataFrameWriter, DataFrameWriterV2
     from pyspark.sql.types import Row
 
 Result = TypeVar("Result")
+Writer = TypeVar("Writer")
+
+_LOOKS = ("take", "head", "first", "isEmpty", "approxQuantile", "corr", "cov", "crosstab")
+"""The actions of a DataFrame that are only watched."""
+_OF_ALL = ("tail", "foreach", "foreachPartition", "checkpoint", "localCheckpoint")
+"""Those among them that run the DataFrame's own plan, and not one made of it."""
+_WRITES = (
+    *("save", "parquet", "csv", "json", "orc", "text", "xml", "jdbc", "saveAsTable", "insertInto"),
+    *("create", "replace", "createOrReplace", "append", "overwrite", "overwritePartitions"),
+)
+"""The actions of Spark's writers."""
 
 _INSTEAD = ".limit(1000) gives some of them, .count() their number; .write.parquet(path) writes all"
 
@@ -65,12 +77,40 @@ class ResultFrame(WithProgress, DataFrame):
 
     def _watched(self, action: Callable[[], Result], description: str) -> Result:
         """Run an action with a progress bar; an interrupt stops its jobs."""
-        with plain_errors(self):
-            return run_with_progress(action, description, progress=self.progress)
+        return run_with_progress(action, description, progress=self.progress, frame=self)
+
+    def _again(self) -> DataFrame:
+        """Return the same rows, computed anew: Spark keeps the failure of a cancelled stage."""
+        check_session(self)
+        return self.select("*")
+
+    @property
+    def write(self) -> DataFrameWriter:
+        """Spark's writer, whose actions are watched as well."""
+        return self._watching(super().write)
+
+    def writeTo(self, table: str) -> DataFrameWriterV2:  # noqa: N802 - Spark's name
+        """Return Spark's writer into a table, whose actions are watched as well."""
+        return self._watching(super().writeTo(table))
+
+    def _watching(self, writer: Writer) -> Writer:
+        """Return a writer of Spark's whose actions are watched."""
+        kind: Any = type(writer)
+
+        def watched(action: Callable[..., None]) -> Callable[..., None]:
+            @wraps(action)
+            def write(*args: Any, **options: Any) -> None:
+                self._watched(lambda: action(*args, **options), "writing")
+
+            return write
+
+        actions = {name: watched(getattr(kind, name)) for name in _WRITES if hasattr(kind, name)}
+        writer.__class__ = type(kind.__name__, (kind,), actions)
+        return writer
 
     def collect(self) -> list[Row]:
         """Return all rows in this process."""
-        rows = self._watched(super().collect, "collecting")
+        rows = self._watched(self._again().collect, "collecting")
         self._reports.warn()
         return rows
 
@@ -89,7 +129,7 @@ class ResultFrame(WithProgress, DataFrame):
         with warnings.catch_warnings():
             # Spark would report an error twice.
             warnings.filterwarnings("ignore", "toPandas attempted Arrow optimization")
-            frame = self._watched(super().toPandas, "fetching")
+            frame = self._watched(self._again().toPandas, "fetching")
         self._reports.warn()
         return frame
 
@@ -112,7 +152,7 @@ class ResultFrame(WithProgress, DataFrame):
 
     def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
         """Return all rows as an Arrow table in this process."""
-        table = self._watched(super().toArrow, "fetching")
+        table = self._watched(self._again().toArrow, "fetching")
         self._reports.warn()
         return table
 
@@ -124,6 +164,22 @@ class ResultFrame(WithProgress, DataFrame):
         table = super()._repr_html_()
         below = f"<p>columns {columns}; <code>.show()</code> runs it</p>"
         return html_output(f"<p>{html_text(self._title)}</p>", visible(table or below))
+
+
+def _look(name: str) -> Callable[..., Any]:
+    """Return the action of Spark's DataFrame with a name, watched."""
+
+    @wraps(getattr(DataFrame, name))
+    def look(self: ResultFrame, *args: Any, **options: Any) -> Any:
+        source = self._again() if name in _OF_ALL else super(ResultFrame, self)
+        action = getattr(source, name)
+        return self._watched(lambda: action(*args, **options), "looking")
+
+    return look
+
+
+for _name in _LOOKS + _OF_ALL:
+    setattr(ResultFrame, _name, _look(_name))
 
 
 @cache

@@ -33,6 +33,7 @@ from cepkit.spark.passes.extent import KEY_BUCKETS
 from cepkit.spark.passes.rows import StreamRows, cores_of, key_value
 from cepkit.spark.passes.scan import Scan
 from cepkit.spark.session.access import access_to
+from cepkit.spark.session.progress import run_with_progress
 from cepkit.stream.columns import Dropped
 from cepkit.stream.reading.arrival import refuse_missing
 from cepkit.values import dataclass
@@ -215,7 +216,7 @@ class _Numbering:
                 hashed = F.bit_xor(F.when(came.isNotNull(), F.xxhash64(came)))
                 counts += [F.min(came).alias("low"), F.max(came).alias("high")]
                 counts.append(hashed.alias("hashed"))
-        return _sum_counts(rows.groupBy(*groups).agg(*counts).collect())
+        return _sum_counts(_collected(rows.groupBy(*groups).agg(*counts)))
 
     def _with_arrival(self, rows: DataFrame, counts: _EventCounts) -> DataFrame:
         if self._by_row:
@@ -230,7 +231,7 @@ class _Numbering:
             return rows.withColumn("arrival", F.col("came") - F.lit(counts.ends[0]))
         ranges = _range_of(self._bounds(counts.total))
         counted = self._rows.where(self._is_event).select(self._order())
-        sizes = counted.groupBy(ranges.alias("range")).count().collect()
+        sizes = _collected(counted.groupBy(ranges.alias("range")).count())
         by_range: dict[int, int] = {row[0]: row[1] for row in sizes}
         in_ranges = [by_range.get(i, 0) for i in range(max(by_range, default=0) + 1)]
         rows = rows.withColumn("range", ranges)
@@ -241,7 +242,7 @@ class _Numbering:
         if counts.ends is None or counts.ends[1] - counts.ends[0] + 1 != counts.total:
             return False
         numbered = self._rows.sparkSession.range(counts.ends[0], counts.ends[1] + 1)
-        hashed: int = numbered.agg(F.bit_xor(F.xxhash64("id"))).collect()[0][0]
+        hashed: int = _collected(numbered.agg(F.bit_xor(F.xxhash64("id"))))[0][0]
         return hashed == counts.hashed
 
     def _bounds(self, total: int) -> list[Column]:
@@ -253,9 +254,13 @@ class _Numbering:
             events = events.sample(fraction=share, seed=0)
         kind = events.schema["came"].dataType
         # As texts: they convert back for every type, independent of time zones.
-        ordered = events.orderBy("came").select(F.col("came").cast("string")).collect()
+        ordered = _collected(events.orderBy("came").select(F.col("came").cast("string")))
         texts = [ordered[i * len(ordered) // ranges][0] for i in range(1, ranges) if ordered]
         return [F.lit(text).cast(kind) for text in dict.fromkeys(texts)]
+
+
+def _collected(rows: DataFrame) -> Sequence[Any]:
+    return run_with_progress(rows.collect, "numbering events")
 
 
 def _sum_counts(counted: Sequence[Any]) -> _EventCounts:

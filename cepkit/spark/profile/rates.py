@@ -21,6 +21,7 @@ from cepkit.spark.cells.schemas import arrow_columns
 from cepkit.spark.passes.extent import measured_extent
 from cepkit.spark.passes.rows import StreamRows
 from cepkit.spark.passes.scanned import rows_in_files
+from cepkit.spark.session.progress import run_with_progress
 from cepkit.stream.stream import Stream
 
 SAMPLE = 100_000
@@ -51,7 +52,7 @@ def sampled_rates(stream: Stream, frame: DataFrame) -> RatesOf:
         source = StreamRows(stream)
         rows = source.rows.where(source.may_have(all_types)).select(*map(source.place, needed))
         rows = rows if fraction == 1 else rows.sample(fraction=fraction, seed=0)
-        table = rows.toArrow().rename_columns(list(needed))
+        table = run_with_progress(rows.toArrow, "measuring rates").rename_columns(list(needed))
         local = Stream(table.cast(arrow_columns(frame, names, needed)), schema, needed)
         rates = shared.rates_of(sequences, local.columns(sorted(read)))
         return replace(rates, events={kind: n / fraction for kind, n in rates.events.items()})

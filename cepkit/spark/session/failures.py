@@ -5,13 +5,8 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from cepkit import errors
-from cepkit.stream.sessions import check_session
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 _OURS = re.compile(r"^cepkit\.errors\.(\w+): (.*)", re.MULTILINE | re.DOTALL)
 _NEXT = re.compile(
@@ -20,16 +15,10 @@ _NEXT = re.compile(
 
 
 @contextlib.contextmanager
-def plain_errors(frame: DataFrame | None = None) -> Iterator[None]:
-    """Raise a worker's cepkit error without the Python and Java tracebacks around it.
-
-    Raises:
-        SessionError: The session of `frame` has been stopped.
-    """
+def plain_errors() -> Iterator[None]:
+    """Raise a worker's cepkit error without the Python and Java tracebacks around it."""
     from pyspark.errors import PySparkException
 
-    if frame is not None:
-        check_session(frame)
     try:
         yield
     except PySparkException as error:

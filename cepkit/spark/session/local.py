@@ -107,6 +107,10 @@ def local_settings(cores: int, memory: str) -> dict[str, str]:
         "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming"
         ".state.RocksDBStateStoreProvider",
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        # A query only continues where it was. Spark would keep the changes of 100 micro-batches and
+        # of all in a minute beside them: some hundred times the state.
+        "spark.sql.streaming.minBatchesToRetain": "10",
+        "spark.sql.streaming.stateStore.maintenanceInterval": "10s",
         # A query killed while writing its first offsets leaves a partial file, and Spark would
         # refuse to restart it.
         "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",

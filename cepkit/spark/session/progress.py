@@ -9,18 +9,22 @@ the connection that the next call would take for its own.
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cepkit.progress import SILENT_SECONDS, Progress, Work, is_shown, showing
 from cepkit.spark.session.failures import plain_errors
+from cepkit.stream.sessions import check_session
 
 if TYPE_CHECKING:
     from pyspark.core.context import SparkContext
+    from pyspark.sql import DataFrame
 
 Result = TypeVar("Result")
 _LOOK_SECONDS = 0.2
@@ -36,8 +40,12 @@ def run_with_progress(
     *,
     progress: Progress = "auto",
     group: str | None = None,
+    frame: DataFrame | None = None,
+    stop: Callable[[], object] | None = None,
 ) -> Result:
     """Run an action on Spark with a progress bar; return its result.
+
+    All that starts jobs goes through here, because here an interrupt ends them.
 
     Args:
         action: Starts Spark jobs: `lambda: matches.write.parquet(path)`.
@@ -45,16 +53,23 @@ def run_with_progress(
         progress: True for a bar; "auto" for one in a terminal or a notebook, and only when the
             action takes more than two seconds; False for none (the user may still interrupt).
         group: The job group, for `tasks_of`; None for a new one.
+        frame: A DataFrame whose session must be alive.
+        stop: Ends at an interrupt what jobs of the group are not: a streaming query. It may be
+            called several times, also before there is anything to end.
 
     Raises:
+        SessionError: The session of `frame` has been stopped.
         KeyboardInterrupt: The user interrupted; the jobs were cancelled.
         CepkitError: A worker met an error of ours.
     """
     from pyspark import InheritableThread, SparkContext
 
+    if frame is not None:
+        check_session(frame)
     context = SparkContext._active_spark_context  # noqa: SLF001 - there is no public way to ask
     if context is None or getattr(_watched, "action", False):
-        return action()
+        with plain_errors():
+            return action()
     jobs = [group or f"cepkit-{uuid.uuid4()}"]
     finished = threading.Event()
     outcome: dict[str, Any] = {}
@@ -74,14 +89,17 @@ def run_with_progress(
             finished.set()
 
     InheritableThread(target=work, daemon=True).start()
-    with ThreadPoolExecutor(1) as caller, showing(description or "working", progress) as shown:
+    bar = showing(description or "working", progress)
+    with _interrupts_that_only_raise(), ThreadPoolExecutor(1) as caller, bar as shown:
         try:
             _watch(lambda: caller.submit(_tasks, context, jobs[0]), finished, shown, progress)
         except KeyboardInterrupt:
             # Repeat, because the action may be about to start its next job.
-            stop = time.monotonic() + _STOP_SECONDS
-            while not finished.is_set() and time.monotonic() < stop:
+            until = time.monotonic() + _STOP_SECONDS
+            while not finished.is_set() and time.monotonic() < until:
                 caller.submit(context.cancelJobGroup, jobs[0]).result()
+                if stop is not None:
+                    caller.submit(stop).result()
                 finished.wait(_LOOK_SECONDS)
             raise
     if "error" in outcome:
@@ -89,6 +107,21 @@ def run_with_progress(
             raise outcome["error"]
     result: Result = outcome["result"]
     return result
+
+
+@contextlib.contextmanager
+def _interrupts_that_only_raise() -> Iterator[None]:
+    """Replace PySpark's handler of interrupts, which would cancel the jobs of all queries."""
+    usual = signal.getsignal(signal.SIGINT)
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if not in_main_thread or not getattr(usual, "__module__", "").startswith("pyspark"):
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
 
 
 def _watch(

@@ -32,7 +32,7 @@ TAKEN = "\0taken"
 """The names of columns of marks begin so, one for each search whose matches depend on earlier."""
 
 Found = tuple[str, pa.RecordBatch | int | str]
-"""A kind, and the rows of that kind; or the number of events looked at, or a text about plans."""
+"""A kind, and the rows of that kind; or a number (`live.KINDS`), or a text about plans."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Bucket:
         self,
         held: Held,
         new: pa.Table,
-        until: int,
+        until: int | None,
         number: int = 0,
         *,
         complete: int | None = None,
@@ -96,24 +96,29 @@ class Bucket:
         Args:
             held: The state of the bucket.
             new: Rows that have come since, in the order of arrival, of `sending`'s columns.
-            until: The time in microseconds before which all events had come before these.
+            until: The time in microseconds before which all events had come before these; None:
+                not known yet.
             number: The number of the bucket.
             complete: The time before which all events have come with these; None: `until`.
         """
-        until = max(until, held.complete or until)
-        complete = until if complete is None else max(until, complete)
+        until = _latest(until, held.complete)
+        complete = _latest(until, complete)
         ts = self.sending.times(new)
-        late = ts < until
-        if late.any():
+        late = np.zeros(len(ts), bool) if until is None else ts < until
+        if until is not None and late.any():
             # If several buckets have an event, only its owner yields it.
             own = late if self.slices is None else late & (self.slices.owners(ts) == number)
             if own.any():
                 yield "late", batch_of(new.filter(pa.array(own)))
+                first, last = int(ts[own].min()), int(ts[own].max())
+                yield "late-first", first
+                yield "late-last", last
+                yield "late-by", until - first
             new = new.filter(pa.array(~late))
         for i in self._in_turn:
             new = new.append_column(self._mark(i), pa.array(np.zeros(len(new), bool)))
         table = pa.concat_tables([held.events, new])
-        if len(table):
+        if len(table) and complete is not None:
             if self.sending.arrival in self.sending.fields.names:
                 order = pc.sort_indices(table.column(self.sending.arrival))
                 table = table.take(order)
@@ -215,6 +220,11 @@ def _last_of(events: EventColumns, counted: Counted, until: int) -> npt.NDArray[
     behind = np.arange(size) - np.repeat(begins, np.diff(begins, append=size))
     last = size - 1 - order[behind < (counted.last or 0)]
     return np.concatenate([np.sort(last), np.arange(size, len(events))])
+
+
+def _latest(*times: int | None) -> int | None:
+    """Return the latest of the times that are known; None if none is."""
+    return max((time for time in times if time is not None), default=None)
 
 
 def batch_of(table: pa.Table) -> pa.RecordBatch:

@@ -7,26 +7,81 @@ become certain. If no more events will come, they are found from the state that 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
 
 from cepkit.arguments import typed
 from cepkit.errors import StreamError
-from cepkit.progress import Progress, showing
+from cepkit.progress import Progress
 from cepkit.spark.cells.dealing import Batches
-from cepkit.spark.session.failures import plain_errors
+from cepkit.spark.passes.frame import ResultFrame
+from cepkit.spark.passes.reports import Reports
+from cepkit.spark.session.access import access_to
+from cepkit.spark.session.progress import run_with_progress
 from cepkit.spark.streaming.bucket import Bucket
+from cepkit.spark.streaming.checkpoints import readable
+from cepkit.spark.streaming.explanation import StreamExplanation
 from cepkit.spark.streaming.identity import Identity
 from cepkit.spark.streaming.live import FOUND, found_rows
 from cepkit.spark.streaming.result import StreamFrame
 from cepkit.spark.streaming.searches import FAR
 from cepkit.spark.streaming.state import from_bytes
+from cepkit.spark.streaming.watching import LateEvents, Watched, watch
 from cepkit.values import dataclass
 
 _FOUND = pa.schema([("kind", pa.string()), ("rows", pa.int64()), ("packed", pa.binary())])
+_LOOK_SECONDS = 1
+
+Result = TypeVar("Result")
+
+
+class EndedRows(ResultFrame):
+    """All rows of a streaming query whose source has ended, as a batch DataFrame.
+
+    Attributes:
+        late: The late events of this run, which were left out; None if there were none.
+    """
+
+    def __init__(
+        self,
+        rows: DataFrame,
+        checkpoint: str,
+        explanation: StreamExplanation,
+        late: LateEvents | None,
+    ) -> None:
+        super().__init__(
+            rows,
+            title=explanation.title,
+            route="with the rows that are certain only if no more events come",
+            reports=Reports(access_to(rows).reports(rows.sparkSession), 0, (), reported=True),
+        )
+        self.late = late
+        self._explanation = explanation
+        self._checkpoint = checkpoint
+
+    def _watched(self, action: Callable[[], Result], description: str) -> Result:
+        with readable(self._checkpoint):
+            return super()._watched(action, description)
+
+    def explain(  # type: ignore[override]
+        self, extended: bool | str | None = None, mode: str | None = None
+    ) -> StreamExplanation | None:
+        """Return what the query did in this run: see `explain` of a streaming DataFrame.
+
+        Args:
+            extended: As for any Spark DataFrame: with this or `mode`, Spark's own plan is printed
+                instead.
+            mode: The same.
+        """
+        if extended is None and mode is None:
+            return self._explanation
+        super().explain(extended, mode)
+        return None
 
 
 @typed
@@ -36,8 +91,11 @@ def run_to_end(
     *,
     checkpoint: str | os.PathLike[str],
     progress: Progress = "auto",
-) -> DataFrame:
+) -> EndedRows:
     """Run a streaming query to the end of its source, and return all rows, the last ones too.
+
+    It warns of late events, which are left out. Ctrl-C stops the query; it continues from its
+    checkpoint.
 
     Args:
         rows: The result of `detect` or `aggregate` over a streaming DataFrame.
@@ -48,10 +106,12 @@ def run_to_end(
 
     Returns:
         A batch DataFrame: the rows in `out`, and those that are certain only if no more events
-        come, which are in no file.
+        come, which are in no file. `explain()` says what the query did in this run, and which
+        events were late.
 
     Raises:
-        StreamError: `rows` is no such result, or the checkpoint belongs to another query.
+        StreamError: `rows` is no such result, the checkpoint belongs to another query, `out` has
+            rows of another run, or the checkpoint cannot be read.
 
     Example:
         >>> import tempfile
@@ -73,11 +133,36 @@ def run_to_end(
             expected="what detect or aggregate gives of a streaming DataFrame",
         )
     out, checkpoint = str(Path(out).resolve()), str(Path(checkpoint).resolve())
+    with readable(checkpoint):
+        watching = _run(rows, out, checkpoint, progress)
+        written = rows.sparkSession.read.schema(rows.schema).parquet(out)
+        every = written.unionByName(rest(rows, checkpoint))
+    watching.warn()
+    explanation = rows.explain(watching)
+    assert explanation is not None
+    ended = EndedRows(every, checkpoint, explanation, watching.late)
+    return ended.with_progress(progress)
+
+
+def _run(rows: StreamFrame, out: str, checkpoint: str, progress: Progress) -> Watched:
+    """Run a query until it has read what is there; return what was seen of it."""
     writer = rows.writeStream.format("parquet").option("checkpointLocation", checkpoint)
-    with plain_errors(rows), showing("running the query", progress):
-        writer.trigger(availableNow=True).start(out).awaitTermination()
-    written: DataFrame = rows.sparkSession.read.schema(rows.schema).parquet(out)
-    return written.unionByName(rest(rows, checkpoint))
+    queries: list[StreamingQuery] = []
+
+    def run() -> Watched:
+        query = writer.trigger(availableNow=True).start(out)
+        queries.append(query)
+        watching = watch(query)
+        while not query.awaitTermination(_LOOK_SECONDS):
+            watching.table()
+        watching.table()
+        return watching
+
+    def stop() -> None:
+        for query in queries:
+            query.stop()
+
+    return run_with_progress(run, "running the query", progress=progress, frame=rows, stop=stop)
 
 
 def rest(rows: StreamFrame, checkpoint: str) -> DataFrame:

@@ -102,7 +102,7 @@ class StreamExplanation(Printed):
         return pd.DataFrame(rows, columns=list(names))
 
     def __str__(self) -> str:
-        return f"{self.title}\n{text_table(*self._table(), left=3)}"
+        return f"{self.title}\n{text_table(*self._table(), left=3)}" if self.steps else self.title
 
     def _repr_html_(self) -> str:
         return html_output(html_table(*self._table(), self.title, left=3))

@@ -52,8 +52,8 @@ class Identity:
         raise StreamError(
             f"the checkpoint belongs to another query: {_described(theirs, differing)}",
             expected=_described(mine, differing),
-            hint="a query that has changed needs a new checkpointLocation; the plan alone, and"
-            " spark.sql.shuffle.partitions, may change",
+            hint="a query that has changed needs a new checkpointLocation and a new folder for"
+            " its rows; the plan alone, and spark.sql.shuffle.partitions, may change",
         )
 
 

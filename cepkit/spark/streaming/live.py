@@ -20,7 +20,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
@@ -88,7 +88,8 @@ class Stepping:
     def _rows(
         self, key: tuple[Any, ...], frames: Iterator[pd.DataFrame], state: GroupState
     ) -> Iterator[FoundRow]:
-        bucket, mark = self.bucket, state.getCurrentWatermarkMs()
+        # Spark's watermark is 0 until it is known, and never before 1970.
+        bucket, mark = self.bucket, state.getCurrentWatermarkMs() or None
         number = self.numbers[int(key[0])]
         bucket.sending.register()
         bucket_state = bucket.nothing()
@@ -107,20 +108,18 @@ class Stepping:
         for *_place, kind, size, packed in pieces:
             if kind != "events":
                 yield kind, size, packed
-        complete = mark
+        until, complete = None if mark is None else mark * 1_000 + 1, None
         if len(new):
             # Spark moves the watermark only after the micro-batch, at least up to here.
-            complete = max(mark, int(bucket.sending.times(new).max()) // 1_000 - self.delay)
-        stepping = bucket.step(
-            bucket_state, new, mark * 1_000 + 1, number, complete=complete * 1_000 + 1
-        )
+            complete = (int(bucket.sending.times(new).max()) // 1_000 - self.delay) * 1_000 + 1
+        stepping = bucket.step(bucket_state, new, until, number, complete=complete)
         bucket_state = yield from found_rows(stepping)
         plans = json.dumps(bucket_state.plans)
         state.update((self.identity.text, bucket_state.complete, to_bytes(bucket_state), plans))
         wakes = bucket.wakes(bucket_state, number)
         if wakes is not None:
             # Spark calls when the watermark has passed the timer, which cannot lie before it.
-            state.setTimeoutTimestamp(max(-(-wakes // 1_000) - 1, mark, 1))
+            state.setTimeoutTimestamp(max(-(-wakes // 1_000) - 1, mark or 1))
 
     def _frames(self, rows: Iterator[FoundRow]) -> Iterator[pd.DataFrame]:
         """Yield rows in few frames, as each costs a third of a millisecond.
@@ -205,17 +204,24 @@ def run_buckets(stream: Stream, live: Live) -> DataFrame:
         "append",
         GroupStateTimeout.EventTimeTimeout,
     )
-    counts = [
-        F.coalesce(F.sum(F.when(F.col("kind") == kind, F.col("rows"))), F.lit(0)).alias(kind)
-        for kind in KINDS
-    ]
+    counts = [F.coalesce(F.sum(_only(kind)), F.lit(0)).alias(kind) for kind in KINDS]
     texts = {
         kind: F.when(F.col("kind") == kind, F.col("packed").cast("string"))
         for kind in ("plan", "work")
     }
-    plans = F.collect_set(texts["plan"]).alias("plans")
-    work = F.collect_list(texts["work"]).alias("work")
-    return live.rows(packed_rows.observe(OBSERVED, *counts, plans, work))
+    more = (
+        F.collect_set(texts["plan"]).alias("plans"),
+        F.collect_list(texts["work"]).alias("work"),
+        F.min(_only("late-first")).alias("late_first"),
+        F.max(_only("late-last")).alias("late_last"),
+        (F.ceil(F.max(_only("late-by")) / 1_000) + _delay(stream)).alias("lateness"),
+    )
+    return live.rows(packed_rows.observe(OBSERVED, *counts, *more))
+
+
+def _only(kind: str) -> Column:
+    """Return the numbers of one kind."""
+    return F.when(F.col("kind") == kind, F.col("rows"))
 
 
 def _has_watermark(stream: Stream, delay: int) -> bool:

@@ -14,6 +14,7 @@ from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.printing import html_output, html_text
 from cepkit.routes.several import SharingPlan
+from cepkit.spark.streaming.checkpoints import Writer
 from cepkit.spark.streaming.explanation import (
     Branch,
     StreamExplanation,
@@ -61,6 +62,39 @@ class StreamFrame(DataFrame):
         As in `.trigger(processingTime=rows.usual_trigger)`.
         """
         return f"{max(5, math.ceil(self.kept / 1e6))} seconds"
+
+    @property
+    def writeStream(self) -> Writer:  # noqa: N802 - Spark's name
+        """Spark's writer, which refuses a folder and a checkpoint of different runs."""
+        return Writer(self)
+
+    def explain(  # type: ignore[override]
+        self, extended: bool | str | Watched | Any | None = None, mode: str | None = None
+    ) -> StreamExplanation | None:
+        """Return what a query did: counts, late events, and the work of each step of its plans.
+
+        The expected work is that for as many rows of the recording from which the plan's statistics
+        are. Only the counts include events that are looked at again because windows reach back.
+
+        Args:
+            extended: The query that `writeStream.start()` returned, or what `watch` returned for
+                it, which remembers more micro-batches than Spark. Anything else as for any Spark
+                DataFrame, whose own plan is printed.
+            mode: As for any Spark DataFrame.
+        """
+        if not isinstance(extended, Watched) and not hasattr(extended, "recentProgress"):
+            super().explain(extended, mode)
+            return None
+        watching = watched(extended)
+        rows = int(watching.table().get("rows", pd.Series(dtype=int)).sum())
+        work = work_of_texts(text for texts in watching.work.values() for text in texts)
+        batches = count_text(len(watching.work), "micro-batch", "micro-batches")
+        title = f"{count_text(rows, 'row')} in {batches}: {watching.counts}"
+        return StreamExplanation(title, steps_of(work, self._branches(), rows))
+
+    def _branches(self) -> dict[int, list[Branch]]:
+        """Return for each search with plans the branch of each of its programs."""
+        return {}
 
     def __repr__(self) -> str:
         ahead = self.delay - self._late
@@ -145,46 +179,14 @@ class StreamSeveralAggregates(StreamFrame):
         return f"{of} in a streaming DataFrame: columns {', '.join(self.columns)}\n{self.plan}"
 
 
-class StreamPlanned(StreamFrame):
-    """Matches in a streaming DataFrame, found by plans."""
-
-    title = "Matches"
-
-    def explain(  # type: ignore[override]
-        self, extended: bool | str | Watched | Any | None = None, mode: str | None = None
-    ) -> StreamExplanation | None:
-        """Return the work of each step of the plans in a query, beside the expected work.
-
-        The expected work is that for as many rows of the recording from which the plan's statistics
-        are. Only the counts include events that are looked at again because windows reach back.
-
-        Args:
-            extended: The query that `writeStream.start()` returned, or what `watch` returned for
-                it, which remembers more micro-batches than Spark. Anything else as for any Spark
-                DataFrame, whose own plan is printed.
-            mode: As for any Spark DataFrame.
-        """
-        if not isinstance(extended, Watched) and not hasattr(extended, "recentProgress"):
-            super().explain(extended, mode)
-            return None
-        watching = watched(extended)
-        rows = int(watching.table().get("rows", pd.Series(dtype=int)).sum())
-        work = work_of_texts(text for texts in watching.work.values() for text in texts)
-        batches = count_text(len(watching.work), "micro-batch", "micro-batches")
-        title = f"{count_text(rows, 'row')} in {batches}: {watching.counts}"
-        return StreamExplanation(title, steps_of(work, self._branches(), rows))
-
-    def _branches(self) -> dict[int, list[Branch]]:
-        """Return for each search the branch of each of its programs."""
-        raise NotImplementedError
-
-
-class StreamMatches(StreamPlanned):
+class StreamMatches(StreamFrame):
     """Matches in a streaming DataFrame.
 
     Attributes:
         query: The query.
     """
+
+    title = "Matches"
 
     def __init__(self, stream: Stream, live: Live, query: Query, plan: Plan) -> None:
         super().__init__(stream, live)
@@ -198,7 +200,7 @@ class StreamMatches(StreamPlanned):
         return f"{super()._heading()} by the plan {'; '.join(map(str, self.plan.branches))}"
 
 
-class StreamSeveralMatches(StreamPlanned):
+class StreamSeveralMatches(StreamFrame):
     """Matches of several queries in a streaming DataFrame; the column `pattern` names the query.
 
     Attributes:
@@ -207,6 +209,8 @@ class StreamSeveralMatches(StreamPlanned):
     Args:
         programs: For each search, by its number, the number of the query that each program is of.
     """
+
+    title = "Matches"
 
     def __init__(
         self,

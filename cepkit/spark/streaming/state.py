@@ -25,7 +25,7 @@ def to_bytes(held: Held, most: int = MOST_BYTES) -> bytes:
             f" {held.events.nbytes:,} bytes",
             expected=f"at most {most:,} bytes",
             hint="buckets=, a shorter window, or fewer columns (events(..., columns=[...])); with a"
-            " new checkpoint",
+            " new checkpoint and a new folder",
         )
     message: bytes = batch_of(held.events).serialize().to_pybytes()
     return message

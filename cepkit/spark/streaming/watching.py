@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
 from typing import Any
 
@@ -13,14 +15,42 @@ import pandas as pd
 from cepkit.arguments import check_range
 from cepkit.columnar.results.output import END
 from cepkit.errors import StreamError
-from cepkit.printing import html_output, html_text
+from cepkit.printing import Printed, html_output, html_text, time_text
+from cepkit.spark.session.progress import run_with_progress
 from cepkit.spark.streaming.live import KINDS, OBSERVED
+from cepkit.stream.durations import duration_text
+from cepkit.stream.warnings import warn_of_late
+from cepkit.tables import count_text
 from cepkit.values import dataclass
 
 _ROWS = 10
 """The number of micro-batches that are shown."""
 _LOOK_SECONDS = 0.5
 """The time between two looks at a query."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LateEvents(Printed):
+    """The late events of some micro-batches.
+
+    Attributes:
+        events: Their number.
+        first: The time of the earliest, in microseconds since 1970.
+        last: The time of the latest.
+        lateness: The lateness with which none would have been late, in microseconds.
+    """
+
+    events: int
+    first: int
+    last: int
+    lateness: int
+
+    def __str__(self) -> str:
+        return (
+            f"{count_text(self.events, 'late event')} left out, of {time_text(self.first)} to"
+            f" {time_text(self.last)}: lateness='{duration_text(self.lateness)}' would have"
+            " sufficed"
+        )
 
 
 @dataclass(eq=False)
@@ -34,12 +64,14 @@ class Watched:
         shown: How many of the last rows of its sink are shown below.
         batches: The progress of its micro-batches, by their number.
         work: The work of the steps of its plans in each, as texts that `explanation` reads.
+        lates: The late events of each that has some.
     """
 
     query: Any
     shown: int = 0
     batches: dict[int, dict[str, Any]] = field(default_factory=dict)
     work: dict[int, Sequence[str]] = field(default_factory=dict)
+    lates: dict[int, LateEvents] = field(default_factory=dict)
 
     def table(self) -> pd.DataFrame:
         """Return the progress and counts of micro-batches, one row for each.
@@ -50,8 +82,16 @@ class Watched:
         (events looked at, those of windows again and again); plans, where they follow the stream.
         """
         for progress in self.query.recentProgress:
-            self.batches[progress.batchId] = _row(progress)
-            self.work[progress.batchId] = _observed(progress).get("work", ())
+            counts = _observed(progress)
+            self.batches[progress.batchId] = _row(progress, counts)
+            self.work[progress.batchId] = counts.get("work", ())
+            if counts.get("late"):
+                self.lates[progress.batchId] = LateEvents(
+                    counts["late"],
+                    counts["late_first"],
+                    counts["late_last"],
+                    counts["lateness"] * 1_000,
+                )
         rows = [row for _, row in sorted(self.batches.items())]
         return pd.DataFrame(rows, index=pd.Index(sorted(self.batches), name="batch"))
 
@@ -59,6 +99,19 @@ class Watched:
         """Return the counts over all micro-batches that were seen."""
         table = self.table()
         return {kind: int(table[kind].sum()) for kind in KINDS if kind in table}
+
+    @property
+    def late(self) -> LateEvents | None:
+        """The late events of all micro-batches that were seen; None if there were none."""
+        self.table()
+        if not self.lates:
+            return None
+        return LateEvents(
+            sum(one.events for one in self.lates.values()),
+            min(one.first for one in self.lates.values()),
+            max(one.last for one in self.lates.values()),
+            max(one.lateness for one in self.lates.values()),
+        )
 
     def last(self, n: int = 5) -> pd.DataFrame:
         """Return the rows of its sink that end last; all of the sink is read.
@@ -82,26 +135,49 @@ class Watched:
         session = SparkSession.active()
         rows = session.read.parquet(folder[1]) if folder else session.table(self.query.name)
         names = [name for name in (END, "time", *rows.columns) if name in rows.columns]
-        last: pd.DataFrame = rows.orderBy(rows[names[0]].desc()).limit(n).toPandas()
-        return last
+        last = rows.orderBy(rows[names[0]].desc()).limit(n)
+        return run_with_progress(last.toPandas, "reading the sink")
 
     def stop(self) -> None:
-        """Stop the query; it continues from its checkpoint when it is started again."""
+        """Stop the query, and warn if events were late.
+
+        It continues from its checkpoint when it is started again.
+        """
         self.query.stop()
+        self.warn()
+
+    def warn(self) -> None:
+        """Warn of late events, if there were any."""
+        if (late := self.late) is not None:
+            warn_of_late(late)
 
     def show(self, seconds: float | None = None) -> None:
-        """Show it, up to date, until the query ends, so many seconds have passed, or Ctrl-C."""
+        """Show it, up to date, until the query ends, so many seconds have passed, or Ctrl-C.
+
+        If the query ends, it warns of late events.
+        """
         from IPython.display import display
 
         until = None if seconds is None else time.monotonic() + seconds
-        shown = display(self, display_id=True)  # type: ignore[no-untyped-call]
-        while self.query.isActive and (until is None or time.monotonic() < until):
-            try:
-                time.sleep(_LOOK_SECONDS)
-            except KeyboardInterrupt:
-                break
-            if shown is not None:
-                shown.update(self)
+        # An interrupt must not reach a thread that talks to Java: the reply would stay unread.
+        with ThreadPoolExecutor(1) as caller:
+
+            def bundle() -> dict[str, str]:
+                return caller.submit(
+                    lambda: {"text/plain": repr(self), "text/html": self._repr_html_()}
+                ).result()
+
+            shown = display(bundle(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
+            with contextlib.suppress(KeyboardInterrupt):
+                while until is None or time.monotonic() < until:
+                    if not caller.submit(lambda: self.query.isActive).result():
+                        break
+                    time.sleep(_LOOK_SECONDS)
+                    if shown is not None:
+                        shown.update(bundle(), raw=True)
+            late = caller.submit(lambda: None if self.query.isActive else self.late).result()
+        if late is not None:
+            warn_of_late(late)
 
     def __repr__(self) -> str:
         text = f"{self._summary()}\n{self._last().to_string()}"
@@ -135,6 +211,8 @@ class Watched:
         counts = ", ".join(f"{kind} {n:,}" for kind, n in totals.items() if n)
         if totals.get("looked") and totals.get("events"):
             counts += f"; each event looked at {totals['looked'] / totals['events']:.1f} times"
+        if (late := self.late) is not None:
+            counts += f"; {late}"
         return counts or "nothing yet"
 
 
@@ -193,8 +271,7 @@ def _observed(progress: Any) -> dict[str, Any]:
     return observed.asDict() if observed is not None else {}
 
 
-def _row(progress: Any) -> dict[str, Any]:
-    counts = _observed(progress)
+def _row(progress: Any, counts: Mapping[str, Any]) -> dict[str, Any]:
     operators = progress.stateOperators
     watermark = dict(progress.eventTime or {}).get("watermark")
     behind = None
