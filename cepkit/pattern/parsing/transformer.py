@@ -431,7 +431,7 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
                 function == "prev" and type(far) is int and 1 <= far <= c.FARTHEST
             ):
                 return c.Aggregate(c.prev_function(far), variable, name, span)
-            case (_UpTo(variable, which, name),) if function in AGGREGATES:
+            case (_UpTo(variable, which, name),) if function != "prev":
                 return c.Aggregate(which + function, variable, name, span)
         other = {"min": "least", "max": "greatest"}.get(function)
         hint = f"of several values: {other}(...)" if other and len(arguments) > 1 else None
