@@ -99,9 +99,12 @@ class Causal:
         assert deployed is not None
         assert answered is not None
         remembered = Remembered(
-            *(Rates(by.rates, by.events, by.span_seconds) for by in (deployed, answered)),
+            Rates(deployed.rates, deployed.events, deployed.span_seconds),
+            Rates(answered.rates, answered.events, answered.span_seconds),
             self._before,
-            *map(_named, (self._shares, self._own(deployed), self._own(answered))),
+            _named(self._shares),
+            _named(self._own(deployed)),
+            _named(self._own(answered)),
         )
         return json.dumps(encode(remembered))
 
