@@ -67,10 +67,10 @@ class PrintedSharing:
 
 
 def costs_text(unit: str, cost: float, alone: float) -> str:
-    """Return a line that says what sharing saves."""
-    less = 1 - cost / alone if alone else 0.0
-    apart = f"{number(cost)}, {number(alone)} without sharing"
-    return f"cost ({unit}): {apart}, {100 * less:.0f} % less"
+    """Return a line that says what sharing saves, or costs."""
+    less = round(100 * (1 - cost / alone)) if alone else 0
+    compared = f"{less:,} % less" if less >= 0 else f"{-less:,} % more"
+    return f"cost ({unit}): {number(cost)}, {number(alone)} without sharing, {compared}"
 
 
 @text_of.register
