@@ -27,6 +27,7 @@ NAMES = (
     "aseq_study",
     "adaptation",
     "adapt_study",
+    "adapt_distances",
     "several",
     "multi_study",
 )

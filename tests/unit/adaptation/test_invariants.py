@@ -103,7 +103,7 @@ def test_the_invariants_of_the_camera_example():
     assert str(plan.branches[0]) == "c → b → a"
     watched = [
         plan.decided.row(branch, place, CAMERAS)
-        for branch, place in Invariants().watched(plan.decided)
+        for branch, place, _ in Invariants().watched(plan.decided)
     ]
     assert [row.condition for row in watched] == ["rate(c) < rate(b)", "rate(b) < rate(a)"]
     assert [row.slack for row in watched] == [pytest.approx(1.5), pytest.approx(100 / 15)]
@@ -230,6 +230,30 @@ def test_by_frequency_fires_if_and_only_if_the_order_changes(cost):
     assert 0 < fires < 200
 
 
+def test_each_condition_may_have_its_own_distance():
+    """It held by a half between a and b, and by a hundredth between b and c."""
+    rates = {"a": 1.0, "b": 1.5, "c": 1.515}
+    plan = choose_plan(sequence(3), Statistics.assumed(rates), "by-frequency")
+    own = Invariants(d="own")
+    crossed = {"a and b": {"a": 2.0}, "b and c": {"c": 1.49}}
+    a_and_b, b_and_c = (Statistics.assumed({**rates, **new}) for new in crossed.values())
+    assert Invariants().fires(plan, a_and_b)
+    assert own.fires(plan, a_and_b) is None
+    assert own.fires(plan, b_and_c) is None
+    assert own.fires(plan, Statistics.assumed({**rates, "a": 2.3}))
+    assert own.fires(plan, Statistics.assumed({**rates, "c": 1.48}))
+
+
+def test_the_conditions_of_a_block_may_have_distances_by_their_rank():
+    rates = {"a": 1.0, "b": 1.1, "c": 3.0}
+    plan = choose_plan(sequence(3), Statistics.assumed(rates), "greedy")
+    tight = Statistics.assumed({**rates, "b": 0.9})
+    wide = Statistics.assumed({**rates, "c": 0.95})
+    watching = [Invariants(K=None, d=d) for d in ((0.2, 0.0), (0.0, 0.2), (0.2,))]
+    assert [bool(each.fires(plan, tight)) for each in watching] == [False, True, False]
+    assert [bool(each.fires(plan, wide)) for each in watching] == [True, True, False]
+
+
 # --- refusals -----------------------------------------------------------------------------------
 
 
@@ -260,7 +284,7 @@ def test_too_many_variables_for_what_decided_an_exact_plan():
 
 
 @pytest.mark.parametrize(
-    "settings", [{"K": 0}, {"d": -1.0}, {"d": "average"}], ids=["K", "d", "name"]
+    "settings", [{"K": 0}, {"d": -1.0}, {"d": "average"}, {"d": ()}, {"d": (0.1, -1.0)}], ids=str
 )
 def test_settings_that_mean_nothing_are_refused(settings):
     with pytest.raises(PlanError):
