@@ -107,7 +107,7 @@ class TimedPlanner:
         return answer
 
     def deciding(self, plan: BranchPlan, cost: BranchCost) -> tuple[DecidingCondition, ...]:
-        """Return what decided a plan."""
+        """Return the deciding conditions of a plan."""
         return self.planner.deciding(plan, cost)
 
 
@@ -194,7 +194,7 @@ def traffic() -> pd.DataFrame:
 
 
 def study(case: Case, planner: str) -> list[Row]:
-    """Return what each decision function did, beside one plan for all slices and plans of each."""
+    """Return the work of each decision function, beside one plan for all and one for each slice."""
     statistics = estimate(case.stream.columns(attributes_read(case.query)), case.query)
     plan = choose_plan(case.query, statistics, planner, WORK)
     matches, base = counted_run(case, plan, Clocked(Fixed(plan)))
@@ -227,7 +227,7 @@ def study(case: Case, planner: str) -> list[Row]:
 
 @dataclass(frozen=True)
 class Counted:
-    """What a run did: its processor time, candidates and switches."""
+    """The work of a run: its processor time, candidates and switches."""
 
     seconds: float
     candidates: int

@@ -104,7 +104,7 @@ def drifting(n: int, text: str) -> list[Row]:
 
 
 def shifting(n: int) -> list[Row]:
-    """Return what slices gain where rates stay, and one condition or the other holds by turns."""
+    """Return the gain of slices where rates stay, and one condition or the other holds by turns."""
     rng = np.random.default_rng(1)
     kind = rng.choice(["T1", "T2", "T3", "T4"], n)
     odd = np.arange(n) // (n // 6) % 2 == 1
@@ -127,7 +127,7 @@ def shifting(n: int) -> list[Row]:
 
 
 def stable(n: int) -> list[Row]:
-    """Return what adaptation costs where nothing changes."""
+    """Return the cost of adaptation where nothing changes."""
     rows = []
     for window in ("3 s", "10 s"):
         query, stream, plan = _given(f"{TEXT} {window}", drifting_events(n, segment=n, seed=3))

@@ -63,7 +63,7 @@ class Loaded(Stream):
     loaded: EventColumns
 
     def columns(self, attributes: Iterable[str] | None = None) -> EventColumns:
-        """Return the columns, which have whatever is asked for."""
+        """Return the columns, which have every attribute."""
         assert self.loaded.attributes.keys() >= set(attributes or ())
         return self.loaded
 

@@ -1,4 +1,4 @@
-"""Four recorded intrusions: what an analyst looks for, as patterns, and the known events.
+"""Four recorded intrusions: an analyst's patterns, and the known events.
 
 Conditions give the order of the events, not SEQ, because most clocks show whole seconds:
 SEQ means "later by the clock", which is false for events of the same second, and for what a program
@@ -118,7 +118,7 @@ FIRST_LOGON = (
     "earlier.seq < logon.seq",
     "wmic.earliest < earlier.latest",
 )
-"""What is said of a logon that must be absent, so that `logon` is the first after wmic.exe."""
+"""The conditions on an absent logon, so that `logon` is the first after wmic.exe."""
 
 
 def pattern(attack: Attack, *, narrow: bool = True, sequence: bool = False) -> str:

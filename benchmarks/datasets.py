@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 Clock = Literal["event", "cut", "arrival", "number"]
-"""What says which of two recorded events was first: see `intrusion`."""
+"""The clock by which recorded events are ordered: see `intrusion`."""
 
 SECOND = 1_000_000
 """A second in microseconds."""

@@ -114,7 +114,7 @@ NEXT_MATCH = (
         "cba",
     ),
 )
-"""In the order given where batches take over: where conditions refuse most of what is looked at."""
+"""In the order given where batches take over: where conditions refuse most candidates."""
 
 
 def columns(events: int) -> EventColumns:
@@ -297,7 +297,7 @@ def _first_of(number: int, events: int) -> float:
 
 
 def _memory_of(number: int, events: int) -> float:
-    """Return the peak above what was there before, in this process."""
+    """Return the peak of memory above that before, in this process."""
     query = compiled(CASES[number].text, CASES[number].order)
     run(columns(20_000), query)  # compiles
     stream = columns(events)

@@ -1,4 +1,4 @@
-"""Forecasts measured: what a profile expects of each step of a plan, beside what the engine counts.
+"""Forecasts measured: expected numbers of each step of a plan, beside those that are counted.
 
 Patterns of three to five variables are drawn over four streams: a day at a stock exchange, types
 that burst together, correlated attributes and keys, and recorded minute bars. Orders that cover all
@@ -187,7 +187,7 @@ class Counted:
     looked_at: dict[tuple[Sets, str], int]
 
     def work(self, order: Sequence[str]) -> float:
-        """Return what an order does, by the weights of the cost model `work`."""
+        """Return the work of an order, by the weights of the cost model `work`."""
         total = 0.0
         for i, variable in enumerate(order):
             bound = frozenset(order[:i])
@@ -290,7 +290,7 @@ def real_work(subject: Subject, stream: Stream, plan: Plan) -> float:
 
 
 def measure(subject: Subject, stream: Stream, seed: int, *, joins: bool = True) -> Row:
-    """Return how good a profile of a pattern is, and what it takes.
+    """Return how good a profile of a pattern is, and its time.
 
     Args:
         subject: The pattern.
@@ -342,7 +342,7 @@ def summary(name: str, rows: Sequence[Row]) -> Row:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print and write what the forecasts are worth."""
+    """Print and write the errors of the forecasts."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.forecasts", description=__doc__)
     parser.add_argument("--each", type=int, default=6, help="patterns of each size and stream")
     parser.add_argument("--seed", type=int, default=5, help="of what is drawn (default 5)")

@@ -96,7 +96,7 @@ def _gain(frame: pd.DataFrame, value: str, title: str, by: str) -> go.Figure:
 
 
 def _costs(frame: pd.DataFrame, value: str, title: str, by: str, names: Any = str) -> go.Figure:
-    """Return dots: each plan that was run, its cost against what was measured."""
+    """Return dots: each plan that was run, its cost against the measured number."""
     run = frame[frame["first"] & (frame["not run"] == "")]
     panels = list(run[by].unique())
     made = _panels(title, [names(panel) for panel in panels])

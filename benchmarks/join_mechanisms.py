@@ -54,7 +54,7 @@ class Runs:
         self._done: dict[tuple[bool, object], Row] = {}
 
     def row(self, planner: str, plan: Plan) -> Row:
-        """Return what a plan costs and did; `first` says that no equal plan was run before."""
+        """Return the cost and work of a plan; `first`: no equal plan was run before."""
         subject = self._subject
         tree = not all(isinstance(branch, OrderPlan) for branch in plan.branches)
         # Unlike the engine, mechanisms make sets where the plan has them.
@@ -90,7 +90,7 @@ def weighed(market: Market, sizes: Sequence[int], patterns: int) -> Iterator[Row
 
 
 def ran(stream: Stream, query: Query, plan: Plan, expected: float, *, tree: bool) -> Row:
-    """Return what a plan did; nothing if it is too expensive to run."""
+    """Return the work of a plan; nothing if it is too expensive to run."""
     mechanism = MECHANISMS["evaluation-tree" if tree else "chain-nfa"]
     if expected > MOST_RUN:
         return dict.fromkeys(_NAMES) | {"not run": f"{expected:.1e} expected"}

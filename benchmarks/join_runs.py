@@ -121,7 +121,7 @@ def key_of(plan: Plan, query: Query) -> Any:
 
 
 def costs(plan: Plan, query: Query, statistics: Statistics) -> Row:
-    """Return the logarithms (base 10) of what a plan costs, by each model.
+    """Return the logarithms (base 10) of the costs of a plan, by each model.
 
     `partial matches` of trees and orders can be compared: an order is a tree that leans left,
     whose leaves count as well. `own` is that of JOIN: leaves do not count in an order.
@@ -145,7 +145,7 @@ def plans(query: Query, statistics: Statistics) -> dict[str, Plan]:
 
 
 def measured(subject: Subject) -> list[Row]:
-    """Return a row for each planner: what its plan costs, and what it did."""
+    """Return a row for each planner: the cost of its plan, and the work of its run."""
     query, done, rows = subject.query, {}, []
     for planner, plan in plans(query, subject.statistics).items():
         key = key_of(plan, query)
@@ -167,7 +167,7 @@ def measured(subject: Subject) -> list[Row]:
 
 
 def ran(market: Market, query: Query, plan: Plan) -> Row:
-    """Return what a plan did; only the reason if it is too expensive to run."""
+    """Return the work of a plan; only the reason if it is too expensive to run."""
     nothing = dict.fromkeys(("matches", "candidates", "partials", "peak rows", "MB", "ms"))
     expected = candidates_of(plan)
     if expected > TOO_DEAR * market.most:

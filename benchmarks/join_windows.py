@@ -44,7 +44,7 @@ _LARGE = 12
 
 
 def expected(sizes: Sequence[int], patterns: int) -> Iterator[Row]:
-    """Yield a row for each range, pattern, planner and alpha: what plans are expected to cost."""
+    """Yield a row with the expected cost for each range, pattern, planner and alpha."""
     for (least, most), size in product(RANGES, sizes):
         # Of the largest patterns the range in question.
         if size < _LARGE or (least, most) == MEASURED:
@@ -79,7 +79,7 @@ def _shares(variables: Sequence[str], rng: np.random.Generator) -> dict[tuple[st
 
 
 def measured(sizes: Sequence[int], patterns: int) -> Iterator[Row]:
-    """Yield a row for each pattern and planner: what the source's mechanisms did."""
+    """Yield a row with the work of the source's mechanisms for each pattern and planner."""
     for size in sizes:
         for number in range(patterns):
             subject = drawn(size, number)

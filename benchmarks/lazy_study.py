@@ -1,4 +1,4 @@
-"""LAZY's study again: what eager, chain and tree automata do as one type of event gets rarer.
+"""LAZY's study again: eager, chain and tree automata as one type of event gets rarer.
 
 Finance (A), hi-tech (B) and one rarer stock (C) whose histories of twenty prices must correlate:
 `corr(a.history, b.history) > 0.8 AND corr(b.history, c.history) > 0.8` in a window of twenty

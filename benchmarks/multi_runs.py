@@ -1,4 +1,4 @@
-"""The ways to plan many patterns that MULTI's study compares, and what each of them does."""
+"""The ways to plan many patterns that MULTI's study compares, and the runs of each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONG = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way to plan patterns: what plans may share, and the search."""
+    """A way to plan patterns: the parts that plans may share, and the search."""
 
     name: str
     share: Share
@@ -54,7 +54,7 @@ SEARCHED = (
 def measured(
     given: Source, queries: Sequence[Query], ways: Sequence[Way], runs: int
 ) -> list[dict[str, Any]]:
-    """Return what each way plans and does: one row each."""
+    """Return the plan and work of each way: one row each."""
     known = profile(given.stream, queries)
     rows, plans, counts = [], {}, None
     for way in ways:

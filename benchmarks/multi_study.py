@@ -142,7 +142,7 @@ def by_length(extent: Extent) -> list[dict[str, Any]]:
 
 
 def by_search(extent: Extent) -> list[dict[str, Any]]:
-    """Return what each search finds with its default settings."""
+    """Return the plans that each search finds with its default settings."""
     sizes = (extent.patterns,)
     return over(extent, "patterns", sizes, lambda m, n, seed: m.patterns(n, 15, seed), SEARCHED)
 

@@ -106,7 +106,7 @@ def blocks_of(
 def _seconds(
     stream: EventColumns, text: str, plan: PlanLike, choice: SetChoice = "every"
 ) -> tuple[float, int, tuple[StepCounters, ...]]:
-    """Return the median CPU seconds, the matches, and what the steps of one run did."""
+    """Return the median CPU seconds, the matches, and the work of the steps of one run."""
     query = compiled(text, plan, choice)
     measured = []
     for _ in range(RUNS + 1):
@@ -161,7 +161,7 @@ STEPS = (
     Case("the same, SKIP TO NEXT", f"{ASCENDING} AFTER MATCH SKIP TO NEXT"),
     Case("the same, SKIP PAST LAST EVENT", f"{ASCENDING} AFTER MATCH SKIP PAST LAST EVENT"),
 )
-"""What a step, a set and a match may say."""
+"""Cases of operators for a step, a set and a match."""
 
 
 def steps(events: int, only: Sequence[str] | None = None) -> list[dict[str, Any]]:

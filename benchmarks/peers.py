@@ -289,7 +289,7 @@ class Tool(NamedTuple):
     frames: Callable[[str], Callable[[], int]]
 
     def counts(self, kind: str, name: str, path: str) -> Callable[[], int]:
-        """Return what is measured: "fresh", "warm", "memory" or "frames"."""
+        """Return the kind of measurement: "fresh", "warm", "memory" or "frames"."""
         if kind == "memory":
             return self.in_memory(name, path)
         if kind == "frames":

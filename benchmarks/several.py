@@ -190,7 +190,7 @@ def one(options: argparse.Namespace) -> list[Row]:
 
 
 def planning(options: argparse.Namespace) -> list[Row]:
-    """Return the time to plan what is shared, with statistics measured before."""
+    """Return the time to plan the sharing, with statistics measured before."""
     rows: list[Row] = []
     for given, window, most in _sources(options):
         for n in (40, 100):

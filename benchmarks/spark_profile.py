@@ -1,4 +1,4 @@
-"""Profiling on Spark: what planning needs, and all that people look at; seconds and jobs.
+"""Profiling on Spark: numbers for plans alone, and all details for people; seconds and jobs.
 
 The stream is that of `spark_batch`, in one Parquet file that is written once: 50 types with Zipf
 rates, 1,000 keys. The patterns have four variables of the four most frequent types, half of all

@@ -83,7 +83,7 @@ def _bound(
 
 
 def _plain(value: Any) -> Any:
-    """Return a NumPy number as a Python number, anything else unchanged."""
+    """Return a NumPy number as a Python number, other values unchanged."""
     # Look at its type: a Spark Connect DataFrame takes any attribute name for a column.
     kind = getattr(value.dtype, "kind", None) if hasattr(type(value), "dtype") else None
     number = kind in ("b", "i", "u", "f")

@@ -118,7 +118,7 @@ def kept(folders: Iterable[CacheFolder], name: str, made_of: bytes) -> bytes | N
 
     Args:
         name: Of the file.
-        made_of: All that decides what is kept.
+        made_of: All that the contents depend on.
     """
     for folder in folders:
         content = folder.read(name) or b""

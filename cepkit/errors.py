@@ -1,4 +1,4 @@
-"""Every error of cepkit: what was found, what was expected, and a hint what to do."""
+"""The errors of cepkit: each says what was found and what was expected, and gives a hint."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return a sentence that names the known name nearest to `name`, or None.
 
     Args:
-        name: What the user wrote.
+        name: The name that the user wrote.
         known: The valid names.
 
     Returns:
@@ -127,7 +127,7 @@ class CepkitError(Exception):
         """Return the error of an unknown name, with the nearest known one as a hint.
 
         Args:
-            name: What the user wrote.
+            name: The name that the user wrote.
             known: The valid names.
             option: The option of the names, as ``"by= "``.
             beside: Other valid values, as ``", or a number"``.
@@ -214,7 +214,7 @@ class PatternSyntaxError(PatternError):
 
 
 class UnsupportedError(PlacedError, NotImplementedError):
-    """The pattern is right, but what runs it cannot do a named part of it."""
+    """The pattern is right, but the engine or mechanism does not support a named part of it."""
 
 
 class StreamError(CepkitError, ValueError):
@@ -230,7 +230,7 @@ class PlanError(CepkitError, ValueError):
 
 
 class TraceError(CepkitError, ValueError):
-    """What should be a trace of a run is none, or one of another stream."""
+    """A value given as a trace is no trace, or is one of another stream."""
 
 
 class FileError(CepkitError, OSError):

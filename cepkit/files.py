@@ -272,7 +272,7 @@ def _put(part: Path, target: Path, *, overwrite: bool) -> None:
 
 
 def _exchange(part: Path, target: Path) -> None:
-    """Replace a folder, or replace something by a folder."""
+    """Replace a folder, or replace a file by a folder."""
     aside = _part(target)
     target.rename(aside)
     try:

@@ -37,7 +37,7 @@ else:
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """Load something that stays: Python looks for no garbage in it meanwhile, again and again."""
+    """Pause the collection of garbage while modules, which stay, are loaded."""
     enabled = gc.isenabled()
     gc.disable()
     try:

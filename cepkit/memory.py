@@ -42,15 +42,15 @@ class Room:
     """The memory that a result takes as it grows.
 
     Args:
-        what: What its rows are: "matches".
+        what: The name of its rows: "matches".
         form: Their container: "a DataFrame".
-        hint: What to call instead.
+        hint: Other calls to use instead.
         expected: Returns the expected number of rows; None if unknown.
         copies: The memory for building the result, as a multiple of the memory for its rows.
 
     Attributes:
         rows: How many rows there are.
-        size: What they take, in bytes.
+        size: Their size in bytes.
         planned: How many of these bytes are still free.
     """
 
@@ -65,12 +65,12 @@ class Room:
     _next: int = 0
 
     def plan(self, rows: int, size: int) -> None:
-        """Take room for more rows whose memory will be needed later; raises what `take` does."""
+        """Take room for more rows whose memory will be needed later; raises as `take` does."""
         self.planned += size * self.copies
         self.take(rows, size)
 
     def fill(self, planned: int, size: int) -> None:
-        """Take the room that planned bytes turn out to need; raises what `take` does.
+        """Take the room that planned bytes turn out to need; raises as `take` does.
 
         Args:
             planned: How many of the planned bytes.

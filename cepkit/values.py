@@ -56,7 +56,7 @@ else:
 
 
 class _Later:
-    """A method that is written when it is first looked up, and then takes the place of this.
+    """A method that is written when it is first looked up, and then replaces this object.
 
     Args:
         cls: The class that has it.

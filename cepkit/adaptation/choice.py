@@ -38,8 +38,8 @@ def slice_plans(
     """Return the object that plans each slice; None if all slices run one plan.
 
     Args:
-        adapt: What the user wrote.
-        query: What is looked for. Only under skip-till-any-match can slices have different plans.
+        adapt: The argument `adapt` of a verb.
+        query: The query. Only under skip-till-any-match can slices have different plans.
         plan: The plan of the whole stream.
         sets: Which sets of Kleene variables make matches.
         measure: Measures the whole stream, if the plan has no statistics.
@@ -89,7 +89,7 @@ def of_mechanism(adapt: str | Decision | Adaptation, follows: Follows) -> Adapta
     """Return how a mechanism follows a stream: by partial matches, because it stores these.
 
     Args:
-        adapt: What the user wrote.
+        adapt: The argument `adapt` of a verb.
         follows: The kind of plans that the mechanism follows.
 
     Raises:

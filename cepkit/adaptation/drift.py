@@ -73,7 +73,7 @@ class Drift:
     """Samples slices, one after the other, for shares of their own.
 
     Args:
-        query: What is looked for.
+        query: The query.
         statistics: The known ones.
     """
 

@@ -29,7 +29,7 @@ class InForce:
     """The plan in force, and how it came about.
 
     Attributes:
-        plan: What to run.
+        plan: The plan that runs now.
         answer: The planner's last answer, deployed or not.
         fired: Why the planner ran at the last check; None if it did not.
         switched: Whether the last check deployed another plan.
@@ -75,10 +75,10 @@ class Adaptation:
         return InForce(answer, answer)
 
     def resume(self, query: Query, deployed: Statistics, answered: Statistics) -> InForce:
-        """Restore what was in force from its statistics: planners make the same plan again.
+        """Restore the plan in force from its statistics: planners make the same plan again.
 
         Args:
-            query: What the plans are for.
+            query: The query that the plans are for.
             deployed: Those by which the plan in force was planned.
             answered: The statistics of the planner's last answer.
         """
@@ -91,7 +91,7 @@ class Adaptation:
         """Return the next plan, by the current statistics.
 
         Args:
-            query: What the plans are for.
+            query: The query that the plans are for.
             in_force: The result of the last step; a plain value, which can be pickled.
             statistics: The current statistics, of all variables of the query.
         """

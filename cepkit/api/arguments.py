@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cepkit.spark.fetching import Where
 
 Pattern: TypeAlias = str | Query | Any
-"""A query, its text, or what the builder makes."""
+"""A query, its text, or a pattern of the builder."""
 
 
 def checked(stream: Stream, pattern: Pattern) -> Query:
@@ -53,7 +53,7 @@ def check_stream(stream: object, *, beside: object = None) -> None:
     """Check that a value is a stream.
 
     Args:
-        stream: What was given.
+        stream: The argument of the verb.
         beside: The argument after it.
 
     Raises:

@@ -75,7 +75,7 @@ def profile(
     seed: int = 0,
     progress: Progress = "auto",
 ) -> Statistics | StreamSummary:
-    """Measure what plans depend on: arrival rates and the selectivities of conditions.
+    """Measure the statistics that plans depend on: rates, and selectivities of conditions.
 
     Without a pattern, say what is in the stream: its types with their rates and gaps, and its
     columns with what they hold.
@@ -470,7 +470,7 @@ def what_if(
     cost: str | CostModel = "partial-matches",
     progress: Progress = "auto",
 ) -> WhatIf:
-    """Return what each plan would cost if the rate of one variable were another.
+    """Return the cost of each plan at other rates of one variable.
 
     Args:
         pattern: The query, or its text.

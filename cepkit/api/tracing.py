@@ -64,7 +64,7 @@ def simulate(
     adapt: str | Decision | Adaptation | None = None,
     progress: Progress = "auto",
 ) -> MechanismTrace | AdaptedTrace:
-    """Run a published mechanism event by event, and keep what it did at each step.
+    """Run a published mechanism event by event, and keep its operations at each step.
 
     It finds what `detect` finds, far more slowly: it is for seeing how, and for counting.
 

@@ -115,7 +115,7 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def explained(arguments: argparse.Namespace, matches: Any) -> Any:
-    """If --explain is given, print and return what each step did; else return None."""
+    """If --explain is given, print and return the counts of each step; else return None."""
     if not arguments.explain:
         return None
     explanation = run_with_progress(matches.explain, "explaining", on_spark=arguments.spark)

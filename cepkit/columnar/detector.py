@@ -70,7 +70,7 @@ class Detector:
     """Finds the matches of a compiled query.
 
     Attributes:
-        query: What is run now.
+        query: The compiled query that runs now.
         counters: The work so far, of the query that is run now.
         earlier: The compiled queries that ran before, with their counters.
         size: An upper bound on the matches from choosing sets, if it was checked; else None.
@@ -78,7 +78,7 @@ class Detector:
         reached: The row up to which a sliced stream has been searched.
 
     Args:
-        query: What to run.
+        query: The compiled query.
         counters: To which the work is added; None: new ones.
         slice_rows: Events of a slice; None: chosen from the window.
         plans: Chooses the plan of each slice; None: the plan of `query`. Unused under

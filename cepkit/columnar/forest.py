@@ -43,7 +43,7 @@ def matches_of(
     """Yield program numbers and matches in a slice, in batches.
 
     Args:
-        query: What to run.
+        query: The compiled query.
         columns: The events of the slice.
         owned: The matches that are wanted.
         counters: For each program those of its steps; the work is added to them, that of common
@@ -121,7 +121,7 @@ class _Onward:
         run: It, bound.
         length: The number of steps in common with its own children; 0 without children.
         number: The program, where it has no children.
-        children: What goes on with its rows.
+        children: The nodes that extend its rows.
     """
 
     handover: _Handover
@@ -287,7 +287,7 @@ class _SharedSubtree:
         self._too_many = False  # then each program computes its own
 
     def members(self, handover: _Handover) -> list[dict[str, Ints]] | None:
-        """Return them as candidates of a program; None if they are too many to hold."""
+        """Return the rows as candidates of a program; None if there are too many to hold."""
         if self._rows is None:
             self._rows, size = [], 0
             for rows, count in self._run.begun():

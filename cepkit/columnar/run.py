@@ -71,10 +71,10 @@ class Run:
             yield from self._sets.blocks(block.partials() for block in self._rows())
 
     def fitting(self, tries: Tries) -> Iterator[tuple[Partials, int]]:
-        """Yield what the steps bind, as far as it has any sets; there are Kleene variables.
+        """Yield the partial matches of all steps that have any sets; there are Kleene variables.
 
         Args:
-            tries: How many sets may be chosen for that.
+            tries: How many sets may be tried to find that out.
 
         Raises:
             TooManySets: There are more.

@@ -44,7 +44,7 @@ _MARK = "\0"
 
 @dataclass(frozen=True)
 class EventTable:
-    """The events of a stream in stream order, with what a question reads of them.
+    """The events of a stream in stream order, with the columns that a question reads.
 
     Attributes:
         columns: With all attributes that the pattern reads.
@@ -131,7 +131,7 @@ class EventTable:
         return self.partition[self._by_partition]
 
     def clock(self, clock: Clock) -> Ints:
-        """Return the value of a clock for each event: what a window counts in."""
+        """Return the reading of a clock, which a window is measured in, at each event."""
         match clock:
             case "time":
                 return self.ts
@@ -269,7 +269,7 @@ def without_set_functions(expression: Expression) -> Expression:
 
 
 def set_function_of(attribute: str) -> tuple[str, str | None] | None:
-    """Return the set function and the attribute that a name stands for; None for a column."""
+    """Return the set function and the attribute of a name; None for a column."""
     if not attribute.startswith(_MARK):
         return None
     _, function, name = attribute.split(_MARK, 2)

@@ -34,7 +34,7 @@ class Finding:
     Attributes:
         requirement: The requirement.
         holds: Whether it holds; None where that could not be decided.
-        detail: What was found, in words with the values on both sides.
+        detail: The finding in words, with the values on both sides.
         by: By how much it is violated, in `unit`; None where it holds or is no quantity.
         unit: "s" for times, "events" for counts, "" for values as they are.
         relative: The violation in units of its scale.
@@ -67,7 +67,7 @@ class Inspector:
         self.name = name
 
     def is_repeated(self, variable: str) -> bool:
-        """Return whether a variable stands under KL."""
+        """Return whether a variable is under KL."""
         return any(name == variable for name, _, _ in self._branch.repeated)
 
     def others(self, variable: str, event: int, most: int) -> list[int]:
@@ -269,7 +269,7 @@ class Inspector:
         return self._forbidden((event,), binding)[:, 0]
 
     def _forbidden(self, absent: tuple[Event, ...], binding: Binding) -> Ints:
-        """Return the same for a NOT of several events together: a row for each choice of them."""
+        """Return the forbidden events of a NOT of several events: a row for each choice of them."""
         rows = _members(binding, self._branch.variables)
         size = len(next(iter(rows.values())))
         # They break the NOT only if they break it beside each member of the sets.

@@ -30,7 +30,7 @@ class FunnelRow:
     Attributes:
         branch: The number of the branch, from 1.
         variable: The variable of the step; empty when all are bound.
-        kind: What the requirement is about; "scope" for order and window, "stretch" for the part of
+        kind: The kind of the requirement; "scope" for order and window, "stretch" for the part of
             the stream that the rows after it count.
         text: The requirement in words.
         before: Events (of types and filters) or partial matches that came to it.
@@ -79,7 +79,7 @@ def branch_funnel(
     work: Work,
     alone: Mapping[req.Requirement, int] | None = None,
 ) -> BranchFunnel:
-    """Count what each requirement of a branch lets through.
+    """Count the partial matches that each requirement of a branch lets through.
 
     Args:
         measures: The measures of the branch.

@@ -66,9 +66,9 @@ class Limit:
     """The greatest distance between two events of a match.
 
     Attributes:
-        clock: What it counts in.
+        clock: The clock that it is measured in.
         most: The distance.
-        scale: What a violation is compared with.
+        scale: The number that violations are divided by.
     """
 
     clock: Clock

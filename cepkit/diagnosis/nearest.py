@@ -26,7 +26,7 @@ class Combination:
     Attributes:
         events: By variable.
         violations: How many requirements it violates, of those that were looked at.
-        rank: What near misses are sorted by: the number of violations, then their sum.
+        rank: The order of near misses: the number of violations, then their sum.
     """
 
     events: dict[str, int]

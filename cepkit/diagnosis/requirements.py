@@ -21,7 +21,7 @@ Kind: TypeAlias = Literal[
     "type", "filter", "order", "distinct", "partition", "window", "contiguity", "condition",
     "size", "not", "run", "greedy", "until", "consumption",
 ]  # fmt: skip
-"""What a requirement is about, as tables name it."""
+"""The kinds of requirements, as tables name them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ def absent_of(branch: Branch, event: Event) -> Absent:
 
 
 def kind_of(requirement: Requirement) -> Kind:
-    """Return what a requirement is about."""
+    """Return the kind of a requirement."""
     match requirement:
         case OfType():
             return "type"

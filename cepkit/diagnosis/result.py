@@ -63,7 +63,7 @@ class NearMiss:
 
     @property
     def detail(self) -> str:
-        """What is violated, in words."""
+        """The violated requirements, in words."""
         return "; ".join(f"{text_of(f.requirement)}: {f.detail}" for f in self.violated)
 
 
@@ -230,7 +230,7 @@ class WhyNot(Printed):
         requirements: The findings on that combination.
         funnel: How many partial matches reached each step; empty where events were named.
         near_misses: The combinations that violate least.
-        notes: What was bounded, sampled or not looked at.
+        notes: The limits of the answer: bounds, samples and parts not searched.
     """
 
     query: Query

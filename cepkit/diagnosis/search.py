@@ -46,7 +46,7 @@ class Search:
         bound: The events of variables that are bound from the start.
         ignored: Requirements that are not looked at.
         grouped: Kleene variables whose events are counted as one; last in the order.
-        tally: Counts what each requirement lets through; None: nothing is counted.
+        tally: Counts the partial matches that requirements let through; None: no counts.
         worst: Partial matches of this rank or above are dropped; it may be lowered meanwhile.
         stretch: How many times as long as its window a combination may be.
         until: The last event that a variable is bound to; None: the last of the stream. An event
@@ -108,7 +108,7 @@ class Search:
             return
 
     def candidates(self, variable: str) -> Partials:
-        """Return the events that a variable may be bound to, with what they violate alone."""
+        """Return the events that may be bound to a variable, with the violations of each alone."""
         if variable not in self._candidates:
             events = self.measures.table.of_types(self.measures.branch.event(variable).types)
             if self.until is not None:

@@ -52,7 +52,7 @@ _EVENT = "\0event"
 
 
 class SetsBoundError(Exception):
-    """There are too many sets to try, or the engine cannot decide what holds for them."""
+    """There are too many sets to try, or the engine cannot decide the conditions about them."""
 
 
 @contextmanager

@@ -66,7 +66,7 @@ class Verdict:
         completions: The given events with events for the other variables, nearest first; where
             everything is given, this alone. Empty where nothing completes them.
         findings: The findings on the given events alone.
-        notes: What was not looked at.
+        notes: The parts that were not searched.
     """
 
     is_match: bool | None
@@ -191,7 +191,7 @@ def _all_findings(
 
 
 def _breaking(inspector: Inspector, binding: Binding, variable: str, event: int) -> Finding:
-    """Return whether a NOT forbids a given event, or else what the event lacks for that."""
+    """Return whether a NOT forbids a given event; if not, the finding says why not."""
     branch = inspector.measures.branch
     negated = branch.event(variable)
     requirement, name = req.absent_of(branch, negated), inspector.name(event)
@@ -289,7 +289,7 @@ def next_matches(
 
 
 def consumption(matches: Sequence[Match] | None, binding: Binding, inspector: Inspector) -> Finding:
-    """Return whether skip-till-next-match takes a combination, or else what consumed its events.
+    """Return whether skip-till-next-match takes a combination; if not, who consumed its events.
 
     Args:
         matches: The matches that are taken; None where they are not known.

@@ -40,7 +40,7 @@ BUDGET = 40_000_000
 """The most events in combinations that each part of an answer looks at: some seconds."""
 
 _UNPRUNED = 8_000_000
-"""The part of the budget for a search that also counts what fails in one requirement alone."""
+"""The budget of a search that also counts combinations that fail one requirement alone."""
 
 _MOST_SETS = 300
 """The most combinations with sets that are measured for each requirement that they may fail in."""
@@ -258,7 +258,7 @@ def _reason_named(
 
 
 def _about_any(question: Question) -> WhyNot:
-    """Return why there is no match: the funnel of each branch, and what comes nearest to one."""
+    """Return why there is no match: the funnel of each branch, and the nearest misses."""
     notes = question.absent_types()
     rows: list[FunnelRow] = []
     misses: list[NearMiss] = []
@@ -357,7 +357,7 @@ def _near_sets(
         alone: The demands that may fail, each in turn; empty: all of them.
 
     Returns:
-        The near misses; what was not looked at.
+        The near misses; the parts that were not searched.
     """
     branch, notes = question.branches[number], list[str]()
     single = set(branch.variables) - {v for v, _, _ in branch.repeated}
@@ -406,7 +406,7 @@ def _is_match(question: Question, miss: NearMiss) -> bool:
 def _bounds(
     question: Question, number: int, funnel: BranchFunnel, searched: Coverage, near: list[NearMiss]
 ) -> list[str]:
-    """Return notes on what the answer about a branch leaves out."""
+    """Return notes on the limits of the answer about a branch."""
     branch, coverage = question.branches[number], funnel.coverage
     notes = []
     if not coverage.complete:

@@ -92,7 +92,7 @@ def with_values(condition: Expression, read: Read) -> str:
 
 
 def failure(leaf: Expression, read: Read) -> tuple[str, float | None, str]:
-    """Return what a broken part of a condition comes to, by how much, and in which unit."""
+    """Return how a part of a condition fails, in words, by how much, and in which unit."""
     for node in walk(leaf):
         if isinstance(node, Attribute) and value(node, read).missing().any():
             return f"{_attribute_text(node)} is missing", None, ""
@@ -108,7 +108,7 @@ def failure(leaf: Expression, read: Read) -> tuple[str, float | None, str]:
 
 
 def _attribute_text(node: Attribute) -> str:
-    """Return an attribute as it is written, or the set function that it stands for."""
+    """Return an attribute as it is written, or as its set function."""
     function = set_function_of(node.name)
     if function is None:
         return f"{variable_text(node.variable)}.{attribute_text(node.name)}"
@@ -117,7 +117,7 @@ def _attribute_text(node: Attribute) -> str:
 
 
 def _number_text(value: float) -> str:
-    """Return a number as it was written, without what binary fractions add to it."""
+    """Return a number as it was written, without the last digits of its binary fraction."""
     if value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return f"{value:.10g}"

@@ -14,7 +14,7 @@ class WorkBoundError(Exception):
 
 @dataclass(slots=True)
 class Work:
-    """A budget: how many events, in pairs and longer combinations, may be looked at.
+    """A budget: the number of events, in pairs and longer combinations, that may be examined.
 
     Attributes:
         budget: How many in all.
@@ -51,7 +51,7 @@ class Coverage:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing was left out."""
+        """Whether all was searched."""
         return self.done >= self.total
 
 
@@ -61,9 +61,9 @@ Counts = dict[tuple[str, Requirement | None], tuple[int, int]]
 
 @dataclass(slots=True)
 class Tally:
-    """The counts of a funnel: what each requirement let through in each step.
+    """The counts of a funnel: partial matches before and after each requirement of each step.
 
-    What the scope of a step's variable (order and window) lets through stands under the requirement
+    The counts of the scope of a step's variable (order and window) are under the requirement
     None. Counts of an unfinished chunk are kept apart.
     """
 

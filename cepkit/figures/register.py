@@ -31,7 +31,7 @@ class Figure:
         name: Its name in `of=`, unique among the figures of the same values.
         kind: The types of the values that it draws, or a function that recognises them.
         draw: Draws it; the parameters after the first are its options.
-        help: What it shows, in a line.
+        help: Its contents, in a line.
         takes: How many values it draws.
     """
 

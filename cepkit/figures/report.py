@@ -66,7 +66,7 @@ def write_report(
         matches_frame: Some of the matches, as `matches.head(20)` gives them, flat or nested.
         statistics: The statistics that the plan was made with.
         explanation: The numbers of the steps.
-        facts: What to show first, as {"events": "200,000", "matches": "1,234"}.
+        facts: Facts to show first, as {"events": "200,000", "matches": "1,234"}.
         title: Of the page.
         overwrite: Whether to replace a file that exists.
 

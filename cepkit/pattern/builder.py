@@ -301,7 +301,7 @@ def next_of(item: Pattern | Structure) -> Pattern:
 
 
 def opt(item: Pattern | Structure) -> Pattern:
-    """Return the item, or nothing: matches are with and without it."""
+    """Return the item as optional: there are matches with and without it."""
     return Pattern(Query(Opt(_structure(item))))
 
 

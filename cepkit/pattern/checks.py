@@ -57,7 +57,7 @@ _sound: WeakValueDictionary[int, Query] = WeakValueDictionary()
 
 
 def check(query: Query) -> Query:
-    """Return `query` if it means something, with its repeated groups unrolled.
+    """Return a valid query with its repeated groups unrolled; refuse one without a meaning.
 
     The parser and the builder call it, so that users only ever hold checked queries.
 

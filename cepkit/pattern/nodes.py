@@ -135,7 +135,7 @@ class Next:
 
 @dataclass(frozen=True, slots=True)
 class Opt:
-    """The item, or nothing."""
+    """An optional item: there are matches with and without it."""
 
     item: Structure
     span: Span | None = field(default=None, compare=False, repr=False)

@@ -19,7 +19,7 @@ def depends_on(branch: Branch, variable: str) -> frozenset[str]:
     and the variables that could take the same event. If it has no neighbour on one side, the window
     ends it there: it depends on all variables that may come last, or first. If the window counts
     events it depends on every variable, because arrival numbers need not follow time. If several
-    events are absent together, it depends on what each of them depends on.
+    events are absent together, it depends on all that each of them depends on.
 
     Args:
         variable: One of the branch's negated variables.

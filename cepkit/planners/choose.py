@@ -33,7 +33,7 @@ def choose_plan(
     """Return the plan that `planner` finds for `query`, with its cost and expected numbers.
 
     Args:
-        statistics: What is known of the stream.
+        statistics: The statistics of the stream.
         planner: A name of the shelf, or a planner with settings of its own.
         observe: Called with the state of the search, which starts anew for each branch.
 

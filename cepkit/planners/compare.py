@@ -1,4 +1,4 @@
-"""Planners side by side: the plan that each finds, what it costs, and how long that took."""
+"""Planners side by side: the plan that each finds, its cost, and the time of the search."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def compare_plans(
     If the user interrupts, the comparison has the plans found until then.
 
     Args:
-        statistics: What is known of the stream.
+        statistics: The statistics of the stream.
         planners: Names of the shelf, or planners with settings of their own; None for all.
         progress: Whether to show a bar: see `cepkit.progress`.
 

@@ -56,7 +56,7 @@ class CrossOver:
 
     Attributes:
         rate: In events per second; it lies between two of the sampled rates.
-        log_cost: The logarithm to base ten of what both cost there.
+        log_cost: The logarithm to base ten of the cost of both there.
         below: The number of the curve that is cheapest below that rate.
         above: The number of the curve that is cheapest above it.
     """

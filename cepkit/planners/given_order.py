@@ -18,7 +18,7 @@ from cepkit.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class GivenOrder:
-    """The order in which the variables stand in the pattern."""
+    """The order of the variables in the pattern."""
 
     name: str = "given-order"
 

@@ -167,7 +167,7 @@ def what_if(
     rates: Sequence[float] | None = None,
     cost: CostModel = PARTIAL_MATCHES,
 ) -> WhatIf:
-    """Return what plans cost as the rate of one variable changes.
+    """Return the costs of plans as the rate of one variable changes.
 
     Equal plans are taken once.
 

@@ -26,7 +26,7 @@ from cepkit.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ZStream:
-    """The best tree whose leaves stand in a given order.
+    """The best tree with its leaves in a given order.
 
     Attributes:
         name: ``zstream`` or ``zstream-ord``.

@@ -68,7 +68,7 @@ Shared: TypeAlias = "Share | Pieces | SharingPlan"
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Queries that share something.
+    """Queries that share counters.
 
     Attributes:
         queries: Their numbers, from 0.
@@ -94,7 +94,7 @@ class Cluster:
 
     @property
     def shared(self) -> list[tuple[int, str]]:
-        """The number of queries that share each stretch of counters, and what it counts."""
+        """The number of queries that share each stretch of counters, and its prefix as text."""
         nodes, chains = self.forest.nodes, self.forest.chains
         users: dict[int, set[int]] = {}
         for query, number_ in enumerate(self.forest.of):
@@ -212,7 +212,7 @@ class Several(ByName[Result]):
 
     Attributes:
         results: One for each query.
-        plan: What they shared.
+        plan: The plan of the shared counters.
     """
 
     results: tuple[Result, ...]
@@ -346,7 +346,7 @@ def aggregate_cluster(
     """Return the rows of each query of a cluster, by its number, and an event of each group.
 
     Args:
-        cluster: What is shared.
+        cluster: The queries, with their shared counters.
         sequences: The queries as A-Seq takes them, by number.
         columns: The events, with `attributes_read`.
 

@@ -1,4 +1,4 @@
-"""Several patterns at once: what they have in common, and plans that share it.
+"""Several patterns at once: their common sub-patterns, and plans that share them.
 
 After *Real-Time Multi-Pattern Detection over Event Streams* (MULTI), a published patent
 application, US 2022/0091909 A1: multi-pattern graphs, prefix-shared orders (MPT), shared trees

@@ -99,7 +99,7 @@ class PatternGraph(Printed):
         """Return the graph with one more pattern, which is compared with all others.
 
         Args:
-            pattern: The query, its text, or what the builder makes.
+            pattern: The query, its text, or a pattern of the builder.
             name: The name of the pattern; None for a free number.
 
         Raises:

@@ -77,7 +77,7 @@ class Made:
 
     Attributes:
         node: Its number.
-        left: The variables of what it is made of; empty for a leaf.
+        left: The variables of its left part; empty for a leaf.
         right: The others.
         sources: The nodes that it joins.
         sharer: The owner of these variables: a branch, or the weaker sub-pattern that it begins

@@ -67,7 +67,7 @@ class PrintedSharing:
 
 
 def costs_text(unit: str, cost: float, alone: float) -> str:
-    """Return a line that says what sharing saves, or costs."""
+    """Return a line with the cost with and without sharing."""
     less = round(100 * (1 - cost / alone)) if alone else 0
     compared = f"{less:,} % less" if less >= 0 else f"{-less:,} % more"
     return f"cost ({unit}): {number(cost)}, {number(alone)} without sharing, {compared}"

@@ -164,7 +164,7 @@ class SharedPlan(WithPrinter):
         The new pattern gets the cheapest plan given the others.
 
         Args:
-            pattern: The query, its text, or what the builder makes.
+            pattern: The query, its text, or a pattern of the builder.
             name: The name of the pattern; None for a free number.
             statistics: The statistics of all patterns; None if the present ones cover the new
                 pattern.

@@ -64,7 +64,7 @@ class _Join:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Forecast:
-    """A forecast: None stands for infinity, which JSON lacks."""
+    """A forecast: None is infinity, which JSON lacks."""
 
     matches: float | None
     low: float | None

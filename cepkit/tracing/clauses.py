@@ -58,7 +58,7 @@ class Clauses:
         return self.rows[number - self.first].text
 
     def moved(self, begin: int, rows: int) -> Clauses:
-        """Return them as a part of a longer text, beginning at `begin`, after `rows` clauses."""
+        """Return the clauses as a part of a longer text, from `begin` on, after `rows` clauses."""
         return Clauses(
             self.text,
             tuple(replace(r, begin=r.begin + begin, end=r.end + begin) for r in self.rows),
@@ -129,7 +129,7 @@ def _ends(span: Span | None) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class _OfRepetitions:
-    """What is said of the repetitions of groups, and what was written for it."""
+    """The repetitions of variables, conditions and bounds in groups, beside those as written."""
 
     variables: dict[str, set[str]]
     conditions: dict[Expression, Expression]

@@ -40,7 +40,7 @@ class Head(NamedTuple):
         time: When, in microseconds.
         event: The event, by its number in the trace; None for an expiry.
         key: The number of its key; None for an expiry.
-        action: What it does.
+        action: The kind of the operation.
         position: At which position, from 1; after which one for "end".
         trigger: Whether the event can end a match, so that the count is output.
     """
@@ -92,7 +92,7 @@ class CounterStep:
         row: Its row in the source; None for an expiry.
         number: Its place among the events of the trace; None for an expiry.
         key: The number of its key; None for an expiry.
-        action: What it does.
+        action: The kind of the operation.
         position: At which position, from 1; after which one for "end".
         counters: All counters after that.
         count: How many live matches there are then.
@@ -126,7 +126,7 @@ class CounterTrace(Trace):
         keys: The name of each key, as "customer 17", in order of arrival; one empty text if there
             is a single key.
         events: The events of the trace; of very many only those with an effect.
-        heads: What each step is.
+        heads: The head of each step.
         looked_at: How many events the stream has.
     """
 

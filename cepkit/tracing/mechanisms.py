@@ -56,7 +56,7 @@ class MechanismTrace(Trace):
         diagram: Its nodes and edges.
         matches: The matches of the steps that are kept.
         totals: Counters of the whole run.
-        truncated: What was left out, if anything.
+        truncated: How many steps were kept of how many, if it is cut.
         patterns: The patterns, if several ran together; else empty.
         alike: The equal clauses of several patterns about their common part.
     """

@@ -53,7 +53,7 @@ class TracedPattern:
     """One of several patterns that ran together.
 
     Attributes:
-        name: What it is called.
+        name: Its name.
         begin: Where it begins in the text of the trace.
         end: Where it ends there.
         variables: For each of its variables the names in the steps: a part common to several

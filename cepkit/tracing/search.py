@@ -79,9 +79,9 @@ def fate(
 
     Args:
         steps: Those of the trace.
-        words: What makes sentences of them.
+        words: Makes sentences of them.
         births: Where each instance came to be.
-        variables: What a match can bind, in pattern order.
+        variables: The variables of a match, in pattern order.
 
     Raises:
         TraceError: The trace has no such instance.
@@ -133,7 +133,7 @@ def find(
 
     Args:
         steps: Those of the trace.
-        words: What makes sentences of them.
+        words: Makes sentences of them.
         name: The operation; None, as for all below except `after`, if it does not matter.
         clause: A clause that they checked.
         after: The step after which to begin.

@@ -34,7 +34,7 @@ class Saved(ABC):
     """The name of its JSON schema."""
 
     def encoded(self) -> dict[str, Any]:
-        """Return the trace as what JSON can hold."""
+        """Return the trace as values that JSON can hold."""
         return {"schema": self.schema, **encode(self)}
 
     @typed
@@ -98,7 +98,7 @@ class Trace(Saved, WithPrinter):
     """
 
     of: ClassVar[str]
-    """The plural of what it traces."""
+    """The plural of the things that it traces."""
     counter_titles: ClassVar[Mapping[str, str]]
     """The counters that can be drawn, with descriptions."""
     total_titles: ClassVar[Mapping[str, str]]
@@ -119,7 +119,7 @@ class Trace(Saved, WithPrinter):
 
         @property
         def truncated(self) -> Truncated | None:
-            """What was left out, if anything."""
+            """How many steps were left out, if any."""
 
         @property
         def totals(self) -> Any:
@@ -163,7 +163,7 @@ class Trace(Saved, WithPrinter):
         return None if same else "streams"
 
     def encoded(self) -> dict[str, Any]:
-        """Return the trace as what JSON can hold."""
+        """Return the trace as values that JSON can hold."""
         return {"schema": self.schema, "name": self.name, **encode(self)}
 
     def check(self) -> None:

@@ -13,11 +13,11 @@ NAMED = {
 }  # fmt: skip
 """Roles that tell nothing without a name."""
 _NONE = {"generic", "none", "paragraph", "cell", "row", "LabelText"}
-"""No roles: nobody hears what the keyboard has come to."""
+"""Roles that say nothing: a screen reader announces no more than the name at them."""
 
 
 def complaints(page: Page) -> list[str]:
-    """Return what a screen reader could not say of a page."""
+    """Return the faults of a page for a screen reader: elements without a name or a role."""
     found = []
     for role, name, focusable in _nodes(page):
         if role in NAMED and not name:
@@ -28,7 +28,7 @@ def complaints(page: Page) -> list[str]:
 
 
 def _nodes(page: Page) -> list[tuple[str, str, bool]]:
-    """Return role, name and whether the keyboard comes to it, of what the tree has."""
+    """Return role, name and whether it takes the focus, for each node of the tree."""
     session = page.context.new_cdp_session(page)
     try:
         nodes = session.send("Accessibility.getFullAXTree")["nodes"]

@@ -38,7 +38,7 @@ class AppPage:
             self.page.keyboard.press(key)
 
     def overflowing(self) -> list[str]:
-        """What is wider than the app and in no frame that scrolls."""
+        """The elements that are wider than the app and in no frame that scrolls."""
         found: list[str] = self.frame.evaluate(_OVERFLOWING)
         return found
 

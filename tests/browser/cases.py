@@ -105,7 +105,7 @@ def figure_6() -> CounterTrace:
 
 
 def figure_7() -> CounterTrace:
-    """ASEQ's figure 7: what must be absent sets a count to 0."""
+    """ASEQ's figure 7: the negated event sets a count to 0."""
     pattern = "PATTERN SEQ(A a, B b, NOT(C c), D d) WITHIN 7 s EXCLUSIVE"
     return counted("a1@1 b1@2 c1@3 a2@4 b2@5 d1@6", pattern)
 

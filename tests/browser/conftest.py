@@ -70,7 +70,7 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext
 
 @pytest.fixture
 def elsewhere() -> list[str]:
-    """What the page asked of other machines: refused, and at the end of a test there is nothing."""
+    """The requests of the page to other machines, which are refused; a test must end with none."""
     return []
 
 

@@ -1,4 +1,4 @@
-"""A player in a page, read and moved as users do: by what it shows, and by its keys."""
+"""A player in a page, read and moved as users do: by its texts and its keys."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Reading:
         }
 
     def snapshot(self, start: str, card: int = 0, piece: int = 1) -> dict[str, int]:
-        """What the snapshot of a START has, as it is seen."""
+        """The entries of a START's snapshot, as they are seen."""
         rows = self._row(start, card, piece).locator(".snapshot tr:not(.gone)").all()
         return {
             row.get_attribute("data-saved"): int(row.locator(".number").inner_text().split()[-1])
@@ -65,7 +65,7 @@ class Reading:
         }
 
     def changed(self, card: int = 0, piece: int = 0) -> list[str]:
-        """What the counters that the step changed say."""
+        """The texts of the counters that the step changed."""
         cells = self._table(card, piece).locator(".changed")
         return [" ".join(text.split()) for text in cells.all_inner_texts()]
 
@@ -79,7 +79,7 @@ class Reading:
         return self._table(card, piece).locator(f'tr[data-row="{start}"]')
 
     def tokens(self, card: int = 0) -> list[str]:
-        """What each token is, as its tooltip says."""
+        """The text of each token's tooltip."""
         titles = self.card(card).locator(".token > title")
         return [title.strip() for title in titles.all_text_contents()]
 

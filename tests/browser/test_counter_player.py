@@ -1,4 +1,4 @@
-"""Prefix counters in a saved page: each step shows what the trace counted, and how."""
+"""Prefix counters in a saved page: each step shows the counts of the trace, and their sums."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_every_step_shows_the_counters_of_the_trace(opened, name):
                     assert not piece or player.snapshot(row.start, card, piece) == saved
 
 
-def test_figure_6_is_told_step_by_step(opened):
+def test_figure_6_shows_each_step_in_a_sentence(opened):
     player = opened(cases.figure_6())
     player.press("ArrowRight")
     assert "it starts: a row of its own, live for 7 s, with one a." in player.sentence
@@ -62,7 +62,7 @@ def test_figure_6_is_told_step_by_step(opened):
     assert player.counts() == {"a1": [1, 2, 2, 2], "a2": [1, 1, 0, 0]}
 
 
-def test_figure_7_shows_what_must_be_absent_where_it_stands(opened):
+def test_figure_7_shows_the_negated_event_in_its_column(opened):
     player = opened(cases.figure_7())
     player.press("ArrowRight", "ArrowRight", "ArrowRight")
     heads = [" ".join(text.split()) for text in player.card().locator("th").all_inner_texts()]
@@ -95,7 +95,7 @@ def test_figure_10_takes_snapshots_in_step_with_the_whole(opened):
     assert player.total(1) == "Output: live matches d1 0 × 1 + d2 (1 + 0) × 1 = 1, 1 new"
 
 
-def test_three_pieces_multiply_what_is_before(opened):
+def test_snapshots_of_three_pieces_multiply_the_counts_before(opened):
     pattern = "PATTERN SEQ(A a, B b, C c) WITHIN 1 min"
     player = opened(cases.counted("a a b b c", pattern, "a|b|c"))
     player.press("n")
@@ -146,7 +146,7 @@ def test_rows_of_the_key_of_a_step_stand_first(opened):
     )
 
 
-def test_going_back_shows_what_going_on_showed(opened):
+def test_stepping_back_shows_the_same_as_stepping_forward(opened):
     traces = cases.figure_10()
     player = opened(traces)
     seen = []
@@ -174,7 +174,7 @@ def test_a_start_tells_how_its_numbers_arose(opened):
     assert not history.is_visible()
 
 
-def test_very_many_rows_show_what_changes(opened):
+def test_table_of_many_rows_shows_twenty_and_counts_the_rest(opened):
     rows = 60
     player = opened(cases.counted("a " * rows + "b", "PATTERN SEQ(A a, B b) WITHIN 1 h"))
     player.press("n")
@@ -195,7 +195,7 @@ def test_counts_of_any_size_are_exact(opened):
     assert last.inner_text().endswith(f"e+{len(str(count)) - 1}")
 
 
-def test_an_empty_stream_and_one_that_is_cut_are_told(opened):
+def test_empty_stream_has_nothing_to_play(opened):
     player = opened(cases.counted("", "PATTERN SEQ(A a, B b)"))
     assert "nothing to play" in player.sentence
     player.press("End", "n", "Space")
@@ -204,7 +204,7 @@ def test_an_empty_stream_and_one_that_is_cut_are_told(opened):
 
 @pytest.mark.parametrize("width", [360, 1100])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_the_page_and_can_be_read(opened, page, width, scheme):
+def test_player_fits_the_page_with_readable_contrast(opened, page, width, scheme):
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": width, "height": 900})
     player = opened(cases.figure_10(), steps=13)

@@ -76,7 +76,7 @@ def test_an_event_of_the_time_line_leads_to_its_matches(lab, page):
 
 
 @pytest.mark.parametrize("width", [800, 1400])
-def test_it_fits_in_both_themes_and_has_names(lab, page, width):
+def test_browser_fits_in_both_themes_and_its_controls_have_names(lab, page, width):
     lab.write("fits.ipynb", MATCHES, APP)
     page.set_viewport_size({"width": width, "height": 1200})
     lab.run(page, "fits.ipynb")

@@ -91,7 +91,7 @@ def test_controls_have_names_and_roles(lab, page):
 
 
 @pytest.mark.parametrize("width", [800, 1400])
-def test_it_fits_in_both_themes(lab, page, width):
+def test_explorer_fits_in_both_themes(lab, page, width):
     lab.write("fits.ipynb", STREAM, APP)
     page.set_viewport_size({"width": width, "height": 1200})
     lab.run(page, "fits.ipynb")
@@ -102,7 +102,9 @@ def test_it_fits_in_both_themes(lab, page, width):
         assert not app.overflowing()
 
 
-def test_an_exported_notebook_shows_what_was_computed(lab, page, context, elsewhere):
+def test_exported_notebook_shows_results_offline_with_disabled_controls(
+    lab, page, context, elsewhere
+):
     path = exported(lab.write("exported-explorer.ipynb", STREAM, APP))
     context.set_offline(True)
     try:

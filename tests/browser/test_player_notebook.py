@@ -62,7 +62,7 @@ def test_the_notebook_keeps_its_hands_off_the_keys(lab, page):
     assert page.locator(".jp-Notebook .jp-Cell").count() == cells
 
 
-def test_what_draw_returns_plays_in_the_notebook_in_both_themes(lab, page):
+def test_player_of_draw_plays_in_a_notebook_in_both_themes(lab, page):
     lab.write("drawn.ipynb", TRACES, DRAWN, DRAWN)
     lab.run(page, "drawn.ipynb")
     first, second = Reading(page, 0).wait(), Reading(page, 1).wait()

@@ -1,4 +1,4 @@
-"""The saved page plays without a network: each step shows what the trace says."""
+"""The saved page plays without a network: each step shows that of the trace."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_every_mechanism_is_played_as_it_counts(opened):
         assert len({player.counter("matches", card) for card in range(len(traces))}) == 1
 
 
-def test_patterns_that_begin_alike_share_states_and_have_matches_of_their_own(opened):
+def test_patterns_that_begin_alike_share_states_and_keep_separate_matches(opened):
     traces = cases.shared()
     player = opened(traces)
     assert player.host.locator(".card").count() == 2
@@ -95,7 +95,7 @@ def test_patterns_that_begin_alike_share_states_and_have_matches_of_their_own(op
             assert player.kept(card) == trace.counters[step].stored
 
 
-def test_going_back_shows_what_going_on_showed(opened):
+def test_stepping_back_shows_the_same_as_stepping_forward(opened):
     player = opened(cases.long(150))
     seen = []
     for _ in range(60):
@@ -127,7 +127,7 @@ def test_buttons_slider_events_and_charts_go_to_a_step(opened, page):
     assert abs(player.step - total / 2) <= 1
 
 
-def test_it_plays_and_stops_at_the_end(opened):
+def test_playing_stops_at_the_end(opened):
     player = opened(cases.example())
     player.host.get_by_label("events per second").select_option("30")
     player.press("Space")
@@ -137,7 +137,7 @@ def test_it_plays_and_stops_at_the_end(opened):
     assert player.step == 7
 
 
-def test_a_token_tells_where_it_came_from_and_what_became_of_it(opened):
+def test_click_on_a_token_shows_the_lineage_of_its_instance(opened):
     player = opened(cases.example())
     player.press("n", "ArrowLeft")
     player.card(1).locator(".token", has_text="A 1 → B 3").first.click()
@@ -154,7 +154,7 @@ def test_a_token_tells_where_it_came_from_and_what_became_of_it(opened):
     assert not lineage.is_visible()
 
 
-def test_clauses_are_marked_by_what_became_of_them(opened):
+def test_clauses_that_held_in_a_step_are_marked(opened):
     player = opened(cases.example())
     player.press("n")
     assert "b.price < c.price" in player.host.locator(".pattern .held").all_inner_texts()
@@ -171,7 +171,7 @@ def test_repetitions_of_a_group_have_numbers_and_mark_its_events(opened):
     assert player.card().locator(".edge.store.fired").count() == 2
 
 
-def test_the_keys_are_listed_and_each_control_has_a_name_and_room(opened, page):
+def test_player_lists_its_keys_and_controls_have_names(opened, page):
     player = opened(cases.example())
     player.press("?")
     assert player.host.locator(".keys").is_visible()
@@ -194,7 +194,7 @@ def test_the_keys_are_listed_and_each_control_has_a_name_and_room(opened, page):
 
 
 @pytest.mark.parametrize("width", [400, 1000])
-def test_it_fits_the_page(opened, page, width):
+def test_player_fits_the_width_of_the_page(opened, page, width):
     page.set_viewport_size({"width": width, "height": 900})
     player = opened(cases.example())
     player.press("n")
@@ -215,14 +215,14 @@ def test_text_can_be_read_on_light_and_dark(opened, page, scheme):
         assert player.contrast(place) >= 4.5, place
 
 
-def test_what_is_cut_is_said(opened):
+def test_banner_says_how_many_steps_of_a_cut_trace_are_shown(opened):
     player = opened(cases.long(300), steps=50)
     assert "first 50 of 301 steps" in player.host.locator(".banner").inner_text()
     player.press("End")
     assert player.step == 50
 
 
-def test_an_empty_stream_is_told(opened):
+def test_empty_stream_has_nothing_to_play(opened):
     player = opened([cases.empty()])
     assert "nothing to play" in player.sentence or "Before the first" in player.sentence
     player.press("End", "n", "Space")
@@ -245,7 +245,7 @@ def test_the_numbers_of_events_are_not_cut_off(opened, page, width):
     assert names.evaluate_all("all => all.every((one) => one.scrollWidth <= one.clientWidth)")
 
 
-def test_playing_stops_where_it_is_told_to(opened):
+def test_playing_stops_at_the_chosen_condition(opened):
     player = opened(cases.example()[1])
     stop = player.host.get_by_role("combobox", name="stop at")
     stop.select_option("a match")
@@ -268,7 +268,7 @@ def test_playing_stops_where_it_is_told_to(opened):
     assert player.step == 1
 
 
-def test_one_goes_to_a_step_or_an_event_by_its_name(opened):
+def test_key_g_goes_to_a_step_or_an_event(opened):
     player = opened(cases.example())
     player.focus()
     player.press("g")

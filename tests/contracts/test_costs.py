@@ -25,7 +25,7 @@ BRANCHES = [
 
 @MODEL
 @pytest.mark.parametrize("one", BRANCHES, ids=["SEQ", "AND"])
-def test_an_order_costs_what_its_steps_cost(model, one):
+def test_cost_of_an_order_is_the_sum_of_its_steps(model, one):
     ready = model.on(one, STATISTICS)
     for names in permutations(NAMES):
         bound, steps = 0, []
@@ -38,7 +38,7 @@ def test_an_order_costs_what_its_steps_cost(model, one):
 
 @MODEL
 @pytest.mark.parametrize("one", BRANCHES, ids=["SEQ", "AND"])
-def test_a_tree_costs_what_its_nodes_cost(model, one):
+def test_cost_of_a_tree_is_the_sum_of_its_nodes(model, one):
     ready = model.on(one, STATISTICS)
     tree = as_tree(OrderPlan(tuple(NAMES)))
     nodes = [ready.leaf(ready.mask((variable,))) for variable in NAMES]
@@ -69,6 +69,6 @@ def test_statistics_that_lack_a_variable_are_refused(model):
 
 
 @MODEL
-def test_has_its_name_and_a_line_of_help_in_the_table(model):
+def test_cost_model_is_in_the_table_with_a_line_of_help(model):
     assert COSTS[model.name] is model
     assert COSTS.help[model.name]

@@ -24,7 +24,7 @@ DRIFTS = [BEFORE, *(BEFORE.with_rate(v, rate) for v in "abc" for rate in (0.1, 1
 
 
 @DECISION
-def test_it_is_a_function_of_its_arguments(decision):
+def test_decision_depends_only_on_its_arguments(decision):
     plan = choose_plan(QUERY, BEFORE, "greedy")
     again = pickle.loads(pickle.dumps(decision))
     assert again == decision
@@ -52,7 +52,7 @@ def test_a_step_keeps_the_plan_or_brings_a_cheaper_one(decision, planner):
 
 
 @DECISION
-def test_detection_finds_the_same_whatever_decides(decision):
+def test_detection_finds_the_same_matches_with_every_decision_function(decision):
     table = drifting_events(8_000, weights=(1, 30, 30), segment=2_000, seed=1)
     stream = ck.events(table, time="ts", type="type")
     text = "PATTERN SEQ(T1 a, T2 b, T3 c) WHERE a.diff < b.diff WITHIN 1 s"
@@ -64,7 +64,7 @@ def test_detection_finds_the_same_whatever_decides(decision):
 
 
 @DECISION
-def test_its_name_is_known_and_a_wrong_one_is_answered_with_it(decision):
+def test_wrong_name_of_a_decision_is_refused_with_the_right_one(decision):
     assert DECISIONS.pick(decision.name) == decision
     stream = ck.events(drifting_events(10), time="ts", type="type")
     with pytest.raises(PlanError) as refused:

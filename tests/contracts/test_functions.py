@@ -171,7 +171,7 @@ def detected(case: Case, way: Way = "numpy") -> None:
 
 
 @NAME
-def test_as_a_filter_and_counted_without_matches(name: str) -> None:
+def test_functions_in_filters_give_the_same_matches_and_counts(name: str) -> None:
     case = case_of([*conditions_of(name, ("a",))])
     detected(case)
     counted = Query(case.query.structure, case.query.where, aggregates=(c.Aggregate("count"),))
@@ -189,7 +189,7 @@ def test_between_events(name: str, way: Way) -> None:
 
 @pytest.mark.slow
 @NAME
-def test_of_members_of_sets_and_of_absent_events(name: str) -> None:
+def test_functions_of_members_and_absent_events_give_the_judges_matches(name: str) -> None:
     conditions = [*conditions_of(name, ("a", "b"))]
     detected(case_of(conditions, KLEENE, times=2))
     detected(case_of(conditions, ABSENT))
@@ -197,7 +197,7 @@ def test_of_members_of_sets_and_of_absent_events(name: str) -> None:
 
 @pytest.mark.slow
 @NAME
-def test_in_first_match_search(name: str) -> None:
+def test_functions_in_first_match_search_give_the_judges_matches(name: str) -> None:
     conditions = [*conditions_of(name, ("a", "b"))]
     for one in (conditions, [*conditions_of(name, ("a",))]):
         detected(case_of(one, strategy=Strategy.SKIP_TILL_NEXT_MATCH))
@@ -205,7 +205,7 @@ def test_in_first_match_search(name: str) -> None:
 
 @pytest.mark.slow
 @NAME
-def test_in_mechanisms(name: str) -> None:
+def test_functions_in_mechanisms_give_the_judges_matches(name: str) -> None:
     for mechanism, variables in (("eager-nfa", ("a",)), ("chain-nfa", ("a", "b"))):
         case = case_of([*conditions_of(name, variables)], times=2)
         trace = traced(case, mechanism, as_plan(None, case.query))
@@ -214,7 +214,7 @@ def test_in_mechanisms(name: str) -> None:
 
 @pytest.mark.slow
 @NAME
-def test_in_the_answer_to_why_not(name: str) -> None:
+def test_functions_in_why_not_agree_with_the_judge(name: str) -> None:
     case = case_of([*conditions_of(name, ("a", "b"))])
     pairs = [
         frozenset({("a", a.arrival), ("b", b.arrival)})
@@ -229,7 +229,7 @@ def test_in_the_answer_to_why_not(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", [Strategy.SKIP_TILL_ANY_MATCH, Strategy.SKIP_TILL_NEXT_MATCH])
-def test_in_compiled_loops(strategy: Strategy) -> None:
+def test_functions_in_compiled_loops_give_the_judges_matches(strategy: Strategy) -> None:
     """All at once, as each shape takes a third of a second."""
     any_match = strategy is Strategy.SKIP_TILL_ANY_MATCH
     conditions = [
@@ -247,7 +247,7 @@ def test_in_compiled_loops(strategy: Strategy) -> None:
 
 
 @NAME
-def test_is_written_as_it_is_read(name: str) -> None:
+def test_functions_print_and_parse_back(name: str) -> None:
     for condition in conditions_of(name, ("a", "b")):
         text = f"PATTERN SEQ(A a, B b) WHERE {expression_text(condition)}"
         assert ck.parse(text).where == condition
@@ -265,7 +265,7 @@ def test_a_name_with_a_letter_too_many_gets_a_hint(name: str) -> None:
         ck.parse(f"PATTERN A a WHERE {name}x(a.x) = 1")
 
 
-def test_functions_that_loops_compile_have_names_of_their_own() -> None:
+def test_functions_that_loops_compile_have_unique_names() -> None:
     forms = {one.form for one in (*FUNCTIONS.values(), *OPERATORS.values())}
     named = [form.scalar for form in forms if getattr(form, "written", "") is None]
     assert len({function.__name__ for function in named}) == len(named) > 5

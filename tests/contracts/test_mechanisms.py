@@ -55,7 +55,7 @@ def numbers(frame, variables):
 @MECHANISM
 @pytest.mark.parametrize("name", PATTERNS)
 @pytest.mark.parametrize("window", ["WITHIN 12 seconds", "WITHIN 10 EVENTS EXCLUSIVE"])
-def test_finds_what_the_engine_finds(mechanism, name, window):
+def test_mechanism_finds_the_matches_of_the_engine(mechanism, name, window):
     events, pattern = stream(400), PATTERNS[name].format(window=window)
     trace = ck.simulate(events, pattern, mechanism.name, max_steps=20_000)
     assert trace.truncated is None
@@ -66,7 +66,7 @@ def test_finds_what_the_engine_finds(mechanism, name, window):
 
 
 @MECHANISM
-def test_takes_events_one_at_a_time_and_says_what_they_caused(mechanism):
+def test_feed_returns_the_operations_that_each_event_causes(mechanism):
     events, query = stream(200), ck.parse(PATTERNS["trailing not"].format(window="WITHIN 12 s"))
     columns = events.columns(attributes_read(query))
     machine, each = machine_for(mechanism, columns, query, follow(mechanism, None, query))

@@ -77,7 +77,7 @@ def all_plans(kind, names):
 @PLANNER
 @given(problems())
 @settings(deadline=None)
-def test_gives_each_variable_once(planner, problem):
+def test_plan_has_each_variable_once(planner, problem):
     one, statistics, cost = problem
     plan = planner.plan(one, statistics, cost)
     assert sorted(plan.variables) == sorted(one.variables)
@@ -95,7 +95,7 @@ def test_equal_arguments_give_equal_plans(planner, problem):
 @PLANNER
 @given(problems())
 @settings(deadline=None, max_examples=30)
-def test_its_cost_lies_between_the_best_and_the_worst_of_all(planner, problem):
+def test_cost_of_a_plan_lies_between_least_and_greatest(planner, problem):
     one, statistics, cost = problem
     ready = cost.on(one, statistics)
     plan = planner.plan(one, statistics, cost)
@@ -129,7 +129,7 @@ def test_exact_planners_are_never_beaten_by_any_of_seven_variables(name, problem
 
 @given(problems(most=6))
 @settings(deadline=None)
-def test_what_looks_further_is_never_dearer(problem):
+def test_planner_with_a_wider_search_never_costs_more(problem):
     """A planner that tries all that another one tries cannot do worse."""
     one, statistics, cost = problem
     ready = cost.on(one, statistics)
@@ -186,7 +186,7 @@ def test_costs_beyond_floats_are_planned(planner):
 @PLANNER
 @given(problems())
 @settings(deadline=None, max_examples=20)
-def test_its_observer_sees_ever_better_plans_and_the_last_one(planner, problem):
+def test_observer_sees_ever_cheaper_plans_up_to_the_result(planner, problem):
     one, statistics, cost = problem
     seen = []
     plan = planner.plan(one, statistics, cost, seen.append)
@@ -203,7 +203,7 @@ def test_its_observer_sees_ever_better_plans_and_the_last_one(planner, problem):
 
 
 @PLANNER
-def test_has_its_name_and_a_line_of_help_in_the_table(planner):
+def test_planner_is_in_the_table_with_a_line_of_help(planner):
     assert PLANNERS[planner.name] is planner
     assert PLANNERS.help[planner.name]
 

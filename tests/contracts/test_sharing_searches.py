@@ -59,7 +59,7 @@ def test_each_branch_gets_a_plan_of_its_variables(search, ready):
 @SEARCH
 @settings(max_examples=8)
 @given(ready=workloads())
-def test_a_search_repeats_itself(search, ready):
+def test_search_gives_the_same_plans_again(search, ready):
     assert search.search(ready) == search.search(Prepared(ready.workload, ready.cost, ready.mode))
 
 
@@ -74,7 +74,7 @@ def test_no_search_beats_the_exact_one(search, ready):
 @pytest.mark.parametrize("name", sorted(NEVER_WORSE))
 @settings(max_examples=8)
 @given(ready=workloads())
-def test_what_begins_with_the_best_plans_is_never_dearer(name, ready):
+def test_search_that_starts_from_best_plans_never_costs_more(name, ready):
     cost = PlanGraph(ready, SHELF[name].search(ready)).cost
     assert cost <= PlanGraph(ready, own_plans(ready, shared=False)).cost
 
@@ -91,7 +91,7 @@ def test_an_observer_sees_costs_fall_to_that_of_the_answer(search, ready):
 
 
 @SEARCH
-def test_a_pattern_by_itself_gets_a_plan(search):
+def test_search_of_a_single_pattern_gives_a_plan(search):
     query, statistics = ck.parse("PATTERN SEQ(A a)"), ck.Statistics.assumed({"a": 1.0})
     ready = Prepared(Workload.of([query], [statistics]), WORK, "order")
     assert PlanGraph(ready, search.search(ready)).cost > 0
@@ -131,7 +131,7 @@ def test_greedy_merge_is_near_the_best_where_conditions_differ():
     assert greedy <= 1.02 * best
 
 
-def test_the_exact_search_refuses_what_is_too_large():
+def test_exact_search_refuses_too_many_patterns_or_variables():
     texts, statistics = drawn(5, types=6, size=3)
     queries = [ck.parse(text) for text in texts]
     known = [statistics.of(query) for query in queries]

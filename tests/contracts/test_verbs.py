@@ -21,7 +21,7 @@ def called(capsys, *arguments):
 
 
 @VERB
-def test_help_says_what_it_takes(verb, capsys):
+def test_help_shows_usage_and_the_traceback_option(verb, capsys):
     code, out, err = called(capsys, verb, "--help")
     assert (code, err) == (0, "")
     assert out.startswith(f"usage: cepkit {verb} ")

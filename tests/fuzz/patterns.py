@@ -71,7 +71,7 @@ _WORDS = {
         "skip-till-any-match", "skip-till-next-match", "strict-contiguity", "partition-contiguity",
     ),
 }  # fmt: skip
-"""What stands for a terminal; a keyword stands for itself."""
+"""The words for a terminal; a keyword is its own word."""
 
 _ODD = (
     "9" * 5000, "1e999", "1e-999", "9223372036854775808", "0x10", "1__0", "'", '"', "''", "\0",

@@ -49,7 +49,7 @@ class TooLongError(BaseException):
 
 @dataclass
 class Report:
-    """What came of the cases.
+    """The outcomes of the cases.
 
     Attributes:
         ran: How many there were of each kind.
@@ -112,7 +112,7 @@ def limited(seconds: int = SECONDS_A_CASE) -> Iterator[None]:
 
 
 def work(kinds: Sequence[str], seed: int, begin: int, seconds: float, pipe: Connection) -> None:
-    """Run cases of some kinds in turn, and send what comes of them.
+    """Run cases of some kinds in turn, and send their outcomes.
 
     Args:
         kinds: Which.
@@ -177,7 +177,7 @@ def run(kinds: Sequence[str], seed: int, seconds: float) -> Report:
 
 
 def main() -> int:
-    """Run what the environment says, and return the exit code."""
+    """Run the cases that the environment names, and return the exit code."""
     seed = int(os.environ.get("FUZZ_SEED") or SystemRandom().randrange(10**6))
     if one := os.environ.get("FUZZ_CASE"):
         kind, number = one.split("/")

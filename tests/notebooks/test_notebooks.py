@@ -27,7 +27,7 @@ def test_runs(path: Path):
 
 @pytest.mark.quick
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_is_stored_stripped(path: Path):
+def test_notebook_is_stored_without_outputs(path: Path):
     assert path.stat().st_size < MOST_BYTES
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
@@ -39,7 +39,7 @@ def test_is_stored_stripped(path: Path):
 
 @pytest.mark.quick
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_uses_the_front_door_only(path: Path):
+def test_notebook_imports_only_cepkit_itself(path: Path):
     notebook = nbformat.read(path, as_version=4)
     source = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
     assert "import cepkit as ck" in source

@@ -35,7 +35,9 @@ SMALL = cases(OPERATORS, 4, EACH, max_events=16)
 
 @pytest.mark.parametrize("way", get_args(Way))
 @given(data=st.data())
-def test_any_plan_and_any_slices_find_what_the_judge_finds(way: Way, data: st.DataObject) -> None:
+def test_engine_finds_the_judges_matches_for_any_plan_and_slices(
+    way: Way, data: st.DataObject
+) -> None:
     case = data.draw(SINGLE)
     plan = data.draw(st.one_of(plans(case), tree_plans(case)))
     rows = data.draw(st.sampled_from([None, 1, 3, 7]))
@@ -45,7 +47,7 @@ def test_any_plan_and_any_slices_find_what_the_judge_finds(way: Way, data: st.Da
 
 
 @given(data=st.data())
-def test_sets_may_be_beside_them(data: st.DataObject) -> None:
+def test_sets_beside_absent_events_have_the_judges_matches(data: st.DataObject) -> None:
     case = data.draw(SETS)
     plan = data.draw(st.one_of(plans(case), tree_plans(case)))
     rows = data.draw(st.sampled_from([None, 1, 5]))
@@ -80,6 +82,6 @@ def test_queries_may_be_found_together(data: st.DataObject) -> None:
 
 
 @given(data=st.data())
-def test_they_are_printed_as_they_are_read(data: st.DataObject) -> None:
+def test_queries_with_absent_events_print_and_parse_back(data: st.DataObject) -> None:
     query = data.draw(SMALL).query
     assert parse(str(query)) == query

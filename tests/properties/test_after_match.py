@@ -42,7 +42,7 @@ CASES = cases(
 
 
 @given(data=st.data())
-def test_what_is_left_is_what_the_judge_leaves(data: st.DataObject) -> None:
+def test_skip_leaves_the_judges_matches_for_any_plan_and_slices(data: st.DataObject) -> None:
     case = data.draw(CASES)
     plan = data.draw(plans(case))
     rows = data.draw(st.sampled_from([None, 1, 3, 7]))

@@ -217,7 +217,7 @@ def test_more_keys_than_matrices_are_kept_for_are_counted_one_after_the_other(
 
 @pytest.mark.parametrize("way", [nullcontext, without_lanes], ids=["lanes", "elements"])
 @given(case=ANYTHING, data=st.data())
-def test_what_is_no_sequence_is_detected_and_aggregated(
+def test_auto_aggregates_the_judges_matches_of_any_pattern(
     way: Any, case: Case, data: st.DataObject
 ) -> None:
     emit = data.draw(st.sampled_from(EMITS))

@@ -45,7 +45,9 @@ def test_sequences_have_the_judges_aggregates_in_any_cells(case: Case, data: st.
 
 
 @given(case=ANYTHING, data=st.data())
-def test_what_is_no_sequence_is_detected_in_its_cells(case: Case, data: st.DataObject) -> None:
+def test_auto_in_cells_aggregates_the_judges_matches_of_any_pattern(
+    case: Case, data: st.DataObject
+) -> None:
     check(case, data, "auto")
 
 

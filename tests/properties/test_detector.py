@@ -76,7 +76,7 @@ def test_parts_with_a_plan_each_have_the_matches_of_the_whole(
 
 
 @given(data=st.data())
-def test_parts_leave_after_a_match_what_the_whole_leaves(data: st.DataObject) -> None:
+def test_skip_over_a_stream_in_parts_leaves_the_judges_matches(data: st.DataObject) -> None:
     strategies = tuple(s for s in Strategy if s is not Strategy.SKIP_TILL_NEXT_MATCH)
     case = data.draw(cases(max_variables=4, strategies=strategies, max_events=24, change=with_skip))
     cut = parts(data, case)

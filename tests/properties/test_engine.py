@@ -97,7 +97,9 @@ def last_steps(matches: Matches) -> list[Any]:
 
 @pytest.mark.parametrize("way", get_args(Way))
 @given(data=st.data())
-def test_any_order_and_any_slices_find_what_the_judge_finds(way: Way, data: st.DataObject) -> None:
+def test_engine_finds_the_judges_matches_for_any_order_and_slices(
+    way: Way, data: st.DataObject
+) -> None:
     case = data.draw(DETECTED)
     plan = data.draw(plans(case))
     rows = data.draw(st.sampled_from([None, 1, 3, 7]))
@@ -108,7 +110,7 @@ def test_any_order_and_any_slices_find_what_the_judge_finds(way: Way, data: st.D
 
 @pytest.mark.parametrize("way", get_args(Way))
 @given(data=st.data())
-def test_any_tree_finds_what_the_judge_finds(way: Way, data: st.DataObject) -> None:
+def test_engine_finds_the_judges_matches_for_any_tree(way: Way, data: st.DataObject) -> None:
     case = data.draw(DETECTED)
     plan = data.draw(tree_plans(case))
     rows = data.draw(st.sampled_from([None, 1, 3, 7]))
@@ -127,7 +129,7 @@ IN_TIME = cases(
 
 
 @given(data=st.data())
-def test_bounds_between_the_times_of_events_find_what_the_judge_finds(data: st.DataObject) -> None:
+def test_engine_finds_the_judges_matches_with_bounds_between_times(data: st.DataObject) -> None:
     case = data.draw(IN_TIME)
     plan = data.draw(st.one_of(plans(case), tree_plans(case)))
     stream = events(as_table(case.events), time="ts", type="kind")

@@ -63,7 +63,7 @@ def test_matches_that_share_no_event(data: st.DataObject) -> None:
 
 
 @given(case=groups(change=with_skip))
-def test_what_a_match_leaves_out(case: Case) -> None:
+def test_skip_leaves_the_judges_matches_of_groups(case: Case) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of types that never occur
         stream = events(as_table(case.events), time="ts", type="kind")

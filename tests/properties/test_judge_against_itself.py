@@ -118,7 +118,7 @@ def only(structure, variables):
 
 
 @given(cases(operators=("SEQ", "AND", "NOT", "KL", "TOGETHER"), strategies=ANY))
-def test_absence_takes_away_what_its_presence_would_extend(case):
+def test_not_removes_matches_that_its_events_would_extend(case):
     (branch,) = normal_form(case.query)
     positive = set(branch.variables)
 
@@ -194,7 +194,7 @@ def test_next_match_uses_an_event_once_and_leaves_no_match_untouched(case):
 
 
 @given(cases(unsorted=True))
-def test_a_partition_is_a_stream_of_its_own(case):
+def test_matches_of_a_partition_equal_those_of_its_events_alone(case):
     query = case.query
     assume(query.partition_by and query.strategy is not Strategy.STRICT_CONTIGUITY)
     parts = {}

@@ -68,7 +68,7 @@ def test_every_set_is_found_by_any_plan_in_any_slices(
 
 @each_kind
 @given(data=st.data(), rows=st.sampled_from([None, 1, 5]))
-def test_their_number_is_exact(
+def test_count_of_sets_is_that_of_the_judge(
     drawn: st.SearchStrategy[Case], data: st.DataObject, rows: int | None
 ) -> None:
     case = data.draw(drawn)
@@ -87,7 +87,7 @@ def test_the_largest_are_chosen(drawn: st.SearchStrategy[Case], data: st.DataObj
 
 @pytest.mark.parametrize("drawn", IN_TURN.values(), ids=IN_TURN)
 @given(data=st.data())
-def test_in_turn_a_set_takes_all_that_it_can(
+def test_skip_till_next_match_takes_the_judges_sets(
     drawn: st.SearchStrategy[Case], data: st.DataObject
 ) -> None:
     case = data.draw(drawn)

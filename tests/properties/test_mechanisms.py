@@ -116,7 +116,7 @@ each_kind = pytest.mark.parametrize(
 @each_kind
 @pytest.mark.parametrize("name", MECHANISMS)
 @given(data=st.data())
-def test_finds_what_the_judge_finds_each_match_once(
+def test_mechanism_finds_each_match_of_the_judge_once(
     name: str, drawn: st.SearchStrategy[Case], data: st.DataObject
 ) -> None:
     case = data.draw(drawn)
@@ -181,7 +181,7 @@ def test_the_operations_account_for_the_counters(
 
 @pytest.mark.parametrize("name", MECHANISMS)
 @given(data=st.data())
-def test_totals_do_not_depend_on_what_is_kept(name: str, data: st.DataObject) -> None:
+def test_totals_do_not_depend_on_the_number_of_steps_kept(name: str, data: st.DataObject) -> None:
     case = data.draw(CASES)
     plan = data.draw(followed(name, case))
     whole = traced(case, name, plan)

@@ -156,9 +156,7 @@ def test_each_pattern_has_the_matches_of_the_judge(
 @pytest.mark.parametrize("name", JOINT)
 @FEW
 @given(data=st.data())
-def test_patterns_that_share_nothing_do_what_each_does_alone(
-    name: str, data: st.DataObject
-) -> None:
+def test_counts_without_sharing_are_sums_of_single_patterns(name: str, data: st.DataObject) -> None:
     case = data.draw(CASES)
     known = drawn(data.draw, case, related)
     mechanism = MECHANISMS[name]

@@ -64,7 +64,7 @@ SLICES = st.sampled_from([None, 1, 3, 7])
     ids=["anything", "what searches can decide", "residual predicates", "sets"],
 )
 @given(data=st.data())
-def test_either_method_takes_what_the_judge_takes(
+def test_both_methods_take_the_judges_matches(
     drawn: st.SearchStrategy, way: Way, data: st.DataObject
 ) -> None:
     case = data.draw(drawn)
@@ -74,7 +74,7 @@ def test_either_method_takes_what_the_judge_takes(
 
 @pytest.mark.parametrize("drawn", [ANYTHING, SETS], ids=["anything", "sets"])
 @given(data=st.data(), held=st.sampled_from([0, 1, 5, 1 << 20]), tried=st.sampled_from([1, 20]))
-def test_batches_of_any_size_take_what_the_judge_takes(
+def test_batches_of_any_size_take_the_judges_matches(
     drawn: st.SearchStrategy, held: int, tried: int, data: st.DataObject
 ) -> None:
     case = data.draw(drawn)

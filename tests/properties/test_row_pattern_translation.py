@@ -35,7 +35,7 @@ SKIPS = st.sampled_from(["PAST LAST ROW", "TO NEXT ROW", "TO LAST b", "TO FIRST 
     skip=SKIPS,
     partitioned=st.booleans(),
 )
-def test_a_translated_pattern_finds_what_the_query_finds(
+def test_translated_pattern_finds_the_matches_of_its_query(
     pattern, defined, table, skip, partitioned
 ):
     first = defined[0] if "b." not in defined[0] else "v >= 0"

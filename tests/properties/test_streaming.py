@@ -294,7 +294,7 @@ SKIPPING = cases(
 
 
 @given(data=st.data())
-def test_what_is_left_after_a_match_is_what_a_batch_leaves(data: st.DataObject) -> None:
+def test_skip_on_a_stream_leaves_the_matches_of_a_batch(data: st.DataObject) -> None:
     case = data.draw(SKIPPING)
     batches, lateness = arrivals(data, case.events)
     stream = stream_of(as_table(case.events), SCHEMA)
@@ -341,7 +341,7 @@ def test_plans_that_follow_the_stream_find_the_same(data: st.DataObject) -> None
 
 
 @given(data=st.data())
-def test_what_counts_events_counts_them_in_the_order_of_time(data: st.DataObject) -> None:
+def test_windows_in_events_count_events_in_order_of_time(data: st.DataObject) -> None:
     case = data.draw(cases(windows=COUNTING, max_events=24))
     batches, lateness = arrivals(data, case.events)
     stream = stream_of(as_table(case.events), SCHEMA)
@@ -362,7 +362,7 @@ def test_what_counts_events_counts_them_in_the_order_of_time(data: st.DataObject
 
 
 @pytest.mark.parametrize(("arrival", "matches"), [("x", [(0, 2)]), (None, [])])
-def test_of_events_of_one_time_the_arrival_column_says_which_came_first(arrival, matches):
+def test_arrival_column_orders_events_of_one_time(arrival, matches):
     rows = [(0, "A", 1), (1, "X", 3), (1, "B", 2), (9, "X", 4)]
     events = [Event(ts * UNIT, kind, {"x": x}, n) for n, (ts, kind, x) in enumerate(rows)]
     query = parse("PATTERN SEQ(A a, B b) STRATEGY strict-contiguity")
@@ -435,7 +435,7 @@ def _can_be_live(query: Query) -> bool:
 
 
 @given(data=st.data())
-def test_what_times_out_is_what_nothing_extends(data: st.DataObject) -> None:
+def test_timed_out_are_the_partial_matches_that_no_event_extends(data: st.DataObject) -> None:
     operators, change = data.draw(
         st.sampled_from(((("SEQ",), _flat), (("AND",), _flat), (("SEQ", "AND", "FIRST"), None)))
     )
@@ -532,7 +532,7 @@ TIMED = cases(**TIMED_OPTIONS)
 
 
 @given(case=TIMED, data=st.data())
-def test_aggregates_of_what_is_detected_are_those_of_the_batch(
+def test_auto_aggregates_on_a_stream_equal_those_of_a_batch(
     case: Case, data: st.DataObject
 ) -> None:
     check_aggregates(case, data, "auto")

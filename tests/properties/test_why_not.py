@@ -149,7 +149,7 @@ def test_part_of_a_match_with_sets_is_completed(data: st.DataObject) -> None:
 
 
 @given(data=st.data())
-def test_of_part_of_a_match_with_sets_it_knows_whether_it_is_one(data: st.DataObject) -> None:
+def test_why_not_knows_whether_a_member_is_part_of_a_match(data: st.DataObject) -> None:
     case = data.draw(SETS)
     assume(case.events and not refused(case))
     (branch,) = normal_form(case.query)
@@ -165,7 +165,7 @@ def test_of_part_of_a_match_with_sets_it_knows_whether_it_is_one(data: st.DataOb
 
 @each_kind
 @given(data=st.data())
-def test_what_is_no_match_fails_in_something(
+def test_combination_that_is_no_match_fails_a_requirement(
     drawn: st.SearchStrategy[Case], data: st.DataObject
 ) -> None:
     case = data.draw(drawn)
@@ -212,7 +212,7 @@ def _is_part(identity: Any, match: dict[str, Any], groups: Mapping[str, Any]) ->
 
 
 @given(data=st.data())
-def test_without_names_it_knows_whether_there_are_matches(data: st.DataObject) -> None:
+def test_why_not_without_names_knows_whether_there_are_matches(data: st.DataObject) -> None:
     case = data.draw(SINGLE)
     why = asked(case, {}, limit=3)
     assert why.found == bool(case.matches)
@@ -280,7 +280,7 @@ def _unbounded(node: Any, variable: str) -> Any:
 
 
 @given(data=st.data())
-def test_a_near_miss_with_sets_is_a_match_without_what_it_violates(data: st.DataObject) -> None:
+def test_near_miss_with_sets_matches_without_the_violated_requirement(data: st.DataObject) -> None:
     case = data.draw(SETS)
     assume(not refused(case))
     for miss in asked(case, {}, limit=10).near_misses:
@@ -342,7 +342,7 @@ def relaxed(case: Case, requirement: Requirement, span: int, patch: pytest.Monke
 
 
 @given(data=st.data())
-def test_a_near_miss_is_a_match_without_what_it_violates(data: st.DataObject) -> None:
+def test_near_miss_matches_without_the_violated_requirement(data: st.DataObject) -> None:
     case = data.draw(NEAR)
     why = asked(case, {}, limit=4)
     ts = {event.arrival: event.ts for event in case.events}

@@ -32,7 +32,7 @@ def names(attack: Attack) -> list[str]:
 
 
 @each_attack
-def test_the_known_events_are_found(attack: Attack) -> None:
+def test_known_attack_is_among_the_matches(attack: Attack) -> None:
     matches = found(stream(attack.recording), pattern(attack), names(attack))
     assert attack.known in matches
     assert len(matches) == (3 if attack is WMIC else 1)
@@ -59,7 +59,7 @@ def test_arrival_puts_the_service_behind_the_program_that_it_starts(attack: Atta
         assert found(stream(attack.recording, clock), pattern(attack), names(attack)) == []
 
 
-def test_where_the_collector_kept_the_order_arrival_finds_them_too() -> None:
+def test_arrival_order_finds_the_attacks_if_the_collector_kept_it() -> None:
     for attack in (WMIC, DCSYNC):
         source = stream(attack.recording, "number")
         assert found(source, pattern(attack), names(attack)) == [attack.known]
@@ -67,7 +67,7 @@ def test_where_the_collector_kept_the_order_arrival_finds_them_too() -> None:
 
 @each_attack
 @pytest.mark.parametrize("narrow", [True, False])
-def test_on_an_exact_clock_the_conditions_say_what_seq_says(attack: Attack, narrow: bool) -> None:
+def test_order_by_conditions_equals_seq_on_an_exact_clock(attack: Attack, narrow: bool) -> None:
     for clock in ("cut", "arrival"):
         source = stream(attack.recording, clock)
         by_conditions = found(source, pattern(attack, narrow=narrow), names(attack))
@@ -75,14 +75,14 @@ def test_on_an_exact_clock_the_conditions_say_what_seq_says(attack: Attack, narr
         assert sorted(by_conditions) == sorted(found(source, text, names(attack)))
 
 
-def test_seq_of_groups_finds_what_has_only_whole_seconds_before_what_is_exact() -> None:
+def test_seq_of_groups_orders_whole_second_times_before_exact_ones() -> None:
     text = pattern(PSEXEC, sequence=True)
     text = text.replace('"security 4624" logon', 'AND("security 4624" logon', 1)
     text = text.replace('"system 7045" installed', '"system 7045" installed)', 1)
     assert found(stream("psexec"), text, names(PSEXEC)) == [PSEXEC.known]
 
 
-def test_of_three_logons_a_condition_chooses_the_first_or_that_of_the_session() -> None:
+def test_condition_chooses_the_first_logon_or_that_of_the_session() -> None:
     source = stream("wmic_backdoor")
     assert found(source, wmic_with_first_logon(), names(WMIC)) == [WMIC.known]
     assert found(source, wmic_with_own_logon(), names(WMIC)) == [(165, 640, 414, 781)]

@@ -1,4 +1,4 @@
-"""On Spark the recorded streams give what they give locally."""
+"""On Spark the recorded streams give the local matches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("attack", [PSEXEC, WMIC], ids=lambda attack: attack.recording)
-def test_the_known_events_are_found(attack: Attack, spark: SparkSession) -> None:
+def test_known_attack_is_among_the_matches_on_spark(attack: Attack, spark: SparkSession) -> None:
     if reason := absent("windows-intrusion"):
         pytest.skip(reason)
     frame = intrusion(attack.recording)

@@ -174,7 +174,7 @@ def test_sets_of_trades(number: int) -> None:
 
 
 @needs(BARS)
-def test_what_all_bars_of_a_minute_lack_nobody_finds() -> None:
+def test_pattern_that_no_minute_satisfies_has_no_matches() -> None:
     looser = SKEWED.text.replace("b.close > c.close", "b.close < c.close")
     assert count(SKEWED) == 0
     assert count(Case("", SKEWED.stream, looser)) == 256 * 256

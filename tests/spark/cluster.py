@@ -1,4 +1,4 @@
-"""A cluster finds what this process finds, also when a worker dies: `make cluster-test`.
+"""A cluster finds the matches of this process, also when a worker dies: `make cluster-test`.
 
     python -m tests.spark.cluster [--events 400000] [--seed 1] [KIND ...]
 
@@ -50,13 +50,13 @@ KINDS = {
     "window in events": "PATTERN SEQ(A a, NOT(B b), C c) WITHIN 8 EVENTS PARTITION BY key",
     "aggregate": f"{SEQUENCE} WHERE {KEYED} WITHIN 2 seconds AGG COUNT, MAX(c.price) GROUP BY key",
 }
-"""What is searched; the tasks of "files" read their row groups, all else goes through Spark."""
+"""The patterns; the tasks of "files" read their row groups, all others go through Spark."""
 
 _STARTS_IN = 120.0
 
 
 def job(folder: Path, kinds: list[str]) -> None:
-    """Search on the cluster and in this process, and compare: what spark-submit runs."""
+    """Search on the cluster and in this process, and compare; spark-submit runs this."""
     from pyspark.sql import SparkSession
 
     spark = SparkSession.builder.getOrCreate()
@@ -119,7 +119,7 @@ def _in_the_middle(spark: Any) -> bool:
 
 
 def rows_of(kind: str, stream: Any) -> np.ndarray[Any, Any]:
-    """Return what is found, as sorted rows of numbers."""
+    """Return the matches as sorted rows of numbers."""
     in_spark = stream.place == "spark"
     text = KINDS[kind]
     if kind == "aggregate":
@@ -195,7 +195,7 @@ class Cluster:
 def started(
     command: list[str], log: Path, ready: str, environment: dict[str, str]
 ) -> tuple[subprocess.Popen[bytes], re.Match[str]]:
-    """Start a process of Spark's, and return it with what its log says when it is ready."""
+    """Start a process of Spark's; return it with the line of its log that says it is ready."""
     with log.open("wb") as output:
         process = subprocess.Popen(
             command, stdout=output, stderr=output, env=environment, cwd=log.parent

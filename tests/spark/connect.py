@@ -41,15 +41,15 @@ _TESTS = Path(__file__).parent
 _PORT = 15_102
 _OF_FILES = (
     "test_files_are_read_by_the_tasks",
-    "test_tasks_that_read_parquet_files_find_what_the_judge_finds",
+    "test_tasks_that_read_parquet_files_find_the_judges_matches",
 )
 
 
 class SkipsWhatAsksTheJvm:
-    """Skips a test, as a plugin of pytest, that looks itself at what a classic session shows."""
+    """Skips, as a plugin of pytest, tests that ask the JVM, which only a classic session has."""
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Skip what reads files in tasks: which ones a DataFrame reads the client cannot see."""
+        """Skip tests of tasks that read files: the client cannot see the files of a DataFrame."""
         for item in items:
             if item.name in _OF_FILES:
                 item.add_marker(pytest.mark.skip(reason="a client does not know the files"))

@@ -50,7 +50,7 @@ KINDS = {
     "AFTER MATCH SKIP": f"{SEQUENCE} PARTITION BY key AFTER MATCH SKIP PAST LAST EVENT",
     "several": {name: PATTERNS[name] for name in ("SEQ", "NOT in the middle", "NOT at the end")},
 }
-"""What is run; of "workers" the Python workers alone are killed, of "executors" one executor."""
+"""The queries; of "workers" the Python workers alone are killed, of "executors" one executor."""
 
 
 def events_of_all() -> pa.Table:
@@ -59,7 +59,7 @@ def events_of_all() -> pa.Table:
 
 
 def job(kind: str, root: Path) -> None:
-    """Run a query over all files; what is killed."""
+    """Run a query over all files; this process is killed."""
     spark = _cluster() if kind == "executors" else ck.get_session(cores=2, memory="1g")
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     stream = Live(spark, root).events(lateness=f"{LATENESS} seconds")

@@ -54,7 +54,7 @@ COUNTED = {
     "strict-contiguity": "PATTERN SEQ(A a, B b) WITHIN 1 s STRATEGY strict-contiguity",
     "NEXT": "PATTERN SEQ(A a, NEXT B b, NOT(NEXT C c)) WITHIN 1 s PARTITION BY key",
 }
-"""What counts events, in the order of their times."""
+"""The patterns that count events, in the order of their times."""
 
 
 def make_events(
@@ -114,7 +114,7 @@ class Live:
         return ck.events(frame, **({"time": "ts", "type": "type"} | options))
 
     def run(self, matches: Any, name: str = "out") -> list[Any]:
-        """Run a query over what has come, and return its progress."""
+        """Run a query over the events that have come, and return its progress."""
         writer = matches.writeStream.format("parquet")
         writer = writer.option("checkpointLocation", str(self.root / f"{name}-checkpoint"))
         query = writer.trigger(availableNow=True).start(str(self.root / name))
@@ -122,12 +122,12 @@ class Live:
         return list(query.recentProgress)
 
     def result(self, name: str = "out") -> pa.Table:
-        """Return what a query has written."""
+        """Return the rows that a query has written."""
         return self.spark.read.parquet(str(self.root / name)).toArrow()
 
 
 def counts(progress: list[Any]) -> dict[str, int]:
-    """Return what a query has counted, over all micro-batches."""
+    """Return the counts of a query over all micro-batches."""
     total: dict[str, int] = {}
     for one in progress:
         observed = one.observedMetrics.get("cepkit")

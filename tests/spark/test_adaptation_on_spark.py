@@ -13,7 +13,7 @@ TEXT = "PATTERN SEQ(T1 a, T2 b, T3 c) WHERE a.diff + 1 < b.diff AND b.diff < c.d
 TABLE = drifting_events(120_000, weights=(1, 100, 100), segment=40_000, seed=1)
 
 
-def test_slices_find_what_one_plan_finds_and_say_which_plan_they_ran(spark):
+def test_plans_by_slices_find_the_matches_of_one_plan(spark):
     local = ck.events(TABLE, time="ts", type="type")
     stream = ck.events(spark.createDataFrame(TABLE), time="ts", type="type")
     expected = ck.detect(local, TEXT)
@@ -27,7 +27,7 @@ def test_slices_find_what_one_plan_finds_and_say_which_plan_they_ran(spark):
     assert sum(step.candidates for step in explained.steps) < static
 
 
-def test_what_needs_an_order_of_slices_is_refused(spark):
+def test_decision_that_needs_slices_in_order_is_refused(spark):
     stream = ck.events(spark.createDataFrame(TABLE), time="ts", type="type")
     with pytest.raises(UnsupportedError, match="one after the other") as refused:
         ck.detect(stream, TEXT, adapt="invariants")

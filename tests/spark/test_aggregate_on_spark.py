@@ -26,7 +26,7 @@ from tests.strategies import FEW, as_table
 
 
 def found(spark, case, data, method) -> tuple[str, Counter[tuple[Any, ...]]]:
-    """Return what rows were drawn, and the rows as the judge would write them."""
+    """Return the rows of the result, and those of the judge."""
     emit = data.draw(st.sampled_from(EMITS))
     seconds = data.draw(st.sampled_from([None, 0.7, 4, 13, 1000]))
     frame = spark.createDataFrame(as_table(case.events))
@@ -51,7 +51,7 @@ def test_sequences_have_the_judges_aggregates_in_any_slices(spark, data):
 
 @FEW
 @given(data=st.data())
-def test_what_is_no_sequence_is_detected_in_the_workers(spark, data):
+def test_auto_aggregates_the_judges_matches_of_any_pattern(spark, data):
     case = data.draw(ANYTHING)
     emit, rows = found(spark, case, data, "auto")
     assert rows == expected(case, emit)
@@ -175,7 +175,7 @@ def test_files_are_read_by_the_tasks(spark, tmp_path):
     assert "rows" in ck.aggregate(stream, pattern, emit="changes", slice_seconds=100).route
 
 
-def test_few_jobs_do(spark):
+def test_aggregate_runs_few_jobs(spark):
     stream = ck.events(spark.createDataFrame(clicks(600)), time="ts", type="kind")
     tracker = spark.sparkContext.statusTracker()
     spark.sparkContext.setJobGroup("aggregation", "counted")
@@ -191,7 +191,7 @@ def test_few_jobs_do(spark):
 
 
 class Untyped:
-    """A function that does not say what it gives."""
+    """A function that does not declare its type."""
 
     reads = (("b", "n"),)
     zero = 0
@@ -214,7 +214,7 @@ class Typed(Untyped):
     arrow_type = pa.int64()
 
 
-def test_ones_own_aggregates_travel_to_the_workers(spark):
+def test_user_defined_aggregates_run_in_workers(spark):
     pattern = "PATTERN SEQ(A a, B b) WITHIN 9 s"
     frame = clicks(300)
     stream = ck.events(spark.createDataFrame(frame), time="ts", type="kind")
@@ -237,7 +237,7 @@ def test_integers_beyond_64_bits_are_refused_by_name(spark):
         ck.aggregate(stream, pattern, emit="total").collect()
 
 
-def test_what_cannot_be_asked_is_refused_before_any_job(spark):
+def test_wrong_aggregates_and_methods_are_refused_before_any_job(spark):
     stream = ck.events(spark.createDataFrame(clicks(30)), time="ts", type="kind")
     with pytest.raises(PatternError, match=r"SUM\(a.word\), which is a text"):
         ck.aggregate(stream, "PATTERN SEQ(A a, B b) WITHIN 9 s AGG SUM(a.word)")
@@ -265,7 +265,7 @@ def test_a_window_in_events_sees_those_of_every_type(spark, monkeypatch, emit, g
     assert sorted(there["ts"].dt.tz_localize(None)) == sorted(local["ts"].dt.tz_localize(None))
 
 
-def test_a_stream_without_events_has_a_total_of_nothing(spark):
+def test_stream_without_events_has_a_count_of_zero(spark):
     stream = ck.events(spark.createDataFrame(clicks(30)).where("n < 0"), time="ts", type="kind")
     pattern = "PATTERN SEQ(A a, B b) WITHIN 9 s AGG COUNT, SUM(a.x)"
     assert [tuple(row) for row in ck.aggregate(stream, pattern, emit="total").collect()] == [
@@ -276,7 +276,7 @@ def test_a_stream_without_events_has_a_total_of_nothing(spark):
     assert grouped.collect() == []
 
 
-def test_what_it_is_stands_above_it(spark):
+def test_result_shows_its_method_and_route_above_the_rows(spark):
     frame = clicks(30)
     frame.loc[3, "kind"] = None
     stream = ck.events(spark.createDataFrame(frame), time="ts", type="kind")
@@ -287,7 +287,7 @@ def test_what_it_is_stands_above_it(spark):
     assert result.count() == len(result.toArrow())
 
 
-def test_it_is_drawn_as_a_local_result(spark, monkeypatch):
+def test_figure_of_aggregates_equals_the_local_one(spark, monkeypatch):
     frame = pd.DataFrame({"ts": range(40), "type": list("ABAB") * 10, "g": list("xxyy") * 10})
     query = "PATTERN SEQ(A a, B b) WITHIN 3 s AGG COUNT GROUP BY g"
     here = events(frame, time="ts", type="type", unit="s")

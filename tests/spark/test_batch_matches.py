@@ -59,7 +59,7 @@ def survivors(matches) -> int:
 
 @FEW
 @given(data=st.data())
-def test_any_slices_partitions_and_row_order_find_what_the_judge_finds(spark, data):
+def test_detect_finds_the_judges_matches_for_any_slices_and_row_order(spark, data):
     case = data.draw(CASES)
     plan = data.draw(st.one_of(plans(case), tree_plans(case)))
     table = as_table(case.events)
@@ -127,7 +127,7 @@ ARRIVALS = {
 
 @FEW
 @given(data=st.data())
-def test_events_counted_by_an_arrival_column_are_what_the_judge_counts(spark, data):
+def test_event_windows_by_arrival_column_have_the_judges_matches(spark, data):
     case = data.draw(NUMBERED)
     plan = plan_of(case.query, data.draw(st.tuples(*map(orders, normal_form(case.query)))))
     table = as_table(case.events)
@@ -149,9 +149,7 @@ def test_events_counted_by_an_arrival_column_are_what_the_judge_counts(spark, da
 
 @FEW
 @given(data=st.data())
-def test_events_counted_in_the_order_of_rows_are_what_the_judge_counts(
-    spark, tmp_path_factory, data
-):
+def test_event_windows_by_row_order_have_the_judges_matches(spark, tmp_path_factory, data):
     case = data.draw(NUMBERED)
     table = as_table(case.events)
     # Spark reads durations in Parquet files as numbers.
@@ -184,7 +182,7 @@ TOGETHER = cases(
 
 @FEW
 @given(data=st.data())
-def test_what_is_absent_together_is_what_the_judge_says(spark, data):
+def test_not_of_several_events_leaves_the_judges_matches(spark, data):
     case = data.draw(TOGETHER)
     table = as_table(case.events)
     frame = spark.createDataFrame(table).repartition(data.draw(st.sampled_from([1, 3])))
@@ -220,7 +218,7 @@ def test_events_that_take_part_once_are_taken_as_the_judge_takes_them(spark, dat
     assert survivors(matches) == len(rows) == matches.count()
 
 
-def test_only_keys_part_what_is_taken_in_turn(spark, monkeypatch):
+def test_skip_till_next_match_is_cut_only_by_keys(spark, monkeypatch):
     monkeypatch.setattr("cepkit.spark.cells.layout.LEAST_EVENTS", 100)
     frame = spark.range(4000).selectExpr("id AS ts", "if(id % 2 = 0, 'A', 'B') AS kind", "id AS k")
     stream = events(frame, time="ts", type="kind", unit="s")
@@ -236,7 +234,7 @@ def reads(query, name):
 
 @FEW
 @given(data=st.data())
-def test_tasks_that_read_parquet_files_find_what_the_judge_finds(spark, tmp_path_factory, data):
+def test_tasks_that_read_parquet_files_find_the_judges_matches(spark, tmp_path_factory, data):
     case = data.draw(CASES.filter(lambda case: not reads(case.query, "d")))
     # Spark reads durations in Parquet files as numbers.
     table = as_table(sorted(case.events, key=lambda event: event.ts)).drop_columns(["d"])
@@ -284,7 +282,7 @@ def test_keys_are_kept_together(spark, query, seconds, monkeypatch):
     assert result_of(matches.collect(), names) == result_of(expected.to_arrow(), names)
 
 
-def test_one_slice_counts_what_the_local_engine_counts(spark):
+def test_explain_of_one_slice_has_the_counts_of_the_local_engine(spark):
     query = parse("PATTERN SEQ(A a, B b, OR(A c, C d)) WHERE a.x <= b.x WITHIN 9 s")
     table = as_table([])
     rows = [

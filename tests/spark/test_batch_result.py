@@ -40,7 +40,7 @@ def expected() -> int:
 
 
 def jobs_of(spark, action):
-    """Return what an action returns and how many jobs it started."""
+    """Return the result of an action and the number of jobs that it started."""
     context = spark.sparkContext
     context.setJobGroup("counted", "")
     before = len(context.statusTracker().getJobIdsForGroup("counted"))
@@ -51,7 +51,7 @@ def jobs_of(spark, action):
     return result, len(context.statusTracker().getJobIdsForGroup("counted")) - before
 
 
-def test_it_is_a_data_frame_in_every_way(stream, expected, tmp_path):
+def test_matches_work_as_a_data_frame(stream, expected, tmp_path):
     matches = detect(stream, QUERY, plan_of(QUERY))
     assert isinstance(matches, DataFrame)
     assert matches.columns == ["a", "b", "c", "match_start", "match_end"]
@@ -91,7 +91,7 @@ def test_nothing_runs_before_an_action(spark, stream):
     assert jobs_of(spark, lambda: detect(stream, QUERY, plan))[1] == 0
 
 
-def test_what_is_explained_is_the_whole_and_free_after_an_action(spark, stream, expected, capsys):
+def test_explain_covers_all_rows_and_runs_no_job_after_an_action(spark, stream, expected, capsys):
     matches = detect(stream, QUERY, plan_of(QUERY), slice_seconds=9)
     matches.show(1)  # takes some only
     explained = matches.explain()
@@ -104,7 +104,7 @@ def test_what_is_explained_is_the_whole_and_free_after_an_action(spark, stream, 
     assert "MapInArrow" in capsys.readouterr().out
 
 
-def test_a_limit(stream, expected):
+def test_limit_bounds_collect_and_count(stream, expected):
     matches = detect(stream, QUERY, plan_of(QUERY), limit=7)
     assert len(matches.collect()) == matches.count() == 7
     assert matches.explain().steps[-1].survivors == expected
@@ -136,7 +136,7 @@ def test_an_empty_stream_and_one_type(spark):
         assert [step.survivors for step in matches.explain().steps] == [rows, 0, 0]
 
 
-def test_rows_that_are_no_events_are_counted_and_told(spark):
+def test_one_warning_counts_rows_without_time_or_type(spark):
     table = pa.table(
         {
             "t": [1.0, 2.0, None, float("nan"), 5.0, 6.0, None],
@@ -174,7 +174,7 @@ def test_rows_that_are_no_events_are_counted_and_told(spark):
         ("PATTERN SEQ(T01 a, T02 b) WHERE a.type = b.key", "compare"),
     ],
 )
-def test_what_cannot_be_compared_is_refused_at_once_as_locally(spark, stream, text, message):
+def test_wrong_comparison_raises_the_local_error_at_once(spark, stream, text, message):
     query = parse(text)
     with pytest.raises(PatternError) as local:
         Matches(events(TABLE, time="ts", type="type"), query, plan_of(query)).count()
@@ -241,7 +241,7 @@ def test_odd_names_and_nested_columns_are_carried(spark):
         assert row.b["a b"].xs == [int(row.b["d"])]
 
 
-def test_what_spark_cannot_hand_over_is_told(spark):
+def test_interval_column_is_refused_unless_columns_leave_it_out(spark):
     frame = spark.sql("SELECT current_timestamp() AS t, 'A' AS k, make_interval(1, 2) AS i")
     query = parse("PATTERN SEQ(A a, A b)")
     with pytest.raises(StreamError, match="the column 'i' holds interval"):

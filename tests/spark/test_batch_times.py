@@ -1,4 +1,4 @@
-"""Times of every kind mean on Spark what they mean locally, whatever the session's zone."""
+"""Times of every kind are on Spark the same as locally, in any zone of the session."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_times_without_a_zone_mean_the_same_to_both_engines(detect):
     assert rows("fine.parquet", "parquet") == expected
 
 
-def test_errors_are_the_same_and_leave_nothing(detect, tmp_path, capsys):
+def test_errors_on_spark_are_the_local_ones_and_leave_no_files(detect, tmp_path, capsys):
     before = sorted(tmp_path.rglob("*"))
     assert detect(tmp_path / "no.csv", "--spark", "--out", "m.parquet") == 1
     assert capsys.readouterr().err.startswith("error: there is no file")
@@ -107,7 +107,7 @@ def test_errors_are_the_same_and_leave_nothing(detect, tmp_path, capsys):
 
 
 @pytest.mark.spark
-def test_the_demo(tmp_path):
+def test_demo_runs_and_leaves_only_its_report(tmp_path):
     ran = subprocess.run(
         [sys.executable, "-m", "cepkit.cli", "demo", "--events", "20000", "--report", "out/d.html"],
         cwd=tmp_path,
@@ -142,7 +142,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.spark
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
-def test_ctrl_c_in_the_middle_of_a_call_of_java_says_nothing_else(tmp_path):
+def test_ctrl_c_in_a_call_of_java_prints_only_interrupted(tmp_path):
     ran = subprocess.run(
         [sys.executable, "-c", _IN_A_CALL],
         cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300,
@@ -150,7 +150,7 @@ def test_ctrl_c_in_the_middle_of_a_call_of_java_says_nothing_else(tmp_path):
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "interrupted\n", "")
 
 
-def test_only_what_an_interrupt_brings_about_is_kept_from_the_log():
+def test_log_leaves_out_only_errors_caused_by_an_interrupt():
     def record(error: BaseException) -> logging.LogRecord:
         about = (type(error), error, None)
         return logging.LogRecord("py4j", logging.ERROR, __file__, 1, "failed", None, about)

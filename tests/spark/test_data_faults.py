@@ -62,7 +62,7 @@ def matches_of(
 
 
 @pytest.mark.parametrize("name", faulty.CASES)
-def test_the_same_matches(spark: SparkSession, name: str) -> None:
+def test_faulty_events_have_the_local_matches(spark: SparkSession, name: str) -> None:
     asked = faulty.CASES[name]()
     expected = [faulty.found_in(*one) for one in asked]
     for one, found, local in zip(asked, matches_of(spark, asked), expected, strict=True):
@@ -70,7 +70,7 @@ def test_the_same_matches(spark: SparkSession, name: str) -> None:
 
 
 @pytest.mark.parametrize("fault", faulty.ERRORS)
-def test_the_same_error(spark: SparkSession, fault: str) -> None:
+def test_faulty_events_raise_the_local_error(spark: SparkSession, fault: str) -> None:
     asked = faulty.ERRORS[fault]
     errors = []
     for ask in (lambda: faulty.found_in(*asked), lambda: detected(spark, asked).count()):
@@ -89,7 +89,7 @@ def both(spark: SparkSession, events: pa.Table, options: dict[str, Any]) -> tupl
 LINKED = [name for name in faulty.VALUES.column_names if name not in ("id", "t", "k", "h")]
 
 
-def test_the_same_profile(spark: SparkSession) -> None:
+def test_faulty_events_have_the_local_profile(spark: SparkSession) -> None:
     for events in (faulty.VALUES, faulty.table(**faulty.KEYS)):
         names = [name for name in LINKED if name in events.column_names]
         branches = ", ".join(f"SEQ(A a_{name}, B b_{name})" for name in names)
@@ -104,7 +104,7 @@ def test_the_same_profile(spark: SparkSession) -> None:
             assert getattr(there, field.name) == getattr(here, field.name), field.name
 
 
-def test_the_same_aggregates(spark: SparkSession) -> None:
+def test_faulty_events_have_the_local_aggregates(spark: SparkSession) -> None:
     of_each = [f"COUNT(b.{x}), MIN(a.{x}), MAX(b.{x})" for x in LINKED]
     of_each += [f"SUM(b.{x}), AVG(a.{x})" for x in ("f", "g", "j", "d")]
     for events, asked in (
@@ -130,7 +130,7 @@ def rows_of(table: pa.Table) -> list[list[str]]:
     return sorted([repr(0.0 if value == 0.0 else value) for value in row] for row in rows)
 
 
-def test_the_same_reasons(spark: SparkSession) -> None:
+def test_faulty_events_have_the_local_answer_of_why_not(spark: SparkSession) -> None:
     here, there = both(spark, faulty.VALUES, faulty.ZONE)
     wanted = " AND ".join(f"({condition})" for condition in faulty.CONDITIONS)
     pattern = f"PATTERN SEQ(A a, B b) WHERE {wanted} WITHIN 100 s"
@@ -139,7 +139,7 @@ def test_the_same_reasons(spark: SparkSession) -> None:
         assert len({str(replace(answer, notes=())) for answer in answers}) == 1
 
 
-def test_the_same_matches_of_parquet_files(spark: SparkSession, tmp_path: Path) -> None:
+def test_parquet_files_have_the_local_matches(spark: SparkSession, tmp_path: Path) -> None:
     asked = [one for name in ("keys", "times") for one in faulty.CASES[name]()]
     sources = []
     asked = [one for one in asked if not any(map(pa.types.is_null, one[0].schema.types))]
@@ -178,7 +178,7 @@ CSV = f"""id,t,k,f,i,s,b,day
 """
 
 
-def test_the_same_matches_of_csv_files(spark: SparkSession, tmp_path: Path) -> None:
+def test_csv_files_have_the_local_matches(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "events.csv"
     path.write_text(CSV, encoding="utf-8")
     kinds = "id long, t string, k string, f double, i long, s string, b boolean, day date"

@@ -8,6 +8,6 @@ from tests import examples
 
 
 @pytest.mark.parametrize("name", sorted(examples.ON_SPARK))
-def test_an_example_prints_what_stands_there(spark, name, tmp_path, monkeypatch):
+def test_example_prints_its_documented_output(spark, name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert examples.run(name, examples.with_examples()[name]) == ""

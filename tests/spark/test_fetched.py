@@ -1,4 +1,4 @@
-"""Small Spark streams are fetched once, and give what workers give without starting one."""
+"""Small Spark streams are fetched once, and give the results of workers without any worker."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_aggregates_are_those_of_the_workers(spark, stream, text, emit):
 
 
 @pytest.mark.filterwarnings("ignore:rows left out")
-def test_what_is_large_stays_in_spark(spark, stream):
+def test_stream_above_the_limit_is_not_fetched(spark, stream):
     query = PATTERNS["SEQ"]
     spark.conf.set(LIMIT, "4000")
     assert not isinstance(ck.detect(stream, query), FetchedMatches)
@@ -156,13 +156,13 @@ def test_what_is_large_stays_in_spark(spark, stream):
     assert contents(here.toArrow()) == contents(ck.detect(stream, few, route="workers").toArrow())
 
 
-def test_a_limit_that_is_none(spark, stream):
+def test_wrong_setting_of_the_limit_is_refused(spark, stream):
     spark.conf.set(LIMIT, "64m")
     with pytest.raises(ck.CepkitError, match=f"{LIMIT}=64m"):
         ck.detect(stream, PATTERNS["SEQ"])
 
 
-def test_wide_values_count(spark):
+def test_limit_of_fetching_counts_bytes_of_wide_values(spark):
     spark.conf.set(LIMIT, "100000")
     try:
         table = rows(20)
@@ -181,7 +181,7 @@ def test_wide_values_count(spark):
         ({"route": "driver"}, "events that are not in a Spark DataFrame"),
     ],
 )
-def test_a_route_that_is_none(options, text):
+def test_unknown_route_is_refused(options, text):
     stream = ck.events(rows(5), time="ts", type="kind")
     with pytest.raises(ck.CepkitError, match=text):
         ck.detect(stream, PATTERNS["SEQ"], **options)

@@ -1,4 +1,4 @@
-"""Parquet files that a DataFrame is are read without Spark, and give what Spark reads."""
+"""Parquet files of a DataFrame are read without Spark, and give the rows that Spark reads."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_order_is_asked_of_spark_once(spark, tmp_path):
         assert jobs_of(spark, lambda name=name: ck.detect(stream, PATTERNS[name]).count()) == 0
 
 
-def test_the_limit_is_that_of_the_setting(spark, tmp_path):
+def test_rows_are_read_up_to_the_limit_of_the_setting(spark, tmp_path):
     table = rows().append_column("text", pa.array(["x" * 10_000] * 90))
     pq.write_table(table, tmp_path / "e.parquet", row_group_size=10)
     frame = spark.read.parquet(str(tmp_path / "e.parquet"))
@@ -165,7 +165,7 @@ def test_the_limit_is_that_of_the_setting(spark, tmp_path):
     assert "read from" in ck.detect(stream, [few, PATTERNS["any"]]).together.route
 
 
-def test_what_spark_may_read_otherwise_is_left_to_it(spark, tmp_path):
+def test_files_that_spark_may_read_differently_are_left_to_spark(spark, tmp_path):
     path = str(tmp_path / "e.parquet")
     pq.write_table(rows(), path)
 

@@ -40,7 +40,7 @@ def fill(folder: Path, left: int) -> Path:
     return filler
 
 
-def test_nothing_is_lost_or_doubled_when_the_disk_was_full(spark, tmp_path, small_disk):
+def test_query_after_a_full_disk_loses_and_doubles_no_match(spark, tmp_path, small_disk):
     live = Live(spark, tmp_path)
     table, text = make_events(4_000), PATTERNS["SEQ"]
     live.put(table.slice(0, 2_000))

@@ -1,4 +1,4 @@
-"""Arrival numbers on Spark: one for each event, whatever the column, or an error."""
+"""Arrival numbers on Spark: one for each event, from a column of any type, or an error."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def stream_of(source, arrival=None):
 @pytest.mark.filterwarnings("ignore:rows left out")
 @pytest.mark.parametrize(("arrival", "size"), [(None, 40), ("id", None), ("gaps", 40)])
 @pytest.mark.parametrize("query", [COUNTED, KEYED, BESIDE, NEIGHBOURS, BOTH], ids=str)
-def test_cells_of_every_kind_find_what_one_does(spark, monkeypatch, query, arrival, size):
+def test_cells_of_every_kind_find_the_local_matches(spark, monkeypatch, query, arrival, size):
     monkeypatch.setattr("cepkit.spark.cells.layout.LEAST_EVENTS", 50)  # so that there are some
     rows = table()
     expected = Matches(stream_of(rows, arrival), query, plan_of(query))
@@ -119,7 +119,7 @@ def test_the_first_events_are_those_that_came_first(spark):
     assert first.source.column("kind").to_pylist() == ["B", "C"]
 
 
-def test_without_rows_there_are_no_matches(spark):
+def test_empty_frame_has_no_matches(spark):
     for query in (COUNTED, KEYED, BESIDE):
         for arrival in (None, "id", "gaps"):
             frame = spark.createDataFrame(table(3).slice(0, 0))

@@ -41,14 +41,14 @@ def test_matches_are_those_of_a_local_stream_and_bring_their_counters(stream, tm
     assert again.columns == ["a", "b", "c", "match_start", "match_end"]
 
 
-def test_what_is_broken_off_reports_nothing(stream):
+def test_reports_stay_incomplete_after_some_rows_are_shown(stream):
     matches = ck.detect(stream, QUERY, PLAN, slice_seconds=1)
     matches.show(1)
     assert not matches._reports.complete
     assert matches.count() == len(in_batch(TABLE, TEXT))
 
 
-def test_results_are_frames_of_the_session_under_their_own_names(stream, spark):
+def test_results_are_data_frames_of_the_session_with_cepkits_class(stream, spark):
     matches = ck.detect(stream, QUERY, PLAN)
     assert isinstance(matches, type(spark.range(1)))
     assert (type(matches).__name__, type(matches).__module__) == (
@@ -61,7 +61,7 @@ def test_results_are_frames_of_the_session_under_their_own_names(stream, spark):
     assert matches.to_pandas()["a.id"].nunique() == matches.select("a.id").distinct().count()
 
 
-def test_a_small_stream_is_fetched_and_what_is_derived_is_found_by_workers(spark, stream):
+def test_small_stream_is_fetched_and_derived_frames_use_workers(spark, stream):
     spark.conf.set(LIMIT, str(2**26))
     try:
         matches = ck.detect(stream, TEXT)

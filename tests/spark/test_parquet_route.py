@@ -41,7 +41,7 @@ def test_scans_are_recognised(spark, path):
         assert route(same).startswith("Parquet files")
 
 
-def test_anything_else_is_not(spark, path, tmp_path):
+def test_derived_frames_are_not_read_from_files(spark, path, tmp_path):
     frame = spark.read.parquet(path)
     others = [
         frame.where("price > 1"),

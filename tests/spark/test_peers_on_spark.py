@@ -1,4 +1,4 @@
-"""The joins that are measured beside cepkit on Spark count what cepkit counts."""
+"""The joins that are measured beside cepkit on Spark count the same matches."""
 
 import pyarrow.parquet as pq
 import pytest

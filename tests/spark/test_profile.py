@@ -1,4 +1,4 @@
-"""Statistics measured on Spark: those of the local profile, and the same whatever the order."""
+"""Statistics measured on Spark: those of the local profile, for any order of the rows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_sample_agrees_with_the_whole(spark, window):
         assert low - 0.02 < exact.selectivities[names].share < high + 0.02
 
 
-def test_the_same_seed_gives_the_same_whatever_the_order(spark):
+def test_same_seed_gives_the_same_statistics_for_any_row_order(spark):
     query = parse(TEXT + " WITHIN 1 s")
     ties = TABLE.set_column(0, "ts", TABLE["ts"].cast(pa.timestamp("s", "UTC"), safe=False))
     mixed = ties.take(pa.array(np.random.default_rng(1).permutation(len(ties))))
@@ -58,7 +58,7 @@ def test_the_same_seed_gives_the_same_whatever_the_order(spark):
     assert found[0] == found[1] != found[2]
 
 
-def test_what_is_no_event_or_never_occurs(spark):
+def test_profile_counts_dropped_rows_and_types_that_never_occur(spark):
     table = pa.table(
         {
             "t": ["2024-03-01T10:00:00", "2024-03-01T11:00:00+02:00", "", None, "2024-03-02"],

@@ -75,12 +75,12 @@ def on_spark(spark: SparkSession, frame: pd.DataFrame) -> DataFrame:
 
 
 def exactly(statistics: Statistics) -> Statistics:
-    """Return what is not sampled: everything but joins, and conditions beside equalities."""
+    """Return the statistics that are counted: all but joins and conditions beside equalities."""
     return replace(statistics, selectivities={}, joins={}, forecast=None)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_same_as_here_however_the_rows_lie(
+def test_profile_equals_the_local_one_for_any_layout_of_rows(
     spark: SparkSession, data: pd.DataFrame, name: str
 ) -> None:
     text = CASES[name]
@@ -129,7 +129,7 @@ def test_types_that_are_no_texts(spark: SparkSession, data: pd.DataFrame, kind: 
     assert exactly(there(spark.createDataFrame(frame), text)) == expected
 
 
-def test_times_without_a_zone_are_keys_as_well(spark: SparkSession, data: pd.DataFrame) -> None:
+def test_times_without_a_zone_can_be_keys(spark: SparkSession, data: pd.DataFrame) -> None:
     text = "PATTERN SEQ(T01 a, T02 b) WHERE a.wall = b.day WITHIN 5 s"
     options = {"timezone": "Europe/Copenhagen"}
     shifted = data.assign(wall=data.wall + pd.Timedelta("1h"))  # 1 h ahead in winter

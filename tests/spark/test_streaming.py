@@ -78,7 +78,7 @@ def test_events_are_counted_in_the_order_of_their_times(live):
     assert identities(live.result()) == expected
 
 
-def test_what_counts_events_runs_beside_skip_till_next_match_in_one_query(live):
+def test_event_windows_and_skip_till_next_match_run_in_one_query(live):
     table = make_events(4_000)
     live.put(table, 2_000)
     queries = COUNTED | {"next": PATTERNS["skip-till-next-match"]}
@@ -95,7 +95,7 @@ def test_what_counts_events_runs_beside_skip_till_next_match_in_one_query(live):
         assert identities(own.select(bound)) == expected
 
 
-def test_slices_of_time_are_dealt_out_to_buckets_and_late_events_told_once(live):
+def test_time_slices_go_to_buckets_and_late_events_come_once(live):
     table = make_events(6_000)
     live.put(table, 2_000)
     text = PATTERNS["SEQ without a key"]
@@ -113,7 +113,7 @@ def test_slices_of_time_are_dealt_out_to_buckets_and_late_events_told_once(live)
     assert identities(rows.filter(pa.array(kinds == "match")).select(ends)) == expected
 
 
-def test_a_match_is_told_by_the_micro_batch_that_completes_it(live):
+def test_match_is_emitted_by_the_micro_batch_that_completes_it(live):
     live.put(_events((0, "A"), (1, "B"), (2, "C"), (3, "A")))
     live.put(_events((2, "C"), (4, "B"), (5, "C"), (6, "A")))
     progress = live.run(ck.detect(live.events(lateness="1 second"), PATTERNS["SEQ"]))
@@ -174,7 +174,7 @@ def test_a_query_goes_on_from_its_checkpoint_under_another_plan(live):
     assert identities(live.result()) == in_batch(table, text, sealed(table, 3))
 
 
-def test_it_goes_on_with_other_shuffle_partitions(live):
+def test_query_continues_with_other_shuffle_partitions(live):
     table = make_events(4_000)
     text = PATTERNS["SEQ"]
     conf = live.spark.conf
@@ -189,7 +189,7 @@ def test_it_goes_on_with_other_shuffle_partitions(live):
     assert identities(live.result()) == in_batch(table, text, sealed(table, 3))
 
 
-def test_matches_and_late_events_go_to_folders_of_their_own(live):
+def test_matches_and_late_events_go_to_separate_folders(live):
     table = make_events(4_000)
     live.put(table, 2_000)
     rows = ck.detect(live.events(lateness="1 second"), PATTERNS["SEQ"], late="collect")
@@ -392,7 +392,7 @@ KEYED_PAIR = "a.key = b.key"
         ("PATTERN SEQ(A a, KL(B b)) WITHIN 5 events", "a set that looks beyond the last event"),
     ],
 )
-def test_what_has_no_bound_or_no_order_is_refused_by_name(live, text, said):
+def test_pattern_with_unbounded_state_or_no_order_is_refused_by_name(live, text, said):
     live.put(_events((0, "A")))
     with pytest.raises(UnsupportedError, match=said):
         ck.detect(live.events(lateness="1 second"), text)
@@ -401,7 +401,7 @@ def test_what_has_no_bound_or_no_order_is_refused_by_name(live, text, said):
 NEXT_WITHOUT_A_KEY = "PATTERN SEQ(A a, B b) WITHIN 1 s STRATEGY skip-till-next-match"
 
 
-def test_what_needs_all_events_is_refused_of_a_streaming_frame(live):
+def test_streaming_frame_refuses_verbs_that_need_all_events(live):
     live.put(_events((0, "A")))
     stream = live.events(lateness="1 second")
     for ask in (
@@ -441,7 +441,7 @@ def test_lateness_and_a_timestamp_are_asked_for(live, spark):
         ck.events(frame, time="ts", type="type", unit="s", lateness="1 second")
 
 
-def test_a_match_says_when_it_will_be_told(live):
+def test_repr_says_when_matches_are_emitted(live):
     live.put(_events((0, "A")))
     stream = live.events(lateness="1 second")
     matches = ck.detect(stream, PATTERNS["SEQ"])

@@ -94,7 +94,7 @@ def test_late_events_and_timeouts_are_rows_beside_the_matches(spark, tmp_path):
 KINDS = ("match", "late", "timed-out")
 
 
-def test_a_watched_query_tells_what_its_batches_did(spark, tmp_path):
+def test_watch_shows_the_counts_of_each_batch(spark, tmp_path):
     table = make_events(2_000)
     player = ck.replay(ck.events(table, **ROLES), tmp_path / "in", speed=4)
     player.put()

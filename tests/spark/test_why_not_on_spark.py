@@ -1,4 +1,4 @@
-"""why_not of events in Spark: it fetches what it needs, and its answer is the local one."""
+"""why_not of events in Spark: it fetches only events around; the answer is the local one."""
 
 import pandas as pd
 import pytest
@@ -37,7 +37,7 @@ def test_named_events_are_judged_as_in_memory(streams, named):
 
 
 @pytest.mark.quick
-def test_without_names_the_first_events_are_looked_at(streams):
+def test_why_not_without_names_looks_at_the_first_events(streams):
     local, remote = (ck.why_not(s, PATTERN, id="trade id") for s in streams)
     assert remote.found is local.found is False
     assert [m.detail for m in remote.near_misses] == [m.detail for m in local.near_misses]
@@ -50,7 +50,7 @@ def test_rows_of_spark_have_no_numbers(streams):
         ck.why_not(streams[1], PATTERN, a=0)
 
 
-def test_an_unknown_id_is_told(streams):
+def test_unknown_id_is_refused(streams):
     with pytest.raises(StreamError, match="occurs in no event"):
         ck.why_not(streams[1], PATTERN, id="trade id", a="t99")
 
@@ -63,6 +63,6 @@ def test_an_unknown_id_is_told(streams):
         "PATTERN SEQ(A a, B b) WITHIN 1 minute STRATEGY skip-till-next-match",
     ],
 )
-def test_what_depends_on_all_events_is_refused_by_name(streams, text):
+def test_patterns_that_depend_on_all_events_are_refused_with_a_hint(streams, text):
     with pytest.raises(UnsupportedError, match=r"stream\.head"):
         ck.why_not(streams[1], text, id="trade id", a="t0")

@@ -81,7 +81,7 @@ def test_numbers_of_numpy_arrive_as_those_of_python():
     ("value", "hint"),
     [("3", "whole=3, without quotes"), ("three", "help(verb) describes each argument")],
 )
-def test_the_hint_says_what_to_write(value, hint):
+def test_text_instead_of_a_number_is_refused_with_a_hint(value, hint):
     with pytest.raises(ArgumentError) as caught:
         verb(whole=value)
     assert caught.value.hint == hint
@@ -100,7 +100,7 @@ def strict(stream: str, *, limit: int) -> None: ...
         (("x", 1), {"limit": 1}, "too many positional"),
     ],
 )
-def test_too_few_and_too_many_arguments_are_told(given, options, said):
+def test_missing_and_unknown_arguments_are_refused_by_name(given, options, said):
     with pytest.raises(ArgumentError, match=said) as caught:
         strict(*given, **options)
     assert "stream, limit" in caught.value.expected
@@ -154,7 +154,7 @@ class TestVerbs:
             ck.detect(self.text, stream)
 
     @pytest.mark.parametrize("wrong", [3, object(), ck])
-    def test_what_is_no_planner_and_no_cost_model_is_refused(self, stream, wrong):
+    def test_choose_plan_refuses_values_that_are_no_planner_or_cost(self, stream, wrong):
         statistics = ck.profile(stream, self.text)
         with pytest.raises((PlanError, ArgumentError), match="planner"):
             ck.choose_plan(self.text, statistics, wrong)

@@ -1,4 +1,4 @@
-"""The benchmarks run; what they measure stands in docs/benchmarks.md."""
+"""The benchmarks run; their results are in docs/benchmarks.md."""
 
 import subprocess
 import sys

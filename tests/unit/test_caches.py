@@ -1,4 +1,4 @@
-"""Whose files are read, where files may be written, and that nothing is left half-written."""
+"""Cache folders: the owners of files that are read, places to write, and no half-written files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> CacheFolder:
     return CacheFolder(tmp_path / "cache" / "cepkit" / "loops", top=tmp_path / "cache")
 
 
-def test_what_is_written_can_be_read_by_others_and_changed_by_none(folder: CacheFolder) -> None:
+def test_written_files_have_mode_644_in_private_folders(folder: CacheFolder) -> None:
     before = os.umask(0)
     try:
         folder.write("loop", b"first")
@@ -46,7 +46,7 @@ def test_a_file_that_cannot_be_put_in_its_place_leaves_no_draft(folder: CacheFol
     assert [path.name for path in folder.path.iterdir()] == ["loop"]
 
 
-def test_where_there_is_nothing_there_is_nothing_to_read(folder: CacheFolder) -> None:
+def test_read_from_an_empty_folder_gives_none(folder: CacheFolder) -> None:
     assert folder.refusal() is None
     assert folder.read("loop") is None
 
@@ -101,7 +101,7 @@ def test_a_folder_that_others_may_write_to_is_not_used(
 
 
 @as_root
-def test_nothing_is_made_in_the_folder_of_another_user(folder: CacheFolder) -> None:
+def test_write_to_the_folder_of_another_user_is_refused(folder: CacheFolder) -> None:
     folder.top.mkdir()
     os.chown(folder.top, NOBODY, NOBODY)
     with pytest.raises(PermissionError):
@@ -133,7 +133,7 @@ def test_a_folder_for_temporary_files_may_stand_above(folder: CacheFolder) -> No
 
 
 class TestTheUsersFolder:
-    def test_it_is_where_the_standard_says(
+    def test_user_folder_follows_xdg_cache_home(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -21,7 +21,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("page", "pattern", "matches"), ROWS)
-def test_a_translation_finds_what_the_page_says(page, pattern, matches):
+def test_translation_finds_as_many_matches_as_the_page_says(page, pattern, matches):
     events = EVENT.findall(page.read_text(encoding="utf-8"))
     frame = pd.DataFrame(events, columns=["t", "kind", "price", "account"])
     frame = frame.astype({"t": int, "price": int})

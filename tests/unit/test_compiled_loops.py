@@ -89,7 +89,7 @@ class TestChanges:
         assert run(lefts, Pair(left=one, right=other), 1) == "disk"
         assert run(lefts, Turned(left=one, right=other), 1) == "compiler"
 
-    def test_a_loop_is_compiled_again_for_another_value_around_it(self, kept: Path) -> None:
+    def test_loop_is_compiled_again_for_another_closure_value(self, kept: Path) -> None:
         assert run(plus(1), 5, 6) == "compiler"
         assert run(plus(2), 5, 7) == "compiler"
         assert run(plus(2), 5, 7) == "disk"
@@ -131,7 +131,7 @@ class TestDamage:
             only_file(kept).write_bytes(content)
             assert run(doubled, 3, 6) == "compiler"
 
-    def test_a_loop_in_the_place_of_another_is_not_taken_for_it(self, kept: Path) -> None:
+    def test_file_of_another_loop_is_not_loaded(self, kept: Path) -> None:
         assert run(doubled, 3, 6) == "compiler"
         integer = only_file(kept)
         assert run(doubled, 1.5, 3.0) == "compiler"
@@ -181,7 +181,7 @@ class TestPlantedCode:
             (open_file, False),
         ],
     )
-    def test_what_others_could_have_written_is_not_unpickled(
+    def test_files_that_others_could_write_are_not_unpickled(
         self,
         kept: Path,
         tmp_path: Path,
@@ -284,7 +284,7 @@ def environment(home: Path, **others: str) -> dict[str, str]:
 
 
 def compiled_by(answer: str) -> int:
-    """Return how many loops a process had to compile, when it found what it should."""
+    """Return how many loops a process compiled; check that its results are right."""
     found, number, generated = answer.split()
     assert (int(found), generated) == (FOUND, "True")
     return int(number)
@@ -354,7 +354,7 @@ class TestNowhereToKeep:
             text=True,
         )
 
-    def test_it_starts_where_nothing_can_be_written_and_says_so_once(
+    def test_package_without_writable_folders_starts_with_one_warning(
         self, package: Path, tmp_path: Path
     ) -> None:
         answer = self.run(python_as_nobody(), package, tmp_path)
@@ -382,9 +382,7 @@ class TestNowhereToKeep:
         assert compiled_by(second.stdout) == 0
 
     @pytest.mark.slow
-    def test_what_root_has_compiled_serves_other_users_of_the_package(
-        self, package: Path, tmp_path: Path
-    ) -> None:
+    def test_loops_compiled_by_root_serve_other_users(self, package: Path, tmp_path: Path) -> None:
         python = python_as_nobody()
         for folder in [each.parent for each in package.rglob("__init__.py")]:
             (folder / "__pycache__").mkdir()

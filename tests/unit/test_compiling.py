@@ -94,7 +94,7 @@ def test_a_loop_is_compiled_anew_where_the_fields_of_a_record_have_changed(tmp_p
     assert ran(tmp_path) == "1 0"
 
 
-def test_what_is_compiled_is_said_once_and_never_again(tmp_path: Path) -> None:
+def test_compiling_is_announced_once_on_a_machine(tmp_path: Path) -> None:
     (tmp_path / "loop.py").write_text(LOOP)
     (tmp_path / "helper_of_loop.py").write_text(HELPER.format(more=1))
     (tmp_path / "words_of_loop.py").write_text("FACTOR = 1\n")
@@ -106,7 +106,7 @@ def test_what_is_compiled_is_said_once_and_never_again(tmp_path: Path) -> None:
 
 
 def said(folder: Path, *, watched: bool) -> str:
-    """Return what goes to stderr, where somebody looks or nobody does."""
+    """Return the output to stderr, with a terminal or without."""
     look = f"import cepkit.compiled_loops as c; c.is_watched = lambda: {watched}; import loop"
     search = os.pathsep.join([str(folder), *sys.path])
     return subprocess.run(
@@ -119,7 +119,7 @@ def said(folder: Path, *, watched: bool) -> str:
 
 
 @pytest.mark.parametrize("compile_it", [compiling.lent, compiling.called])
-def test_what_only_loops_call_can_be_called_from_python(compile_it):
+def test_functions_called_by_loops_can_be_called_from_python(compile_it):
     def twice(values):
         return values[0] * 2
 

@@ -1,4 +1,4 @@
-"""The code on pages of docs/ runs, prints what stands below it, and the files named exist."""
+"""The code on pages of docs/ runs and prints the output below it, and the files named exist."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.DOTAL
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_code_prints_what_stands_below_it(page, tmp_path, monkeypatch):
+def test_code_prints_the_output_below_it(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for code, text in BLOCK.findall(page.read_text(encoding="utf-8")):

@@ -1,4 +1,4 @@
-"""The tables in README.md and docs/ say what stands on the shelves."""
+"""The tables in README.md and docs/ list the entries of the shelves."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 TABLES = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "tables.py"))
 
 
-def test_they_are_as_make_docs_writes_them():
+def test_tables_on_pages_are_those_of_make_tables():
     for path in TABLES["PAGES"]:
         page = path.read_text(encoding="utf-8")
         assert TABLES["filled"](page) == page, f"{path.name}: make tables"

@@ -78,7 +78,7 @@ def test_pip_installs_the_project_at_the_locked_versions() -> None:
     assert "pip" in conda_requirements()
 
 
-def test_the_packages_that_notebooks_use_come_with_it() -> None:
+def test_environment_has_the_packages_of_the_notebooks() -> None:
     names = {canonicalize_name(requirement.name) for requirement in OWN}
     assert {"pyspark", "ipywidgets", "networkx", "plotly", "pandas", "jupyterlab"} <= names
 
@@ -97,7 +97,7 @@ def test_the_lock_holds_every_dependency_at_a_version_that_fits(requirement: Req
 
 
 def test_each_entry_has_the_hashes_of_its_files_and_names_no_place() -> None:
-    """No index, no address, no path, no option: pip asks whatever its reader has set up."""
+    """No index, no address, no path, no option: pip uses the index that the user has set up."""
     for requirement, *hashes in ENTRIES:
         assert not re.search(r"[/\\@]|--|^#", re.sub(r"'[^']*'", "", requirement)), requirement
         assert hashes, requirement
@@ -106,7 +106,7 @@ def test_each_entry_has_the_hashes_of_its_files_and_names_no_place() -> None:
         )
 
 
-def test_make_installs_what_builds_wheels_first_and_all_by_their_hashes() -> None:
+def test_make_installs_build_tools_first_and_all_packages_by_hash() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (chosen,) = re.findall(r"awk '(.*)' requirements\.lock", makefile)
     found = subprocess.run(

@@ -1,4 +1,4 @@
-"""Every verb has an example in its docstring, and the examples print what stands there."""
+"""Every verb has an example in its docstring, and the examples print the output given there."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_a_verb_has_an_example(name):
 
 
 @pytest.mark.parametrize("name", sorted(examples.with_examples().keys() - examples.ON_SPARK))
-def test_an_example_prints_what_stands_there(name, tmp_path, monkeypatch):
+def test_example_prints_its_documented_output(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert examples.run(name, examples.with_examples()[name]) == ""
 

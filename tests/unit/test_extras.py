@@ -1,4 +1,4 @@
-"""Without the extras cepkit works in one process, and says what to install for the rest."""
+"""Without the extras cepkit works in one process, and names the extra to install for the rest."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ print(ck.aggregate(stream, "PATTERN SEQ(MSFT a, GOOG b) AGG COUNT", emit="total"
     assert run(EXTRA, code) == "True\nTrue\n"
 
 
-def test_spark_says_what_to_install():
+def test_get_session_without_pyspark_names_the_extra():
     code = """
 try:
     ck.get_session()
@@ -61,7 +61,7 @@ except ImportError as error:
     assert run(EXTRA, code) == ("pyspark is not installed\nHint: pip install 'cepkit[spark]'\n")
 
 
-def test_widgets_say_what_to_install():
+def test_importing_widgets_without_their_packages_names_the_extra():
     code = """
 try:
     import cepkit_widgets

@@ -70,7 +70,7 @@ def test_a_file_of_another_kind_is_left_alone(tmp_path, ending, write):
 
 
 @every_writer
-def test_what_exists_is_replaced_only_if_that_is_wanted(tmp_path, ending, write):
+def test_existing_file_is_replaced_only_with_overwrite(tmp_path, ending, write):
     path = tmp_path / f"out{ending.upper()}"
     path.write_text("precious", encoding="utf-8")
     with pytest.raises(FileError):
@@ -81,7 +81,7 @@ def test_what_exists_is_replaced_only_if_that_is_wanted(tmp_path, ending, write)
     assert names(tmp_path) == [path.name]
 
 
-def test_errors_say_what_there_is_and_what_to_do(tmp_path, monkeypatch):
+def test_refused_targets_have_a_message_and_a_hint(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("notes.html").touch()
     for path, kinds, told in (
@@ -139,7 +139,7 @@ def test_links_are_neither_followed_nor_replaced(tmp_path, ending, write):
     assert target.read_text(encoding="utf-8") == "precious"
 
 
-def test_a_link_is_told_with_what_it_points_to(tmp_path):
+def test_symbolic_link_is_refused_with_its_target(tmp_path):
     (tmp_path / "latest.json").symlink_to("march.json")
     with pytest.raises(FileError, match=r"latest.json' is a symbolic link to 'march.json'"):
         write_text(tmp_path / "latest.json", "{}", JSON, overwrite=True)
@@ -202,7 +202,7 @@ def test_the_new_file_has_the_permissions_of_the_old(tmp_path):
 
 
 class Stop(BaseException):
-    """What stops a writer in the middle: as Ctrl-C does, no Exception."""
+    """Stops a writer in the middle: like that of Ctrl-C, it is no Exception."""
 
 
 def test_a_writer_that_is_stopped_leaves_the_old_file(tmp_path):
@@ -220,7 +220,7 @@ def test_a_writer_that_is_stopped_leaves_the_old_file(tmp_path):
     assert names(tmp_path) == ["x.json"]
 
 
-def test_errors_of_what_is_computed_are_not_told_as_those_of_the_file(tmp_path):
+def test_error_of_the_computation_is_not_reported_as_a_file_error(tmp_path):
     def broken() -> None:
         with whole_file(tmp_path / "x.json", overwrite=False):
             raise FileNotFoundError(2, "No such file or directory", "events.csv")
@@ -329,7 +329,7 @@ def writing(target: Path, how: str) -> subprocess.Popen[str]:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kills by a signal")
 @pytest.mark.parametrize("how", ["whole_file", "whole_folder"])
-def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path, how):
+def test_draft_of_a_killed_writer_is_removed_by_the_next(tmp_path, how):
     target, other = tmp_path / "x.json", tmp_path / ".x.json.0123456.cepkit-part"
     target.write_text("old", encoding="utf-8")
     other.write_text("not ours: seven digits", encoding="utf-8")
@@ -346,7 +346,7 @@ def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path, how):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="locks are POSIX's")
 @pytest.mark.parametrize("how", ["whole_file", "whole_folder"])
-def test_what_is_being_written_is_not_taken_for_left_over(tmp_path, how):
+def test_draft_of_a_running_writer_is_not_removed(tmp_path, how):
     target = tmp_path / "x.json"
     with writing(target, how) as process:
         write_text(target, "first", JSON)
@@ -411,7 +411,7 @@ for name in ("theirs/x.json", "read-only.json"):
 """
 
 
-def test_what_may_not_be_written_is_told(tmp_path):
+def test_target_without_permission_is_refused(tmp_path):
     (tmp_path / "theirs").mkdir()
     (tmp_path / "read-only.json").write_text("old", encoding="utf-8")
     tmp_path.chmod(0o777)
@@ -430,7 +430,7 @@ def test_what_may_not_be_written_is_told(tmp_path):
 
 
 def unprivileged() -> list[str]:
-    """Return what runs a command as a user who may read everything and write little."""
+    """Return a command prefix that runs as a user who may read everything and write little."""
     may_read = "+dac_read_search"
     command = [
         "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", f"--inh-caps={may_read}",

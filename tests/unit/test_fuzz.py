@@ -48,7 +48,7 @@ def test_the_fuzzer_calls_each_verb():
     assert verbs - {verb.__name__ for verb in called} == on_spark
 
 
-def test_what_is_no_error_of_ours_is_a_failure(monkeypatch):
+def test_exception_other_than_cepkits_is_a_failure_with_its_seed(monkeypatch):
     def fail():
         raise KeyError("lost")
 

@@ -1,4 +1,4 @@
-"""What JOIN's study draws and counts; its measurements themselves are no test."""
+"""The patterns and counts of JOIN's study; its measurements themselves are no test."""
 
 import math
 
@@ -68,7 +68,7 @@ def test_problems_to_plan_have_no_some_and_all_pairs():
     assert numbers == [0, round(0.3 * 45), 45]
 
 
-def test_the_best_tree_is_never_dearer_than_what_other_planners_find():
+def test_best_tree_never_costs_more_than_plans_of_other_planners():
     frame = pd.DataFrame(large_rows((5,), patterns=2))
     best = frame[frame["planner"] == "dp-tree"].set_index(["window", "pattern"])["log cost"]
     others = frame.set_index(["window", "pattern"])["log cost"]
@@ -120,7 +120,7 @@ def test_ratios_tell_the_median_of_all_and_the_mean_of_those_run():
     assert (row["both run"], row["mean"], row["greatest"]) == (2, pytest.approx(6.0), 9.0)
 
 
-def test_patterns_in_which_neither_plan_was_run_tell_nothing():
+def test_ratios_leave_out_patterns_whose_plans_were_not_run():
     frame = runs({"base": (4.0, None), "good": (1.0, None)})
     (row,) = ratios(frame, "ms", [("base", "good")], ["size"]).to_dict("records")
     assert (row["patterns"], row["median"]) == (1, 4.0)
@@ -135,14 +135,14 @@ def test_correlation_inside_patterns_does_not_see_that_patterns_differ():
     assert row["log-log"] < 1.0
 
 
-def test_an_order_that_costs_what_the_best_one_costs_is_the_best():
+def test_order_as_cheap_as_the_best_counts_as_best():
     frame = runs({"dp-order": (1.0, 1.0), "greedy": (1.0, 3.0), "dp-tree": (1.0, 1.0)})
     frame["log own"], frame["tree"] = frame["log cost"], frame["planner"] == "dp-tree"
     shares = best_orders_found(frame).set_index("planner")["share"].to_dict()
     assert shares == {"dp-order": 1.0, "greedy": 0.5}
 
 
-def test_trees_that_join_two_subtrees_are_told_from_those_that_lean():
+def test_bushy_trees_are_counted_apart_from_leaning_ones():
     frame = runs({"dp-order": (4.0, 2.0), "dp-tree": (1.0, 1.0)})
     trees = ["(a ⋈ b) ⋈ (c ⋈ d)", "((a ⋈ b) ⋈ c) ⋈ d"]
     frame["plan"] = ["a → b → c → d"] * 2 + trees

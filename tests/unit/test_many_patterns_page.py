@@ -1,4 +1,4 @@
-"""What docs/many-patterns.md shows is what comes out."""
+"""The examples of docs/many-patterns.md print the output on the page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "many-patterns.md"
 
 
 @pytest.mark.slow
-def test_the_examples_print_what_stands_there():
+def test_examples_print_the_output_on_the_page():
     blocks = re.findall(r"^```(?:python|text)\n(.*?)^```", PAGE.read_text("utf-8"), re.S | re.M)
     names: dict[str, object] = {}
     assert len(blocks) == 14

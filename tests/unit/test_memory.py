@@ -17,7 +17,7 @@ MEMINFO = ["MemTotal:       16384 kB", "MemFree:  1 kB", "MemAvailable:    8192 
 
 @pytest.fixture
 def system(monkeypatch):
-    """Return a function that sets what the files of the system hold."""
+    """Return a function that sets the contents of the system's files."""
 
     def set_files(**files: str) -> None:
         known = {path.replace("|", "/"): text.splitlines() for path, text in files.items()}
@@ -27,7 +27,7 @@ def system(monkeypatch):
     return set_files
 
 
-def test_the_machine_says_what_is_available(system):
+def test_free_memory_is_the_available_memory_of_the_machine(system):
     system()
     assert free_memory() == 8 * MIB
 
@@ -41,7 +41,7 @@ def test_a_system_that_does_not_say_it_has_half_of_its_memory(monkeypatch):
 
 
 @pytest.mark.parametrize("path", ["/", "/jobs", "/jobs/one", "/of/the/host"])
-def test_the_groups_of_a_container_leave_what_their_limit_says(system, path):
+def test_free_memory_is_limited_by_control_groups(system, path):
     group = "/sys/fs/cgroup" + ("/jobs" if path.startswith("/jobs") else "")
     system(
         **{
@@ -70,7 +70,7 @@ def test_the_groups_of_an_older_system(system):
     assert free_memory() == MIB
 
 
-def test_a_group_over_its_limit_leaves_nothing(system):
+def test_free_memory_is_zero_over_the_limit_of_a_group(system):
     system(
         **{
             "/proc/self/cgroup": "0::/",
@@ -83,7 +83,7 @@ def test_a_group_over_its_limit_leaves_nothing(system):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the size of a process")
 @pytest.mark.parametrize("limit", ["RLIMIT_AS", "RLIMIT_DATA"])
-def test_a_process_has_what_ulimit_leaves_it(limit):
+def test_free_memory_is_limited_by_ulimit(limit):
     script = f"""
 import resource
 from cepkit.memory import free_memory
@@ -110,7 +110,7 @@ def room(expected: Expected | None = None, copies: int = 1) -> Room:
     return Room("rows", "a table", "ask for fewer", lambda: expected, copies)
 
 
-def test_a_result_may_grow_to_what_stays_free_beside_it(free):
+def test_result_may_grow_to_the_memory_that_stays_free(free):
     free(100 * MIB)
     growing = room()
     for _ in range(100):
@@ -122,7 +122,7 @@ def test_a_result_may_grow_to_what_stays_free_beside_it(free):
     assert error.value.hint == "ask for fewer"
 
 
-def test_what_is_given_back_can_be_taken_again(free):
+def test_memory_given_back_can_be_taken_again(free):
     free(100 * MIB)
     growing = room()
     for _ in range(1000):
@@ -153,7 +153,7 @@ def test_copies_that_are_yet_to_be_made_count(free):
         room(copies=3).take(1, 34 * MIB)
 
 
-def test_what_is_planned_is_free_until_it_is_filled(monkeypatch):
+def test_planned_memory_counts_before_and_after_it_is_filled(monkeypatch):
     taken = 0
     monkeypatch.setattr(memory, "free_memory", lambda: 100 * MIB - taken)
     growing = room()
@@ -172,7 +172,7 @@ def test_what_is_planned_is_free_until_it_is_filled(monkeypatch):
 
 
 @pytest.mark.parametrize(("doubt", "fits", "too_many"), [(1.0, 100, 102), (10.0, 1000, 1020)])
-def test_what_is_expected_is_refused_at_once(free, doubt, fits, too_many):
+def test_expected_rows_beyond_memory_are_refused_at_once(free, doubt, fits, too_many):
     # A row is a MiB, and of 201 MiB there is room for 100 beside as many that stay free.
     free(200 * MIB)
     room(Expected(fits, doubt, "some are expected")).take(1, MIB)

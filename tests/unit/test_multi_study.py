@@ -1,4 +1,4 @@
-"""What MULTI's study draws, runs and adds up; its measurements themselves are no test."""
+"""The patterns, runs and sums of MULTI's study; its measurements themselves are no test."""
 
 import json
 import math
@@ -49,7 +49,7 @@ def test_every_search_of_the_shelf_is_measured_but_the_exact_one():
 
 
 @pytest.mark.slow
-def test_all_ways_find_the_same_and_are_counted(given):
+def test_all_ways_are_measured_with_costs_and_candidates(given):
     queries = drawn(given, 4, 900.0, size=3, most=1e4, seed=1)
     rows = {row["way"]: row for row in measured(given, queries, WAYS, 1)}
     assert [*rows] == [way.name for way in WAYS]
@@ -64,7 +64,7 @@ def test_all_ways_find_the_same_and_are_counted(given):
     assert own <= text["cost"]
 
 
-def test_what_is_expected_to_take_too_long_is_planned_and_not_run(given, monkeypatch):
+def test_workload_expected_to_take_too_long_is_only_planned(given, monkeypatch):
     monkeypatch.setattr("benchmarks.multi_runs.MOST", 0.0)
     queries = drawn(given, 2, 900.0, size=3, most=1e4, seed=1)
     (row,) = measured(given, queries, [BASE], 2)
@@ -105,7 +105,7 @@ def test_the_best_cost_after_some_seconds():
     assert best_at([(0.1, 9.0), (0.5, 7.0), (2.0, 7.5)], (0.05, 0.1, 1, 9)) == [None, 9.0, 7.0, 7.0]
 
 
-def test_searches_are_compared_with_each_patterns_own_plan(given):
+def test_searches_are_compared_with_separate_plans(given):
     queries = drawn(given, 5, 900.0, size=3, most=1e4, seed=1)
     known = profile(given.stream, queries)
     workload = Workload.of(queries, [known.of(query) for query in queries])

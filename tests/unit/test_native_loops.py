@@ -1,4 +1,4 @@
-"""Loops of an earlier process run without Numba, and give what they gave with it."""
+"""Loops of an earlier process run without Numba, and give the results that they gave with it."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ print(twice(4), squares(np.array([3])))
 
 
 def ran(folder: Path, *more: str, **environment: str) -> list[str]:
-    """Return what is printed, the last line whether Numba was imported."""
+    """Return the lines printed; the last says whether Numba was imported."""
     (folder / "loops_of_test.py").write_text(LOOPS)
     search = os.pathsep.join([str(folder), *sys.path])
     text = "\n".join((CALLS, *more, 'print("numba" in sys.modules)'))
@@ -144,7 +144,7 @@ def ran(folder: Path, *more: str, **environment: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
-    """A folder where all loops are kept, and what Numba's gave."""
+    """A folder with all compiled loops, and the results of Numba's."""
     folder = tmp_path_factory.mktemp("native")
     *given, numba = ran(folder)
     assert numba == "True"
@@ -157,7 +157,7 @@ def test_loops_of_an_earlier_process_run_without_numba(compiled_once) -> None:
     assert ran(folder, NUMBA_DISABLE_JIT="1")[-1] == "True"
 
 
-def test_what_no_native_loop_takes_comes_from_numba(compiled_once) -> None:
+def test_calls_without_a_native_loop_go_to_numba(compiled_once) -> None:
     folder, expected = compiled_once
     *given, numba = ran(folder, WITH_NUMBA)
     assert given[: len(expected)] == expected
@@ -219,7 +219,7 @@ def test_a_damaged_loop_is_compiled_again(compiled_once) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
-def test_what_others_could_have_written_is_not_run(compiled_once) -> None:
+def test_loops_that_others_could_write_are_not_run(compiled_once) -> None:
     folder, expected = compiled_once
     kept = folder / "kept"
     for path in kept.iterdir():

@@ -1,4 +1,4 @@
-"""What is a graph is one of networkx too, and networkx alone can draw it."""
+"""Graphs of cepkit are graphs of networkx too, and networkx alone can draw them."""
 
 import networkx as nx
 import pytest
@@ -75,6 +75,6 @@ def test_a_tree_leads_from_its_leaves_to_its_root():
     assert sorted(graph.nodes[leaf]["label"] for leaf in leaves) == ["a: A", "b: B", "c: C"]
 
 
-def test_what_is_no_graph_says_so():
+def test_graph_of_refuses_values_that_are_no_graph():
     with pytest.raises(TypeError, match="int is not a graph"):
         graph_of(3)

@@ -13,7 +13,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "plans.md").read_text(encoding="utf
 CODE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
-def test_its_code_runs(capsys: pytest.CaptureFixture[str]):
+def test_code_on_the_page_runs(capsys: pytest.CaptureFixture[str]):
     names = {
         "pattern": ck.parse("PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 10 seconds"),
         "statistics": ck.Statistics.assumed({"a": 5, "b": 4, "c": 0.1}, {("a", "b"): 0.1}),

@@ -1,4 +1,4 @@
-"""What a prompt shows of results: the text that they print, not the values that they hold."""
+"""Results at a prompt: the text that they print, not the values that they hold."""
 
 import sys
 
@@ -34,7 +34,7 @@ def results():
     ]
 
 
-def test_a_prompt_shows_what_is_printed(results):
+def test_repr_and_pretty_print_equal_str(results):
     for result in results:
         assert repr(result) == str(result)
         assert pretty(result) == str(result)
@@ -60,7 +60,7 @@ def test_a_value_without_a_printer_says_so():
         str(Bare())
 
 
-def test_html_is_the_escaped_text_where_no_printer_makes_more_of_it():
+def test_html_of_a_value_is_its_escaped_text_by_default():
     query = ck.parse("PATTERN SEQ(A a, B b) WHERE a.x < b.x")
     assert "<pre>PATTERN SEQ(A a, B b)\nWHERE a.x &lt; b.x</pre>" in html_of(query)
 

@@ -1,4 +1,4 @@
-"""Bars: who sees them, what they say, what is left of them."""
+"""Progress bars: where they appear, their texts, and that they are cleared."""
 
 import inspect
 import sys
@@ -27,7 +27,7 @@ def quick(monkeypatch):
 
 @pytest.fixture
 def notebook(monkeypatch, quick):
-    """What a notebook shows: a list of its outputs as they are in the end."""
+    """The outputs of a notebook, as they are in the end."""
     outputs = []
 
     class Handle:
@@ -68,7 +68,7 @@ def until(seen):
      ck.compare_shared_plans, ck.detect, ck.aggregate, ck.simulate, ck.why_not, ck.what_if,
      ck.aggregate_trace, ck.from_match_recognize, ck.get_session, ck.run_to_end],
 )  # fmt: skip
-def test_verbs_that_take_long_can_be_told(verb):
+def test_long_verbs_have_progress_auto_by_default(verb):
     assert inspect.signature(verb).parameters["progress"].default == "auto"
 
 
@@ -84,14 +84,14 @@ def test_a_notebook_keeps_one_line_of_text(notebook):
     assert left["text/plain"].startswith("counting <b>: ")
 
 
-def test_what_is_soon_done_shows_nothing(notebook, monkeypatch):
+def test_short_work_shows_no_progress(notebook, monkeypatch):
     monkeypatch.setattr(progress, "SILENT_SECONDS", 60.0)
     with showing("counting"):
         time.sleep(0.05)
     assert not notebook
 
 
-def test_what_is_not_wanted_shows_nothing_also_within(notebook):
+def test_progress_false_also_hides_inner_progress(notebook):
     with showing("outer", progress=False), showing("inner", progress="auto"):
         time.sleep(0.1)
     assert not notebook
@@ -105,7 +105,7 @@ def test_work_within_work_has_the_same_bar(notebook):
     assert len(notebook) == 1
 
 
-def test_a_terminal_keeps_nothing(capsys, quick):
+def test_progress_line_is_cleared_from_a_terminal(capsys, quick):
     shown = []
 
     def seen():
@@ -117,7 +117,7 @@ def test_a_terminal_keeps_nothing(capsys, quick):
     assert not capsys.readouterr().err.split("\r")[-1].strip()
 
 
-def test_nobody_looks_at_a_file(capsys, quick):
+def test_no_progress_is_written_to_a_file(capsys, quick):
     with showing("counting"):
         time.sleep(0.1)
     assert not capsys.readouterr().err
@@ -131,7 +131,7 @@ def test_parts_of_work():
         assert (work.what, work.share) == ("plans: two", 0.375)
 
 
-def test_things_are_counted_as_they_are_taken():
+def test_counted_advances_progress_per_item():
     with showing("simulating", progress=False) as work:
         shares = [work.share for _ in counted("abcd")]
     assert shares == [0.0, 0.25, 0.5, 0.75]
@@ -153,7 +153,7 @@ def test_things_are_counted_as_they_are_taken():
         lambda _: len(ck.from_match_recognize(ROWS, ck.sample_stocks(30_000))),
     ],
 )
-def test_what_verbs_do_is_shown(notebook, monkeypatch, run):
+def test_verbs_show_their_progress(notebook, monkeypatch, run):
     monkeypatch.setattr(progress, "SILENT_SECONDS", 1e-6)
     monkeypatch.setattr(progress, "_LOOK_SECONDS", 1e-4)
     stream = ck.events(ck.sample_stocks(30_000), time="ts", type="ticker")
@@ -182,7 +182,7 @@ def test_costs_at_other_rates_are_shown(notebook, monkeypatch):
     assert left["text/plain"].startswith("computing costs: ")
 
 
-def test_results_do_as_the_verb_was_told(notebook, monkeypatch):
+def test_results_keep_progress_false_of_their_verb(notebook, monkeypatch):
     monkeypatch.setattr(progress, "SILENT_SECONDS", 1e-6)
     stream = ck.events(ck.sample_stocks(3_000), time="ts", type="ticker")
     found = ck.detect(stream, PATTERN, progress=False)

@@ -1,4 +1,4 @@
-"""What the README shows works as it stands there."""
+"""The examples of the README run as they are printed there."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_links_lead_somewhere(target):
     assert (ROOT / target).exists()
 
 
-def test_what_aggregates_says_so_where_matches_are_asked_for():
+def test_detect_of_a_pattern_with_agg_names_aggregate():
     stream = ck.events(ROOT / "sample_data" / "stocks.csv", time="ts", type="ticker")
     pattern = "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 minute AGG COUNT"
     with pytest.raises(UnsupportedError, match="`aggregate` gives them"):

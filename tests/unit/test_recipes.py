@@ -58,7 +58,7 @@ Answers = Callable[..., list[str]]
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A copy of what the recipes touch and what must pick it up."""
+    """A copy of the files that the recipes change and of those that read them."""
     for name in ("cepkit", "docs", "tests"):
         shutil.copytree(ROOT / name, tmp_path / name)
     for name in ("README.md", "pyproject.toml"):
@@ -68,7 +68,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def answers(project: Path) -> Answers:
-    """Evaluate expressions in the copy; return what they give."""
+    """Evaluate expressions in the copy, and return their values."""
 
     def evaluate(*expressions: str) -> list[str]:
         ran = subprocess.run(
@@ -86,7 +86,7 @@ def answers(project: Path) -> Answers:
 
 
 def follow(recipe: str, project: Path) -> None:
-    """Do what the section of that name says: write the file, and put the lines in the table."""
+    """Follow the section of that name: write the file, and put the lines in the table."""
     section = CONTRIBUTING.split(f"### {recipe}\n")[1].split("\n## ")[0].split("\n### ")[0]
     (file, code), (table, entry) = _BLOCK.findall(section)
     assert not (project / file).exists()

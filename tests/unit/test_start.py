@@ -1,4 +1,4 @@
-"""What a first detection imports: slow packages are imported only where they are needed."""
+"""The imports of a first detection: slow packages only where they are needed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_count_of_a_parquet_file_imports_little_once_its_loops_are_compiled(
     assert imported(DETECT, str(tmp_path / "events.parquet")) == "[]"
 
 
-def test_cepkit_alone_imports_next_to_nothing() -> None:
+def test_importing_cepkit_loads_no_heavy_package() -> None:
     heavy = "{'numpy', 'pandas', 'numba', 'pyarrow', 'networkx', 'lark', 'plotly', 'pyspark'}"
     assert imported(f"import sys, cepkit; print(sorted({heavy} & set(sys.modules)))") == "[]"
 

@@ -52,7 +52,7 @@ def pair(decorator: Callable[..., Any], options: dict[str, bool]) -> tuple[Any, 
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_a_dataclass_is_as_pythons_own(options: dict[str, bool]) -> None:
+def test_dataclass_behaves_as_that_of_python(options: dict[str, bool]) -> None:
     told = []
     for decorator in (dataclasses.dataclass, dataclass):
         base, point = pair(decorator, options)
@@ -117,7 +117,7 @@ class Named(Pair):
         self.name = name
 
 
-def test_pickles_are_as_pythons_own() -> None:
+def test_pickled_values_equal_the_originals() -> None:
     pairs = [Pair(1, "x"), Pair(2, Pair(3))]
     assert pickle.loads(pickle.dumps(pairs)) == copy.deepcopy(pairs) == pairs
 
@@ -127,7 +127,7 @@ def test_a_value_is_checked_when_it_is_made() -> None:
         Pair(-1)
 
 
-def test_a_derived_class_has_attributes_of_its_own_and_keeps_the_fields() -> None:
+def test_derived_class_may_add_attributes_and_keeps_frozen_fields() -> None:
     named = Named(1, "n")
     named.name = "m"
     assert (named.a, named.name) == (1, "m")
@@ -149,7 +149,7 @@ def test_frozen_classes_are_derived_from_frozen_ones_only(first: Any, second: An
             second(frozen=not frozen)(type("Derived", (base,), {}))
 
 
-def test_methods_that_a_class_writes_itself_stay() -> None:
+def test_methods_defined_by_the_class_are_kept() -> None:
     @dataclass(frozen=True, slots=True)
     class Modulo:
         value: int
@@ -166,7 +166,7 @@ def test_methods_that_a_class_writes_itself_stay() -> None:
     assert (len({Modulo(1), Modulo(3)}), repr(Modulo(1))) == (1, "m")
 
 
-def test_a_value_that_contains_itself_is_shown() -> None:
+def test_repr_of_a_recursive_value_ends() -> None:
     @dataclass
     class Node:
         next: Any = None

@@ -239,7 +239,7 @@ def _multiply(
     known: _Sums, key: np.uintp, group: np.uintp, p: np.uintp, n: int, event: int,
     carried: LaneArrays, trigger: bool, only_new: bool, tracks: Tracks, done: int,
 ) -> None:  # fmt: skip
-    """Multiply in a new operation; for a trigger, write what it completes if asked."""
+    """Multiply in a new operation; for a trigger, write the matches that it completes if asked."""
     c, s, _, sums = known
     one, width, ki = uintp(1), uintp(n + 1), uintp(carried.int_at.size)
     each = uintp(n) * width

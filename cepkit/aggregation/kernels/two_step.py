@@ -161,7 +161,7 @@ def _search(
         at: int64[n + 2], scratch space: the event of each position.
         sums: The sums of each START's matches.
         only_new: Whether to add them to the trigger's row, too.
-        tracks: What is written of triggers.
+        tracks: The arrays of triggers, which are written.
         done: Which trigger it is.
     """
     ts, first, op, n = steps.ts, stacks.first, stacks.op, steps.length

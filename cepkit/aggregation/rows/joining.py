@@ -125,7 +125,7 @@ def join_tracks(
     Args:
         triggers: The operations that are triggers.
         new: How many matches each completes.
-        live: What its key holds then.
+        live: The aggregates of its key then.
         expired: The START operations of the expiries.
         left: The aggregates of their keys then.
         changes: Whether expiries make rows.

@@ -65,7 +65,7 @@ def columns_of(
 
     Args:
         moments: Its rows.
-        functions: What the columns of aggregates hold, by name.
+        functions: The functions of the columns of aggregates, by name.
         schema: How its source is read.
         query: The columns that groups agree on, and the thresholds of the rows.
         group_rows: An event of each group.

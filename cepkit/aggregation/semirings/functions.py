@@ -124,7 +124,7 @@ class OfValues:
 
     @property
     def reads(self) -> Reads:
-        """The attribute that it is of."""
+        """The attribute that the function aggregates."""
         return ((self.variable, self.attribute),)
 
     @property

@@ -63,7 +63,7 @@ class Lanes:
 
     @property
     def empty(self) -> bool:
-        """Whether there is only the number of matches."""
+        """Whether no lane is needed besides the number of matches."""
         return self.only_integers and not len(self.int_at)
 
     @property

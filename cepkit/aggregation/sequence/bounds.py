@@ -1,4 +1,4 @@
-"""Upper bounds of counts and sums: they tell beforehand whether 64 bits hold them.
+"""Upper bounds of counts and sums: they show beforehand whether 64 bits hold them.
 
 Prefixes are counted as floats over windows somewhat longer than the query's, so a bound is never
 too low. Cost: O(1) for an operation.

@@ -154,7 +154,7 @@ def _write(
 
 
 def needs_slots(sequence: EventSequence) -> bool:
-    """Return whether `keys_of` must know which event of the sequence an operation stands for."""
+    """Return whether `keys_of` needs the event of the sequence that an operation is of."""
     return any(len({attribute for _, attribute in key}) > 1 for key in sequence.keys)
 
 

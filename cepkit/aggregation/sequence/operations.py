@@ -75,7 +75,7 @@ class Interleaved(_Ordered):
 
     @property
     def absences(self) -> bool:
-        """Whether anything must be absent."""
+        """Whether the sequence has negated events."""
         return bool((self.codes & 1).any())
 
     def by_key(self) -> Operations:

@@ -31,7 +31,7 @@ class ForestLane:
     Attributes:
         kind: SUM, LEAST or FLOAT.
         node: The node whose events have its values.
-        what: What they are: "values" (how many), or an accumulator.
+        what: Their kind: "values" (how many), or an accumulator.
         attribute: Of which attribute.
     """
 
@@ -83,7 +83,7 @@ def carried(forest: Forest, lanes: Sequence[Lanes]) -> CarriedLanes:
     """Return the lanes of each node and link.
 
     Args:
-        forest: What is shared.
+        forest: The shared counters.
         lanes: Of each sequence its lanes, by its own positions.
     """
     values: Values = {}

@@ -35,7 +35,7 @@ class Spec(CanonicalEvent):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A position of a sequence: its event, and what must be absent after it."""
+    """A position of a sequence: its event, and the negated events after it."""
 
     event: Spec
     absent: tuple[Spec, ...] = ()

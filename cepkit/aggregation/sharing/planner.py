@@ -1,4 +1,4 @@
-"""Chooses what several sequences share, by rates, lengths and windows.
+"""Chooses the shared counters of several sequences, by rates, lengths and windows.
 
 The cost is in nanoseconds of work for each second of the stream: an event updates the counters of
 each live START at its node, a START of a piece takes a snapshot of every live START of the whole,
@@ -78,8 +78,8 @@ def cost_of(forest: Forest, rates: Rates, lanes: Sequence[int] | None = None) ->
     """Return the cost of a forest.
 
     Args:
-        forest: What they share.
-        rates: What the cost depends on.
+        forest: The shared counters.
+        rates: The rates that the cost depends on.
         lanes: The number of lanes of each sequence; None for none. If several sequences use a node,
             the largest number counts, because equal lanes are carried once.
     """
@@ -139,7 +139,7 @@ def choose(
 
     Args:
         positions: The positions of each sequence, all of one cluster (`routes.several`).
-        rates: What the cost depends on.
+        rates: The rates that the cost depends on.
         share: The allowed way of sharing. "chop-connect" makes a cut if any sharing is possible.
         lanes: How many lanes each sequence has; None: none.
     """

@@ -1,4 +1,4 @@
-"""The lazy chain NFA: it takes variables in the order of a plan, whatever their order in time.
+"""The lazy chain NFA: it takes variables in the order of a plan, not in their order in time.
 
 A state for each prefix of the order. An instance takes its next variable from the input buffer
 and, if its scope is open at the end, from the stream; events that a later state may need are

@@ -1,4 +1,4 @@
-"""A program: what each step of a plan looks up, compares and checks.
+"""A program: the lookups, comparisons and checks of each step of a plan.
 
 Programs know nothing of data: `branch.py` makes one from a branch and a plan,
 `slices/binding.py` binds it to the events of a slice.
@@ -23,10 +23,10 @@ the branch could take. Events of a contiguous match are in one such stretch."""
 
 
 Clock = Literal["time", "arrival", "place"]
-"""What a window counts in: microseconds, arrival numbers, or those inside the partition."""
+"""The unit of a window: microseconds, arrival numbers, or those inside the partition."""
 
 BoundClock = Clock | Literal["order"]
-"""What a bound counts in: a clock, or the order of events. That is time, unless events of equal
+"""The unit of a bound: a clock, or the order of events. That is time, unless events of equal
 time have an order too."""
 
 
@@ -185,7 +185,7 @@ class Absence:
 
     @property
     def together(self) -> tuple[Absence, ...]:
-        """This absence and the next ones of those that are absent together."""
+        """This absence, and the further ones that are absent together with it."""
         return (self, *(() if self.then is None else self.then.together))
 
 
@@ -278,14 +278,14 @@ class Program:
 
     @cached_property
     def clocks(self) -> frozenset[Clock]:
-        """The clocks that anything is counted in."""
+        """The clocks of all windows and bounds."""
         clocks = {clock for step in self.everything for _, clock in step.windows}
         clocks |= {clock for clock in (self.side_by_side, self.next_clock) if clock is not None}
         return frozenset(clocks)
 
     @cached_property
     def cuts_sets_off(self) -> bool:
-        """Whether fewer sets may be tried than there are."""
+        """Whether conditions may cut the search for sets short."""
         between = any(set_of_members(condition) is not None for condition in self.on_sets)
         return between or any(one.caps for one in self.sets)
 
@@ -303,7 +303,7 @@ class Program:
 
     @cached_property
     def ends(self) -> frozenset[str]:
-        """The variables that stand for the first or the last member of a set."""
+        """The variables for the first or the last member of a set."""
         return frozenset(end for one in self.sets for end in one.repeated.ends)
 
     @cached_property
@@ -313,7 +313,7 @@ class Program:
 
     @cached_property
     def single(self) -> tuple[Step, ...]:
-        """The steps that bind a single variable, wherever they stand."""
+        """The steps that bind a single variable, those in subtrees included."""
         return tuple(step for step in self.work if isinstance(step, Step))
 
     @cached_property

@@ -69,7 +69,7 @@ def bounds(x_ts: Times, y_ts: Times, delta: int, table: Ints) -> None:
     Args:
         x_ts: int64[x], the time of each x, ascending.
         y_ts: int64[y], the time of each y, ascending.
-        delta: What is added to the time of an x.
+        delta: The time that is added to that of an x.
         table: int32[x], the output: a number of a y, or that of all y.
     """
     j = uintp(0)
@@ -94,7 +94,7 @@ def keyed_bounds(
         x_keys: int32[x], the key of each x.
         y_ts: int64[y], the time of each y.
         starts: int64[keys + 1], where the y of each key begin, and the end.
-        delta: What is added to the time of an x.
+        delta: The time that is added to that of an x.
         table: int32[x], the output: a number of a y, or the end of those with the key.
     """
     cursors = starts.copy()

@@ -126,7 +126,7 @@ def _totals(
 
 
 def _numbers(limbs: Longs) -> list[int]:
-    """Return the numbers that limbs stand for."""
+    """Return the numbers with these limbs."""
     numbers = [0] * len(limbs)
     used = np.flatnonzero(limbs.any(axis=0))
     for limb in range(int(used[-1]) if len(used) else -1, -1, -1):

@@ -46,11 +46,11 @@ def check_number_of_sets(program: Program, number: int, most: int) -> None:
 
 
 def too_many_sets(program: Program, what: str, most: int) -> LimitError:
-    """Return the error, with what to ask for instead.
+    """Return the error for too many sets, with a hint at other calls.
 
     Args:
         program: The program of the branch.
-        what: What there is too much of; the names of the Kleene variables follow.
+        what: The beginning of the message; the names of the Kleene variables follow.
         most: The most sets that there may be.
     """
     names = " and ".join(f"'{step.variable}'" for step in program.listed)

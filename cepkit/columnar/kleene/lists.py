@@ -252,7 +252,7 @@ class Listing:
     def _ascending(
         self, number: int, begins: Ints, ends: Ints, members: Ints
     ) -> tuple[Times, Times]:
-        """Return what to add to an event of each list, and ascending numbers of all members.
+        """Return an offset for each list, and ascending numbers of all members (event plus offset).
 
         Ranges of candidates ascend by key and event, so no list is copied; lists that stand one
         after the other ascend by list and event.

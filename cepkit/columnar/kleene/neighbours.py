@@ -106,7 +106,7 @@ def stretches(lists: Lists, most: int = MOST_PAIRS) -> Iterator[slice]:
 
 
 def can_be_linked(lists: Lists) -> bool:
-    """Return whether all pairs of the lists can be looked at."""
+    """Return whether the pairs of the lists are few enough to check all."""
     return int(lists.lengths.max(initial=0)) <= LONGEST
 
 

@@ -209,7 +209,7 @@ def _holds_events(values: pd.Series[Any]) -> bool:
 
 
 def _bound(attributes: Mapping[str, list[Any]]) -> list[Any]:
-    """Return what a variable is bound to in each match: an event, a set of them, or None."""
+    """Return the binding of a variable in each match: an event, a set of events, or None."""
     rows = [
         dict(zip(attributes, values, strict=True))
         for values in zip(*attributes.values(), strict=True)

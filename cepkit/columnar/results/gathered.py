@@ -135,7 +135,7 @@ class _Columns:
         self._dtypes: dict[pa.DataType, Any] = {}
 
     def forget(self) -> None:
-        """Drop what is kept for the next column."""
+        """Drop the rows and values kept for the next column."""
         self._rows = None
         self._values.clear()
 

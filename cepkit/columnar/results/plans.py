@@ -66,9 +66,9 @@ class PlansInForce(Printed):
         """Return the plans of a run.
 
         Args:
-            query: What was run.
+            query: The query that was run.
             plan: The plan of the whole stream, with its statistics.
-            work: What its slices did.
+            work: The work of its slices.
         """
         slices = sorted(work.slices, key=lambda run: (run.first, run.last))
         begins = [0] * bool(slices)
@@ -144,7 +144,7 @@ def why_planned(query: Query, plan: Plan, before: Branches, run: SliceRun) -> st
     """Return why the plan of a slice differs from the one before it; "" if it does not.
 
     Args:
-        query: What was run.
+        query: The query that was run.
         plan: The plan of the whole stream, with its statistics.
         before: The plan before it.
         run: The slice.

@@ -24,7 +24,7 @@ def arrow_type(expression: Expression, events: EventColumns, stream: Schema) -> 
 
     Args:
         expression: Not a plain attribute, which keeps the stream's type.
-        events: Say what their attributes hold.
+        events: The events, with the kinds of their attributes.
         stream: The stream, with the zone of displayed times: that of the events' own.
     """
     source, kinds = events.schema, events.kinds

@@ -54,15 +54,15 @@ class SeveralResults(WithProgress, ByName[Result]):
 
     Attributes:
         stream: Where they are found.
-        plan: What they share; None where each was given a plan of its own.
+        plan: The shared plan; None where each was given its own plan.
         limit: The most matches of each, None for all.
         groups: The queries that run together.
 
     Args:
         measure: Returns the statistics of an added query.
         sets: Which sets of Kleene variables make matches.
-        share: Whether queries share what they begin with.
-        options: What else is asked of each, as `detect` takes it.
+        share: Whether queries share common prefixes.
+        options: Further options of each, as `detect` takes them.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class SeveralResults(WithProgress, ByName[Result]):
         """Return the matches with one more query; the plans of the others stay.
 
         Args:
-            pattern: The query, its text, or what the builder makes.
+            pattern: The query, its text, or a pattern of the builder.
             name: Of the query; None for a number that is free.
 
         Raises:

@@ -118,7 +118,7 @@ class FirstMatches:
 
     Attributes:
         head: The names of its columns.
-        rows: What the matches have there.
+        rows: The values of the matches there.
         more: How many variables are left out.
     """
 
@@ -144,12 +144,12 @@ class FirstMatches:
         return cls([cut(name, 40) for name in shown], rows)
 
     def to_text(self, title: str) -> str:
-        """Return them as a table for a terminal."""
+        """Return the matches as a table for a terminal."""
         table = text_table(self.head, map(_cells, self.rows), left=0)
         return "\n".join([cut(title, 300), table, *_told(self.rows, self.more)])
 
     def to_html(self, title: str) -> str:
-        """Return them as a table for a notebook, everything escaped, at most 20 kB."""
+        """Return the matches as a table for a notebook, escaped, of at most 20 kB."""
         head = "".join(f"<th>{html_text(name)}</th>" for name in self.head)
         above = f"<p>{html_text(cut(title, 300))}</p><table><thead><tr>{head}</tr></thead><tbody>"
         told = "".join(f"<p>{line}</p>" for line in _told(self.rows, self.more))

@@ -66,7 +66,7 @@ def next_matches(
         branches: The normal form of the query.
         programs: Their programs; only batches follow them.
         counters: For each branch those of its steps; the work is added to them.
-        taken: bool[events], whether an earlier match has an event; what is taken is added. None:
+        taken: bool[events], whether an earlier match has an event; taken events are added. None:
             all events are free.
         first: The first event that can be last in a match.
         last: The end of those; None: that of the stream.
@@ -138,7 +138,7 @@ class _Searcher:
     Args:
         branches: The normal form of the query.
         programs: Their programs, for the variables and their place in the counters.
-        consumed: For each event whether a match has it; what is taken is added.
+        consumed: For each event whether a match has it; events that are taken are added.
         counters: For each branch those of its steps.
     """
 

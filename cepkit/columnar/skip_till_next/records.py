@@ -244,7 +244,7 @@ class Work(NamedTuple):
         ends: int64[width + 2], the end of each range.
         fitting: bool[width + 2], whether any candidate of the range fits the last event.
         until: int64[width + 2], the row up to which the step before must fail.
-        least: float64[checks], what columns are compared with.
+        least: float64[checks], the values that columns are compared with.
         most: float64[checks], the same from above.
         operands: float64[operands + 1], the operands of a residual predicate.
         skips: int32[candidates], how many consumed ones follow each.

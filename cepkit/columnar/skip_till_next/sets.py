@@ -65,7 +65,7 @@ class PendingOffers:
 
     Args:
         programs: Of all branches.
-        consumed: For each event whether a match has it; what is taken is added.
+        consumed: For each event whether a match has it; events that are taken are added.
         arrival: The arrival number of each row; None: that is the row.
 
     Attributes:
@@ -290,7 +290,7 @@ def take_offers(
     """Take at each event the first of its offers, one event after the other.
 
     Args:
-        consumed: bool[events], whether a match has an event; what is taken is added.
+        consumed: bool[events], whether a match has an event; events that are taken are added.
         taken: int64[last events], the output: the numbers of the offers that are taken.
         starts: int64[variables of these + 1], the output: where the events of each variable of
             these begin in `events`, and the end.

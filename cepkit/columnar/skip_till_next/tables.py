@@ -202,7 +202,7 @@ class _Builder:
     def _is_final(
         self, search: BoundProgram, order: Sequence[str], absent: BoundStep, depth: int
     ) -> bool:
-        """Whether what rules out a candidate of the step at `depth` rules out all later ones.
+        """Whether an absent event that rules out a candidate at `depth` rules out all later ones.
 
         It does if a later candidate only ends the range later and matters for nothing else.
         """

@@ -112,7 +112,7 @@ def bind(
     """Return `program` bound to `columns`.
 
     Args:
-        program: What to evaluate.
+        program: The program of a branch and its plan.
         columns: The events of the slice.
         owned: The matches that are wanted.
         scan: The look-ups of other programs in `columns`; new ones are added.
@@ -258,7 +258,7 @@ class Binder:
     def bind_absence(
         self, absence: Absence, bound: Sequence[str], *, by_value: bool = False
     ) -> BoundStep:
-        """Return what must be absent bound, with all that is absent together with it."""
+        """Return an absence bound to the slice, with the events absent together with it."""
         step = self.bind(absence.step, bound, by_value=by_value)
         if absence.then is None:
             return step

@@ -173,7 +173,7 @@ def bound_in(
 
     Args:
         block: The matches.
-        variables: What they bind.
+        variables: The variables that they bind.
         groups: Those that repeat: of each variable the events of all repetitions are a set.
     """
     members = {v: block.members(v) for v in variables}

@@ -66,7 +66,7 @@ class BoundStep:
     """A step with the arrays of its inner loop.
 
     Attributes:
-        step: What the program says.
+        step: The step of the program.
         candidates: Of the new variable, or the partial matches of the subtree.
         lower: A range begins at the greatest of these; if empty, at the first candidate.
         upper: A range ends before the least of these; if empty, after the last candidate.

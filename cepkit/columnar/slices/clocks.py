@@ -58,7 +58,7 @@ def with_numbers(
 
 
 def readings(columns: EventColumns, clock: BoundClock) -> Times:
-    """Return the reading of a clock at each event: its time, its number, or what orders it."""
+    """Return the reading of a clock at each event: time, number, or a value that orders them."""
     if clock == "time":
         return columns.ts
     if clock == "order":

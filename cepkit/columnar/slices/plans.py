@@ -94,7 +94,7 @@ class SliceWork:
 
     Attributes:
         counters: For each plan those of its steps.
-        slices: What each slice did, in the order in which they were run.
+        slices: The run of each slice, in the order in which they ran.
     """
 
     counters: dict[Branches, Counters] = field(default_factory=dict)

@@ -16,7 +16,7 @@ def draw_generations(
     attributes: Sequence[str] | None = None,
     redact: Sequence[str] = (),
 ) -> Player:
-    """Return a player with a card for each plan, headed by what that plan owns.
+    """Return a player with a card for each plan, headed by the matches that the plan owns.
 
     Args:
         trace: From `simulate(..., adapt=...)`.

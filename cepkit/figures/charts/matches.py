@@ -77,7 +77,7 @@ def draw_matches(
 
 
 def first(matches: Any, n: int) -> pd.DataFrame:
-    """Return the first matches with a column of events for each variable, whatever their kind."""
+    """Return the first matches of any result, with a column of events for each variable."""
     if isinstance(matches, Rows):
         return matches.head(n, nested=True)
     rows = matches.head(n)

@@ -154,7 +154,7 @@ def _card(nodes: Sequence[Node], counts: Sequence[Traffic], events: Mapping[str,
 
 
 def _trees(diagram: Diagram, counts: Sequence[Traffic]) -> tuple[JoinTree, ...]:
-    """Return the trees of a diagram, one for each branch, with what each node stored."""
+    """Return the trees of a diagram, one for each branch, with the counts of each node."""
     parts: defaultdict[int, list[Edge]] = defaultdict(list)
     below = set()
     growing = {edge.begin for edge in diagram.edges if edge.begin == edge.end}
@@ -211,7 +211,7 @@ def _take(edge: Edge) -> Take:
 
 
 def _grid(diagram: Diagram, counts: Sequence[Traffic]) -> Canvas:
-    """Return the nodes at their places, with what happened there, and the edges between them."""
+    """Return the nodes at their places, with their counts, and the edges between them."""
     left = min((placed.x for placed in diagram.nodes), default=0.0)
     top = min((placed.y for placed in diagram.nodes), default=0.0)
     places = {

@@ -32,7 +32,7 @@ _SENTENCES = 560.0
 
 
 def draw_several(result: Several[Any]) -> go.Figure:
-    """Return the figure of what the queries of a result shared; it is returned, not shown."""
+    """Return the figure of the counters that queries shared; it is returned, not shown."""
     return draw_sharing(result.plan)
 
 

@@ -65,7 +65,7 @@ def draw_validity(validity: Validity) -> go.Figure:
 
 
 def _drawn(row: ValidityRow) -> float:
-    """Return the logarithm of the slack to base ten, within what can be drawn."""
+    """Return the logarithm of the slack to base ten, within the limits of the chart."""
     limits = math.log10(_FARTHEST)
     if not row.slack > 0:
         return -limits

@@ -1,4 +1,4 @@
-"""The chain NFA of an order plan: its states, and what each edge takes and checks.
+"""The chain NFA of an order plan: its states, and the event and checks of each edge.
 
 Source: *Lazy Evaluation Methods for Detecting Complex Events* (DEBS 2015), section 4.
 """

@@ -19,7 +19,7 @@ ROOM = 780
 """The default width: that of a narrow notebook."""
 
 MOST = 40
-"""How many vertices can be told apart by eye."""
+"""How many vertices the eye can distinguish."""
 
 SHADES = ((1, "#E6E6E6"), (2, "#CDE7F7"), (3, "#9AD2F2"), (5, "#56B4E9"), (10, "#E69F00"))
 """Card colours by the least number of sharers; the ink on each has a contrast of 6:1 or more."""
@@ -69,8 +69,8 @@ def layout(
 
     Args:
         edges: From a vertex to one that stands higher, by their numbers.
-        notes: What is said above, a line each or more.
-        rows: What stands left of each row, from the lowest.
+        notes: Notes above the figure, each a line or more.
+        rows: The text left of each row, from the lowest.
         room: The width of the picture, in pixels; wider where cards could not be read.
     """
     layers = layered([v.level for v in vertices], edges)
@@ -158,7 +158,7 @@ def _needed(vertex: Vertex) -> float:
 
 
 def _texts(vertex: Vertex, width: float) -> list[Text]:
-    """Return what stands on a card, without where."""
+    """Return the texts of a card, not yet at their places."""
     dark = ink(SHADES[0][1])
     head = fitted(vertex.head, SMALL * BOLD, width)
     lines = tuple(wrapped(vertex.text, SMALL, width, _MOST_LINES))

@@ -34,10 +34,10 @@ class Leaf:
         event: Its types and name, as in the pattern's text.
         repeated: Whether it stands under KL.
         conditions: The conditions about it alone.
-        absences: What must not be there and is known by then, in words.
+        absences: The absences that can be checked by then, in words.
         rate: The events per second that pass its conditions; None without statistics.
         log_alive: The natural logarithm of the number expected in a window; None if unknown.
-        counted: What a run did with it, in words.
+        counted: The counts of a run, in words.
     """
 
     variable: str
@@ -59,10 +59,10 @@ class Join:
         right: The other.
         order: The order of the events of the two sides, in words.
         conditions: The conditions that neither side can check alone.
-        absences: What must not be there and is known by then, in words.
+        absences: The absences that can be checked by then, in words.
         log_alive: The natural logarithm of the partial matches expected in a window; None if
             unknown.
-        counted: What a run did with it, in words.
+        counted: The counts of a run, in words.
     """
 
     left: TreeNode
@@ -84,7 +84,7 @@ class JoinTree:
     Attributes:
         name: The branch; empty if there is only one.
         root: The node of its matches.
-        common: What any two joined events must satisfy, in words: window, partition, strategy.
+        common: The requirements on all joined events, in words: window, partition, strategy.
     """
 
     name: str
@@ -201,7 +201,7 @@ class _TreeBuilder:
 
 
 def _by_steps(plan: TreePlan, expected: Sequence[ExpectedStep]) -> dict[frozenset[str], float]:
-    """Return the logarithms of what nodes hold, if the steps of the plan tell."""
+    """Return the logarithms of the partial matches of nodes, if the steps are those of the plan."""
     units = work_of(plan)
     unions = list(_bound(units))
     if [name for name, _ in unions] != [step.variable for step in expected]:

@@ -120,7 +120,7 @@ def partition_text(branch: Branch) -> str:
 
 
 def common_text(branch: Branch) -> str:
-    """Say what holds for any two events of a match: window, partition, strategy."""
+    """Return the requirements on all events of a match in words: window, partition, strategy."""
     window = "" if branch.window is None else f"within {window_text(branch.window)}"
     strategy = "" if branch.strategy is Strategy.SKIP_TILL_ANY_MATCH else branch.strategy.value
     return ", ".join(part for part in (window, partition_text(branch), strategy) if part)

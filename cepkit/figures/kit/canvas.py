@@ -173,17 +173,17 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Lines of text from data; whatever draws them must escape them.
+    """Lines of text from data; writers of formats must escape them.
 
     Attributes:
         x: Of the left, the middle or the right of the lines, as `anchor` says.
         y: Of the top of the first line.
         lines: The lines, each short enough for its place.
-        anchor: What `x` is.
+        anchor: The meaning of `x`.
         size: Of the font.
         bold: Whether it is.
         colour: None for the colour of text.
-        hover: What is told when the pointer is on it, mostly the text uncut.
+        hover: The text shown when the pointer is on it, mostly the whole text.
     """
 
     x: float
@@ -218,8 +218,8 @@ class Canvas:
     Attributes:
         width: In pixels.
         height: In pixels.
-        items: What is on it; later ones are drawn over earlier ones.
-        summary: What a reader who cannot see it should know.
+        items: Its items; later ones are drawn over earlier ones.
+        summary: Its contents in words, for readers who cannot see it.
     """
 
     width: float

@@ -49,7 +49,7 @@ class Drawing(go.Figure):  # type: ignore[misc]
 
         Args:
             width: In pixels; None for its own, or 900 where it is as wide as there is room.
-            theme: What is behind it; None for grey letters on nothing.
+            theme: The theme of the page; None for grey letters on any page.
         """
         if width is not None and not 100 <= width <= _MOST:
             raise ArgumentError(f"width: {width!r} pixels", expected=f"100 to {_MOST:,}")
@@ -76,12 +76,12 @@ class Drawing(go.Figure):  # type: ignore[misc]
             path: Where to: `.svg`, or `.png` with `pip install 'cepkit[image]'`.
             width: In pixels; None for its own, or 900 where it is as wide as there is room.
             scale: How many pixels a PNG has for one of the figure.
-            theme: What is behind it.
+            theme: The theme of the page.
             overwrite: Whether a file that exists is replaced.
 
         Raises:
             FileError: The file cannot, or must not, be written.
-            MissingPackageError: What makes PNG files is not installed.
+            MissingPackageError: The package that makes PNG files is not installed.
         """
         if not 0.1 <= scale <= 20:
             raise ArgumentError(f"scale: {scale!r}", expected="0.1 to 20")

@@ -158,7 +158,7 @@ def add_key(
 
     Args:
         chart: The figure, its height set.
-        rows: What to say, from above.
+        rows: The lines, from above.
         axis: The pixels between the plot and the first row: ticks and title of the axis.
         left: How many pixels left of the plot they begin.
     """

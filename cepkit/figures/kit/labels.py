@@ -22,7 +22,7 @@ HEIGHT = 15
 GAP = 11
 """Between the middle of a point and its label."""
 RADIUS = 8
-"""Of a point, with what is kept free around it."""
+"""Of a point, with the room kept free around it."""
 
 _MOST_STEPS = 41
 

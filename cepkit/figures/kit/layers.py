@@ -37,7 +37,7 @@ class Layers:
     edges: tuple[tuple[Spot, Spot], ...]
 
     def is_lane(self, spot: Spot) -> bool:
-        """Return whether only edges of the vertex stand there."""
+        """Return whether the spot has only edges of the vertex."""
         vertex, row = spot
         return self.own[vertex] != row
 

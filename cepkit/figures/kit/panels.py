@@ -29,11 +29,11 @@ def stacked(heights: Sequence[int], gap: int) -> tuple[int, list[tuple[float, fl
 
 
 def add_heading(chart: go.Figure, name: str, text: str, top: float) -> None:
-    """Write what a panel is about above it.
+    """Write the heading of a panel above it.
 
     Args:
         name: Whose panel it is; not yet escaped.
-        text: What is said of it, in a second line.
+        text: The second line.
         top: The panel's upper edge, as a share of the figure.
     """
     lines = f"<b>{shown(cut(name, _NAME_LENGTH))}</b><br>{text}"
@@ -41,7 +41,7 @@ def add_heading(chart: go.Figure, name: str, text: str, top: float) -> None:
 
 
 def axis_name(letter: str, place: int) -> str:
-    """Return what plotly calls an axis of a panel, counted from 0: "x", "x2" ..."""
+    """Return plotly's name for an axis of a panel, counted from 0: "x", "x2" ..."""
     return f"{letter}{place + 1}" if place else letter
 
 

@@ -156,7 +156,7 @@ def _powers(low: int, greatest: float) -> tuple[tuple[float, str], ...]:
 
 
 def _marks(low: float, high: float) -> tuple[tuple[float, str], ...]:
-    """Return ticks between two logarithms: powers of ten, or what lies between them, or steps."""
+    """Return ticks between two logarithms: powers of ten, multiples of them, or even steps."""
     if high - low >= _FEWEST_TICKS:
         return tuple(tick for tick in _powers(math.ceil(low), high) if tick[0] >= low)
     if max(abs(low), abs(high)) >= _FLOAT_DIGITS:

@@ -118,7 +118,7 @@ def axis_of(chart: go.Figure) -> dict[str, Any]:
 
 
 def at_the_top(lines: int = 1) -> dict[str, object]:
-    """Return a position that keeps the title at the top, whatever the margin holds."""
+    """Return a position that keeps the title at the top, for any contents of the margin."""
     # Plotly aligns the first of several lines where it would align a single one.
     pad = {"l": 12, "t": 12 + 14 * (lines - 1)}
     return {"y": 1, "yref": "container", "yanchor": "top", "pad": pad}
@@ -128,7 +128,7 @@ def legend_above(names: Sequence[str], above: float, height: float) -> dict[str,
     """Return the layout of a figure whose legend stands above the heading of its first panel.
 
     Args:
-        names: What the legend says, escaped.
+        names: The texts of the legend, escaped.
         above: The margin above, without the legend.
         height: Of the figure, without the legend.
     """
@@ -161,7 +161,7 @@ def heading(text: str, top: float, **settings: Any) -> dict[str, Any]:
 
 
 def message(title: str, text: str) -> go.Figure:
-    """Return a figure that says why there is nothing to see; both texts already escaped."""
+    """Return a figure with a message in place of data; both texts already escaped."""
     chart = figure(title, 160)
     chart.update_xaxes(visible=False)
     chart.update_yaxes(visible=False)

@@ -50,7 +50,7 @@ def arranged(root: Node, gap: float, *, straight: bool = False) -> tuple[Place, 
 
     Args:
         root: The tree.
-        gap: What is left free between two nodes of a level.
+        gap: The room left free between two nodes of a level.
         straight: Whether a node stands straight above the child with the most leaves (with ties, in
             their middle) instead of the middle of all.
     """

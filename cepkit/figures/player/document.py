@@ -188,7 +188,7 @@ def exact(value: Any) -> Any:
 
 
 def cut_in_words(length: int, total: int, recorded: int, limit: int) -> str | None:
-    """Describe what is not shown, and how to see it; None if everything is shown.
+    """Describe how many steps are shown, and how to see more; None if all are shown.
 
     Args:
         length: How many steps are shown.

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias, assert_never
 from cepkit.values import dataclass
 
 Accumulator: TypeAlias = Literal["sum", "deviations", "squares", "least", "greatest"]
-"""What a method accumulates besides the number of values. `deviations` and `squares` sum the
+"""The accumulators of a method besides the number of values. `deviations` and `squares` sum the
 differences from an origin and their squares; the method chooses an origin that loses few digits."""
 
 EXTREMES = ("least", "greatest")

@@ -34,7 +34,7 @@ def check_kinds(query: Query, kinds: Mapping[str, ValueKind]) -> None:
 
     Args:
         query: A query that passed `checks.check`.
-        kinds: What attributes hold, at least those that are read for matches.
+        kinds: The kinds of attributes, at least of those that are read for matches.
 
     Raises:
         PatternError: It cannot, as in `b.ts - a.ts > 8`.

@@ -31,7 +31,7 @@ class LocalSearch:
 
     Attributes:
         most: The most branches in a move: 2 is the neighbourhood `edge`, more is `vertex`.
-        seed: Of what is random.
+        seed: The seed of the random choices.
         steps: The most steps that are taken.
         idle: The most steps in a row without an improvement.
         seconds: The most time; None for no limit. With one, equal seeds may give unequal plans.
@@ -58,7 +58,7 @@ class Moves:
     Args:
         graph: The plans, which change meanwhile.
         most: How many branches a move is about at most.
-        seed: Of what is random.
+        seed: The seed of the random choices.
     """
 
     def __init__(self, graph: PlanGraph, most: int, seed: int) -> None:

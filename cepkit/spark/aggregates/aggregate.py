@@ -75,7 +75,7 @@ def aggregate_fetched(
     Args:
         stream: Events in a Spark DataFrame.
         part: Those that the query needs, fetched.
-        query: What is asked.
+        query: The query.
         functions: The columns of aggregates, by name.
         method: As for `aggregate`.
         emit: Which rows.

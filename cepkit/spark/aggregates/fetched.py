@@ -27,7 +27,7 @@ class _Rows:
 
     Attributes:
         part: The events.
-        prepared: What is asked of them.
+        prepared: The prepared query.
         method: As for `cepkit.aggregate`.
         known: The rows, once computed.
     """
@@ -67,7 +67,7 @@ class FetchedAggregates(FetchedFrame, SparkAggregates):
     Args:
         stream: The stream in Spark.
         part: Its events, fetched.
-        prepared: What is asked.
+        prepared: The prepared query.
         method: As for `cepkit.aggregate`.
         workers: Returns the same aggregates, computed by workers.
     """

@@ -81,7 +81,7 @@ def prepare(
     emit: Emit,
     plan: Plan | None = None,
 ) -> AggregateQuery:
-    """Prepare a query; refuse what cannot be computed.
+    """Prepare a query; refuse aggregates that cannot be computed.
 
     Args:
         way: How it is aggregated.

@@ -28,7 +28,7 @@ class Request:
 
     Attributes:
         way: How it is aggregated.
-        sending: What of the stream is read for it alone.
+        sending: The columns and rows of the stream that it alone needs.
         compiled: The compiled query that detects its matches.
     """
 
@@ -41,7 +41,7 @@ class Request:
 
     @property
     def rows_of_cells(self) -> Emit:
-        """The kind of rows of a cell: a slice owns only a part of what its events complete."""
+        """The kind of rows of a cell: a slice owns some of the matches that its events complete."""
         return "new" if self.emit == "total" else self.emit
 
     def moments(

@@ -59,7 +59,7 @@ class SeveralSparkAggregates(Several[SparkAggregates]):
 
     Attributes:
         results: One for each query.
-        plan: What they share.
+        plan: The plan of the shared counters.
         passes: The passes over the stream that they need.
         progress: Whether long work shows a bar: see `cepkit.aggregate`.
     """

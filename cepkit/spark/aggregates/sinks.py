@@ -36,7 +36,7 @@ class Aggregation:
 
     Attributes:
         requests: The queries, by number: sequences, or one whose matches are detected.
-        clusters: What they share.
+        clusters: The clusters of queries that share counters.
         rows: The columns of their rows.
     """
 

@@ -69,7 +69,7 @@ def match_columns(
 
     Args:
         columns: Those of the source.
-        names: What they are called.
+        names: The names of the columns.
         matches: The columns.
         in_arrow: Their Arrow types.
     """

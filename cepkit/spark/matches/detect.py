@@ -71,7 +71,7 @@ def detect(
         reported: Whether the user was already warned about the stream.
 
     Raises:
-        PatternError: A condition compares what cannot be compared.
+        PatternError: A condition compares values that cannot be compared.
         StreamError: A column is missing or cannot be read, or the arrival column has missing
             values.
         UnsupportedError: The query has a part that the engine cannot detect; the DataFrame is
@@ -122,10 +122,10 @@ def detect_fetched(
         plan: An order for each of its branches.
         limit: The most matches wanted, None for all.
         sets: Which sets of Kleene variables make matches.
-        plans: What says under which plan each slice is run.
+        plans: Chooses the plan of each slice.
 
     Raises:
-        PatternError: A condition compares what cannot be compared.
+        PatternError: A condition compares values that cannot be compared.
     """
     matches = Matches(part, query, plan, limit=limit, sets=sets, plans=plans)
     columns = match_columns(

@@ -28,7 +28,7 @@ class FetchedMatches(FetchedFrame, SparkMatches):
         stream: The stream in Spark.
         matches: The matches among its events, here.
         origin: How these came here.
-        columns: What they are in Spark.
+        columns: Their columns in Spark.
         workers: Makes the same matches, found by workers.
 
     Attributes:

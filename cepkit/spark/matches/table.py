@@ -29,7 +29,7 @@ def matches_table(
     Args:
         stream: Where they are found.
         columns: Its columns in Spark.
-        sending: What workers are sent of it.
+        sending: The columns and rows of it that workers get.
         queries: The queries, by their numbers.
     """
     nothing = sending.nothing

@@ -65,7 +65,7 @@ def deliver(scan: Scan, route: Route | None) -> Delivery:
     """Choose how the events reach the workers.
 
     Args:
-        scan: What is read of the stream.
+        scan: The columns that are read of the stream.
         route: The route; None: files if possible.
 
     Raises:

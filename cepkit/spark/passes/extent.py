@@ -85,7 +85,7 @@ def measured_extent(
 
     Args:
         types: Those that the query names, None for any.
-        key: What all events of a match agree on.
+        key: The attributes on which all events of a match agree.
 
     Returns:
         The extent (times are accurate to a day, the span more so), and the rows that are no events.

@@ -28,13 +28,13 @@ class Found(Protocol):
         """Return their number."""
 
     def to_arrow(self) -> pa.Table:
-        """Return all of them."""
+        """Return all rows."""
 
     def first(self, n: int) -> pa.Table:
-        """Return `n` of them at most."""
+        """Return at most `n` rows."""
 
     def to_pandas(self, *, nested: bool) -> pd.DataFrame:
-        """Return all of them in flat columns, or nested ones."""
+        """Return all rows in flat columns, or nested ones."""
 
 
 class FetchedFrame(ResultFrame):
@@ -49,7 +49,7 @@ class FetchedFrame(ResultFrame):
         columns: Their columns.
         session: Spark's session.
         workers: Makes the same rows, found by workers.
-        title: What it is.
+        title: Its title.
         route: Where the rows come from.
     """
 

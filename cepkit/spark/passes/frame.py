@@ -36,8 +36,8 @@ class ResultFrame(WithProgress, DataFrame):
     `limit`) are plain Spark DataFrames.
 
     Args:
-        rows: What it is made of.
-        title: What it is.
+        rows: The DataFrame of the rows.
+        title: Its title.
         route: How the events reach the workers.
         reports: The reports of tasks, including rows that are no events.
 

@@ -54,8 +54,8 @@ class Pass:
     """A pass over a Spark stream, to be run by an action.
 
     Attributes:
-        scan: What is read of the stream.
-        delivery: What tasks are given.
+        scan: The columns that are read of the stream.
+        delivery: The input of the tasks.
     """
 
     scan: Scan
@@ -79,7 +79,7 @@ def start_pass(
     """Return a pass; if the size of the stream is unknown, a job counts it now.
 
     Args:
-        scan: What is read of the stream.
+        scan: The columns that are read of the stream.
         route: How the events reach the workers; None: chosen.
         dropped: The rows that are no events, if known.
         reported: Whether the user was already warned of them.

@@ -35,7 +35,7 @@ def choose(
     """Return slices, the reads of each task, and a sentence; None if this route is not taken.
 
     Args:
-        scan: What is read of the stream.
+        scan: The columns that are read of the stream.
         layout_for: Chooses slices for a stream of that extent.
     """
     stream = scan.stream

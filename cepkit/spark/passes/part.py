@@ -1,4 +1,4 @@
-"""A part of a Spark stream's events that has come into this process, and the rows that it is of."""
+"""A part of a Spark stream's events that was fetched into this process, and their source rows."""
 
 from __future__ import annotations
 
@@ -48,4 +48,4 @@ class Rows(Protocol):
         """Return how many may have some types."""
 
     def read(self, types: Types, most: float) -> pa.Table | float:
-        """Return those of some types and those that are no events; their bytes if too many."""
+        """Return the rows of some types and those that are no events; their bytes if too many."""

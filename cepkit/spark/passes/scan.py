@@ -15,9 +15,9 @@ class Scan:
     """The columns that one pass reads of a Spark stream, and how it may cut it.
 
     Attributes:
-        sending: What workers are sent.
+        sending: The columns and rows that workers get.
         cut: How the stream may be cut.
-        statistics: What is known of the stream.
+        statistics: The statistics of the stream.
         partition_by: The partition in which places are counted.
         seconds: The expected search time of one core.
     """

@@ -74,7 +74,7 @@ class KeyCounter:
 
     Attributes:
         written: For each type its values in the type column.
-        kinds: What the attributes are.
+        kinds: The kinds of the attributes.
         keys: The lists of attributes that are keys; may be empty.
         links: The links between variables.
     """

@@ -85,7 +85,7 @@ def profile(
 
     Raises:
         StreamError: A missing column, a time that is no time, a column that cannot be read.
-        PatternError: A condition compares what cannot be compared.
+        PatternError: A condition compares values that cannot be compared.
         UnsupportedError: The DataFrame is a stream.
     """
     frame = batch_frame(stream)

@@ -50,7 +50,7 @@ class Times:
     """Counts the events of a stream over time, and their lateness.
 
     Attributes:
-        counts: What the first job counted.
+        counts: The counts of the first job.
         written: For each type the values that the type column has for it.
     """
 
@@ -73,7 +73,7 @@ class Times:
         """Return the counts over time; None for an empty stream.
 
         Args:
-            tables: What `frames` brought.
+            tables: The tables of `frames`.
         """
         buckets, kinds = self._buckets, [variables for variables, _ in self._kinds]
         if buckets is None:

@@ -38,7 +38,7 @@ class Access(Protocol):
         """Return the class of its DataFrames."""
 
     def handle(self, frame: DataFrame) -> Any:
-        """Return what, besides the session, a DataFrame of that class is made of."""
+        """Return the argument that, with the session, makes a DataFrame of that class."""
 
     def cores(self, session: SparkSession) -> int:
         """Return the number of tasks that run at once."""

@@ -128,7 +128,7 @@ def aggregate_several(
         functions: For each query the columns of aggregates, by name.
         method: As for one query.
         emit: As for one query.
-        share: What is counted once: "prefix", "none", or a plan; "auto" is "prefix", as nobody
+        share: The parts counted once: "prefix", "none", or a plan; "auto" is "prefix", as nobody
             knows how often events will come.
 
     Raises:
@@ -186,7 +186,7 @@ def prepare_aggregation(
         functions: As for `aggregate_several`.
         method: As for `aggregate_several`.
         emit: As for `aggregate_several`.
-        plan: What they share.
+        plan: The plan of the shared counters.
 
     Raises:
         PatternError: An aggregate cannot take the column that it is of.

@@ -50,7 +50,7 @@ def detect(
         plans: Chooses the plan of a bucket each time the watermark has moved; None: always `plan`.
 
     Raises:
-        PatternError: A condition compares what cannot be compared.
+        PatternError: A condition compares values that cannot be compared.
         UnsupportedError: The events to keep for the query have no bound.
     """
     frame = check_live(stream)

@@ -88,8 +88,8 @@ class StreamExplanation(Printed):
     """The steps of a streaming query: prints as a table, has an HTML repr and a pandas twin.
 
     Attributes:
-        title: What it is about.
-        steps: What each step did.
+        title: Its title.
+        steps: The counts of each step.
     """
 
     title: str
@@ -138,7 +138,7 @@ def steps_of(
     """Return the steps of searches, with the expected work of each.
 
     Args:
-        work: What they did.
+        work: Their work.
         branches: For each search the branch of each of its programs.
         rows: The number of rows that came; the expected work is that for as many rows of the
             recording from which a plan's statistics are.

@@ -35,7 +35,7 @@ from cepkit.stream.stream import Stream
 from cepkit.values import dataclass
 
 KINDS = ("match", "timed-out", "row", "late", "ahead", "no-time", "no-type", "events", "looked")
-"""The kinds of rows that buckets yield, and of what is only counted."""
+"""The kinds of rows that buckets yield, and those of counts alone."""
 
 OBSERVED = "cepkit"
 """The name of the counts of a micro-batch in its progress, under `observedMetrics`."""
@@ -140,7 +140,7 @@ class Stepping:
 
 
 def found_rows(working: Generator[Found, None, Held]) -> Generator[FoundRow, None, Held]:
-    """Yield what a bucket finds as kind, number of rows, and packed rows; return its new state."""
+    """Yield the results of a bucket as kind, number and packed rows; return its new state."""
     while True:
         try:
             kind, item = next(working)
@@ -248,7 +248,7 @@ def _is_marked(stream: Stream) -> bool:
 
 
 def _clocked(stream: Stream, packing: Packing) -> DataFrame:
-    """Return pieces that carry the watermark of all events, whatever their types."""
+    """Return pieces that carry the watermark of the events of all types."""
     assert stream.lateness is not None
     rows, sending = StreamRows(stream), packing.sending
     time = rows.column(sending.schema.time)

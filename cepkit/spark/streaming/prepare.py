@@ -165,7 +165,7 @@ def prepare(
 
     Raises:
         UnsupportedError: The events to keep for the query have no bound, or no order.
-        PatternError: A condition compares what cannot be compared.
+        PatternError: A condition compares values that cannot be compared.
     """
     compiled = compile_query(query, plan, sets)
     if timeouts:

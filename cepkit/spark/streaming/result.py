@@ -34,7 +34,7 @@ class StreamFrame(DataFrame):
         live: The streaming query, ready to run.
 
     Attributes:
-        title: What the rows are.
+        title: The name of the rows.
         live: The streaming query.
         delay: How long after its last event a row is emitted, not counting triggers, in
             microseconds.
@@ -128,7 +128,7 @@ class StreamSeveralAggregates(StreamFrame):
 
     Attributes:
         queries: The queries by their names.
-        plan: What they share.
+        plan: The plan of the shared counters.
     """
 
     title = "Aggregates"

@@ -12,7 +12,7 @@ from cepkit.spark.streaming.timeouts import AWAITED, WINDOW_END, with_timeout
 from cepkit.values import dataclass
 
 KIND, EVENT = "kind", "event"
-"""The column that says what a row is, and that of a late event."""
+"""The columns with the kind of a row, and with a late event."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,8 +33,8 @@ class Carried:
     Attributes:
         taken: Under skip-till-next-match, which events matches have taken; with AFTER MATCH SKIP,
             which events no match may start with; else None.
-        plans: What decides the plan of the next stretch: see `SlicePlans.memory`.
-        work: What the steps of each plan did in this step.
+        plans: The state that decides the plan of the next stretch: see `SlicePlans.memory`.
+        work: The work of the steps of each plan in this step.
     """
 
     taken: Taken | None = None

@@ -122,7 +122,7 @@ class GroupSearch:
 
 
 PlansOf = Callable[[Query, Plan], "SlicePlans | None"]
-"""Makes, of a query and its plan, what chooses the plan of each stretch; None: always its plan."""
+"""Makes the chooser of plans for stretches from a query and its plan; None: always this plan."""
 
 
 def detect_several(
@@ -156,7 +156,7 @@ def detect_several(
             moved; queries then share nothing.
 
     Raises:
-        PatternError: A condition compares what cannot be compared.
+        PatternError: A condition compares values that cannot be compared.
         UnsupportedError: The events to keep for a query have no bound.
     """
     columns = check_live(stream).schema
@@ -215,7 +215,7 @@ def prepare_several(
         follow: As for `detect_several`.
 
     Raises:
-        PatternError: A condition compares what cannot be compared.
+        PatternError: A condition compares values that cannot be compared.
         UnsupportedError: The events to keep for a query have no bound.
     """
     sharing = Sharing.of(plans)

@@ -32,8 +32,8 @@ class Watched:
     Attributes:
         query: The query of Spark.
         shown: How many of the last rows of its sink are shown below.
-        batches: What its micro-batches did, by their number.
-        work: What the steps of its plans did in each, as texts that `explanation` reads.
+        batches: The progress of its micro-batches, by their number.
+        work: The work of the steps of its plans in each, as texts that `explanation` reads.
     """
 
     query: Any
@@ -42,7 +42,7 @@ class Watched:
     work: dict[int, Sequence[str]] = field(default_factory=dict)
 
     def table(self) -> pd.DataFrame:
-        """Return what each micro-batch did, one row for each.
+        """Return the progress and counts of micro-batches, one row for each.
 
         Columns: rows (read), rows_per_second, watermark, behind (seconds from the watermark to the
         begin of the micro-batch), seconds (it took), state_rows (buckets), state_bytes, and the
@@ -142,7 +142,7 @@ def watch(query: Any, *, last: int = 0) -> Watched:
     """Watch a running query: the work of its micro-batches as a table, up to date when shown.
 
     Args:
-        query: What `.writeStream.start()` returns.
+        query: The query that `.writeStream.start()` returns.
         last: How many of the last rows of its sink to show as well: of Parquet files, or of a
             memory sink. Each time it is shown all of the sink is read.
 

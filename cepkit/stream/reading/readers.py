@@ -227,7 +227,7 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def _check(path: Path, status: os.stat_result) -> None:
-    """Refuse what is no file, and names that Arrow could not open.
+    """Refuse pipes, sockets and the like, and names that Arrow could not open.
 
     Raises:
         StreamError: It is one of these.

@@ -24,7 +24,7 @@ def known():
 @pytest.mark.parametrize("history", [1, 3])
 @pytest.mark.parametrize("planner", ["greedy", "zstream"])
 @pytest.mark.parametrize("decision", ["static", "unconditional", "threshold", "invariants"])
-def test_it_goes_on_from_its_memory_as_if_it_had_never_stopped(known, decision, planner, history):
+def test_planning_resumed_from_memory_makes_the_same_plans(known, decision, planner, history):
     columns, plan = known
     query = ck.parse(TEXT)
     adaptation = Adaptation(decision, planner, history=history)

@@ -26,7 +26,7 @@ def stream(*, drifts, segments=4, seed=1):
     return ck.events(frame, time="ts", type="type", unit="us")
 
 
-def test_slices_that_differ_have_plans_by_their_own_selectivities():
+def test_slices_with_drift_are_planned_by_selectivities_of_the_slice():
     events, text = stream(drifts=True), TEXT.format(more="")
     # The sample of slices, by which one plan is made, has both of each.
     plan = ck.choose_plan(text, ck.profile(events, text), "dp-order")
@@ -42,7 +42,7 @@ def test_slices_that_differ_have_plans_by_their_own_selectivities():
 
 
 @pytest.mark.parametrize("more", ["", "AND a.k = c.k ", "AND b.x > -1 "])
-def test_what_does_not_drift_is_as_in_the_whole_stream(more):
+def test_slices_without_drift_use_the_statistics_of_the_stream(more):
     events = stream(drifts=False)
     query = ck.parse(TEXT.format(more=more))
     columns = events.columns(["x", "k"])
@@ -65,9 +65,7 @@ def test_filters_drift_too():
 @pytest.mark.parametrize(
     ("work", "asked"), [(2e6, [0, 8, 9, 10]), (2e7, [0, 3, 6, 9, 10]), (1e9, [])]
 )
-def test_the_more_work_the_more_slices_are_asked_and_all_while_they_differ(
-    monkeypatch, work, asked
-):
+def test_more_work_checks_more_slices_and_drift_checks_all(monkeypatch, work, asked):
     columns = stream(drifts=False, segments=1).columns(["x"])
     query = ck.parse(TEXT.format(more=""))
     drift = Drift(query, estimate(columns, query, joins=False))

@@ -1,4 +1,4 @@
-"""Mechanisms that change their plan: who owns which match, and what it costs."""
+"""Mechanisms that change their plan: which generation owns which match, and the costs."""
 
 import json
 
@@ -56,7 +56,7 @@ def bound(trace):
 
 
 @pytest.mark.usefixtures("_deployed")
-def test_a_generation_owns_what_begins_in_its_stretch():
+def test_generation_owns_matches_that_begin_in_its_stretch():
     trace = adapted("AABB", "SEQ(A a, B b) WITHIN 10 s", "ab", "ba", every=2)
     assert trace.switches == 1
     assert [g.begin for g in trace.generations] == [None, 2_000_000]
@@ -76,14 +76,14 @@ def test_several_switches_within_a_window():
 
 
 @pytest.mark.usefixtures("_deployed")
-def test_what_must_not_come_before_a_match_may_lie_before_the_stretch():
+def test_leading_not_sees_events_before_the_stretch():
     text = "SEQ(NOT(N n), A a, B b) WITHIN 5 s"
     assert bound(adapted("NAB", text, "ab", "ba")) == []
     assert bound(adapted("NXXXXXAB", text, "ab", "ba")) == [(6, 7)]
 
 
 @pytest.mark.usefixtures("_deployed")
-def test_a_generation_waits_for_what_may_still_break_its_matches():
+def test_generation_waits_for_the_window_of_a_trailing_not():
     text = "SEQ(A a, B b, NOT(N n)) WITHIN 5 s"
     assert bound(adapted("ABXXXN", text, "ab", "ba")) == []
     assert bound(adapted("ABXXXXN", text, "ab", "ba")) == [(0, 1)]
@@ -125,7 +125,7 @@ TEXT = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 15 s"
 
 @pytest.mark.parametrize("mechanism", ["chain-nfa", "evaluation-tree"])
 @pytest.mark.parametrize("decision", ["static", "unconditional", "threshold", "invariants"])
-def test_the_verb_finds_what_one_plan_finds(mechanism, decision):
+def test_simulate_with_adapt_finds_the_matches_of_one_plan(mechanism, decision):
     stream = day()
     plain = ck.simulate(stream, TEXT, mechanism)
     trace = ck.simulate(stream, TEXT, mechanism, adapt=decision)
@@ -143,7 +143,7 @@ def test_a_switch_says_why():
     assert trace.checks >= trace.fires
 
 
-def test_it_is_written_as_json_and_read_again(tmp_path):
+def test_adapted_trace_survives_json(tmp_path):
     trace = ck.simulate(day(), TEXT, adapt="invariants")
     assert len(trace.generations) > 1
     path = tmp_path / "adapted.json"
@@ -166,7 +166,7 @@ def test_it_is_written_as_json_and_read_again(tmp_path):
     ],
     ids=str,
 )
-def test_what_is_no_such_trace_is_refused(place, value):
+def test_from_json_refuses_generations_that_do_not_fit(place, value):
     data = json.loads(ck.simulate(day(), TEXT, adapt="invariants").to_json())
     inner = data
     for key in place[:-1]:
@@ -176,7 +176,7 @@ def test_what_is_no_such_trace_is_refused(place, value):
         AdaptedTrace.from_json(json.dumps(data))
 
 
-def test_what_cannot_be_adapted_is_refused():
+def test_adapt_refuses_wrong_mechanisms_plans_and_patterns():
     with pytest.raises(PlanError, match="does not follow a plan"):
         ck.simulate(day(), TEXT, "eager-nfa", adapt="invariants")
     with pytest.raises(PlanError, match="plan= together with adapt="):
@@ -189,7 +189,7 @@ def test_what_cannot_be_adapted_is_refused():
         ck.simulate(day(20_000), TEXT, adapt="invariants")
 
 
-def test_selectivities_are_those_of_what_was_tried():
+def test_selectivities_are_measured_on_combinations_that_were_tried():
     # The rates stay. First no a is before a b of its value, later no b before a c of its value.
     frame = pd.DataFrame({"ts": range(1_200), "kind": list("ABC") * 400})
     early = frame.ts < 600

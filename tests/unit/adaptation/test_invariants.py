@@ -1,4 +1,4 @@
-"""Deciding conditions and invariants: what ADAPT claims of them, where it holds, and the errata."""
+"""Deciding conditions and invariants: the claims of ADAPT, where they hold, and the errata."""
 
 import random
 from functools import partial
@@ -38,7 +38,7 @@ def changes(planner, cost, decision, drifts, seed=0):
 
 @pytest.mark.parametrize("drifts", [30, MANY])
 @pytest.mark.parametrize("cost", [PARTIAL_MATCHES, WORK], ids=lambda cost: cost.name)
-def test_of_greedy_orders_all_conditions_fire_if_and_only_if_the_plan_changes(cost, drifts):
+def test_invariants_of_greedy_fire_exactly_when_the_plan_changes(cost, drifts):
     fires, false, missed = changes("greedy", cost, Invariants(K=None), drifts)
     assert fires > 0
     assert (false, missed) == (0, 0)
@@ -54,7 +54,7 @@ def test_no_invariant_fires_where_the_answer_is_the_same(planner, decision, drif
 
 
 @pytest.mark.parametrize("planner", ["dp-order", "dp-tree"])
-def test_what_decides_exact_plans_is_necessary_too(planner):
+def test_invariants_of_exact_planners_never_fire_falsely(planner):
     fires, false, _ = changes(planner, WORK, Invariants(K=None), 40)
     assert fires > 0
     assert false == 0
@@ -273,7 +273,7 @@ def test_a_plan_by_hand_is_refused_with_the_reason():
         as_plan(["a", "b", "c"], sequence(3)).validity()
 
 
-def test_too_many_variables_for_what_decided_an_exact_plan():
+def test_validity_of_an_exact_plan_is_refused_for_eight_variables():
     names = "abcdefgh"
     from cepkit import parse
 

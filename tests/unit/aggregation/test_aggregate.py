@@ -1,4 +1,4 @@
-"""`cepkit.aggregate`: what it refuses and how it says so, what it chooses, what it shows."""
+"""`cepkit.aggregate`: its refusals and their messages, the method it chooses, its output."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ EVENTS = stream("a b c", x=[1, 2, 3], k=[1, 1, 1])
         ("SEQ(A a, NOT(C c), B b) WHERE a.k = b.k", "leaves out 'c'", "a.k"),
     ],
 )
-def test_a_seq_says_what_it_cannot_and_where(pattern: str, reason: str, place: str) -> None:
+def test_a_seq_refuses_unsupported_operators_with_reason_and_place(
+    pattern: str, reason: str, place: str
+) -> None:
     text = f"PATTERN {pattern} WITHIN 9 s AGG COUNT"
     with pytest.raises(UnsupportedError) as refused:
         ck.aggregate(EVENTS, text, method="a-seq")
@@ -74,7 +76,7 @@ def test_a_window_in_events_counts_inside_a_group() -> None:
     ]
 
 
-def test_events_of_one_time_all_arrive_before_what_is_live_then_is_told() -> None:
+def test_live_count_is_taken_after_all_events_of_one_time() -> None:
     events = stream("a@1 b@2 x@2")
     text = "PATTERN SEQ(A a, B b) WITHIN 2 EVENTS AGG COUNT"
     assert values(events, text, emit="changes") == [(2, "trigger", 0, 1)]
@@ -94,7 +96,7 @@ def test_aggregates_of_sets_are_about_their_members() -> None:
     assert values(events, text) == [(4, 3, 4, 14, 5, 3.5, 3)]
 
 
-def test_what_a_branch_does_not_bind_is_missing() -> None:
+def test_variable_unbound_in_a_branch_counts_as_missing() -> None:
     events = stream("a b", x=[3, 4])
     text = "PATTERN OR(A a, B b) AGG COUNT, COUNT(a), SUM(a.x)"
     assert values(events, text) == [(1, 1, 1, 3, 1), (2, 2, 1, 3, 1)]
@@ -121,14 +123,14 @@ def test_auto_takes_a_product_that_whole_numbers_can_be_subtracted_from() -> Non
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_triggers_of_one_time_all_show_what_is_live_then(method: str) -> None:
+def test_triggers_of_one_time_show_the_same_live_counts(method: str) -> None:
     events = stream("a@1 b@2 b@2 a@2 b@3")
     text = "PATTERN SEQ(A a, B b) WITHIN 9 s AGG COUNT"
     assert values(events, text, method=method) == [(2, 2, 1), (2, 2, 1), (3, 4, 2)]
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_an_event_that_fits_several_positions_follows_itself_nowhere(method: str) -> None:
+def test_event_that_fits_several_positions_is_bound_once_in_a_match(method: str) -> None:
     text = "PATTERN SEQ(A a, ANY b, A c) WITHIN 9 s AGG COUNT"
     assert [row[1] for row in values(stream("a a a b a"), text, method=method)] == [0, 0, 1, 7]
 
@@ -186,7 +188,7 @@ def test_a_result_is_shown_in_terminals_and_notebooks() -> None:
         ("PATTERN SEQ(A a, NOT(B b), C c) AGG SUM(b.x)", {}, PatternError, "under NOT"),
     ],
 )
-def test_what_means_nothing_is_refused(
+def test_wrong_arguments_and_aggregates_are_refused(
     pattern: str, options: dict[str, str], error: type[Exception], found: str
 ) -> None:
     with pytest.raises(error, match=found):
@@ -194,7 +196,7 @@ def test_what_means_nothing_is_refused(
 
 
 @pytest.mark.parametrize("method", ["a-seq", "detect"])
-def test_what_is_shown_need_not_be_carried(method: str) -> None:
+def test_columns_of_aggregates_and_groups_need_not_be_carried(method: str) -> None:
     frame = pd.DataFrame(
         {
             "ts": pd.to_datetime([1, 2], unit="s"),

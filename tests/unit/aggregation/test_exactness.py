@@ -48,7 +48,7 @@ def test_sums_beyond_64_bits_are_exact(method: str) -> None:
     assert result.to_pandas()["avg(a.w)"].tolist() == [float(big)]
 
 
-def test_what_arrow_cannot_hold_is_said() -> None:
+def test_to_arrow_refuses_integers_of_too_many_digits() -> None:
     events = stream("a " * 300)
     pattern = f"PATTERN SEQ({', '.join(f'A v{i}' for i in range(150))}) AGG COUNT"
     result = ck.aggregate(events, pattern, emit="total")
@@ -76,7 +76,7 @@ def test_missing_values_are_left_out(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_infinity_of_no_match_is_nothing(method: str) -> None:
+def test_infinite_value_outside_of_matches_does_not_change_sums(method: str) -> None:
     # The first B and the D have no A before them; infinity times nothing would be NaN.
     events = stream("b a b c", w=[inf, 0.0, 2.0, 3.0])
     text = "PATTERN SEQ(A a, B b, C c) WITHIN 9 s AGG SUM(b.w), MAX(b.w)"

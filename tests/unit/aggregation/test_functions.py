@@ -105,7 +105,9 @@ def test_a_function_of_a_variable_that_is_not_there_is_refused() -> None:
         ({3: Count()}, "functions= has an object of the type Count for 3"),
     ],
 )
-def test_what_is_no_aggregate_is_refused(functions: Any, found: str) -> None:
+def test_functions_argument_refuses_values_that_are_no_aggregates(
+    functions: Any, found: str
+) -> None:
     with pytest.raises(PatternError) as caught:
         ck.aggregate(stream("a b"), "PATTERN SEQ(A a, B b) AGG COUNT", functions=functions)
     assert caught.value.found == found

@@ -1,4 +1,4 @@
-"""Aggregation by detection holds what matches add up to, not the matches."""
+"""Aggregation by detection holds sums of matches in memory, not the matches."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_far_more_matches_than_fit_the_memory_are_aggregated(monkeypatch, emit, 
 
 
 @pytest.mark.slow
-def test_numbers_beyond_64_bits_are_added_up_as_well(monkeypatch):
+def test_numbers_beyond_64_bits_are_merged_exactly(monkeypatch):
     monkeypatch.setattr(detected, "_MERGED", 5000)
     monkeypatch.setattr(matched, "SAFE", 0.0)  # so that no lane may carry them
     text = f"{TRIPLES} WITHIN 140 s"

@@ -1,4 +1,4 @@
-"""Several queries at once: what they share, who chooses it, and that it changes no number."""
+"""Several queries at once: shared counters, the choice of them, and results that stay the same."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_figure_11_connects_three_pieces() -> None:
     assert counts(found) == counts(alone) == [[6, 18], [1, 3]]
 
 
-def test_figure_9_a_prefix_tree_counts_what_queries_begin_with_once() -> None:
+def test_figure_9_prefix_tree_counts_common_prefixes_once() -> None:
     events = stream("vk bk vc bc ve be vl bl vf")
     found = ck.aggregate(events, asked(*VIEWS[:4]), share="prefix")
     (cluster,) = found.plan.clusters
@@ -77,7 +77,7 @@ def test_figure_9_a_prefix_tree_counts_what_queries_begin_with_once() -> None:
     assert cluster.cuts == ((4,), (3,), (6,), (6,))
 
 
-def test_chop_connect_finds_what_is_common_elsewhere() -> None:
+def test_chop_connect_shares_pieces_that_are_no_prefixes() -> None:
     frame = pd.DataFrame({"ts": pd.to_datetime([0]), "kind": ["VK"]})
     events = ck.events(frame, time="ts", type="kind")
     with pytest.warns(UserWarning, match="no event has the type"):
@@ -100,7 +100,9 @@ def test_chop_connect_finds_what_is_common_elsewhere() -> None:
 )
 @pytest.mark.parametrize("rest", ["", "GROUP BY k", "PARTITION BY k"])
 @pytest.mark.parametrize("emit", ["trigger", "changes", "new", "total"])
-def test_hundreds_of_live_starts_change_nothing(share: Shared, rest: str, emit: Any) -> None:
+def test_shared_results_stay_exact_with_hundreds_of_live_starts(
+    share: Shared, rest: str, emit: Any
+) -> None:
     events = random_stream("abcx", 2500)
     queries = [
         f"PATTERN SEQ({items}) {where} WITHIN {window} s AGG {functions} {rest}"
@@ -130,7 +132,7 @@ def test_auto_shares_where_it_pays() -> None:
     assert many.plan.reasons == dict.fromkeys(range(2), "that is cheaper than sharing")
 
 
-def test_what_cannot_share_is_by_itself_and_the_plan_says_why() -> None:
+def test_queries_that_cannot_share_run_alone_with_a_reason() -> None:
     events = random_stream("abcd", 200)
     queries = [
         "PATTERN SEQ(a p, b q) WITHIN 9 s AGG COUNT",
@@ -176,7 +178,7 @@ class Whether:
         return "yes" if x else "no"
 
 
-def test_functions_of_ones_own_are_aggregated_by_themselves() -> None:
+def test_queries_with_user_defined_functions_are_not_shared() -> None:
     queries = asked("SEQ(A a, B b)", "SEQ(A a, B b, C c)")
     own: Any = {"any": Whether()}
     found = ck.aggregate(stream("b a b c"), queries, functions=own, share="prefix")
@@ -280,7 +282,7 @@ def test_an_error_says_which_query_it_is_about(
     assert "pattern 2" not in str(caught.value)
 
 
-def test_what_is_no_stream_is_no_fault_of_a_query() -> None:
+def test_error_about_the_stream_names_no_query() -> None:
     frame: Any = pd.DataFrame({"ts": [1], "kind": ["A"]})
     with pytest.raises(StreamError) as caught:
         ck.aggregate(frame, asked("SEQ(A a, B b)", "SEQ(A a, B b, C c)"))

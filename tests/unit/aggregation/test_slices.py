@@ -1,4 +1,4 @@
-"""Aggregates of a local stream are the same whatever slices its matches are detected in."""
+"""Aggregates of a local stream do not depend on the slices that its matches are detected in."""
 
 from __future__ import annotations
 

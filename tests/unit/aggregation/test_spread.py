@@ -22,7 +22,7 @@ EMITS = ("trigger", "new", "changes", "total")
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_it_is_that_of_a_sample(method: str) -> None:
+def test_variance_is_that_of_a_sample(method: str) -> None:
     events = stream("a a b a b", w=[2, 4, 0, 9, 0])
     assert values(events, TEXT, method=method) == [
         (3, 2.0, sqrt(2), 2, 2),
@@ -32,7 +32,7 @@ def test_it_is_that_of_a_sample(method: str) -> None:
 
 @pytest.mark.parametrize("emit", EMITS)
 @pytest.mark.parametrize("method", METHODS)
-def test_it_is_missing_of_fewer_than_two_values(method: str, emit: str) -> None:
+def test_variance_of_fewer_than_two_values_is_missing(method: str, emit: str) -> None:
     events = stream("a a b", w=[np.nan, 3.5, 0.0])
     (row,) = values(events, TEXT, method=method, emit=emit)
     assert row[-4:-1] == (None, None, 1) if emit != "total" else (None, None, 1)
@@ -40,7 +40,7 @@ def test_it_is_missing_of_fewer_than_two_values(method: str, emit: str) -> None:
 
 @pytest.mark.parametrize("offset", [1_700_000_000, 2**62, -(2**62), 1e9])
 @pytest.mark.parametrize("method", METHODS)
-def test_it_is_exact_far_away_from_zero(method: str, offset: float) -> None:
+def test_variance_is_exact_far_away_from_zero(method: str, offset: float) -> None:
     events = stream("a a a b", w=[offset + 1, offset + 3, offset + 8, offset])
     ((_, found, root, _, _),) = values(events, TEXT, method=method)
     assert (found, root) == (13.0, sqrt(13.0))
@@ -68,7 +68,7 @@ def test_infinity_has_no_variance(method: str) -> None:
     assert frame["variance(a.w)"].isna().all()
 
 
-def test_several_queries_have_what_they_have_alone() -> None:
+def test_several_queries_have_the_results_of_each_alone() -> None:
     events = stream("a c b a c b d", w=[5, 1, 0, 7, 2, 4, 3])
     texts = [
         "PATTERN SEQ(A a, C c, B b) WITHIN 5 s AGG STDDEV(a.w), AVG(a.w)",
@@ -93,7 +93,7 @@ def test_cells_far_from_each_other_give_one_total() -> None:
 
 
 @pytest.mark.parametrize("text", ["stddev(b.w) = 2", "variance(b.w) = 4"])
-def test_sets_have_it_in_conditions(text: str) -> None:
+def test_conditions_on_sets_can_use_variance(text: str) -> None:
     events = stream("a b b b b", w=[0, 1, 3, 5, 5])
     pattern = f"PATTERN SEQ(A a, KL(B b)) WHERE {text}"
     # {1, 3, 5} twice, of which either 5 may be the last.
@@ -101,7 +101,7 @@ def test_sets_have_it_in_conditions(text: str) -> None:
     assert len(ck.simulate(events, pattern, "eager-nfa").matches) == 2
 
 
-def test_the_builder_names_it() -> None:
+def test_builder_makes_stddev() -> None:
     a, b = var("a"), var("b")
     pattern = seq(event("a", "A"), kl(event("b", "B"))).where(fn("STDDEV", b.w) > a.w)
     assert "stddev(b.w) > a.w" in str(pattern)

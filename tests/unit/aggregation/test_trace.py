@@ -70,7 +70,7 @@ def test_figure_6_keeps_a_counter_for_each_start_until_it_expires() -> None:
     assert found.output == ((7 * S, 2), (10 * S, 1))
 
 
-def test_figure_7_counts_anew_after_what_must_be_absent() -> None:
+def test_figure_7_resets_counts_at_the_negated_event() -> None:
     events = stream("a1@1 b1@2 c1@3 a2@4 b2@5 d1@6")
     found = ck.aggregate_trace(events, "PATTERN SEQ(A a, B b, NOT(C c), D d) WITHIN 7 s EXCLUSIVE")
     assert table(found)[:6] == [
@@ -112,7 +112,7 @@ def test_figure_10_takes_snapshots_where_pieces_connect() -> None:
     assert found.output == ((10 * S, 1),)
 
 
-def test_it_prints_as_a_table() -> None:
+def test_trace_prints_as_a_table() -> None:
     events = stream("a1@1 b1@2 c1@3 d1@4")
     found = ck.aggregate_trace(
         events, "PATTERN SEQ(A a, B b, C c, D d) WITHIN 9 s", pieces=[["a", "b"], ["c", "d"]]
@@ -128,7 +128,7 @@ def test_it_prints_as_a_table() -> None:
     assert frame["counts"].iloc[0] == (1, 0)
 
 
-def test_json_tells_what_each_step_changes(tmp_path) -> None:
+def test_json_has_the_changes_of_each_step(tmp_path) -> None:
     found = ck.aggregate_trace(
         stream("a1@1 b1@2 c1@3 x1@4 d1@5 d2@6"),
         "PATTERN SEQ(A a, B b, NOT(C c), D d) WITHIN 9 s EXCLUSIVE",
@@ -169,7 +169,7 @@ def test_json_tells_what_each_step_changes(tmp_path) -> None:
         ("/dev/zero", "is a device"),
     ],
 )
-def test_what_is_no_trace_is_refused(source, said):
+def test_from_json_refuses_texts_that_are_no_trace(source, said):
     with pytest.raises(TraceError, match=re.escape(said)):
         CounterTrace.from_json(source)
 
@@ -213,7 +213,7 @@ def test_a_trace_whose_parts_do_not_fit_is_refused_with_the_place(change):
         CounterTrace.from_json(json.dumps(whole))
 
 
-def test_keys_have_the_names_of_what_is_equal() -> None:
+def test_keys_name_the_attributes_that_must_be_equal() -> None:
     events = stream("a1 b1 a2 b2", customer=[7, 7, 8, 7], shop=["x", "x", "y", None])
     by_both = ck.aggregate_trace(
         events, "PATTERN SEQ(A a, B b) WHERE a.customer = b.customer PARTITION BY shop"
@@ -240,14 +240,14 @@ def test_names_of_events_tell_them_apart() -> None:
 
 
 @pytest.mark.parametrize("query", ["SEQ(A a) WHERE 1 = 2", "SEQ(A a) WITHIN 0 s EXCLUSIVE"])
-def test_what_cannot_match_has_triggers_that_count_nothing(query) -> None:
+def test_pattern_that_cannot_match_has_triggers_of_count_zero(query) -> None:
     found = ck.aggregate_trace(stream("a b"), f"PATTERN {query}")
     assert found.output == ((S, 0),)
     assert "extends to a" in str(found)
     assert CounterTrace.from_json(found.to_json()) == found
 
 
-def test_what_does_nothing_is_left_out_of_long_streams() -> None:
+def test_long_trace_leaves_out_events_that_do_nothing() -> None:
     found = ck.aggregate_trace(stream("a " + "x " * 2500 + "b"), "PATTERN SEQ(A a, B b)")
     assert found.events.name == ("a1", "b1")
     assert found.looked_at == 2502
@@ -255,7 +255,7 @@ def test_what_does_nothing_is_left_out_of_long_streams() -> None:
     assert found.steps[1].row == 2501
 
 
-def test_what_cannot_be_traced_is_refused() -> None:
+def test_aggregate_trace_refuses_wrong_pieces_operators_and_long_traces() -> None:
     events = stream("a b")
     with pytest.raises(PatternError, match="the pieces b"):
         ck.aggregate_trace(events, "PATTERN SEQ(A a, B b)", pieces=[["b"], ["a"]])

@@ -30,13 +30,13 @@ def test_figure_6_counts_two_none_and_one(method: str) -> None:
     ]
 
 
-def test_figure_7_recounts_after_what_must_be_absent(method: str) -> None:
+def test_figure_7_resets_counts_at_the_negated_event(method: str) -> None:
     events = stream("a1@1 b1@2 c1@3 a2@4 b2@5 d1@6")
     text = "PATTERN SEQ(A a, B b, NOT(C c), D d) WITHIN 7 s EXCLUSIVE AGG COUNT"
     assert values(events, text, method=method) == [(6, 2, 2)]
 
 
-def test_figure_10_loses_the_matches_of_what_has_expired(method: str) -> None:
+def test_figure_10_leaves_out_matches_of_an_expired_start(method: str) -> None:
     events = stream("a1@1 b1@2 c1@3 a2@4 b2@5 d1@6 c2@7 a3@8 d2@9 e1@10")
     text = "PATTERN SEQ(A a, B b, C c, D d, E e) WITHIN 9 s EXCLUSIVE AGG COUNT"
     assert values(events, text, method=method) == [(10, 1, 1)]

@@ -86,7 +86,7 @@ def test_the_smaller_window_would_lose_matches() -> None:
 
 
 @pytest.mark.parametrize("mechanism", ["chain-nfa", "evaluation-tree"])
-def test_counters_show_what_sharing_saves(mechanism: str) -> None:
+def test_counters_show_the_work_saved_by_sharing(mechanism: str) -> None:
     trace = together(EVENTS, BOTH, ORDERS, mechanism)
     counts = trace.totals.counts
     single = [alone(EVENTS, p, o, mechanism)[1] for p, o in zip(BOTH.values(), ORDERS, strict=True)]
@@ -144,7 +144,7 @@ def test_a_pattern_twice_is_done_once_and_found_twice() -> None:
 
 
 @pytest.mark.parametrize("events", ["A1 B2", "A1 B2 C1", "A1 B2 X1 X1 X1 X1 X1 X1 C1 A1 B3"])
-def test_what_waits_for_an_absence_is_each_patterns_own(events: str) -> None:
+def test_matches_that_await_a_trailing_not_are_kept_per_pattern(events: str) -> None:
     quiet = "PATTERN SEQ(A a, B b, NOT(C n)) WITHIN 5 seconds"
     on = "PATTERN SEQ(A a, B b, C c) WITHIN 5 seconds"
     patterns = {"quiet": quiet, "again": quiet, "on": on}
@@ -156,7 +156,7 @@ def test_what_waits_for_an_absence_is_each_patterns_own(events: str) -> None:
     assert trace.counters[-1].instances == trace.counters[-1].stored == 0
 
 
-def test_what_another_pattern_only_implies_is_checked_where_it_is_taken() -> None:
+def test_shared_node_checks_a_condition_that_one_pattern_only_implies() -> None:
     implies = "PATTERN SEQ(A a, B b, C c) WHERE a.p = b.p AND b.p = c.p WITHIN 1 minute"
     says = "PATTERN SEQ(A a, C c, D d) WHERE a.p = c.p WITHIN 30 seconds"
     events = "A1 A2 B1 C1 C2 D1"
@@ -167,7 +167,7 @@ def test_what_another_pattern_only_implies_is_checked_where_it_is_taken() -> Non
     assert len(bindings(trace)["says"]) == 2
 
 
-def test_a_variable_has_one_name_in_the_steps_and_its_own_in_matches() -> None:
+def test_steps_name_shared_variables_once_and_matches_use_pattern_names() -> None:
     clash = "PATTERN SEQ(D a, A b) WITHIN 5 seconds"
     trace = together(EVENTS, {**BOTH, "clash": clash}, [*ORDERS, ["a", "b"]])
     variables = {pattern.name: pattern.variables for pattern in trace.patterns}
@@ -239,7 +239,7 @@ def test_branches_of_an_or_share_and_find_a_match_once() -> None:
     assert {frozenset(one) for one in found} == {frozenset(one) for one in expected}
 
 
-def test_the_trace_is_read_as_it_was_written_and_one_pattern_has_nothing_new_in_it() -> None:
+def test_trace_survives_json_and_one_pattern_adds_no_fields() -> None:
     trace = together(EVENTS, BOTH, ORDERS)
     assert ck.Trace.from_json(trace.to_json()) == trace
     single = json.loads(ck.simulate(stream(EVENTS), SHORT).to_json())
@@ -330,7 +330,7 @@ def test_lines_of_a_multitree_pass_beside_nodes(trees: Any) -> None:
     assert all(right - left >= 1 for row in rows for left, right in pairwise(row))
 
 
-def test_what_one_mechanism_cannot_do_is_refused_by_name() -> None:
+def test_unsupported_mechanisms_plans_and_patterns_are_refused_by_name() -> None:
     for name in ("eager-nfa", "tree-nfa"):
         with pytest.raises(UnsupportedError, match=f"'{name}' takes one pattern") as told:
             together(EVENTS, BOTH, None, name)

@@ -25,7 +25,7 @@ def test_mechanisms_that_follow_no_plan_have_none():
     assert run(LAZY, EXAMPLE, "tree-nfa").name == "tree-nfa"
 
 
-def test_the_tree_may_weigh_events_by_the_selectivity_of_what_taking_them_decides():
+def test_tree_nfa_orders_events_by_given_selectivities():
     # After c two a wait and three b: by numbers a is next, which nothing links to c.
     pattern = "PATTERN AND(a, b, c) WHERE a.p < b.p AND b.p > c.p WITHIN 1 minute"
     known = Statistics.assumed({"a": 2.0, "b": 3.0, "c": 1.0}, {("b", "c"): 0.3})
@@ -48,7 +48,7 @@ def test_the_tree_may_weigh_events_by_the_selectivity_of_what_taking_them_decide
         ("chain-nfa", ["a", "b"], "leaves out 'c'"),
     ],
 )
-def test_what_does_not_fit_is_refused(mechanism, plan, said):
+def test_unknown_mechanisms_and_unfit_plans_are_refused(mechanism, plan, said):
     with pytest.raises(PlanError, match=said):
         run(LAZY, EXAMPLE, mechanism, plan)
 
@@ -61,7 +61,7 @@ def test_what_does_not_fit_is_refused(mechanism, plan, said):
         ("WITHIN 5 seconds AGG COUNT", "AGG"),
     ],
 )
-def test_what_no_mechanism_does_is_refused_by_name(rest, said):
+def test_unsupported_strategies_and_aggregates_are_refused_by_name(rest, said):
     with pytest.raises(UnsupportedError, match=said):
         run(LAZY, f"PATTERN SEQ(a, b) {rest}", "eager-nfa")
 
@@ -78,7 +78,7 @@ def test_limit_takes_the_first_events():
     assert trace.totals.events == 4
 
 
-def test_what_cannot_be_compared_is_refused_with_its_place():
+def test_comparison_and_sum_of_texts_with_numbers_are_refused():
     frame = pd.DataFrame({"ts": [1.0], "type": ["a"], "s": ["x"], "p": [1.0]})
     events = ck.events(frame, time="ts", type="type", unit="s")
     with pytest.raises(PatternError, match="a text is compared with a number"):
@@ -102,7 +102,7 @@ def test_arrays_are_no_keys_of_partitions():
         ck.simulate(events, "PATTERN SEQ(a, b) PARTITION BY h", "eager-nfa")
 
 
-def test_what_is_no_stream_is_refused():
+def test_simulate_refuses_a_data_frame_instead_of_a_stream():
     with pytest.raises(StreamError, match="a DataFrame instead of a stream"):
         ck.simulate(pd.DataFrame(), EXAMPLE)
 
@@ -114,7 +114,7 @@ def test_an_empty_stream_has_one_step():
     assert (len(trace), trace.final, len(trace.matches)) == (1, True, 0)
 
 
-def test_conditions_that_never_hold_find_nothing():
+def test_constant_false_condition_has_no_matches():
     assert not run("a b", "PATTERN SEQ(a, b) WHERE 1 > 2", "eager-nfa").matches
 
 

@@ -28,7 +28,7 @@ def eager():
     return run(LAZY, EXAMPLE, "eager-nfa")
 
 
-def test_fate_says_whence_it_came_what_refused_it_and_why_it_ended(eager):
+def test_fate_has_lineage_refusals_and_reason_of_the_end(eager):
     fate = eager.fate(7)  # a2 b2
     assert fate.lineage == (0, 2)
     assert fate.binding == (("a", 1), ("b", 4))
@@ -42,13 +42,13 @@ def test_fate_says_whence_it_came_what_refused_it_and_why_it_ended(eager):
     )
 
 
-def test_fate_of_what_matched(eager):
+def test_fate_of_a_completed_instance_has_its_match(eager):
     fate = eager.fate(9)
     assert (fate.matches, fate.reason) == ((0,), "matched")
     assert eager.fate(4).children == (9,)
 
 
-def test_fate_of_nobody(eager):
+def test_fate_of_an_unknown_instance_is_refused(eager):
     with pytest.raises(TraceError, match="no instance 99"):
         eager.fate(99)
 
@@ -66,7 +66,7 @@ def test_next_match(eager):
     assert eager.next_match(after=5) is None
 
 
-def test_find_by_what_is_asked(eager):
+def test_find_filters_operations_by_kind_and_arguments(eager):
     assert len(eager.find("evaluate", held=False)) == 4
     assert {f.step for f in eager.find("evaluate", event=3)} == {3}
     assert len(eager.find("evaluate", clause=4)) == 5
@@ -77,7 +77,7 @@ def test_find_by_what_is_asked(eager):
         eager.find("evaluat")
 
 
-def test_slices_are_told_in_sentences(eager):
+def test_slices_of_a_trace_print_as_sentences(eager):
     told = str(eager[3:5])
     assert told.startswith("step 3: b 3 arrives\n")
     assert "instance 3 looks at b 3 for b: 8 < 7 fails" in told
@@ -181,7 +181,7 @@ def test_json_holds_no_infinities():
         (None, "a trace from a NoneType"),
     ],
 )
-def test_what_is_no_trace_is_refused(source, said):
+def test_from_json_refuses_texts_that_are_no_trace(source, said):
     with pytest.raises(TraceError, match=said) as caught:
         MechanismTrace.from_json(source)
     assert len(str(caught.value)) < 500
@@ -249,7 +249,7 @@ def test_an_instance_with_the_same_parent_many_times_over_is_no_hard_question():
     assert len(MechanismTrace.from_json(json.dumps(whole)).fate(199).lineage) == 199
 
 
-def test_a_long_trace_says_what_it_left_out():
+def test_cut_trace_says_how_many_steps_are_kept():
     trace = run("a b " * 50, "PATTERN SEQ(a, b) WITHIN 3 seconds", "eager-nfa", max_steps=10)
     assert (len(trace), trace.truncated.shown, trace.truncated.of) == (10, 10, 101)
     assert not trace.final
@@ -258,7 +258,7 @@ def test_a_long_trace_says_what_it_left_out():
     assert "the first 10 of 101 steps are kept" in trace._repr_html_()
 
 
-def test_a_step_of_too_many_operations_ends_what_is_kept(monkeypatch):
+def test_trace_is_cut_before_a_step_of_too_many_operations(monkeypatch):
     # The c completes 100 matches at once, in 202 operations.
     asked = ("a " * 10 + "b " * 10 + "c", "PATTERN SEQ(a, b, c)", "chain-nfa", ["c", "b", "a"])
     whole = run(*asked)
@@ -270,7 +270,7 @@ def test_a_step_of_too_many_operations_ends_what_is_kept(monkeypatch):
     assert cut.steps == whole.steps[:20]
 
 
-def test_events_that_do_not_fit_the_memory_as_objects_are_told_before_one_is_made(monkeypatch):
+def test_events_beyond_memory_are_refused_before_one_is_made(monkeypatch):
     asked = ("a b " * 10, "PATTERN SEQ(a, b) WHERE a.p = b.p", "eager-nfa")
     monkeypatch.setattr(memory, "free_memory", lambda: 6_300)
     assert run(*asked, limit=10).totals.events == 10
@@ -283,7 +283,7 @@ def test_events_that_do_not_fit_the_memory_as_objects_are_told_before_one_is_mad
     assert "simulate(..., limit=1000)" in error.value.hint
 
 
-def test_instances_that_do_not_fit_the_memory_are_told(monkeypatch):
+def test_instances_beyond_memory_are_refused(monkeypatch):
     monkeypatch.setattr(journal, "_EVERY", 10)
     assert run("a " * 12 + "b", "PATTERN SEQ(a, b)", "eager-nfa").totals.peak_instances == 14
     monkeypatch.setattr(memory, "free_memory", lambda: 9_000)
@@ -291,7 +291,7 @@ def test_instances_that_do_not_fit_the_memory_are_told(monkeypatch):
         run("a " * 12 + "b", "PATTERN SEQ(a, b)", "eager-nfa")
 
 
-def test_matches_that_are_kept_to_be_told_from_others_are_counted_in(monkeypatch):
+def test_memory_check_counts_matches_kept_against_duplicates(monkeypatch):
     monkeypatch.setattr(lane, "_EVERY", 10)
     monkeypatch.setattr(lane, "_IDENTITY", 2_000)
     monkeypatch.setattr(memory, "free_memory", lambda: 10_000)
@@ -321,7 +321,7 @@ def test_clauses_stand_where_the_text_says():
     assert all(trace.pattern[c.begin : c.end] == c.text for c in trace.clauses)
 
 
-def test_what_fails_its_own_condition_is_refused_and_shown():
+def test_event_that_fails_its_filter_is_shown_as_refused():
     trace = run("a1 a5 b", "PATTERN SEQ(a, b) WHERE a.p > 3", "eager-nfa")
     (refused,) = trace.find("refuse")
     assert refused.text == "a 0 cannot be a: 1 > 3 fails"

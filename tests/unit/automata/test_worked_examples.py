@@ -80,7 +80,7 @@ def test_lazy_4_the_chain_from_the_rare_end_evaluates_100_and_100():
     assert trace.totals.peak_instances == 4
 
 
-def test_lazy_4_the_tree_starts_with_the_one_c_as_well():
+def test_lazy_4_tree_nfa_also_starts_with_the_single_c():
     trace = run(HUNDRED, EXAMPLE, "tree-nfa")
     assert evaluations(trace, "c") == 1
     visited = {trace.diagram.nodes[f.operation.node].node.label for f in trace.find("visit")}
@@ -102,7 +102,7 @@ def test_lazy_4_scopes_of_a_chain(order, scopes):
 
 
 @pytest.mark.parametrize(("order", "stored"), [("abc", set()), ("cab", {"a", "b"}), ("bac", {"a"})])
-def test_lazy_4_only_what_can_be_wanted_from_the_past_is_stored(order, stored):
+def test_lazy_4_stores_only_events_of_later_variables(order, stored):
     trace = run(LAZY, EXAMPLE, "chain-nfa", list(order))
     assert {found.operation.variable for found in trace.find("store")} == stored
 

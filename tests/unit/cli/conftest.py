@@ -21,7 +21,7 @@ WITHIN 1 hour
 
 @dataclass(frozen=True)
 class Ran:
-    """What a run of the command left behind."""
+    """The outcome of a run of the command."""
 
     code: int
     out: str

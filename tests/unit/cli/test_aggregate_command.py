@@ -1,4 +1,4 @@
-"""`cepkit aggregate` gives what `ck.aggregate` gives."""
+"""`cepkit aggregate` gives the rows of `ck.aggregate`."""
 
 from __future__ import annotations
 

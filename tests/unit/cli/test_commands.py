@@ -1,4 +1,4 @@
-"""Each command does what its help says."""
+"""Each command does as its help says."""
 
 from __future__ import annotations
 
@@ -160,13 +160,13 @@ def test_a_csv_of_no_matches_has_its_columns(on_stocks):
     assert "c.volume" in pa_csv.read_csv("m.csv").column_names
 
 
-def test_limit_stops(on_stocks):
+def test_detect_stops_at_its_limit(on_stocks):
     ran = on_stocks("detect", "--limit", 3, "--out", "m.parquet")
     assert "3 matches (stopped there: --limit)" in ran.out
     assert len(pq.read_table("m.parquet")) == 3
 
 
-def test_more_matches_than_are_shown_are_told(on_stocks):
+def test_detect_says_that_there_are_more_matches_than_shown(on_stocks):
     text = "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 minute"
     assert "more; --out FILE writes them all" in on_stocks("detect", "--pattern-text", text).out
 
@@ -257,7 +257,7 @@ def test_detect_writes_the_largest_sets(on_stocks):
     assert not Path("n.parquet").exists()
 
 
-def test_simulate_counts_what_mechanisms_do(on_stocks):
+def test_simulate_prints_the_counts_of_each_mechanism(on_stocks):
     ran = on_stocks("simulate", "--mechanism", "eager-nfa", "--mechanism", "chain-nfa")
     assert (ran.code, ran.err) == (0, "")
     eager, chain = ran.out.split("chain-nfa")
@@ -276,7 +276,7 @@ def test_simulate_writes_a_trace_and_a_page(on_stocks, folder):
     assert "<html" in Path("t.html").read_text(encoding="utf-8")
 
 
-def test_simulate_writes_what_mechanisms_count(on_stocks, folder):
+def test_simulate_writes_the_counts_of_each_mechanism(on_stocks, folder):
     both = ("--mechanism", "eager-nfa", "--mechanism", "chain-nfa")
     ran = on_stocks("simulate", *both, "--out", "counted.csv")
     assert "2 rows, written to" in ran.out
@@ -287,7 +287,7 @@ def test_simulate_writes_what_mechanisms_count(on_stocks, folder):
     assert (counted["peak_instances"] > 0).all()
 
 
-def test_a_page_of_simulate_holds_what_it_is_told_to(on_stocks, folder):
+def test_page_of_simulate_has_only_chosen_attributes_and_redacts(on_stocks, folder):
     text = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price AND a.volume < b.volume"
     options = ("simulate", "--pattern-text", f"{text} WITHIN 1 minute", "--limit", 50)
     options = (*options, "--html", "t.html", "--overwrite")
@@ -305,7 +305,7 @@ def test_a_page_of_simulate_holds_what_it_is_told_to(on_stocks, folder):
     assert "about the page of --html" in refused.err
 
 
-def test_simulate_refuses_what_is_no_mechanism(on_stocks):
+def test_simulate_refuses_an_unknown_mechanism(on_stocks):
     ran = on_stocks("simulate", "--mechanism", "eager")
     assert ran.code == 1
     assert "there is no mechanism 'eager'" in ran.err

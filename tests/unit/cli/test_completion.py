@@ -10,7 +10,7 @@ from cepkit.cli.verbs import VERBS
 
 
 def completed(words: list[str], tmp_path, capsys) -> list[str]:
-    """What bash offers for the last of some words."""
+    """The words that bash offers for the last of some words."""
     main(["completion", "bash"])
     script = tmp_path / "completion.bash"
     quoted = " ".join(f"'{word}'" for word in words)
@@ -36,7 +36,7 @@ def test_bash_completes(words, some, tmp_path, capsys):
     assert set(some) <= {*completed(words, tmp_path, capsys)}
 
 
-def test_values_are_offered_where_there_are_some_and_files_elsewhere(tmp_path, capsys):
+def test_completion_offers_the_choices_of_an_option_or_files(tmp_path, capsys):
     for verb, parser in commands().items():
         for action in parser._actions:
             if action.option_strings and action.choices:
@@ -47,7 +47,7 @@ def test_values_are_offered_where_there_are_some_and_files_elsewhere(tmp_path, c
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_other_shells_read_it(shell, tmp_path, capsys):
+def test_completion_script_is_valid_in_other_shells(shell, tmp_path, capsys):
     assert main(["completion", shell]) == 0
     script = tmp_path / "completion"
     script.write_text(capsys.readouterr().out)

@@ -1,4 +1,4 @@
-"""What goes wrong is told in a line or two, without a trace, and leaves nothing behind."""
+"""Errors of the command: a line or two, no traceback, and no files left behind."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_typo_in_the_pattern_is_underlined(refused):
     assert lines[1:3] == ["  WITHIN 1 hour", "  ^^^^^^"]
 
 
-def test_an_unknown_planner_is_told_before_the_profile(refused, monkeypatch):
+def test_unknown_planner_is_refused_before_the_profile(refused, monkeypatch):
     monkeypatch.setattr(ck, "profile", None)
     error = refused("detect", "--planner", "gredy")
     assert "did you mean 'greedy'?" in error
@@ -86,7 +86,7 @@ def test_an_order_that_is_not_the_patterns(refused):
     assert "'x'" in refused("detect", "--plan", "a,b,x")
 
 
-def test_what_cannot_be_detected_is_refused_before_the_profile(refused, monkeypatch):
+def test_pattern_with_agg_is_refused_before_the_profile(refused, monkeypatch):
     monkeypatch.setattr(ck, "profile", None)
     text = "PATTERN SEQ(MSFT a, GOOG b, AAPL c) AGG COUNT WITHIN 1 hour"
     assert "AGG" in refused("detect", "--pattern-text", text)
@@ -116,7 +116,7 @@ def test_a_broken_parquet_file(refused):
     assert "t.parquet" in refused("detect", "--events", "t.parquet")
 
 
-def test_a_unit_that_is_none(refused):
+def test_unknown_unit_is_refused_with_a_suggestion(refused):
     assert "did you mean 'ms'?" in refused("detect", "--unit", "msec")
 
 
@@ -125,7 +125,7 @@ def test_numbers_without_a_unit(refused):
     assert "unit" in refused("detect", "--events", "t.csv")
 
 
-def test_a_time_zone_that_is_none(refused):
+def test_unknown_time_zone_is_refused(refused):
     assert "time zone" in refused("detect", "--timezone", "Europe/Copenhagn")
 
 
@@ -189,7 +189,7 @@ def test_a_write_that_fails_leaves_nothing_and_keeps_the_old(refused, monkeypatc
         ("aggregate", "--out", "old.parquet"),
     ],
 )
-def test_what_exists_is_refused_before_anything_is_read(
+def test_existing_output_is_refused_before_events_are_read(
     refused, monkeypatch, command, option, name
 ):
     monkeypatch.setattr(ck, "events", None)
@@ -201,7 +201,7 @@ def test_what_exists_is_refused_before_anything_is_read(
     assert Path(name).read_text(encoding="utf-8") == "old"
 
 
-def test_what_is_to_be_replaced_is(on_stocks):
+def test_overwrite_replaces_existing_files(on_stocks):
     for name in ("a.json", "a.html"):
         Path(name).write_text("old", encoding="utf-8")
     ran = on_stocks(
@@ -220,7 +220,7 @@ def test_a_demo_replaces_no_file_of_the_users(cepkit, folder):
     assert Path("notes.html").read_text(encoding="utf-8") == "old"
 
 
-def test_statistics_that_are_none(refused):
+def test_file_without_statistics_is_refused(refused):
     Path("s.json").write_text("{}", encoding="utf-8")
     assert "statistics" in refused("detect", "--statistics", "s.json")
 
@@ -348,7 +348,7 @@ def test_the_reader_of_a_help_text_may_be_gone(words):
     assert (ran.returncode, ran.stderr) == (0, b"")
 
 
-def test_a_bug_is_told_in_two_lines_and_traced_on_demand(on_stocks, monkeypatch):
+def test_bug_prints_two_lines_and_a_traceback_on_demand(on_stocks, monkeypatch):
     def broken(*_: object) -> None:
         raise RuntimeError("first\nat java.lang.Thread")
 

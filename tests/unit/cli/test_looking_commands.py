@@ -24,7 +24,7 @@ def test_a_right_pattern_is_printed(cepkit, folder):
     assert ran.out.startswith("p: PATTERN SEQ(MSFT a, GOOG b, AAPL c)")
 
 
-def test_all_wrong_patterns_are_told(on_stocks):
+def test_check_reports_every_wrong_pattern(on_stocks):
     texts = [RIGHT, "PATTERN SEQ(A a", f"{RIGHT} WHERE a.prce < 3"]
     ran = on_stocks("check", *(part for text in texts for part in ("--pattern-text", text)))
     assert ran.code == 1
@@ -35,7 +35,7 @@ def test_all_wrong_patterns_are_told(on_stocks):
     assert ran.err.endswith("error: 2 of 3 patterns cannot be run\n")
 
 
-def test_what_is_checked_is_written_for_other_programs(on_stocks):
+def test_check_writes_patterns_and_errors_as_json(on_stocks):
     texts = [RIGHT, f"{RIGHT}\nWHERE a.prce < 3", "<b>"]
     options = [part for text in texts for part in ("--pattern-text", text)]
     ran = on_stocks("check", *options, "--json", "-")
@@ -51,7 +51,7 @@ def test_what_is_checked_is_written_for_other_programs(on_stocks):
     assert json.loads(Path("checked.json").read_text(encoding="utf-8"))["patterns"] == [right]
 
 
-def test_a_type_that_never_occurs_is_told_of_a_right_pattern(on_stocks):
+def test_check_warns_of_a_type_that_never_occurs(on_stocks):
     ran = on_stocks("check", "--pattern-text", "PATTERN SEQ(MSFT a, GOG b)")
     assert ran.code == 0
     assert "no event has the type 'GOG': did you mean 'GOOG'?" in ran.err
@@ -82,7 +82,7 @@ def test_shared_steps_are_explained(on_stocks, cepkit):
     assert "--plan is for one pattern" in ran.err
 
 
-def test_a_funnel_says_why_nothing_is_found(on_stocks):
+def test_why_not_prints_the_funnel_and_writes_near_misses(on_stocks):
     text = PATTERN.replace("1 hour", "5 minutes")
     ran = on_stocks("why-not", "--pattern-text", text, "--out", "misses.csv")
     assert "before" in ran.out
@@ -112,7 +112,7 @@ def test_an_event_that_names_none_is_refused(on_stocks, event):
     assert f"--event {event}" in ran.err.replace("'", "")
 
 
-def test_a_profile_without_a_pattern_says_what_there_is(cepkit, folder):
+def test_profile_without_a_pattern_lists_types_and_columns(cepkit, folder):
     given = ("--events", STOCKS, "--time", "ts", "--type", "ticker")
     ran = cepkit("profile", *given, "--out", "types.csv", "--json", "all.json")
     assert "2,000 events of 12 types" in ran.out

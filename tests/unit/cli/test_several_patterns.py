@@ -125,7 +125,7 @@ def test_patterns_are_simulated_as_one_mechanism(on_stocks, rules):
     assert (ran.code, "--plan is for one pattern" in ran.err) == (2, True)
 
 
-def test_what_cannot_be_several_is_refused(on_stocks, rules):
+def test_equal_names_empty_folders_and_single_pattern_options_are_refused(on_stocks, rules):
     (Path("rules") / "old").mkdir()
     Path("rules/old/pair.cep").write_text(PAIR, encoding="utf-8")
     ran = on_stocks("detect", "--pattern", rules, "--pattern", "rules/old/pair.cep")

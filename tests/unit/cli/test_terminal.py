@@ -1,4 +1,4 @@
-"""What the command does as a process: pipes, terminals, signals."""
+"""The command as a process: pipes, terminals, signals."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_long_work_shows_on_a_terminal_and_goes_away(monkeypatch):
     assert shown.endswith("\r\x1b[K")
 
 
-def test_short_work_and_work_without_a_terminal_show_nothing(monkeypatch):
+def test_progress_is_hidden_for_short_work_and_without_a_terminal(monkeypatch):
     monkeypatch.setattr(sys, "stderr", _Terminal())
     with terminal.working("detecting"):
         pass

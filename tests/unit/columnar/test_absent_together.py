@@ -27,7 +27,7 @@ def number(stream, structure, clauses="WITHIN 1 minute"):
     ("kinds", "in_order", "in_any_order"),
     [("ABCD", 0, 0), ("ACBD", 1, 0), ("ABD", 1, 1), ("BACD", 1, 1), ("ABDC", 1, 1)],
 )
-def test_only_all_of_them_in_their_order_break_a_match(kinds, in_order, in_any_order):
+def test_only_all_absent_events_in_order_break_a_match(kinds, in_order, in_any_order):
     stream = events(kinds + "Z", z=0)
     assert number(stream, "SEQ(A a, NOT(SEQ(B b, C c)), D d)") == in_order
     assert number(stream, "SEQ(A a, NOT(AND(B b, C c)), D d)") == in_any_order
@@ -45,7 +45,7 @@ def test_no_event_stands_for_two_and_none_of_the_match_for_one():
     assert number(events("ABB"), "AND(A a, B d, NOT(AND(B b, B c)))") == 2
 
 
-def test_all_of_them_lie_in_one_window_with_the_match():
+def test_absent_events_lie_in_one_window_with_the_match():
     stream = events("BAC", [0, 4, 8])
     assert number(stream, "AND(A a, NOT(SEQ(B b, C c)))", "WITHIN 8 seconds") == 0
     # Each is within 5 seconds of A, both together are not.
@@ -53,7 +53,7 @@ def test_all_of_them_lie_in_one_window_with_the_match():
     assert number(stream, "AND(A a, NOT(B b))", "WITHIN 5 seconds") == 0
 
 
-def test_conditions_may_be_about_several_of_them_and_the_match():
+def test_conditions_may_link_several_absent_events_and_the_match():
     stream = events("ABCD", price=[5, 2, 4, 0])
     for where, found in (("b.price < c.price", 0), ("b.price > c.price", 1),
                          ("b.price + c.price > a.price", 0), ("b.price + c.price < a.price", 1),
@@ -62,7 +62,7 @@ def test_conditions_may_be_about_several_of_them_and_the_match():
         assert number(stream, structure, f"WHERE {where}") == found
 
 
-def test_time_between_two_of_them_is_bounded():
+def test_within_from_to_bounds_two_absent_events():
     stream = events("ABCD", [0, 1, 5, 6])
     assert number(stream, "SEQ(A a, NOT(SEQ(B b, C c)), D d)", "WITHIN 4 s FROM b TO c") == 0
     assert number(stream, "SEQ(A a, NOT(SEQ(B b, C c)), D d)", "WITHIN 3 s FROM b TO c") == 1
@@ -83,14 +83,14 @@ def test_one_event_in_a_sequence_is_that_event():
         assert "by detect" not in repr(ck.aggregate(stream, text, emit="total"))
 
 
-def test_as_many_as_may_be_are_looked_for_together():
+def test_twelve_events_can_be_absent_together():
     names = [f"B b{i}" for i in range(12)]
     structure = f"SEQ(A a, NOT(SEQ({', '.join(names)})), D d)"
     assert number(events("A" + "B" * 12 + "D"), structure) == 0
     assert number(events("A" + "B" * 11 + "D"), structure) == 1
 
 
-def test_the_stretch_that_is_looked_at_grows_until_they_are_found():
+def test_search_for_absent_events_widens_until_a_pair_is_found():
     kinds = "A" + "B" * 300 + "CD"
     price = [0, *range(300, 0, -1), 2, 0]
     stream = events(kinds, price=price)
@@ -99,7 +99,7 @@ def test_the_stretch_that_is_looked_at_grows_until_they_are_found():
     assert number(stream, structure, "WHERE b.price + 1 < c.price WITHIN 1 hour") == 1
 
 
-def test_what_all_events_agree_on_is_a_key_if_they_are_linked_through_each_other():
+def test_key_needs_equalities_that_link_all_absent_events():
     def key(where):
         query = parse(f"PATTERN SEQ(A a, NOT(SEQ(B b, C c)), D d) WHERE a.k = d.k AND {where}")
         return key_of(compile_query(query, as_plan(None, query)))
@@ -109,7 +109,7 @@ def test_what_all_events_agree_on_is_a_key_if_they_are_linked_through_each_other
     assert key("a.k = b.k") is None
 
 
-def test_the_builder_says_it_too():
+def test_builder_makes_not_of_several_events():
     b, c = var("b"), var("c")
     absent = not_(seq(event("b", "B"), and_(event("c", "C"), event("d", "D"))))
     pattern = seq(event("a", "A"), absent).where(b.x < c.x).within("3 seconds")
@@ -132,7 +132,7 @@ def test_aggregates_are_over_the_matches(stream):
     assert "'b' and 'c' must be absent together" in repr(found)
 
 
-def test_patterns_beside_it_share_with_each_other(stream):
+def test_patterns_beside_absent_together_keep_their_matches(stream):
     other = "PATTERN SEQ(A a, NOT(B b), D d) WHERE b.k = a.k WITHIN 1 minute"
     found = ck.detect(
         stream, {"together": PATTERN, "single": other, "plain": "PATTERN SEQ(A a, D d)"}
@@ -140,7 +140,7 @@ def test_patterns_beside_it_share_with_each_other(stream):
     assert found.counts().to_dict() == {"together": 1, "single": 1, "plain": 3}
 
 
-def test_plans_know_it_and_figures_say_it(stream):
+def test_plans_and_figures_show_events_absent_together(stream):
     statistics = ck.profile(stream, PATTERN)
     plan = ck.choose_plan(PATTERN, statistics)
     matches = ck.detect(stream, PATTERN, plan=plan)
@@ -156,7 +156,7 @@ def test_plans_know_it_and_figures_say_it(stream):
 
 
 @pytest.mark.parametrize("mechanism", ["eager-nfa", "chain-nfa", "tree-nfa", "evaluation-tree"])
-def test_mechanisms_find_it_and_name_the_events(mechanism):
+def test_mechanisms_find_the_matches_and_name_the_forbidden_events(mechanism):
     stream = events("ABCDABD", k=[1] * 7)
     trace = ck.simulate(stream, PATTERN, mechanism)
     assert [dict(match.events) for match in trace.matches] == [{"a": 4, "d": 6}]
@@ -176,7 +176,7 @@ def test_a_match_waits_for_events_that_may_come_together():
     ]
 
 
-def test_several_patterns_in_a_mechanism_may_have_it():
+def test_mechanisms_of_several_patterns_support_absent_together():
     stream = events("ABCDABD", k=[1] * 7)
     for mechanism in ("chain-nfa", "evaluation-tree"):
         trace = ck.simulate(stream, [PATTERN, "PATTERN SEQ(A a, D d)"], mechanism)

@@ -35,11 +35,11 @@ def test_a_match_leaves_out_later_ones(skip, expected):
     assert taken(skip) == expected
 
 
-def test_a_partition_goes_on_by_itself():
+def test_skip_applies_to_each_partition_separately():
     assert taken("PAST LAST EVENT", "PARTITION BY key") == [(0, 2, 4), (1, 3, 7)]
 
 
-def test_what_is_counted_and_aggregated_is_what_is_left():
+def test_count_and_aggregates_cover_only_matches_that_skip_leaves():
     text = f"{PATTERN} AFTER MATCH SKIP PAST LAST EVENT"
     assert ck.detect(STREAM, text).count() == 2
     assert ck.detect(STREAM, text, limit=1).count() == 1
@@ -51,12 +51,12 @@ def test_what_is_counted_and_aggregated_is_what_is_left():
     assert several.counts().to_dict() == {"left": 2, "all": 11}
 
 
-def test_the_builder_says_the_same():
+def test_builder_makes_after_match_skip():
     built = seq(event("a", "A"), event("b", "B"), event("c", "C")).after_match("TO FIRST b")
     assert built.query == ck.parse(f"{PATTERN} AFTER MATCH SKIP TO FIRST b")
 
 
-def test_what_finds_all_matches_refuses_it_by_name():
+def test_simulate_and_why_not_refuse_after_match_skip_by_name():
     text = f"{PATTERN} AFTER MATCH SKIP TO NEXT"
     with pytest.raises(UnsupportedError, match="cannot be simulated"):
         ck.simulate(STREAM, text)

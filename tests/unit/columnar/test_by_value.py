@@ -70,7 +70,7 @@ def test_whole_numbers_are_near_exactly(monkeypatch: pytest.MonkeyPatch) -> None
         assert count == work(text, events, ["a", "b"])[0] > 0
 
 
-def test_a_limit_may_be_the_other_events_own() -> None:
+def test_limit_of_a_distance_may_come_from_the_other_event() -> None:
     text = "PATTERN SEQ(A a, B b) WHERE abs(a.price - b.price) < 0.0001 * a.price"
     count, looked_at = work(text, stream(), ["a", "b"])
     assert 0 < count <= looked_at < SIZE * 50

@@ -55,7 +55,7 @@ def found(query: str, way: Way, order: str = "ab", **columns: pa.Array) -> int:
         ("round(a.x + b.x) = floor(b.x + b.x)", [BIG, BIG + 1], 0),
     ],
 )
-def test_integers_beyond_what_floats_hold(
+def test_integers_beyond_the_precision_of_floats_compare_exactly(
     query: str, x: list[int | None], matches: int, way: Way, order: str
 ) -> None:
     assert found(query, way, order, x=pa.array(x, pa.int64())) == matches
@@ -134,7 +134,7 @@ def test_functions_of_texts(query: str, matches: int, way: Way) -> None:
     "query",
     ["exp(a.x + b.x) > 1e308", "power(-9 * a.x, b.x + 1) < -1e308", "power(10, a.x * b.x) > 1e308"],
 )
-def test_what_floats_cannot_hold_is_infinite(query: str, way: Way) -> None:
+def test_functions_beyond_the_range_of_floats_are_infinite(query: str, way: Way) -> None:
     x = pa.array([400.0, 400.0])
     assert found(query, way, x=x) == 1
     stream = ck.events(
@@ -197,9 +197,7 @@ def test_texts_beside_times_compare_as_times(
         ("(b.u - a.t) IS NULL", 1),
     ],
 )
-def test_durations_are_exact_whatever_computes_them(
-    query: str, matches: int, way: Way, order: str
-) -> None:
+def test_durations_are_exact_in_every_loop(query: str, matches: int, way: Way, order: str) -> None:
     columns = {
         "d": pa.array([2**62 - 2, 2**62 - 1], pa.duration("us")),
         "u": pa.array([0, None], pa.timestamp("ms")),
@@ -210,7 +208,7 @@ def test_durations_are_exact_whatever_computes_them(
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_mark_of_missing_integers_is_missing_whatever_stands_beside_it(
+def test_integer_equal_to_the_mark_of_missing_is_missing(
     way: Way,
 ) -> None:
     for other in (5, None):

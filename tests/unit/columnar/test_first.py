@@ -65,7 +65,7 @@ def test_after_choices_and_sets(text: str, number: int) -> None:
 
 @pytest.mark.parametrize("order", ["ab", "ba"])
 @pytest.mark.parametrize("window", ["", "WITHIN 1 hour", "WITHIN 100000 EVENTS"])
-def test_it_is_what_the_absence_of_an_earlier_one_says(order: str, window: str) -> None:
+def test_first_equals_not_of_an_earlier_event(order: str, window: str) -> None:
     stream = ck.events(zipf_events(2_000, seed=3), time="ts", type="type")
     where = "a.price < b.price AND a.key = b.key AND b.diff + a.diff > 0"
     first = f"PATTERN SEQ(T01 a, FIRST T02 b) WHERE {where} {window}"
@@ -87,7 +87,7 @@ def test_a_step_looks_no_further_than_the_first() -> None:
     assert matches.count() == steps["c"].survivors < 2 * steps["a"].survivors
 
 
-def test_nobody_is_shown_what_it_stands_for() -> None:
+def test_results_never_show_the_not_of_first() -> None:
     pattern = "PATTERN SEQ(A a, FIRST B b, C c) WHERE b.price > a.price"
     matches = ck.detect(STREAM, pattern)
     texts = [
@@ -115,7 +115,7 @@ def test_a_key_that_the_earlier_ones_need_not_have_is_refused() -> None:
         ck.aggregate(STREAM, text, method="prefix-counters")
 
 
-def test_a_plan_by_slices_finds_what_a_given_order_finds():
+def test_plan_by_slices_finds_the_matches_of_a_given_order():
     stream = ck.events(ck.sample_stocks(80_000), time="ts", type="ticker")
     pattern = "PATTERN SEQ(MSFT a, FIRST AAPL b) WHERE a.price < b.price WITHIN 30 seconds"
     matches = ck.detect(stream, pattern)

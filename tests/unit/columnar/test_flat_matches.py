@@ -33,7 +33,7 @@ def find(text: str, *, source: ck.api.Stream | None = None, **options: object) -
     return ck.detect(source, text, ck.choose_plan(text, ck.profile(source, text)), **options)
 
 
-def test_there_is_a_column_for_each_variable_and_attribute():
+def test_flat_matches_have_a_column_per_variable_and_attribute():
     frame = find(PAIR).to_pandas()
     assert frame.to_dict("list") == {
         "a.t": [0, 0], "a.kind": ["A", "A"], "a.x": [1, 1],
@@ -51,7 +51,7 @@ def test_sets_have_a_list_in_each_column():
     assert frame["a.x"].tolist() == [1]
 
 
-def test_what_a_branch_does_not_have_is_missing_and_integers_stay_integers():
+def test_columns_of_other_branches_are_missing_and_integers_stay_integers():
     frame = find(EITHER).to_pandas().sort_values(["match_start", "match_end"])
     assert frame["a.x"].tolist() == [1, 1, pd.NA, pd.NA]
     assert frame["c.x"].tolist() == [pd.NA, pd.NA, 4, 4]
@@ -62,7 +62,7 @@ def test_what_a_branch_does_not_have_is_missing_and_integers_stay_integers():
     assert nested["a"].isna().sum() == 2
 
 
-def test_what_must_be_absent_has_no_columns():
+def test_negated_events_have_no_columns():
     source = stream("ABCB", x=[1, 2, 3, 4])
     frame = find("PATTERN SEQ(A a, NOT(C c), B b) WITHIN 9 s", source=source).to_pandas()
     assert not [name for name in frame if name.startswith("c.")]
@@ -108,7 +108,7 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_values_come_out_as_they_went_in(name):
+def test_values_of_every_type_are_unchanged_in_the_matches(name):
     values, dtype = COLUMNS[name]
     source = stream(x=values, n=range(4))
     matches = find("PATTERN SEQ(ANY a, ANY b)", source=source)
@@ -160,7 +160,7 @@ def test_a_name_says_which_variable_and_which_attribute(variable, attribute, nam
     assert parts_of(name) == (variable, attribute)
 
 
-def test_odd_names_lose_nothing():
+def test_columns_of_names_with_dots_stay_distinct():
     source = stream("AB", **{"b.x": [1, 2], "x": [3, 4]})
     text = 'PATTERN SEQ(A a, B "a.b")'
     frame = find(text, source=source).to_pandas()
@@ -215,7 +215,7 @@ def test_figures_are_drawn_of_flat_matches(text):
     assert flat.to_json() == nested.to_json()
 
 
-def test_figures_leave_out_what_was_computed_of_flat_matches():
+def test_draw_ignores_columns_added_to_flat_matches():
     frame = find(PAIR).to_pandas()
     frame["gain"] = frame["b.x"] - frame["a.x"]
     assert ck.draw(frame[frame["gain"] > 0], time="t", type="kind") is not None
@@ -291,14 +291,14 @@ def test_len_of_more_than_python_can_count():
     assert bool(find(SET, source=stream("A" + "B" * 80 + "C")))
 
 
-def test_whether_there_are_matches_is_known_from_the_first():
+def test_truth_value_of_matches_says_whether_there_are_any():
     assert find(PAIR)
     assert not find("PATTERN SEQ(C c, A a)")
     assert not find(PAIR, limit=0)
 
 
 @pytest.mark.parametrize("key", [0, -1, slice(5), "a.price", ("a", "price")])
-def test_an_index_says_what_to_write(key):
+def test_indexing_matches_is_refused_with_alternatives(key):
     with pytest.raises(UnsupportedError, match=r"to_pandas\(\)(.|\n)*head\(10\)"):
         find(PAIR)[key]
 

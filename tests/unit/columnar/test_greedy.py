@@ -21,14 +21,14 @@ def sets(stream, pattern):
     return sorted([event["row"] for event in members] for members in found)
 
 
-def test_it_is_one_match_for_each_choice_of_the_others():
+def test_greedy_gives_one_match_for_each_choice_of_other_events():
     stream = events("A" + "B" * 5_000 + "CC")
     matches = ck.detect(stream, "PATTERN SEQ(A a, KL(B b) GREEDY, C c) WITHIN 2 hours")
     assert matches.count() == 2
     assert {len(match["b"]) for match in matches} == {5_000}
 
 
-def test_it_says_the_same_as_a_first_run_with_a_not_behind_it():
+def test_greedy_equals_a_first_run_with_not_behind_it():
     stream = events("ABBXBCBBACBBC", price=[1, 5, 3, 9, 4, 2, 6, 8, 4, 1, 2, 6, 7])
     about = "WHERE b.price > a.price AND {}.price > a.price"
     for after in ("", ", C c", ", FIRST C c"):
@@ -37,13 +37,13 @@ def test_it_says_the_same_as_a_first_run_with_a_not_behind_it():
         assert sets(stream, greedy) == sets(stream, spelt) != []
 
 
-def test_of_equal_times_none_is_left_out():
+def test_greedy_set_includes_all_events_of_equal_times():
     stream = events("ABBBC", [0, 1, 1, 2, 3])
     assert sets(stream, "SEQ(A a, KL(B b) GREEDY, C c)") == [[1, 2, 3]]
     assert sets(stream, "SEQ(A a, KL(FIRST B b) GREEDY, C c)") == [[1, 2, 3], [2, 3], [3]]
 
 
-def test_bounds_with_what_is_before_end_it():
+def test_greedy_set_ends_at_its_bound_to_the_event_before():
     stream = events("ABBBBC")
     assert sets(stream, "SEQ(A a, KL(B b) GREEDY, C c)") == [[1, 2, 3, 4]]
     text = "PATTERN SEQ(A a, KL(B b) GREEDY, C c) WITHIN 2 s FROM a TO b"
@@ -61,7 +61,7 @@ def test_the_longest_rises_are_found_side_by_side():
     assert [[event["row"] for event in each] for each in found] == [[0, 1, 2], [4, 5, 6]]
 
 
-def test_what_is_asked_of_the_member_before_alone_says_whether_a_run_could_go_on():
+def test_condition_on_the_previous_member_decides_whether_a_run_continues():
     stream = events("ABB", price=[0, 1, 1])
     text = "SEQ(A a, NEXT KL(NEXT B b) GREEDY) WHERE prev(b.price) != 1"
     assert sets(stream, text) == [[1]]
@@ -81,7 +81,7 @@ def test_functions_of_the_members_up_to_each_say_where_a_run_ends():
     assert sets(stream, pairs) == [[0, 1], [1, 2], [4, 5], [5, 6], [6, 7]]
 
 
-def test_until_ends_what_would_go_on():
+def test_until_ends_a_greedy_set():
     stream = events("ABBCBABBBCB")
     assert sets(stream, "SEQ(A a, KL(B b) GREEDY UNTIL C c)") == [[1, 2], [6, 7, 8]]
     assert sets(stream, "SEQ(A a, KL(B b){1,2} GREEDY UNTIL C c)") == [[1, 2], [6, 7]]
@@ -101,13 +101,13 @@ def test_until_and_a_run_in_a_window_of_events_need_rows_in_order():
         ck.detect(stream, "PATTERN SEQ(A a, KL(NEXT B b) GREEDY UNTIL C c) WITHIN 4 EVENTS").count()
 
 
-def test_a_run_in_a_window_of_events_needs_rows_in_order():
+def test_greedy_in_a_window_of_events_refuses_unordered_rows():
     stream = events("ABBC", [0, 2, 1, 3])
     with pytest.raises(UnsupportedError, match="'b' in a window of events"):
         ck.detect(stream, "PATTERN SEQ(A a, KL(B b) GREEDY, C c) WITHIN 4 EVENTS").count()
 
 
-def test_the_builder_says_it_too():
+def test_builder_makes_greedy_and_until():
     pattern = seq(event("a", "A"), next_of(kl(event("b", "B"), 1, 3, greedy=True)))
     assert pattern.query == ck.parse("PATTERN SEQ(A a, NEXT KL(B b){1,3} GREEDY)")
     assert ck.parse(str(pattern)) == pattern.query
@@ -116,7 +116,7 @@ def test_the_builder_says_it_too():
     assert ck.parse(str(until)) == until.query
 
 
-def test_mechanisms_know_it():
+def test_mechanisms_support_greedy():
     stream = events("ABBXBCB")
     for one in ("KL(B b) GREEDY", "FIRST KL(FIRST B b) GREEDY", "NEXT KL(NEXT B b){1,2} GREEDY"):
         text = f"PATTERN SEQ(A a, {one}, C c) WITHIN 1 hour"
@@ -126,7 +126,7 @@ def test_mechanisms_know_it():
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_mechanisms_know_it_with_until(mechanism):
+def test_mechanisms_support_greedy_with_until(mechanism):
     stream = events("ABBCBABBBCBD")
     for pattern in (
         "SEQ(A a, KL(B b) GREEDY UNTIL C c)",
@@ -139,7 +139,7 @@ def test_mechanisms_know_it_with_until(mechanism):
         assert sorted([*match.events["b"]] for match in trace.matches) == sets(stream, pattern)
 
 
-def test_mechanisms_say_what_is_wrong_with_a_set():
+def test_traces_say_why_a_set_is_discarded():
     stream = events("ABBCBD")
     trace = ck.simulate(stream, "PATTERN SEQ(A a, KL(B b) GREEDY UNTIL C c, D d)", "eager-nfa")
     ended = [f.text.split("ends: ")[1] for f in trace.find("discard", event=3)]

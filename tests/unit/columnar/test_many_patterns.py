@@ -112,7 +112,7 @@ def test_a_name_is_given_once(stream):
             add(TRIPLE, "it")
 
 
-def test_a_type_that_never_occurs_is_told_once_for_all(stream):
+def test_type_that_never_occurs_gives_one_warning_for_all_patterns(stream):
     patterns = [f"PATTERN SEQ(A a, Bee b) WITHIN {n} s" for n in range(1, 6)]
     with pytest.warns(StreamWarning) as told:
         ck.detect(stream, [*patterns, "PATTERN SEQ(Sea a, A b) WITHIN 1 s"])
@@ -123,7 +123,7 @@ def test_a_type_that_never_occurs_is_told_once_for_all(stream):
 
 
 @pytest.mark.slow
-def test_over_a_hundred_patterns_are_told_briefly(stream):
+def test_results_of_over_a_hundred_patterns_print_briefly(stream):
     patterns = generated(130)
     several = ck.detect(stream, patterns, share="prefix")
     assert several.counts().sum() > 0
@@ -150,7 +150,7 @@ def test_hundreds_of_patterns_are_planned_found_and_compared(stream):
     assert len(ck.pattern_graph(patterns).edges) > 1_000
 
 
-def test_a_graph_of_too_many_pairs_says_what_to_do_instead(monkeypatch):
+def test_pattern_graph_of_too_many_pairs_is_refused_with_a_hint(monkeypatch):
     monkeypatch.setattr(graphs, "MOST_PAIRS", 5)
     patterns = [f"PATTERN SEQ(A a, B{i} b) WITHIN 1 s" for i in range(4)]
     with pytest.raises(LimitError, match=r"more than 5 pairs(.|\n)*share_plans take any number"):

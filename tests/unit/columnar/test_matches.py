@@ -132,7 +132,7 @@ def test_a_window_of_zero_holds_equal_times_only() -> None:
     assert ck.detect(stream((1, "A", 1)), f"{single} EXCLUSIVE").count() == 0
 
 
-def test_missing_attributes_satisfy_nothing() -> None:
+def test_missing_attributes_satisfy_no_condition() -> None:
     rows = [(1, "A", None), (2, "A", np.nan), (3, "A", 1), (4, "B", 2), (5, "B", None)]
     assert pairs(ck.detect(stream(*rows), TEXT)) == {(3, 4)}
     negated = "PATTERN SEQ(A a, B b) WHERE NOT (a.x < b.x)"
@@ -241,7 +241,7 @@ def test_a_plan_of_another_pattern_is_refused() -> None:
         ck.detect(stream((1, "A", 1)), TEXT, ["a", "c"])
 
 
-def test_explain_counts_what_was_done() -> None:
+def test_explain_counts_candidates_and_survivors_of_each_step() -> None:
     rows = [(1, "A", 1), (2, "A", 3), (3, "B", 2), (4, "B", 9)]
     matches = ck.detect(stream(*rows), TEXT, ["b", "a"])
     first, second = matches.explain().steps
@@ -252,14 +252,14 @@ def test_explain_counts_what_was_done() -> None:
     assert planned.explain().steps[0].expected_candidates == pytest.approx(2)
 
 
-def test_a_condition_about_what_must_be_absent_says_nothing_of_the_others() -> None:
+def test_condition_on_a_negated_event_does_not_restrict_the_others() -> None:
     # That a.x is at most b.x is asked of an n, and there is none.
     rows = [(1, "A", 2), (2, "B", 1)]
     text = "PATTERN SEQ(A a, NOT(N n), B b) WHERE a.x BETWEEN n.x AND b.x WITHIN 9 s"
     assert pairs(ck.detect(stream(*rows), text, ["a", "b"])) == {(1, 2)}
 
 
-def test_explain_says_what_not_removed() -> None:
+def test_explain_counts_partial_matches_removed_by_not() -> None:
     rows = [(1, "A", 1), (2, "N", 3), (3, "B", 2), (4, "A", 1), (5, "B", 9)]
     matches = ck.detect(stream(*rows), "PATTERN SEQ(A a, NOT(N n), B b) WITHIN 9 s", ["a", "b"])
     last = matches.explain().steps[-1]
@@ -267,24 +267,24 @@ def test_explain_says_what_not_removed() -> None:
     assert "removed by NOT" in str(matches.explain())
 
 
-def test_what_cannot_be_detected_is_refused_before_anything_runs() -> None:
+def test_detect_refuses_agg_before_anything_runs() -> None:
     with pytest.raises(UnsupportedError):
         ck.detect(stream((1, "A", 1)), "PATTERN SEQ(A a, B b) AGG COUNT WITHIN 1 s")
 
 
 @pytest.mark.parametrize("thing", [None, "text", 3, frame((1, "A", 1))])
-def test_what_is_no_stream_is_refused(thing: object) -> None:
+def test_detect_refuses_values_that_are_no_stream(thing: object) -> None:
     with pytest.raises(StreamError, match=r"instead of a stream"):
         ck.detect(thing, TEXT)
 
 
-def test_a_pattern_is_data_and_runs_nothing() -> None:
+def test_pattern_text_with_python_code_is_refused() -> None:
     for text in ("__import__('os').system('true')", "a.x; import os", "eval(a.x) > 1"):
         with pytest.raises(CepkitError):
             ck.detect(stream((1, "A", 1)), f"PATTERN SEQ(A a, B b) WHERE {text}")
 
 
-def test_what_branches_begin_with_in_common_is_run_once() -> None:
+def test_common_first_steps_of_branches_run_once() -> None:
     events = stream((1, "A", 1), (2, "A", 2), (3, "B", 5), (4, "C", 0), (5, "D", 0), (6, "D", 1))
     text = "PATTERN SEQ(A a, B b, OR(C c, D d)) WHERE a.x < b.x AND d.x >= a.x WITHIN 9 s"
     plan = Plan((OrderPlan(("a", "b", "c")), OrderPlan(("b", "a", "d"))), "by hand")
@@ -311,7 +311,7 @@ def test_branches_share_in_every_slice_where_a_shared_variable_owns_the_matches_
     assert [s.candidates for s in steps if s.shared_with] == [0, 0]
 
 
-def test_what_is_linked_to_one_branch_alone_is_not_shared() -> None:
+def test_steps_with_an_equality_of_one_branch_are_not_shared() -> None:
     rows = pd.DataFrame({"t": [1, 2, 3, 4], "kind": list("ABCD"), "k": [np.nan, 1, 1, 1]})
     events = ck.events(rows, time="t", type="kind", unit="s")
     text = "PATTERN SEQ(A a, B b, OR(C c, D d)) WHERE a.k = c.k WITHIN 9 s"
@@ -331,7 +331,7 @@ def test_the_steps_of_a_subtree_stand_set_in_before_the_one_that_joins_it() -> N
     assert "\N{NO-BREAK SPACE}d</td>" in found.explain()._repr_html_()
 
 
-def test_what_must_be_absent_has_no_column() -> None:
+def test_negated_event_has_no_column() -> None:
     found = ck.detect(
         stream((1, "A", 1), (3, "B", 2)), "PATTERN SEQ(A a, NOT(N n), B b) WITHIN 9 s", ["a", "b"]
     )

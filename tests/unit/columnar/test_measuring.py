@@ -1,4 +1,4 @@
-"""Plans that are run beside what they were expected to cost."""
+"""Plans that are run, beside their expected costs."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_each_plan_is_run_over_the_beginning(stream, statistics):
     assert "run_seconds" in found.to_pandas().columns
 
 
-def test_what_would_take_too_long_is_not_begun(stream, statistics):
+def test_plan_expected_to_take_too_long_is_not_run(stream, statistics):
     comparison = ck.compare_plans(TEXT, statistics, ["greedy"])
     (row,) = run_plans(comparison, stream.head(100), most_work=0.5).rows
     assert row.measured is None
@@ -53,7 +53,7 @@ def test_running_needs_a_stream(statistics):
         ck.compare_plans(TEXT, statistics, cost="wrok")
 
 
-def test_which_event_is_last_is_counted_from_matches(stream):
+def test_output_profile_counts_the_last_event_of_matches(stream):
     text = "PATTERN AND(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 5 seconds"
     matches = ck.detect(stream, text, ["a", "b"])
     frame = matches.to_pandas()
@@ -66,12 +66,12 @@ def test_which_event_is_last_is_counted_from_matches(stream):
     assert len(weighed.rows) == 18
 
 
-def test_without_matches_nothing_is_known(stream):
+def test_output_profile_without_matches_is_empty(stream):
     text = "PATTERN AND(MSFT a, GOOG b) WHERE a.price < 0 WITHIN 5 seconds"
     assert dict(output_profile(ck.detect(stream, text, ["a", "b"])).last) == {}
 
 
-def test_what_if_takes_a_comparison(statistics):
+def test_comparison_gives_what_if_a_curve_for_each_plan(statistics):
     comparison = ck.compare_plans(TEXT, statistics)
     found = ck.what_if(TEXT, statistics, comparison, "c")
     assert len(found.curves) == len({row.plan.branches for row in comparison.rows})

@@ -62,20 +62,20 @@ def sets_of(holds):
         ),
     ],
 )
-def test_what_they_say(condition, holds):
+def test_conditions_on_numbered_members_accept_the_right_sets(condition, holds):
     text = f"PATTERN KL(B b) WHERE {condition} WITHIN 1 hour"
     matches = ck.detect(events(PRICES), text)
     assert matches.count() == len(matches) == sets_of(holds)
 
 
-def test_what_fails_is_not_gone_on_with():
+def test_set_that_fails_a_member_condition_is_not_extended():
     # Of 2^60 sets those that fall by two steps at a time are few.
     prices = [price for low in range(30, 0, -1) for price in (low, low + 30)]
     text = "PATTERN KL(B b){3,} WHERE b[i].price > b[i-2].price AND b[i].price < b[i-1].price"
     assert ck.detect(events(prices), f"{text} WITHIN 1 hour").count() == 0
 
 
-def test_a_column_of_them_is_missing_where_there_are_fewer():
+def test_return_of_a_numbered_member_is_missing_in_smaller_sets():
     kinds = list("BBBC")
     text = """PATTERN SEQ(KL(B b), C c)
         RETURN b.price, b[2].price, b[last-1].price AS before, b[2].kind, b[3].price - 1 AS less"""
@@ -86,14 +86,14 @@ def test_a_column_of_them_is_missing_where_there_are_fewer():
     assert rows[5, 6, 7] == [6, 6, "B", 6]
 
 
-def test_a_run_that_goes_on_is_asked_with_those_before():
+def test_member_condition_of_a_run_uses_the_members_before():
     stream = events([1, 5, 2, 6, 1, 3, 2, 0])
     run = "PATTERN KL(NEXT B b){3,} GREEDY WHERE b[i].price > b[i-2].price WITHIN 1 hour"
     prices = sorted([e["price"] for e in match["b"]] for match in ck.detect(stream, run))
     assert prices == [[1, 3, 2], [1, 5, 2, 6], [5, 2, 6]]
 
 
-def test_the_builder_says_it_too():
+def test_builder_makes_numbered_members():
     b = var("b")
     pattern = kl(event("b", "B")).where((b[2].price > b[-2]["price"]) & (b[-1].price > 0))
     text = "PATTERN KL(B b) WHERE b[2].price > b[last-1].price AND b[last].price > 0"
@@ -115,7 +115,7 @@ def test_the_builder_says_it_too():
         lambda b: kl(event("b", "B")).where(b[2] > 3),
     ],
 )
-def test_the_builder_refuses_others(say):
+def test_builder_refuses_wrong_member_numbers(say):
     with pytest.raises((PatternError, TypeError)):
         say(var("b"))
 
@@ -129,7 +129,7 @@ def test_mechanisms_and_why_not_know_single_members():
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_mechanisms_know_distances_and_numbered_members(mechanism):
+def test_mechanisms_support_distances_and_numbered_members(mechanism):
     stream = events([1, 5, 2, 4, 3, 6])
     for said in ("b.price > prev(b.price, 2)", "b[2].price > 3", "b[i].price > b[i-3].price + 1"):
         text = f"PATTERN KL(B b) WHERE {said} WITHIN 1 hour"

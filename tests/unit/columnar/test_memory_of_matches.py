@@ -54,7 +54,7 @@ every_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
 
 @every_way
-def test_what_the_forecast_knows_to_be_too_much_is_refused_at_once(way, free):
+def test_matches_forecast_beyond_memory_are_refused_at_once(way, free):
     free(30e6)
     matches = ck.detect(MANY, PAIRS)
     with pytest.raises(LimitError) as error:
@@ -66,7 +66,7 @@ def test_what_the_forecast_knows_to_be_too_much_is_refused_at_once(way, free):
 
 
 @every_way
-def test_what_comes_is_stopped_and_nothing_of_it_is_kept(way, free):
+def test_search_stops_at_the_memory_limit_and_keeps_nothing(way, free):
     matches = ck.detect(MANY, PAIRS, ["a", "b"])  # by a plan that expects nothing
     matches.head(3)
     free(20e6)
@@ -88,7 +88,7 @@ def test_a_limit_that_fits_is_given(free):
     assert len(ck.detect(MANY, PAIRS).head(5000)) == 5000
 
 
-def test_a_limit_that_does_not_fit_is_told(free):
+def test_limit_beyond_memory_is_refused(free):
     free(30e6)
     with pytest.raises(LimitError, match="1,000,000 matches are asked for"):
         ck.detect(MANY, PAIRS, limit=1_000_000).to_pandas()
@@ -117,7 +117,7 @@ def test_a_burst_is_expected(free):
         matches.to_pandas()
 
 
-def test_what_is_counted_is_refused_at_once(free):
+def test_counted_matches_beyond_memory_are_refused_at_once(free):
     matches = ck.detect(MANY, PAIRS, ["a", "b"])
     matches.count()
     free(30e6)
@@ -177,7 +177,7 @@ def test_dictionaries_that_matches_share_with_the_stream_are_not_counted():
     assert frames._bytes_of(batch) < 1000
 
 
-def test_a_frame_weighs_what_it_takes():
+def test_weight_of_a_frame_is_the_memory_that_it_takes():
     matches = ck.detect(stream("AB" * 300), PAIRS, ["a", "b"])
     matches.head(3)
     tracemalloc.start()

@@ -1,4 +1,4 @@
-"""Conditions between neighbouring members of a set: the number of sets, and what supports them."""
+"""Conditions between neighbouring members of a set: their number, and which parts support them."""
 
 from __future__ import annotations
 
@@ -89,14 +89,14 @@ def test_single_events_beside_decide_for_each_match():
     assert ck.detect(stream, text).count() == (3 + 2) + (3 + 3 + 1)
 
 
-def test_the_builder_says_it_too():
+def test_builder_makes_conditions_on_the_previous_member():
     b = var("b")
     pattern = kl(event("b", "B")).where(b.price > prev(b.price))
     assert pattern.query == ck.parse("PATTERN KL(B b) WHERE b[i].price > b[i-1].price")
     assert ck.parse(str(pattern)) == pattern.query
 
 
-def test_mechanisms_ask_it_of_each_new_member():
+def test_mechanisms_check_the_condition_for_each_new_member():
     text = "PATTERN KL(B b) WHERE b.price > prev(b.price) WITHIN 1 hour"
     stream = events([1, 3, 2])
     for mechanism in MECHANISMS:

@@ -55,7 +55,7 @@ def test_the_event_that_comes_next(text: str, matches: list[tuple[object, ...]])
     assert found(STREAM, text) == matches
 
 
-def test_what_is_left_out_is_not_what_comes_before() -> None:
+def test_next_after_an_omitted_optional_follows_the_event_before_it() -> None:
     pattern = "PATTERN SEQ(A a, OPT(C x), NEXT B b) WHERE a.price = 4"
     table = ck.detect(STREAM, pattern).to_arrow()
     assert {b["price"] for b in table["b"].to_pylist()} == {2, 6}
@@ -68,7 +68,7 @@ def test_next_is_by_arrival_not_by_time() -> None:
     assert found(stream, "SEQ(A a, NEXT B b)") == [(0, 2), (1, 3)]
 
 
-def test_nobody_sees_the_numbers() -> None:
+def test_results_never_show_the_arrival_numbers_of_next() -> None:
     matches = ck.detect(STREAM, "PATTERN SEQ(A a, NEXT B b)")
     assert not {NUMBER, NUMBER_BEFORE} & {*matches.to_arrow()["a"].type.names}
     for text in (

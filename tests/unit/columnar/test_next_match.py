@@ -64,13 +64,13 @@ def test_an_event_that_a_match_needs_later_is_gone() -> None:
     assert taken(rows, "OR(SEQ(A a, B b), SEQ(B d, C c)) WITHIN 9 s") == [(0, 1)]
 
 
-def test_of_branches_that_end_together_the_smaller_numbers_win() -> None:
+def test_branch_with_smaller_numbers_wins_when_both_end_together() -> None:
     assert taken(typed("A B C"), "OR(SEQ(B b, C c), SEQ(A a, C d)) WITHIN 9 s") == [(0, 2)]
     # Numbers that others continue come before them.
     assert taken(typed("A B"), "OR(AND(B b, A a), B c) WITHIN 9 s") == [(1,)]
 
 
-def test_what_breaks_a_match_does_so_consumed_or_not() -> None:
+def test_event_of_not_breaks_a_match_even_when_consumed() -> None:
     pattern = "OR(SEQ(A a, NOT(N n), B b), N m) WITHIN 9 s"
     assert taken(typed("A N B A B"), pattern) == [(1,), (3, 4)]
 
@@ -114,7 +114,7 @@ def test_explain_counts_matches_as_survivors() -> None:
         assert len(matches.head(1)) == 1
 
 
-def test_what_follows_from_two_comparisons_refuses_candidates_early() -> None:
+def test_comparison_implied_by_two_others_refuses_candidates_early() -> None:
     rows = [(0, "A", 5.0), (1, "A", 2.0), (2, "B", 6.0), (3, "B", 3.0), (4, "C", 4.0)]
     frame = pd.DataFrame(rows, columns=["ts", "type", "x"])
     stream = ck.events(frame, time="ts", type="type", unit="s")

@@ -52,7 +52,7 @@ def test_a_set_at_the_end_is_taken_with_its_first_event() -> None:
     assert taken(typed("A B B A B"), "SEQ(A a, KL(B b){2,})") == [(0, [1, 2])]
 
 
-def test_a_set_takes_what_the_matches_before_have_left() -> None:
+def test_set_takes_only_events_that_earlier_matches_left_free() -> None:
     assert taken(typed("A B A B C B C"), "SEQ(A a, KL(B b), C c)") == [(0, [1, 3], 4), (2, [5], 6)]
 
 
@@ -62,7 +62,7 @@ def test_a_bounded_set_takes_the_earliest_and_leaves_the_others() -> None:
     assert taken(rows, "SEQ(A a, KL(B b){2,2}, C c)") == [(0, [2, 3], 5)]
 
 
-def test_a_condition_on_the_whole_set_chooses_the_first_that_fulfils_it() -> None:
+def test_condition_on_a_set_chooses_the_first_set_that_fulfils_it() -> None:
     rows = [(0, "A", 0.0), (1, "B", 3.0), (2, "B", 2.0), (3, "B", 1.0), (4, "C", 0.0)]
     pattern = "SEQ(A a, KL(B b), C c) WHERE sum(b.x) <= 4"
     assert taken(rows, pattern) == [(0, [1, 3], 4)]
@@ -70,7 +70,7 @@ def test_a_condition_on_the_whole_set_chooses_the_first_that_fulfils_it() -> Non
     assert taken(again, pattern) == [(0, [2, 4], 5), (1, [3], 6)]
 
 
-def test_of_many_sets_only_the_first_that_holds_is_looked_for() -> None:
+def test_search_of_many_sets_ends_at_the_first_that_holds() -> None:
     rows = [(0, "A", 0.0), *((1 + i / 10, "B", 1.0) for i in range(40)), (6, "C", 0.0)]
     pattern = "SEQ(A a, KL(B b), C c) WHERE sum(b.x) < 40"
     assert taken(rows, pattern) == [(0, [*range(1, 40)], 41)]
@@ -95,7 +95,7 @@ def test_several_sets_share_no_event() -> None:
     assert taken(typed("A A B B B"), "SEQ(KL(A a), KL(B b){2,})") == [([0, 1], [2, 3])]
 
 
-def test_a_set_goes_on_before_a_single_event_stops_and_stops_after_it() -> None:
+def test_set_in_one_branch_wins_unless_the_single_event_comes_first() -> None:
     pattern = "OR(SEQ(KL(A a), C c), SEQ(A d, C e))"
     assert taken(typed("A A C"), pattern) == [([0, 1], 2)]
     assert taken(typed("A C"), pattern) == [(0, 1)]

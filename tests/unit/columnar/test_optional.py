@@ -72,20 +72,22 @@ def _price(event: object) -> object:
          {(7, None, None)}),
     ],
 )  # fmt: skip
-def test_with_and_without(text: str, variables: str, matches: set[tuple[object, ...]]) -> None:
+def test_optional_event_gives_matches_with_and_without_it(
+    text: str, variables: str, matches: set[tuple[object, ...]]
+) -> None:
     assert prices(text, *variables) == matches
     assert ck.detect(STREAM, f"PATTERN {text}").count() == len(matches)
 
 
 @pytest.mark.parametrize("mechanism", ["eager-nfa", "chain-nfa", "evaluation-tree"])
-def test_mechanisms_find_the_same(mechanism: str) -> None:
+def test_mechanisms_find_the_matches_of_detect(mechanism: str) -> None:
     for text in ("SEQ(A a, OPT(B b), C c)", "OR(SEQ(A a, FIRST B b), SEQ(A a, C c))"):
         pattern = f"PATTERN {text} WITHIN 1 minute"
         trace = ck.simulate(STREAM, pattern, mechanism)
         assert len(trace.matches) == ck.detect(STREAM, pattern).count()
 
 
-def test_what_is_left_out_has_no_value() -> None:
+def test_aggregates_skip_an_optional_event_that_is_left_out() -> None:
     pattern = "PATTERN SEQ(A a, OPT(B b), C c) AGG COUNT, COUNT(b), SUM(b.price)"
     (row,) = ck.aggregate(STREAM, pattern, emit="total").to_arrow().to_pylist()
     assert [row[name] for name in ("count", "count(b)", "sum(b.price)")] == [6, 4, 22]
@@ -114,7 +116,7 @@ def test_functions_of_a_set_leave_missing_values_out() -> None:
         assert ck.detect(stream, pattern).count() == matches, condition
 
 
-def test_a_stream_without_events_is_told_of_once() -> None:
+def test_stream_without_events_gives_one_warning() -> None:
     stream = ck.events(ROWS[:0], time="t", type="kind")
     for look in (ck.profile, lambda *given: ck.detect(*given).count()):
         with warnings.catch_warnings(record=True) as told:

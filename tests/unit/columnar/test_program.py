@@ -1,4 +1,4 @@
-"""What the steps of a plan look up, compare and check."""
+"""The lookups, comparisons and checks of the steps of a plan."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_difference_of_times_is_compared_by_bands() -> None:
     ]
 
 
-def test_only_unordered_variables_of_common_types_must_be_told_apart() -> None:
+def test_only_unordered_variables_of_common_types_are_checked_as_distinct() -> None:
     steps = program("PATTERN AND(A a, a2 IN (A, B), C c) WITHIN 1 s", "a", "a2", "c").steps
     assert [step.distinct_from for step in steps] == [(), ("a",), ()]
     steps = program("PATTERN SEQ(A a, A b) WITHIN 1 s", "a", "b").steps
@@ -110,13 +110,13 @@ def test_an_absence_is_checked_as_soon_as_it_can_be(structure: str, order: str, 
     assert (absence.step.variable, absence.after) == ("n", after)
 
 
-def test_conditions_of_an_absence_delay_it() -> None:
+def test_absence_is_checked_after_the_steps_of_its_conditions() -> None:
     text = "PATTERN SEQ(A a, NOT(B n), C c, D d) WHERE n.x < d.x WITHIN 9 us"
     (absence,) = program(text, "a", "c", "d").absences
     assert (absence.after, len(absence.step.bands)) == (2, 1)
 
 
-def test_an_equality_with_what_must_be_absent_links_nothing_else() -> None:
+def test_equality_with_a_negated_event_links_no_other_events() -> None:
     text = "PATTERN SEQ(A a, NOT(B n), C c) WHERE a.k = n.k AND n.k = c.k WITHIN 9 us"
     made = program(text, "a", "c")
     assert made.linked == 0
@@ -133,7 +133,7 @@ def test_an_equality_with_what_must_be_absent_links_nothing_else() -> None:
         ("AND(A a, C c, NOT(B b))", True),
     ],
 )
-def test_only_what_may_come_after_a_match_makes_a_slice_look_ahead(text, ahead):
+def test_only_a_trailing_not_makes_slices_of_time_look_ahead(text, ahead):
     query = parse(f"PATTERN {text} WITHIN 5 s")
     compiled = compile_query(query, as_plan(None, query))
     assert looks_ahead(compiled.programs, "time") == ahead

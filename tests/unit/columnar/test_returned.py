@@ -1,4 +1,4 @@
-"""RETURN: the columns that matches have, whatever asks for them."""
+"""RETURN: the columns that matches have, in every form of the result."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_file_has_the_columns(tmp_path):
     assert list(pd.read_parquet(tmp_path / "m.parquet")) == COLUMNS
 
 
-def test_the_builder_returns_the_same():
+def test_builder_makes_return():
     a, b, c = var("a"), var("b"), var("c")
     built = seq(event("a", "A"), kl(event("b", "B")), event("c", "C")).returns(
         first=a.price, top=max_(b.price), took=c.ts - a.ts
@@ -76,7 +76,7 @@ def test_columns_of_one_name_and_two_types_are_no_table():
         _ = found.together
 
 
-def test_what_does_not_go_to_the_output_is_not_returned():
+def test_return_refuses_columns_that_the_stream_leaves_out():
     stream = ck.events(TABLE, time="ts", type="kind", columns=["name"])
     with pytest.raises(PatternError, match="'price', which columns= leaves out"):
         ck.detect(stream, "PATTERN SEQ(A a, C c) RETURN c.price")

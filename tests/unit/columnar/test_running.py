@@ -44,13 +44,13 @@ def sets_of(prices, holds):
         ),
     ],
 )
-def test_every_beginning_of_a_set_fulfils_it(condition, holds):
+def test_running_condition_holds_for_every_beginning_of_a_set(condition, holds):
     prices = [3, 7, 1, 4, 2, 6, 5, 1]
     text = f"PATTERN KL(B b) WHERE {condition} WITHIN 1 hour"
     assert ck.detect(events(prices), text).count() == sets_of(prices, holds)
 
 
-def test_what_fails_is_not_gone_on_with():
+def test_set_that_fails_a_running_condition_is_not_extended():
     # Of 2^60 sets these have all beginnings below; nothing negative, so that any sum only grows.
     prices = [10 + number % 7 for number in range(60)]
     text = "PATTERN KL(B b) WHERE {} < 30 WITHIN 1 hour"
@@ -71,7 +71,7 @@ def test_too_many_sets_are_refused_and_not_tried_for_ever(monkeypatch):
         ck.detect(events([1] * 40), text).count()
 
 
-def test_the_builder_says_it_too():
+def test_builder_makes_running_functions():
     b = var("b")
     pattern = kl(event("b", "B")).where((running(sum_(b.price)) < 9) & (running(count(b)) < 4))
     text = "PATTERN KL(B b) WHERE sum(b[..i].price) < 9 AND count(b[..i]) < 4"
@@ -84,7 +84,7 @@ def test_the_builder_says_it_too():
         running(b.price)
 
 
-def test_mechanisms_know_it():
+def test_mechanisms_support_running_functions():
     text = "PATTERN KL(B b) WHERE sum(b[..i].price) < 9 WITHIN 1 hour"
     stream = events([1, 2, 9, 5])
     for mechanism in MECHANISMS:
@@ -92,7 +92,7 @@ def test_mechanisms_know_it():
         assert len(trace.matches) == ck.detect(stream, text).count()
 
 
-def test_the_largest_of_each_choice_of_others_are_found():
+def test_maximal_sets_are_largest_for_each_choice_of_others():
     kinds = ["A", "A", *["B"] * 6, "C", "C"]
     frame = pd.DataFrame({"t": range(10), "kind": kinds, "price": [0, 3, 1, 4, 2, 6, 5, 1, 0, 0]})
     stream = ck.events(frame, time="t", type="kind", unit="s")

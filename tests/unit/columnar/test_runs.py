@@ -45,7 +45,7 @@ def sets(text: str, **options: object) -> list[list[int]]:
         ("KL(NEXT ANY b){8}", [[1, 2, 3, 9, 4, 5, 6, 7]]),
     ],
 )
-def test_the_runs(text: str, expected: list[list[int]]) -> None:
+def test_runs_are_the_expected_sets(text: str, expected: list[list[int]]) -> None:
     assert sets(text) == expected
 
 
@@ -54,7 +54,7 @@ def test_the_longest_runs() -> None:
     assert sets("SEQ(A a, NEXT KL(NEXT B b))", sets="maximal") == [[2, 3]]
 
 
-def test_there_are_as_many_as_prefixes() -> None:
+def test_number_of_runs_is_that_of_prefixes() -> None:
     rows = pd.DataFrame({"t": range(5_001), "kind": ["A", *["B"] * 5_000]})
     stream = ck.events(rows, time="t", type="kind", unit="s")
     for word in ("FIRST", "NEXT"):
@@ -89,7 +89,7 @@ def test_several_patterns_in_a_mechanism_may_have_runs(mechanism: str) -> None:
     assert [*trace.totals.by_pattern.values()] == detected
 
 
-def test_mechanisms_know_runs() -> None:
+def test_mechanisms_support_runs() -> None:
     for pattern in (
         "SEQ(A a, NEXT KL(NEXT B b))",
         "SEQ(A a, FIRST KL(B b))",

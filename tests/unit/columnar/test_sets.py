@@ -78,13 +78,13 @@ def test_a_set_too_many_is_refused_before_any_is_made() -> None:
     assert len(limited.to_arrow()) == limited.count() == 1000
 
 
-def test_sets_that_would_have_to_be_tried_for_ever_are_refused_as_well() -> None:
+def test_condition_that_needs_every_set_tried_is_refused_when_too_many() -> None:
     text = "PATTERN SEQ(A a, KL(B b), C c) WHERE avg(b.x) > 20 WITHIN 99 s"
     with pytest.raises(LimitError, match="up to 1,099,511,627,775 matches"):
         ck.detect(stream("A" + "B" * 40 + "C"), text).count()
 
 
-def test_only_what_sets_decide_waits_for_the_sets() -> None:
+def test_sets_are_tried_only_for_conditions_on_whole_sets() -> None:
     plain = program("PATTERN SEQ(A a, KL(B b), C c) WHERE a.x < b.x AND b.k = c.k WITHIN 9 s")
     assert not plain.tries_sets
     assert plain.ends == frozenset()
@@ -97,7 +97,7 @@ def test_only_what_sets_decide_waits_for_the_sets() -> None:
     assert whole.tries_sets
 
 
-def test_first_and_last_are_events_of_their_own() -> None:
+def test_conditions_on_first_and_last_need_no_sets_tried() -> None:
     text = "PATTERN SEQ(A a, KL(B b), C c) WHERE first(b.x) < last(b.x) AND count(b) = 2 WITHIN 9 s"
     assert not program(text).tries_sets
     assert sorted(sets(ck.detect(stream("ABBBC", 0, 2, 1, 3, 0), text))) == [[1, 3], [2, 3]]
@@ -116,7 +116,7 @@ def test_contiguous_sets_have_no_holes() -> None:
     assert sets(ck.detect(stream("ABBXB"), text)) == [[1], [1, 2]]
 
 
-def test_what_cannot_be_asked_is_refused() -> None:
+def test_wrong_sets_option_and_sum_of_texts_are_refused() -> None:
     with pytest.raises(StreamError, match="sets='all'"):
         ck.detect(stream("AB"), "PATTERN SEQ(A a, KL(B b))", sets="all")
     with pytest.raises(PatternError, match="sum of a text"):
@@ -142,7 +142,7 @@ def test_a_sum_that_may_fall_again_cuts_nothing_off() -> None:
     assert sorted(sets(found)) == [[1, 2], [2]]
 
 
-def test_what_the_ends_weigh_counts_as_well() -> None:
+def test_sum_of_a_set_includes_its_first_and_last_members() -> None:
     text = "PATTERN AND(A a, KL(B b)) WHERE sum(b.x) <= a.x WITHIN 99 s"
     found = ck.detect(stream("ABBB", 5, 1, 3, 2), text)
     assert sorted(sets(found)) == [[1], [1, 2], [1, 3], [2], [2, 3], [3]]
@@ -158,7 +158,7 @@ def test_only_sets_that_conditions_are_about_are_tried(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("size", ["{1,99999999999}", "{1,}", "{1,1000000000000000000000000000000}"])
-def test_bounds_beyond_any_stream_bound_nothing(size: str) -> None:
+def test_huge_sizes_and_counts_of_sets_do_not_overflow(size: str) -> None:
     text = f"PATTERN SEQ(A a, KL(B b){size}, C c) WHERE count(b) <= 1e15 WITHIN 9 s"
     assert ck.detect(stream("ABBC"), text).count() == 3
     never = "PATTERN SEQ(A a, KL(B b), C c) WHERE count(b) >= 3e300 WITHIN 9 s"
@@ -167,7 +167,7 @@ def test_bounds_beyond_any_stream_bound_nothing(size: str) -> None:
     assert sets(ck.detect(stream("ABBC"), contiguous)) == [[1, 2]]
 
 
-def test_sets_between_ends_are_found_in_their_own_partition() -> None:
+def test_sets_between_ends_stay_in_one_partition() -> None:
     kinds, hosts = "ABBNCABBC", [1, 1, 2, 2, 1, 2, 1, 2, 2]
     rows = pd.DataFrame({"t": range(9), "kind": list(kinds), "host": hosts})
     events = ck.events(rows, time="t", type="kind", unit="s")

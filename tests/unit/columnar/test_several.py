@@ -1,4 +1,4 @@
-"""Several queries in one pass: what they share, what they refuse, and how they are told apart."""
+"""Several queries in one pass: shared steps, refusals, and their names in the results."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_common_prefix_has_the_greatest_window_and_loses_no_match(stream):
     assert "short, long" in several.explain()._repr_html_()
 
 
-def test_nothing_is_shared_where_that_is_asked(stream):
+def test_share_none_runs_every_query_alone(stream):
     several = in_order(stream, {"short": PREFIX, "long": LONGER}, share="none")
     assert several.counts().to_dict() == {"short": 1, "long": 3}
     assert all(len(step.queries) == 1 for step in several.explain().steps)
@@ -50,7 +50,7 @@ def test_a_window_that_is_far_longer_is_not_shared(stream):
     assert several.counts().to_dict() == {"short": 1, "long": 3}
 
 
-def test_a_pattern_twice_is_found_once_and_told_twice(stream):
+def test_pattern_given_twice_runs_once_and_has_two_results(stream):
     several = ck.detect(stream, [LONGER, LONGER])
     assert several.names == ("pattern 1", "pattern 2")
     assert several.counts().tolist() == [3, 3]
@@ -59,7 +59,7 @@ def test_a_pattern_twice_is_found_once_and_told_twice(stream):
     assert frame["pattern"].value_counts().to_dict() == {"pattern 1": 3, "pattern 2": 3}
 
 
-def test_each_query_has_its_own_matches_and_all_have_a_table(stream, tmp_path):
+def test_each_query_has_its_matches_and_together_has_all(stream, tmp_path):
     several = ck.detect(stream, {"p": PREFIX, "q": LONGER, "r": OTHER})
     assert [len(matches.to_pandas()) for matches in several] == [1, 3, 2]
     assert several["q"].count() == several[1].count() == 3
@@ -80,7 +80,7 @@ def test_a_variable_that_is_a_set_in_one_query_is_a_list_in_all(stream):
     assert sorted(len(each) for each in rows["b.ts"]) == [1, 1, 1, 2]
 
 
-def test_a_limit_is_one_of_each_query(stream):
+def test_limit_applies_to_each_query(stream):
     several = ck.detect(stream, {"p": PREFIX, "q": LONGER}, limit=2)
     assert several.counts().to_dict() == {"p": 1, "q": 2}
     assert len(several.together.to_pandas()) == 3
@@ -142,7 +142,7 @@ def test_a_shared_plan_is_of_the_patterns_that_are_detected(stream):
         ([PREFIX, 3], CepkitError, "pattern 2"),
     ],
 )
-def test_what_is_no_list_of_patterns_says_which(stream, patterns, kind, text):
+def test_wrong_lists_of_patterns_are_refused_with_the_wrong_one(stream, patterns, kind, text):
     with pytest.raises(kind, match=text):
         ck.detect(stream, patterns)
 

@@ -1,4 +1,4 @@
-"""Conditions between the times of two events bound what a step looks at."""
+"""Conditions between the times of two events bound the candidates of a step."""
 
 from __future__ import annotations
 

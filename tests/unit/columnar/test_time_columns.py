@@ -1,4 +1,4 @@
-"""The time column is a time in conditions, whatever it holds and counts."""
+"""The time column is a time in conditions, for every type and unit."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def pairs(matches: Any) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_difference_of_times_is_a_duration_whatever_the_column_holds(form: str) -> None:
+def test_difference_of_times_is_a_duration_in_every_form(form: str) -> None:
     events = stream(form)
     assert pairs(ck.detect(events, f"PATTERN SEQ(A a, B b) WHERE {LONG}")) == [(0, 2)]
     assert pairs(ck.detect(events, "PATTERN SEQ(A a, B b) WHERE b.ts - a.ts < 8 s")) == [(0, 1)]
@@ -95,7 +95,7 @@ def test_every_verb_takes_the_time_column_for_a_time(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_difference_of_times_beside_a_number_is_refused_with_what_to_write(form: str) -> None:
+def test_duration_compared_with_a_number_is_refused_with_a_hint(form: str) -> None:
     events = stream(form)
     pattern = "PATTERN SEQ(A a, B b) WHERE b.ts - a.ts > 8"
     for verb in (
@@ -111,7 +111,7 @@ def test_a_difference_of_times_beside_a_number_is_refused_with_what_to_write(for
         assert caught.value.hint == "a duration is a number with its unit: b.ts - a.ts > 8 seconds"
 
 
-def test_what_is_compared_is_looked_at_even_where_nothing_could_match() -> None:
+def test_comparisons_are_checked_even_if_no_event_fits() -> None:
     frame = pd.DataFrame({"ts": [0], "kind": ["Z"]})
     events = ck.events(frame, time="ts", type="kind", unit="s")
     for text in ("SEQ(A a, B b) WHERE b.ts - a.ts > 8", "SEQ(A a, KL(B b)) WHERE max(b.ts) > 8"):

@@ -28,7 +28,7 @@ def test_no_set_is_made_to_count_them():
     )
 
 
-def test_what_fits_is_no_member_of_its_own_set():
+def test_event_that_ends_a_set_is_no_member_of_it():
     stream = events("ABBB", price=[0, 1, 9, 1])
     text = "PATTERN SEQ(A a, KL(B b) UNTIL B c) WHERE c.price > 5"
     assert ck.detect(stream, text).count() == 1
@@ -36,7 +36,7 @@ def test_what_fits_is_no_member_of_its_own_set():
 
 
 @pytest.mark.parametrize(("kinds", "number"), [("ABCB", 1), ("ACBB", 0), ("ABBC", 3)])
-def test_of_equal_times_the_earlier_arrival_ends_the_set(kinds, number):
+def test_until_uses_arrival_order_for_equal_times(kinds, number):
     stream = events(kinds, [0, 1, 1, 1])
     assert ck.detect(stream, "PATTERN SEQ(A a, KL(B b) UNTIL C c)").count() == number
 
@@ -47,13 +47,13 @@ def test_only_events_of_the_partition_end_a_set():
     assert ck.detect(stream, text).count() == 3
 
 
-def test_the_first_set_before_it_counts_as_what_stands_before():
+def test_until_counts_from_the_end_of_the_set_before():
     stream = events("ACABBCB")
     text = "PATTERN SEQ(KL(A a), KL(B b) UNTIL C c) WITHIN 1 minute"
     assert ck.detect(stream, text).count() == 2 * 3
 
 
-def test_the_builder_says_it_too():
+def test_builder_makes_until():
     c, a = var("c"), var("a")
     pattern = seq(event("a", "A"), kl(event("b", "B"), 2, until=event("c", "C", "D")))
     pattern = pattern.where(c.price > a.price)
@@ -84,7 +84,7 @@ def test_a_plan_shared_with_a_pattern_without_it_finds_the_same():
     assert alone[0] < alone[1]
 
 
-def test_mechanisms_know_it():
+def test_mechanisms_support_until():
     stream, text = events("ABBCBD"), "PATTERN SEQ(A a, KL(B b) UNTIL C c) WITHIN 1 hour"
     for mechanism in MECHANISMS:
         trace = ck.simulate(stream, text, mechanism=mechanism)

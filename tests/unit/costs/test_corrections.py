@@ -56,7 +56,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("stream", "text"), CASES.values(), ids=CASES)
-def test_each_step_is_what_is_counted(stream: Stream, text: str) -> None:
+def test_forecast_of_each_step_is_near_its_counted_candidates(stream: Stream, text: str) -> None:
     statistics = ck.profile(stream, text)
     query = ck.parse(text)
     (branch,) = normal_form(query)
@@ -78,7 +78,7 @@ def test_each_step_is_what_is_counted(stream: Stream, text: str) -> None:
     assert "by a sample of joins" in str(statistics)
 
 
-def test_corrections_add_up_to_what_was_found() -> None:
+def test_corrections_add_up_to_the_sampled_shares() -> None:
     rng = np.random.default_rng(3)
     found = {
         names: (Joined(exp(rng.normal()) * 1e-3, 1e4, exp(rng.normal()) * 1e-9, True), -8.0, -12.0)
@@ -105,7 +105,7 @@ def test_few_hits_say_little() -> None:
     assert dependence(10_000, 1) == pytest.approx(log(10_000), rel=0.01)
 
 
-def test_what_is_impossible_stays_so() -> None:
+def test_forecast_stays_zero_for_selectivity_zero_despite_samples() -> None:
     statistics = ck.Statistics.assumed({"a": 1, "b": 1}, {("a", "b"): 0.0})
     joined = replace(statistics, joins={AB: Joined(0.01, 5, 1e-6)})
     text = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5 s"

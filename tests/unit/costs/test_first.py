@@ -26,7 +26,7 @@ def test_each_event_before_has_one_first_where_it_has_any() -> None:
     assert expected.log_alive(frozenset("b")) == pytest.approx(math.log(200))
 
 
-def test_what_is_first_is_bound_after_what_is_before_it() -> None:
+def test_plan_binds_a_first_variable_after_the_one_before() -> None:
     query = parse(PATTERN)
     (plan,) = plan_to_run(query, ASSUMED).branches
     assert plan.order.index("a") < plan.order.index("b")
@@ -40,7 +40,7 @@ def test_one_event_of_a_window_comes_next() -> None:
     assert math.exp(expected.log_alive(frozenset("ab"))) == pytest.approx(50, rel=1e-6)
 
 
-def test_without_first_the_planner_chooses_alone() -> None:
+def test_planner_orders_freely_without_first() -> None:
     query = parse(PATTERN.replace("FIRST ", ""))
     rare = Statistics.assumed({"a": 100.0, "b": 1.0, "c": 0.001}, {("a", "b"): 0.1})
     (plan,) = plan_to_run(query, rare).branches

@@ -84,7 +84,7 @@ def test_orders_cost_the_same_in_the_compiled_search():
             assert math.log(told) == pytest.approx(ready.of(plan))
 
 
-def test_what_is_no_class():
+def test_incomplete_mixed_or_unknown_equalities_form_no_class():
     assumed = Statistics.assumed(dict.fromkeys("abc", 1.0), CHAIN_SHARES)
     assert [len(found.variables) for found in key_classes(CASES["chain"], assumed)] == [3]
     pair = branch(conjunction("a", "b", "c"), CHAIN[0])

@@ -23,7 +23,7 @@ def order(names):
     return OrderPlan(tuple(names))
 
 
-def test_an_order_waits_for_what_comes_after_the_last_variable():
+def test_latency_counts_only_steps_after_the_last_event():
     one = branch(seq("a", "b", "c"), seconds=10)
     assert cost(LATENCY, one, order("abc")) == 0
     assert cost(LATENCY, one, order("acb")) == pytest.approx(20)
@@ -49,7 +49,7 @@ def test_alpha_weighs_latency_against_partial_matches():
         Blend(-1)
 
 
-def test_the_more_latency_costs_the_later_is_the_last_variable_bound():
+def test_higher_weight_of_latency_moves_the_last_variable_back():
     one = branch(seq("a", "b", "d"), seconds=10)
     rare_last = Statistics.assumed({"a": 5, "b": 5, "d": 0.5})
     assert PLANNERS["dp-order"].plan(one, rare_last, Blend(0)).order[0] == "d"
@@ -74,7 +74,7 @@ def test_an_output_profile_says_which_is_last():
         OutputProfile({"a": -1})
 
 
-def test_of_an_or_work_adds_up_and_the_longest_wait_counts():
+def test_cost_of_or_adds_work_and_takes_the_greatest_latency():
     either = query(choice(seq("a", "b"), seq("c", "d")), seconds=10)
     plan = Plan((order("ba"), order("dc")), "by hand")
     work = cost_plan(plan, either, STATISTICS, PARTIAL_MATCHES).cost

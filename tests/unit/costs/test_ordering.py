@@ -37,7 +37,7 @@ def test_and_allows_every_ordering():
     assert share(branch(conjunction("a", "b", "c")), "abc") == 1
 
 
-def test_a_part_of_a_sequence_is_a_sequence():
+def test_part_of_a_sequence_has_the_share_of_a_sequence():
     assert share(branch(seq("a", "b", "c", "d")), "ad") == Fraction(1, 2)
 
 

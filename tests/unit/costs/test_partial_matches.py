@@ -176,7 +176,7 @@ def test_candidates_miss_the_conditions_of_their_step():
     assert third.candidates == pytest.approx(third.partial_matches)
 
 
-def test_steps_hold_candidates_survivors_and_what_is_alive():
+def test_expected_steps_have_candidates_partial_matches_and_those_alive():
     statistics = Statistics.assumed({"a": 1, "b": 1}, {("a", "b"): 0.1}, span_seconds=1000)
     one = branch(conjunction("a", "b"), compare("a.x", "<", "b.x"), seconds=10)
     first, second = expected_steps(one, statistics, "ba")

@@ -29,7 +29,7 @@ def classes(masks):
 
 
 @given(functions())
-def test_the_table_has_what_the_function_says_of_each_set(function):
+def test_table_equals_the_function_on_every_subset(function):
     one_by_one = [function(mask) for mask in range(1 << len(function.members))]
     np.testing.assert_allclose(function.table(), one_by_one, rtol=1e-12, atol=1e-12)
 
@@ -46,6 +46,6 @@ def test_the_least_member_counts_alone():
     assert SetFunction((3.0, 1.0, 2.0), least=True)(0b101) == 2.0
 
 
-def test_times_a_number():
+def test_times_multiplies_a_set_function():
     assert math.isclose(SetFunction((1.0,)).times(math.e)(1), 2.0)
     assert SetFunction((1.0,)).times(0)(1) == -math.inf

@@ -29,7 +29,7 @@ def test_an_order_costs_its_candidates_and_three_times_its_partial_matches(names
     assert from_log(WORK.on(one, STATISTICS).of(OrderPlan(tuple(names)))) == pytest.approx(by_hand)
 
 
-def test_a_tree_costs_its_leaves_as_well():
+def test_work_of_a_tree_includes_its_leaves():
     one = branch(conjunction("a", "b", "c"), *CONDITIONS, seconds=10)
     tree = TreePlan(Pair("a", Pair("b", "c")))
     leaves = (10 + 20 + 30) * (1 + 2)
@@ -40,7 +40,7 @@ def test_a_tree_costs_its_leaves_as_well():
     )
 
 
-def test_keys_that_are_never_equal_leave_no_candidates_whatever_else_was_measured():
+def test_cost_is_finite_when_keys_are_never_equal():
     pattern = ck.parse("PATTERN SEQ(A a, B b, C c) WHERE a.k = c.k AND a.x < b.x WITHIN 9 s")
     pair = frozenset("ac")
     contradictory = Statistics(

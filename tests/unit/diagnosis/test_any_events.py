@@ -57,7 +57,7 @@ def test_two_violations_may_be_allowed():
     assert [f.detail for f in miss.violated] == ["12 s, 2 s too long", "3 < 2 fails by 1"]
 
 
-def test_a_violation_is_told_once_whatever_goes_with_it():
+def test_violation_is_one_near_miss_for_all_completions():
     rows = [(0, "A", 5.0), (1, "B", 4.0), *((2 + i / 10, "C", 0.0) for i in range(50))]
     text = "PATTERN SEQ(A a, B b, C c) WHERE a.price < b.price WITHIN 10 seconds"
     assert len(ck.why_not(stream_of(rows), text).near_misses) == 1
@@ -77,7 +77,7 @@ def test_each_choice_at_an_or_has_a_funnel():
     assert "1: b" in str(why.funnel)
 
 
-def test_choices_between_absences_do_not_miss_what_another_finds():
+def test_match_by_one_choice_of_absence_leaves_no_near_miss():
     text = "PATTERN AND(A a, OR(NOT(N n), NOT(X x))) WITHIN 5 seconds"
     why = ck.why_not(stream_of(ROWS), text)
     assert why.found
@@ -160,7 +160,7 @@ def test_an_empty_stream_has_an_answer():
 
 
 @pytest.mark.parametrize("shown", [str, lambda why: why._repr_html_()])
-def test_everything_is_shown(shown):
+def test_answer_shows_reason_funnel_and_near_misses(shown):
     why = ck.why_not(stream_of(ROWS), TEXT)
     text = shown(why)
     assert why.reason in text
@@ -169,7 +169,7 @@ def test_everything_is_shown(shown):
     assert "<script" not in shown(ck.why_not(stream_of([(0, "<script>", 1.0)]), TEXT))
 
 
-def test_html_escapes_what_comes_from_data():
+def test_html_escapes_event_types():
     why = ck.why_not(stream_of([(0, "<b>x", 1.0)]), 'PATTERN SEQ("<b>x" a, B b)', a=0)
     assert "<b>x" not in why._repr_html_().replace("<p><b>", "")
 

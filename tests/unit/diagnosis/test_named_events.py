@@ -23,7 +23,7 @@ def asked(text, rows=ROWS, **named):
     return ck.why_not(stream_of(rows), text, **named)
 
 
-def test_a_match_says_so():
+def test_why_not_of_a_match_says_that_it_is_one():
     why = asked("PATTERN SEQ(A a, B b) WHERE a.price < b.price WITHIN 1 hour", a=0, b=5)
     assert why.found
     assert failing(why) == []
@@ -44,7 +44,7 @@ def test_a_comparison_tells_both_sides_and_the_difference():
     assert not why.found
 
 
-def test_sides_that_are_equal_are_told_so():
+def test_failed_comparison_of_equal_sides_says_equal():
     why = asked("PATTERN SEQ(A a, B b) WHERE a.price < 27.1", a=0, b=1)
     assert ("a.price < 27.1", "27.1 < 27.1 fails: equal") in failing(why)
 
@@ -70,7 +70,7 @@ def test_conditions_of_every_form(condition, told):
     assert [found for _, found in failing(why)] == [told]
 
 
-def test_a_missing_value_is_told():
+def test_condition_on_a_missing_value_fails_as_missing():
     why = asked("PATTERN SEQ(A a) WHERE a.price < 3", [(0, "A", np.nan)], a=0)
     assert failing(why) == [("a.price < 3", "a.price is missing")]
 
@@ -82,13 +82,13 @@ def test_the_order_tells_who_is_early_and_by_how_much():
     assert failing(why) == [("b before c", "b and c are at the same time, c must be after")]
 
 
-def test_only_the_order_that_does_not_follow_is_told():
+def test_order_requirements_leave_out_implied_ones():
     why = asked("PATTERN SEQ(A a, N n, B b, C c)", a=0, n=4, b=5, c=3)
     told = [f.detail for f in why.requirements if "before" in f.detail]
     assert len(told) == 3
 
 
-def test_the_window_tells_what_is_too_much():
+def test_failed_window_says_by_how_much_it_is_exceeded():
     why = asked("PATTERN SEQ(A a, C c) WITHIN 4 hours", a=0, c=3)
     assert failing(why) == [("WITHIN 4 hours", "4 h 12 min, 12 min too long")]
     why = asked("PATTERN SEQ(A a, C c) WITHIN 60 seconds EXCLUSIVE", a=0, c=2)
@@ -144,7 +144,7 @@ def test_a_set_is_completed_one_event_at_a_time():
     assert [seen.id for seen in why.events] == [0, 1, 5]
 
 
-def test_next_match_tells_what_took_the_event():
+def test_next_match_names_the_match_that_took_the_event():
     text = "PATTERN SEQ(A a, B b) WITHIN 1 hour STRATEGY skip-till-next-match"
     why = asked(text, a=0, b=5)
     assert failing(why) == [
@@ -154,7 +154,7 @@ def test_next_match_tells_what_took_the_event():
     assert not asked(text, b=5).found
 
 
-def test_what_is_not_named_is_searched_nearest_first():
+def test_unnamed_variable_gets_the_nearest_events_first():
     rows = [(0, "A", 1.0), (10, "C", 9.0), (12, "B", 2.0), (30, "B", 2.0), (5, "B", 0.5)]
     text = "PATTERN SEQ(A a, B b, C c) WHERE a.price < b.price WITHIN 20 seconds"
     why = asked(text, rows, a=0, c=1)
@@ -167,13 +167,13 @@ def test_what_is_not_named_is_searched_nearest_first():
     assert [seen.id for seen in why.events if not seen.given] == [2]
 
 
-def test_what_is_wrong_with_the_named_is_told_whatever_completes_them():
+def test_violation_among_named_events_is_reported_for_any_completion():
     why = asked("PATTERN SEQ(A a, B b, C c) WITHIN 4 hours", a=0, c=3)
     assert why.reason == "No match: a and c cannot be part of one, with any b."
     assert failing(why) == [("WITHIN 4 hours", "4 h 12 min, 12 min too long")]
 
 
-def test_what_is_far_away_is_found_too():
+def test_near_miss_far_outside_the_window_is_reported():
     rows = [(0, "A", 1.0), (1_000_000, "B", 1.0)]
     why = asked("PATTERN SEQ(A a, B b) WITHIN 1 second", rows, a=0)
     assert failing(why) == [
@@ -181,13 +181,13 @@ def test_what_is_far_away_is_found_too():
     ]
 
 
-def test_a_type_that_never_occurs_is_told():
+def test_type_that_never_occurs_fails_with_a_suggestion():
     why = asked("PATTERN SEQ(A a, Bb b) WITHIN 1 hour", a=0)
     assert failing(why) == [("Bb b", "there is no such event")]
     assert why.notes == ("no event has the type 'Bb': did you mean 'B'?",)
 
 
-def test_the_choice_at_an_or_that_comes_nearest_is_told():
+def test_or_reports_the_choice_that_comes_nearest():
     text = "PATTERN SEQ(A a, OR(B b, C c)) WHERE b.price > 29.5 AND c.price > 50 WITHIN 1 hour"
     why = asked(text, a=0)
     assert failing(why) == [("b.price > 29.5", "29 > 29.5 fails by 0.5")]
@@ -225,13 +225,13 @@ def test_variables_may_be_called_as_options_are():
         ({}, {"limit": 1001}, "1 to 1,000"),
     ],
 )
-def test_what_cannot_be_asked_is_told(named, options, message):
+def test_wrong_names_rows_and_options_are_refused(named, options, message):
     rows = [*ROWS, options.pop("more")] if "more" in options else ROWS
     with pytest.raises((PatternError, StreamError), match=message):
         ck.why_not(stream_of(rows), "PATTERN SEQ(A a, B b)", **options, **named)
 
 
-def test_a_row_that_is_no_event_is_told():
+def test_row_without_time_or_type_is_refused():
     frame = pd.DataFrame({"ts": [1.0, None], "kind": ["A", "B"]})
     stream = ck.events(frame, time="ts", type="kind", unit="s")
     with pytest.raises(StreamError, match="no time or no type"):

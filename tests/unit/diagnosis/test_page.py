@@ -1,4 +1,4 @@
-"""What docs/why-not.md shows is what comes out."""
+"""The examples of docs/why-not.md print the output on the page."""
 
 import contextlib
 import io
@@ -8,7 +8,7 @@ from pathlib import Path
 PAGE = Path(__file__).parents[3] / "docs" / "why-not.md"
 
 
-def test_the_examples_print_what_stands_there():
+def test_examples_print_the_output_on_the_page():
     blocks = re.findall(r"^```(?:python|text)\n(.*?)^```", PAGE.read_text("utf-8"), re.S | re.M)
     names = {}
     assert len(blocks) == 8

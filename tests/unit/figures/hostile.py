@@ -56,7 +56,7 @@ from cepkit.tracing.mechanisms import Steps
 from cepkit.tracing.search import Fate
 
 TAG = "e<b>v"
-"""What no figure may have: bold from data. It stands in front, as what is long is cut."""
+"""Bold from data, which no figure may have. It comes first, as long texts are cut."""
 SCRIPT = "<script>window.broken = true</script>"
 EVIL = (
     f'{TAG}$\u202e<a href="https://evil.example">il</a>$<br>x<img src=x onerror="window.broken = '
@@ -235,7 +235,7 @@ def own_columns(emit: Emit) -> Aggregates:
 
 
 def from_spark() -> Any:
-    """What aggregates of a Spark stream look like to a figure."""
+    """Aggregates of a Spark stream as a figure reads them."""
     local = aggregates()
     fetched = SimpleNamespace(toArrow=local.to_arrow)
     chosen = SimpleNamespace(limit=lambda _: fetched)
@@ -278,7 +278,7 @@ def several() -> SeveralAggregates:
 
 
 TRACES = ("player", "diagram", "counters")
-"""What can be drawn of a trace."""
+"""The figures of a trace."""
 
 Drawn = Iterator[tuple[Any, dict[str, Any]]]
 """Things with the options to draw them with."""

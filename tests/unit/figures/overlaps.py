@@ -56,7 +56,7 @@ def along(line):
 
 
 def room_on(shape):
-    """The box of a shape without what it only touches: a card behind it, its very edge."""
+    """The box of a shape, smaller by its edge, so that shapes that only touch do not overlap."""
     if isinstance(shape, Card):
         return shape.x + 0.1, shape.y + 0.1, shape.x + shape.width - 0.1, (
             shape.y + shape.height - 0.1

@@ -1,4 +1,4 @@
-"""The figure of aggregates draws what the result says."""
+"""The figure of aggregates draws the rows of the result."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_long_lines_are_thinned_but_keep_their_extremes():
     assert "thinned out" in ck.draw(result).layout.title.text
 
 
-def test_nothing_is_said_to_be_nothing():
+def test_figure_without_rows_says_no_event():
     result = ck.aggregate(
         shop(1), "PATTERN SEQ(A a, A b, A c, A d) WITHIN 1 s AGG COUNT GROUP BY g", emit="total"
     )

@@ -27,7 +27,7 @@ def test_a_condition_goes_to_the_first_step_at_which_all_its_variables_are_bound
     assert [take.scope for take in chain.takes] == ["", "before c", "after a, before c"]
 
 
-def test_what_is_taken_later_is_stored_and_what_is_taken_is_ignored():
+def test_states_store_types_taken_later_and_ignore_those_taken():
     [chain] = pictures(as_plan(["c", "a", "b"], THREE), THREE)
     assert [(s.name, s.stored, s.ignored) for s in chain.states] == [
         ("q0", ("a", "b"), ()),
@@ -49,7 +49,7 @@ def test_a_branch_has_a_chain_with_its_absences_and_repetitions():
     assert [t.conditions for t in second.takes] == [(), ("same k", "c.x = d.x")]
 
 
-def test_without_a_query_the_statistics_tell_where_conditions_are():
+def test_chain_without_a_query_shows_conditions_by_statistics():
     statistics = Statistics.assumed({"a": 1, "b": 2, "c": 3}, {("a", "b"): 0.5}, filters={"c": 0.1})
     plan = choose_plan(THREE, statistics, "given-order")
     [chain] = pictures(plan)
@@ -77,7 +77,7 @@ def test_a_plan_of_another_query_is_refused():
     ],
     ids=["three", "twelve", "or"],
 )
-def test_nothing_lies_on_anything_else(query, per_row):
+def test_parts_of_the_picture_do_not_overlap(query, per_row):
     canvas = plan_canvas.layout(pictures(as_plan(None, query), query), per_row=per_row)
     assert_nothing_overlaps(canvas)
     circles = [item for item in canvas.items if isinstance(item, Circle)]

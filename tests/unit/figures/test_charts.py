@@ -57,7 +57,7 @@ def test_a_scale_is_logarithmic_where_they_are_not_and_has_a_place_for_zero():
     assert [text for _, text in scale.ticks[1:]] == ["1", "10", "100", "1k", "10k"]
 
 
-def test_a_scale_holds_what_no_float_holds():
+def test_scale_holds_values_beyond_floats_and_no_values():
     scale = Scale.of([2.0, 400.0])
     assert scale.place(400.0) == 400.0
     assert len(scale.ticks) <= 9

@@ -55,7 +55,7 @@ def test_a_planner_that_refuses_is_named_below_the_bars():
     )
 
 
-def test_an_order_has_its_own_cost_beside_that_as_a_tree():
+def test_order_beside_trees_shows_its_cost_as_an_order():
     assert "as an order" in said(draw(compare_plans(FIVE, KNOWN)))
     assert "as an order" not in said(draw(compare_plans(FIVE, KNOWN, ["greedy", "dp-order"])))
     assert "as an order" not in said(draw(compare_plans(FIVE, KNOWN, ["zstream", "dp-tree"])))
@@ -79,7 +79,7 @@ def test_equal_plans_are_one_point_and_name_all_who_found_them():
     assert "measured on the first 5 events" in said(made)
 
 
-def test_what_was_measured_can_be_chosen():
+def test_measured_figure_shows_the_chosen_measure():
     comparison = run(compare_plans(THREE, STATISTICS, ["given-order", "greedy"]))
     done = {row.plan.planner: row.measured for row in comparison.rows}
     for by, value in (
@@ -164,7 +164,7 @@ def test_a_search_by_a_model_with_settings_is_costed_by_it():
     assert trace.log_costs[-1] == pytest.approx(comparison.rows[0].plan.log_cost / math.log(10))
 
 
-def test_of_an_or_the_search_of_its_largest_branch_is_shown():
+def test_search_figure_of_an_or_shows_its_largest_branch():
     comparison = compare_plans(EITHER, KNOWN)
     assert traces(comparison) == traces(comparison, branch=2)
     assert "branch 2 of 2" in said(draw(comparison, of="search"))
@@ -245,7 +245,7 @@ def test_rates_above_the_plot_stand_in_two_rows_where_they_are_near():
     assert shifts["now 2.9"] != shifts["2.952"]
 
 
-def test_what_costs_nothing_and_what_no_float_holds_can_be_drawn():
+def test_costs_of_zero_and_beyond_floats_can_be_drawn():
     never = KNOWN.with_rate("e", 0)
     comparison = compare_plans(FIVE, never)
     asked = what_if(FIVE, never, [row.plan for row in comparison.rows], "e", [0, 1, 10])

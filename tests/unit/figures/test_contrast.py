@@ -23,7 +23,7 @@ PAPERS = {
     "dark notebook": ("#111111", "#ffffffff"),
     **{theme: (paper, letters) for theme, (letters, paper) in _THEMES.items()},
 }
-"""What is behind figures, and the colour of the page's texts; the first two are JupyterLab's."""
+"""The paper behind figures, and the colour of its texts; the first two are JupyterLab's."""
 
 
 def channels(colour, behind=(255, 255, 255)):
@@ -62,7 +62,7 @@ def test_contrast_is_computed_as_defined():
 
 @pytest.mark.parametrize("where", PAPERS)
 @pytest.mark.parametrize("tint", [None, style.GRID, *TINTS])
-def test_texts_of_the_page_on_what_it_shows_through(where, tint):
+def test_page_texts_have_contrast_on_paper_and_tints(where, tint):
     paper, letters = PAPERS[where]
     assert contrast(letters, paper, *([tint] if tint else [])) >= LEAST
 
@@ -156,7 +156,7 @@ def test_texts_on_cards_where_plotly_draws_them(kind):
     "kind",
     [k if k == "every figure" else pytest.param(k, marks=pytest.mark.slow) for k in hostile.DRAWN],
 )
-def test_no_text_has_a_colour_of_its_own(kind):
+def test_texts_have_only_page_and_ink_colours(kind):
     """Beside the colour of the page there is that of texts on fills; meaning has words or marks."""
     allowed = {None, TEXT, INK, style.PALE}
     for thing, options in hostile.DRAWN[kind]():

@@ -1,4 +1,4 @@
-"""What the player gets of prefix counters: moments that all traces share, told as changes."""
+"""The player's document of prefix counters: moments that all traces share, as changes."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_moments_keep_the_steps_of_every_trace_in_their_order(case):
                 assert counts == one.counters[step]
 
 
-def test_long_traces_are_cut_and_it_is_said(monkeypatch):
+def test_long_traces_are_cut_with_a_note(monkeypatch):
     made = player_document([figure_10()], steps=5)
     assert made["cut"] == "These are the first 5 of 14 steps. draw(trace, steps=14) shows more."
     assert len(made["traces"][0]["steps"]) == len(made["moments"]["time"]) == 5
@@ -134,7 +134,7 @@ def test_a_stream_without_events_has_nothing_to_play():
     assert json.loads(player.document)["moments"]["time"] == []
 
 
-def test_where_no_script_runs_there_are_the_totals(tmp_path):
+def test_player_without_scripts_shows_the_totals(tmp_path):
     player = ck.draw([figure_10(), figure_10("a b c | d e")])
     lines = repr(player).splitlines()
     assert lines[0] == "Player of 2 traces over 11 events."
@@ -153,7 +153,7 @@ def test_no_text_of_the_document_can_end_the_script():
     assert html.count("<script") == html.count("</script>") == 1
 
 
-def test_the_widget_goes_to_what_is_new():
+def test_next_match_of_the_widget_goes_to_new_live_matches():
     widget = PlayerWidget(figure_10("a b c | d e"))
     assert widget.steps == 16
     widget.next_match()

@@ -67,7 +67,7 @@ def saved() -> Iterator[Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "text", "figures"), list(saved()))
-def test_what_is_read_is_refused_or_shown_as_text(kind, text, figures):
+def test_hostile_text_in_a_file_is_refused_or_shown_as_text(kind, text, figures):
     refused = 0
     for place in leaves(json.loads(text)):
         try:
@@ -88,7 +88,7 @@ def test_what_is_read_is_refused_or_shown_as_text(kind, text, figures):
     assert refused > 20
 
 
-def test_a_wrong_type_is_told_with_its_place():
+def test_wrong_type_in_a_file_is_refused_with_its_place():
     whole = json.loads(hostile.trace().to_json())
     whole["counters"]["stored"][2] = "3"
     with pytest.raises(CepkitError) as error:

@@ -1,4 +1,4 @@
-"""No name, no value and no message is ever more than text, in whatever is drawn or shown."""
+"""Names, values and messages stay texts in every figure, table, report and widget."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OURS = re.compile(
 )
 """The markup that figures write themselves."""
 FILLED_IN = {"hovertemplate", "texttemplate", "meta", "customdata"}
-"""What plotly fills texts in from, or fills in: figures have no use for it."""
+"""Fields of plotly with templates or data for them: figures have no use for these."""
 BIDI = ("Cc", "Cf", "Zl", "Zp")
 
 
@@ -74,7 +74,7 @@ def strings_in(part: Any) -> Iterator[str]:
 
 
 def complaint(text: str) -> str | None:
-    """Return what plotly would make more than text of."""
+    """Return the kind of thing, beside plain text, that plotly would make of a text."""
     left = OURS.sub("", text)
     if TAG in text or "<" in left or ">" in left:
         return "markup"
@@ -86,7 +86,7 @@ def complaint(text: str) -> str | None:
 
 
 class Page(HTMLParser):
-    """What a browser reads: tags, attributes, texts outside of scripts, scripts."""
+    """A page as a browser reads it: tags, attributes, texts outside of scripts, scripts."""
 
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -134,7 +134,7 @@ class Page(HTMLParser):
 
 
 def check_output(html: str, *, pictures: bool = False) -> None:
-    """Check what a notebook shows: HTML in which MathJax looks for no formulas."""
+    """Check the HTML of a notebook output: MathJax must look for no formulas in it."""
     found = Page(html)
     if pictures:
         found.check(TAGS | PICTURE_TAGS, ATTRIBUTES | PICTURE_ATTRIBUTES)
@@ -197,14 +197,14 @@ def test_no_figure_and_no_option_is_left_out():
     assert len(used) == len(FIGURES.entries)
 
 
-def test_nothing_that_is_shown_as_html_is_left_out():
+def test_all_classes_with_html_output_are_checked():
     # Spark's are in tests/spark/test_hostile_on_spark.py.
     local = {kind for kind in classes() if not kind.__module__.startswith("cepkit.spark.")}
     assert local == set(SHOWN)
 
 
 def classes() -> set[type]:
-    """Return our classes that notebooks show as HTML; what others derive from is none."""
+    """Return our classes that notebooks show as HTML, without base classes."""
     found: set[type] = set()
     for package in (cepkit, cepkit_widgets):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
@@ -260,13 +260,13 @@ def test_texts_stay_texts_in_a_page_and_in_a_widget(make, tmp_path):
     check_player(data["text/html"], TAGS, ATTRIBUTES)
 
 
-def test_a_name_of_javascripts_own_is_a_name_in_the_player():
+def test_proto_key_stays_a_plain_key_in_the_player():
     # In source "__proto__": would not be a property, but what the object inherits from.
     document = '{"a":{"__proto__":[1],"x":"\\",\\"__proto__\\":"},"b":"__proto__"}'
     assert embedded(document) == document.replace('{"__proto__":', '{["__proto__"]:')
 
 
-def test_the_walk_would_find_what_is_live():
+def test_complaint_finds_live_markup_and_passes_plain_markup():
     for text in (
         '<a href="x">', "<b onclick=1>", TAG, "x<", "<span style='color:#000000'>", "a$b$",
         "\u202e", "\u2066", "<br", "</a>",

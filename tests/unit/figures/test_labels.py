@@ -77,7 +77,7 @@ def test_a_scale_of_powers_has_ticks_however_alike_numbers_are(values, texts):
     assert all(0 <= scale.share(place) <= 1 for place, _ in scale.ticks)
 
 
-def test_a_scale_of_powers_holds_nothing_and_what_no_float_holds():
+def test_scale_of_powers_holds_no_values_zero_and_values_beyond_floats():
     assert Scale.of_powers([]).ticks
     assert Scale.of_powers([-math.inf]).ticks[0][1] == "0"
     assert [text for _, text in Scale.of_powers([400.1, 400.2]).ticks][1] == "1.41e400"

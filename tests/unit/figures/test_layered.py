@@ -1,4 +1,4 @@
-"""What patterns have in common and what their plans share, drawn: nothing lies on anything else."""
+"""Figures of pattern graphs and shared plans: nothing overlaps."""
 
 from functools import cache
 from itertools import pairwise
@@ -61,7 +61,7 @@ def test_a_shared_plan_has_a_card_for_each_node_and_a_line_for_each_source(share
     assert not any("drawn as one" in line for line in lines_of(canvas))
 
 
-def test_the_more_partial_matches_the_wider_the_lines():
+def test_lines_are_wider_for_more_partial_matches():
     texts = [f"PATTERN SEQ({x} x, B b, C c) WITHIN 100 s" for x in "AD"]
     queries = [ck.parse(text) for text in texts]
     statistics = measured(queries, {"A": 0.01, "B": 100.0, "C": 100.0, "D": 0.01})
@@ -109,7 +109,7 @@ def test_patterns_with_nothing_in_common_and_odd_names():
     assert not any(isinstance(item, Line) for item in alone.items)
 
 
-def test_what_stands_on_cards_can_be_read():
+def test_texts_on_cards_have_enough_contrast():
     def luminance(colour):
         parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
         r, g, b = (p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)

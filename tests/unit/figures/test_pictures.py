@@ -119,7 +119,7 @@ def test_an_exported_notebook_has_an_image_of_a_chart_with_a_text(in_a_notebook)
     assert 'alt="1,000 events in 100 s; axes: ' in bundle["text/html"]
 
 
-def test_a_session_that_shows_figures_in_its_own_way_is_left_alone(monkeypatch):
+def test_drawing_has_no_mimebundle_without_a_default_renderer(monkeypatch):
     monkeypatch.setattr(type(pio.renderers), "default", "")
     assert ck.draw(STATISTICS)._repr_mimebundle_() == {}
 

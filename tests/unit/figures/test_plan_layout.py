@@ -1,4 +1,4 @@
-"""Nothing lies on anything else, whatever the tree, its names and its conditions."""
+"""Pictures of plans: nothing overlaps, for any tree, names and conditions."""
 
 from itertools import pairwise
 

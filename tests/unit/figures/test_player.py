@@ -1,4 +1,4 @@
-"""What the player gets: one document, cut where it is too long, that no text can break out of."""
+"""The document of the player: cut where it is too long, and no text can break out of it."""
 
 import json
 import re
@@ -35,7 +35,7 @@ def trace(order="cba", pattern=PATTERN, stream=None, **options) -> MechanismTrac
     )
 
 
-def test_traces_share_what_is_the_same_for_all():
+def test_document_has_the_common_parts_of_traces_once():
     one, two = trace("cba"), trace("abc")
     made = player_document([one, two])
     assert made["schema"] == "cepkit.player/1"
@@ -50,7 +50,7 @@ def test_traces_share_what_is_the_same_for_all():
     assert set(made["reasons"]) >= {"expired", "matched"}
 
 
-def test_long_traces_are_cut_and_it_is_said_how_to_see_more():
+def test_long_traces_are_cut_with_a_hint_at_more_steps():
     made = player_document([trace("cba"), trace("abc")], steps=5)
     assert made["cut"] == "These are the first 5 of 9 steps. draw(trace, steps=9) shows more."
     assert len(made["events"]["id"]) == len(made["events"]["attributes"]["price"]) == 5
@@ -61,7 +61,7 @@ def test_long_traces_are_cut_and_it_is_said_how_to_see_more():
         assert played["final"] is False
 
 
-def test_what_the_trace_left_out_is_told_too():
+def test_document_says_that_the_trace_itself_is_cut():
     made = player_document([trace(max_steps=4)])
     assert made["cut"] == (
         "These are the first 4 of 9 steps. The totals of the trace count all of them."
@@ -76,7 +76,7 @@ def test_steps_with_very_many_operations_are_fewer(monkeypatch):
     assert "as many operations as the player can show" in made["cut"]
 
 
-def test_traces_are_played_as_far_as_all_of_them_go():
+def test_traces_are_played_up_to_the_shortest():
     made = player_document([trace("cba"), trace("abc", max_steps=4)])
     assert [len(played["steps"]) for played in made["traces"]] == [4, 4]
     assert len(made["events"]["id"]) == 4
@@ -142,7 +142,7 @@ def test_no_text_of_the_document_can_end_the_script(tmp_path):
     assert json.loads(embedded('"<!-- </script>"')) == "<!-- </script>"
 
 
-def test_the_page_asks_for_nothing(tmp_path):
+def test_saved_page_makes_no_requests(tmp_path):
     path = draw([trace("cba"), trace("abc")]).save_html(tmp_path / "player.html")
     page = path.read_text(encoding="utf-8")
     assert "default-src 'none'" in page
@@ -153,7 +153,7 @@ def test_the_page_asks_for_nothing(tmp_path):
         draw(trace()).save_html(tmp_path / "nowhere" / "player.html")
 
 
-def test_where_no_script_runs_there_are_the_totals():
+def test_player_without_scripts_shows_the_totals():
     one = trace()
     player = draw(one)
     assert isinstance(player, Player)
@@ -169,12 +169,12 @@ def test_where_no_script_runs_there_are_the_totals():
     assert "PATTERN SEQ(A a, B b, C c)" in fallback
 
 
-def test_each_player_in_a_page_finds_its_own_place():
+def test_players_in_one_page_have_different_ids():
     names = [re.search(r'data-cepkit="([^"]+)"', draw(trace()).to_html()).group(1) for _ in "12"]
     assert names[0] != names[1]
 
 
-def test_draw_tells_what_it_can_make_of_traces():
+def test_draw_of_traces_refuses_unknown_figures_and_lists_known_ones():
     with pytest.raises(CepkitError, match="no figure 'diagram' of a list of MechanismTrace"):
         draw([trace(), trace()], of="diagram")
     with pytest.raises(CepkitError, match=r"no figure 'film'(.|\n)*player, counters, diagram"):

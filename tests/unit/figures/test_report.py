@@ -60,7 +60,7 @@ def whole_report(path, **options):
     )
 
 
-def test_it_has_everything_and_a_table_for_each_picture(tmp_path):
+def test_report_has_all_parts_and_a_table_for_each_picture(tmp_path):
     path = whole_report(tmp_path / "report.html")
     page = Page(path.read_text(encoding="utf-8"))
     for heading in (
@@ -79,7 +79,7 @@ def test_it_has_everything_and_a_table_for_each_picture(tmp_path):
     assert set(scopes) == {"col", "row"}
 
 
-def test_a_tree_is_drawn_and_told_from_the_variables_to_the_matches(tmp_path):
+def test_report_of_a_tree_lists_steps_from_variables_to_matches(tmp_path):
     matches = find(THREE, ROWS, (("a", "c"), "b"))
     path = write_report(
         tmp_path / "report.html", query=THREE, plan=matches.plan, matches_frame=matches.head()
@@ -99,7 +99,7 @@ def test_a_tree_is_drawn_and_told_from_the_variables_to_the_matches(tmp_path):
     assert "At every join: within 1 hour." in table
 
 
-def test_it_needs_no_network_and_no_scripts(tmp_path):
+def test_report_needs_no_network_and_no_scripts(tmp_path):
     text = whole_report(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "://" not in text
     assert "url(" not in text
@@ -110,7 +110,7 @@ def test_it_needs_no_network_and_no_scripts(tmp_path):
     assert len(text.encode()) < 100_000
 
 
-def test_nothing_from_outside_is_read_as_html(tmp_path):
+def test_report_escapes_names_and_values(tmp_path):
     query = sequence([*NASTY, SCRIPT], ["<b>T</b>", SCRIPT, "C", "D"], 'WHERE "<b>x</b>".price > 0')
     rows = [(i, kind, 1.0) for i, kind in enumerate(["<b>T</b>", SCRIPT, "C", "D"])]
     matches = find(query, rows)
@@ -144,7 +144,7 @@ def test_values_of_events_are_escaped_too(tmp_path):
     assert "img" not in page.tags
 
 
-def test_without_matches_it_says_so(tmp_path):
+def test_report_without_matches_says_so(tmp_path):
     matches = find(THREE, NONE)
     path = write_report(
         tmp_path / "report.html", query=THREE, plan=matches.plan, matches_frame=matches.head()
@@ -152,7 +152,7 @@ def test_without_matches_it_says_so(tmp_path):
     assert "There are no matches." in path.read_text(encoding="utf-8")
 
 
-def test_it_replaces_an_older_one_if_that_is_wanted_and_leaves_nothing_behind(tmp_path):
+def test_report_replaces_an_existing_file_only_with_overwrite(tmp_path):
     path = tmp_path / "report.html"
     path.write_text("old", encoding="utf-8")
     with pytest.raises(FileError, match="exists"):
@@ -163,6 +163,6 @@ def test_it_replaces_an_older_one_if_that_is_wanted_and_leaves_nothing_behind(tm
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_a_folder_that_is_not_there_is_told_in_a_line_or_two(tmp_path):
+def test_report_into_a_missing_folder_is_refused(tmp_path):
     with pytest.raises(FileError, match="there is no folder"):
         whole_report(tmp_path / "nowhere" / "report.html")

@@ -1,4 +1,4 @@
-"""What a notebook shows by itself: small, escaped, and never an error."""
+"""Outputs in a notebook: small, escaped, and never an error."""
 
 import pandas as pd
 import pyarrow as pa
@@ -22,7 +22,7 @@ def test_a_title_tells_whether_all_are_shown():
     assert titles[1].endswith("; the first 10:")
 
 
-def test_matches_are_flat_columns_of_what_conditions_read():
+def test_repr_of_matches_has_the_columns_that_conditions_read():
     matches = find(THREE, ROWS, ["c", "a", "b"])
     lines = str(matches).splitlines()
     assert lines[0] == "Matches of a, b, c by the plan c → a → b; all 1:"
@@ -53,7 +53,7 @@ def test_times_of_events_are_times_in_a_data_frame():
         assert frame["match_start"][0] == frame["a"][0]["ts"]
 
 
-def test_a_data_frame_keeps_what_is_not_there_apart():
+def test_data_frame_keeps_null_events_and_null_attributes_apart():
     events = [{"n": 1, "t": None}, None, {"n": None, "t": "x"}]
     frame = to_frame(pa.table({"a": pa.array(events), "match_start": [1, 2, 3]}))
     assert frame["a"].tolist() == events
@@ -70,7 +70,7 @@ def test_sets_in_a_data_frame_are_lists_of_events_whose_times_and_integers_are_w
     assert to_frame(table[:0])["b"].tolist() == []
 
 
-def test_sets_can_be_shown_whatever_the_unit_of_their_times():
+def test_sets_are_shown_for_every_unit_of_time():
     query = parse("PATTERN SEQ(A a, KL(B b)) WHERE b.price > a.price WITHIN 1 hour")
     for unit in ("ns", "us", "s"):
         matches = find(query, ROWS, unit=unit, sets="maximal")

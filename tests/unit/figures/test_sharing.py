@@ -1,4 +1,4 @@
-"""What queries share, drawn: nothing lies on anything else, and everything is told."""
+"""Figures of shared counters: nothing overlaps, and every query is named."""
 
 import pandas as pd
 import pytest
@@ -22,7 +22,7 @@ def texts(canvas):
     return [line for item in canvas.items if isinstance(item, Text) for line in item.lines]
 
 
-def test_a_prefix_tree_has_a_node_for_what_queries_begin_with():
+def test_prefix_tree_has_one_node_for_each_common_prefix():
     found = shared(asked(*VIEWS[:4]), "prefix")
     canvas = layout(found.plan)
     assert_nothing_overlaps(canvas)
@@ -32,7 +32,7 @@ def test_a_prefix_tree_has_a_node_for_what_queries_begin_with():
     assert canvas.summary == "4 queries of 19 positions share 9 counters and 0 snapshots"
 
 
-def test_what_comes_before_a_piece_stands_at_its_tree():
+def test_tree_of_a_piece_names_the_piece_before():
     found = shared(asked(*VIEWS), "chop-connect")
     canvas = layout(found.plan)
     assert_nothing_overlaps(canvas)

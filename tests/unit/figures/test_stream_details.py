@@ -1,4 +1,4 @@
-"""Figures of a stream over time and of its keys: what is drawn, and that names stay texts."""
+"""Figures of a stream over time and of its keys: their contents, and names that stay texts."""
 
 import itertools
 

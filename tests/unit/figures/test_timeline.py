@@ -90,7 +90,7 @@ def test_the_legend_of_the_page_explains_the_marks_that_are_there():
     assert fills == [colour_of(0), colour_of(2)] * 2
 
 
-def test_events_at_one_time_all_have_lanes_of_their_own():
+def test_events_at_one_time_have_different_lanes():
     frame = pd.DataFrame({v: [{"t": 5, "k": v}] for v in "abcd"})
     found = timeline(shown.timeline(frame, list("abcd"), "t", "k"), list("abcd"))
     assert sorted(mark.lane for mark in found.marks) == [0, 1, 2, 3]
@@ -102,7 +102,7 @@ def test_letters_are_short_names_or_the_alphabet():
     assert len(set(letters([f"variable {i}" for i in range(40)]))) == 40
 
 
-def test_the_figure_has_a_mark_for_each_event_and_says_what_it_leaves_out():
+def test_timeline_marks_each_event_and_titles_the_number_of_matches():
     rows = [(i, kind, 4.0 + i) for i, kind in enumerate("AABBCC")]
     matches = find(THREE, rows)
     assert matches.count() == 8
@@ -167,7 +167,7 @@ def test_a_limit_of_nothing_is_refused():
         draw(find(THREE, ROWS), limit=0)
 
 
-def test_what_cannot_be_drawn_is_told_with_what_can():
+def test_draw_refuses_unknown_values_and_options_and_lists_known_ones():
     with pytest.raises(CepkitError, match="no figure of the type int") as caught:
         draw(3)
     assert "statistics" in str(caught.value)

@@ -46,7 +46,7 @@ def test_unknown_counters_are_refused():
         draw([trace()], of="counters", counters=["speed"])
 
 
-def test_of_long_traces_peaks_are_kept():
+def test_decimated_counters_keep_their_peaks():
     column = [0] * 20_000
     column[12_345] = 7
     kept = _decimated(column)
@@ -56,14 +56,14 @@ def test_of_long_traces_peaks_are_kept():
     assert _decimated([]) == []
 
 
-def test_the_chain_alone_is_drawn_like_a_plan():
+def test_diagram_of_a_chain_looks_like_its_plan():
     drawn = draw(trace(), of="diagram")
     texts = {note.text for note in drawn.layout.annotations}
     assert {"<b>q0</b>", "<b>F</b>", "<b>C c</b>"} <= texts
     assert any("b.price &lt; c.price" in text for text in texts)
 
 
-def test_traffic_counts_what_came_to_each_state():
+def test_traffic_counts_the_instances_of_each_state():
     made = {t.label: (t.created, t.peak) for t in traffic(trace("abc"))}
     # Three prefixes, five pairs; the pairs with b2 are refused by c.
     assert made["q1"] == (3, 3)
@@ -71,7 +71,7 @@ def test_traffic_counts_what_came_to_each_state():
     assert layout(trace("abc")).summary
 
 
-def test_of_a_tree_nfa_the_visited_states_stand_out():
+def test_diagram_of_a_tree_nfa_marks_visited_states():
     drawn = layout(trace(mechanism="tree-nfa"))
     circles = {c.hover.splitlines()[0]: c for c in drawn.items if isinstance(c, Circle)}
     # Of the c there is one only, so it is taken first; then the two b's come before the three a's.
@@ -82,7 +82,7 @@ def test_of_a_tree_nfa_the_visited_states_stand_out():
     assert counts["F"] == 2
 
 
-def test_of_an_evaluation_tree_each_node_says_how_much_it_stored():
+def test_diagram_of_an_evaluation_tree_counts_stored_instances():
     drawn = layout(trace(("a", ("b", "c")), mechanism="evaluation-tree"))
     lines = [t.lines for t in drawn.items if isinstance(t, Text)]
     # Two b's and one c, of which one pair holds; it finds two of the three a's.
@@ -93,7 +93,7 @@ def test_of_an_evaluation_tree_each_node_says_how_much_it_stored():
 
 
 @pytest.mark.parametrize("mechanism", ["tree-nfa", "evaluation-tree", "eager-nfa"])
-def test_texts_of_a_diagram_are_on_it_and_on_nothing_else(mechanism):
+def test_texts_of_a_diagram_are_inside_and_do_not_overlap(mechanism):
     drawn = layout(trace(None, mechanism=mechanism))
     boxes = [item.box() for item in drawn.items if isinstance(item, Text)]
     for left, top, right, bottom in boxes:

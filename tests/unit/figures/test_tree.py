@@ -1,4 +1,4 @@
-"""What is drawn of trees: conditions, order, absences and sizes where they belong."""
+"""Figures of tree plans: conditions, order, absences and sizes where they belong."""
 
 import math
 
@@ -43,7 +43,7 @@ def test_a_condition_stands_at_the_lowest_node_that_has_all_its_variables():
     assert root.right.conditions == root.left.right.conditions == ()
 
 
-def test_a_leaf_is_told_as_in_the_pattern():
+def test_leaves_name_events_as_in_the_pattern():
     leaves = [node for node in nodes_of(drawn().root) if isinstance(node, Leaf)]
     assert [leaf.event for leaf in leaves] == ["A a", "C c", "B b", "KL(D d){2,3}"]
     assert [leaf.repeated for leaf in leaves] == [False, False, False, True]
@@ -58,7 +58,7 @@ def test_an_absence_stands_where_all_it_depends_on_is_bound():
     assert drawn(("a", ("b", "c")), free).root.right.absences == ("no N n after b, before c",)
 
 
-def test_joins_say_what_order_neither_side_knows():
+def test_joins_show_only_the_order_between_their_sides():
     root = drawn().root
     assert root.order == ("a before b before c before d",)
     assert root.left.order == ("a before c",)
@@ -68,7 +68,7 @@ def test_joins_say_what_order_neither_side_knows():
     assert drawn((("a", "c"), ("b", "d")), query).root.order == ("a before d", "b before c")
 
 
-def test_what_holds_everywhere_is_told_once():
+def test_window_key_and_strategy_are_shown_once():
     assert drawn().common == "within 1 hour, same k"
     query = parse("PATTERN SEQ(A a, B b) STRATEGY strict-contiguity")
     assert drawn(TreePlan(Pair("a", "b")), query).common == "strict-contiguity"
@@ -95,7 +95,7 @@ def test_sizes_follow_the_plan_and_the_strategy_wherever_the_engine_has_sets(pla
     assert sum(math.exp(node.log_alive) for node in nodes) == pytest.approx(plan.cost)
 
 
-def test_without_a_query_the_plan_tells_what_it_knows():
+def test_tree_without_a_query_uses_the_numbers_of_the_plan():
     query = parse("PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x AND b.x > 1 WITHIN 100 seconds")
     statistics = Statistics.assumed(
         {"a": 1, "b": 2, "c": 0.1}, {("a", "c"): 0.5}, filters={"b": 0.5}

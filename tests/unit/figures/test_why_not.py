@@ -1,4 +1,4 @@
-"""The figures of why_not: what they tell, and that nothing lies on anything else."""
+"""The figures of why_not: their contents, and that nothing overlaps."""
 
 import plotly.graph_objects as go
 import pytest
@@ -50,7 +50,7 @@ def test_the_funnel_is_drawn_step_by_step():
     assert made.layout.yaxis.ticktext[3] == "a.price &lt; b.price"
 
 
-def test_what_lets_nothing_through_stands_out():
+def test_funnel_marks_the_step_that_lets_nothing_through():
     why = ck.why_not(stream_of([(0, "A", 1.0), (1, "B", 0.5)]), TEXT)
     made = draw_funnel(why.funnel)
     notes = [note["text"] for note in made.layout.annotations]
@@ -70,7 +70,7 @@ def test_near_misses_are_drawn_by_size():
     assert "no near misses" in draw_near_misses(nothing.near_misses).layout.annotations[0].text
 
 
-def test_a_verdict_shows_events_what_is_in_the_way_and_words():
+def test_verdict_shows_events_culprits_and_failed_requirements():
     why = asked(a=5, b=7, c=8)
     marks = placed(why)
     assert [(m.letter, m.role) for m in marks] == [
@@ -90,7 +90,7 @@ def test_other_candidates_are_shown():
 
 
 @pytest.mark.parametrize("named", [{"a": 0, "c": 2}, {"a": 5, "b": 7, "c": 8}, {"a": 0, "c": 8}])
-def test_nothing_lies_on_anything_else(named):
+def test_texts_and_marks_do_not_overlap(named):
     canvas = layout(asked(**named))
     texts = [
         item.box() for item in canvas.items if isinstance(item, Text) and len(item.lines[0]) > 1

@@ -1,4 +1,4 @@
-"""Pictures fit the width that there is, and nothing in them lies on anything else."""
+"""Pictures fit the given width, and nothing in them overlaps."""
 
 from dataclasses import replace
 
@@ -44,7 +44,7 @@ def test_tables_of_counters_stand_below_each_other_where_there_is_no_room(choppe
 
 
 @pytest.mark.parametrize("room", _ROOMS)
-def test_what_aggregates_share(room):
+def test_sharing_of_aggregates_fits_the_width(room):
     queries = [
         "PATTERN SEQ(A a, B b, C c, D d, E e, F f, G g) WITHIN 30 s AGG COUNT",
         "PATTERN SEQ(A a, B b, C c, D d, E e) WITHIN 30 s AGG COUNT",
@@ -56,7 +56,7 @@ def test_what_aggregates_share(room):
 
 
 @pytest.mark.parametrize("room", _ROOMS)
-def test_a_verdict(room):
+def test_verdict_fits_the_width(room):
     why = ck.why_not(
         STREAM, "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 20 s", a=0, c=6
     )
@@ -67,7 +67,7 @@ def test_a_verdict(room):
     assert_nothing_overlaps(replace(canvas, items=tuple(above)))
 
 
-def test_no_edge_crosses_what_is_said_of_a_state():
+def test_no_edge_crosses_the_text_of_a_state():
     text = "PATTERN SEQ(A a, B b, C c, D d) WHERE a.x < b.x AND b.x < c.x WITHIN 9 s"
     trace = ck.simulate(STREAM, text, "tree-nfa")
     canvas = mechanism.layout(trace, 900)

@@ -52,13 +52,13 @@ def test_the_clauses_stand_in_any_order_and_are_printed_as_they_came():
     ]
 
 
-def test_the_words_are_names_elsewhere():
+def test_from_and_to_can_be_names():
     query = parse("PATTERN SEQ(from to, A from) WHERE from.to = to.from WITHIN 2 s FROM to TO from")
     assert query.bounds == (StepBound("to", "from", TWO),)
     assert parse(str(query)) == query
 
 
-def test_the_builder_makes_them():
+def test_builder_makes_bounds():
     pattern = seq(A, B, C).within("1 min").within(timedelta(seconds=2), between=(var("a"), "c"))
     assert pattern.query == parse("PATTERN SEQ(A a, B b, C c) WITHIN 1 min WITHIN 2 s FROM a TO c")
     for wrong in ("ac", ("a",), ("a", 3), var("a")):
@@ -69,14 +69,14 @@ def test_the_builder_makes_them():
 @pytest.mark.parametrize(
     "structure", [seq(A, B), and_(A, B), seq(kl(A), B), seq(kl(A), kl(B)), and_(kl(A), kl(B))]
 )
-def test_a_condition_made_of_a_bound_knows_it_and_is_written_as_it(structure):
+def test_condition_of_a_bound_prints_as_the_bound(structure):
     (branch,) = normal_form(structure.within("2 s", between=("a", "b")).query)
     (condition,) = branch.conditions
     assert bound_of(condition) == StepBound("a", "b", TWO)
     assert expression_text(condition) == "WITHIN 2 seconds FROM a TO b"
 
 
-def test_in_a_sequence_it_bounds_the_one_step():
+def test_bound_in_a_sequence_limits_its_step():
     stream = events("ABBC", [0, 3, 4, 9])
     assert len(times(stream, "PATTERN SEQ(A a, B b, C c)")) == 2
     bounded = "PATTERN SEQ(A a, B b, C c) WITHIN 1 minute WITHIN 5 seconds{} FROM b TO c"
@@ -84,13 +84,13 @@ def test_in_a_sequence_it_bounds_the_one_step():
     assert times(stream, bounded.format(" EXCLUSIVE")) == []
 
 
-def test_in_any_order_it_bounds_both_ways():
+def test_bound_under_and_limits_both_directions():
     stream = events("BABA", [0, 3, 4, 9])
     assert times(stream, "PATTERN AND(A a, B b) WITHIN 3 s FROM a TO b") == [(3, 0), (3, 4)]
     assert times(stream, "PATTERN AND(A a, B b) WITHIN 3 s FROM b TO a") == [(3, 0), (3, 4)]
 
 
-def test_of_a_set_all_members_are_meant():
+def test_bound_on_a_set_applies_to_all_members():
     stream = events("BBBC", [0, 3, 4, 6])
     text = "PATTERN SEQ(KL(B b), C c) WITHIN {} s FROM b TO {}"
     assert times(stream, text.format(3, "c")) == [([3], 6), ([3, 4], 6), ([4], 6)]
@@ -100,7 +100,7 @@ def test_of_a_set_all_members_are_meant():
     assert times(events("ABBB", [0, 1, 2, 4]), run) == [(0, [1]), (0, [1, 2]), (0, [2])]
 
 
-def test_of_an_absent_event_it_says_how_near_it_must_not_be():
+def test_bound_on_a_negated_event_limits_its_stretch():
     stream = events("ABCAC", [0, 3, 9, 10, 12])
     text = "PATTERN SEQ(A a, NOT(B b), C c) WITHIN 2 s FROM a TO b"
     assert times(stream, text) == [(0, 9), (0, 12), (10, 12)]
@@ -110,7 +110,7 @@ def test_of_an_absent_event_it_says_how_near_it_must_not_be():
     assert built.query == parse(text)
 
 
-def test_where_one_of_both_is_left_out_it_says_nothing():
+def test_bound_to_an_event_that_is_left_out_is_ignored():
     stream = events("ABC", [0, 3, 9])
     text = "PATTERN SEQ(A a, OPT(B b), C c) WITHIN 5 s FROM b TO c"
     assert times(stream, text) == [(0, None, 9)]
@@ -118,14 +118,14 @@ def test_where_one_of_both_is_left_out_it_says_nothing():
     assert times(stream, turned) == [(0, 3, None)]
 
 
-def test_the_first_is_the_first_whatever_is_near_what_follows():
+def test_first_binds_the_first_event_even_if_a_bound_then_fails():
     stream = events("ABBC", [0, 3, 6, 7])
     assert times(stream, "PATTERN SEQ(A a, FIRST B b, C c) WITHIN 4 s FROM b TO c") == [(0, 3, 7)]
     assert times(stream, "PATTERN SEQ(A a, FIRST B b, C c) WITHIN 3 s FROM b TO c") == []
     assert times(stream, "PATTERN SEQ(A a, FIRST B b, C c) WITHIN 3 s FROM a TO b") == [(0, 3, 7)]
 
 
-def test_plans_why_not_and_mechanisms_know_it():
+def test_plans_why_not_and_mechanisms_support_bounds():
     stream = events("ABBC" * 5)
     text = "PATTERN SEQ(A a, B b, C c) WITHIN 20 seconds WITHIN 2 seconds FROM b TO c"
     without = "PATTERN SEQ(A a, B b, C c) WITHIN 20 seconds"
@@ -153,7 +153,7 @@ def test_a_partial_match_times_out_by_the_bounds_it_has():
     ]
 
 
-def test_a_graph_of_the_pattern_has_it():
+def test_graph_of_the_pattern_has_the_bound():
     graph = parse("PATTERN SEQ(A a, B b) WITHIN 2 s FROM a TO b").to_networkx()
     assert [d["label"] for _, d in graph.nodes(data=True) if d["kind"] == "condition"] == [
         "WITHIN 2 seconds FROM a TO b"

@@ -60,7 +60,7 @@ def test_a_whole_query():
     assert parse(str(built)) == built.query
 
 
-def test_nesting():
+def test_builder_makes_nested_structures():
     built = and_(event("A"), or_(event("b", "B"), seq(event("c", "C"), any_event("d"))))
     assert built.query == parse("PATTERN AND(A, OR(B b, SEQ(C c, ANY d)))")
 
@@ -111,7 +111,7 @@ def test_windows(pattern, window):
     assert pattern.query.window == window
 
 
-def test_nothing_is_changed_by_a_further_step():
+def test_builder_steps_do_not_change_earlier_patterns():
     first = PAIR.where(a.x < b.x)
     first.where(b.x < 3).strategy(Strategy.STRICT_CONTIGUITY)
     assert first == PAIR.where(a.x < b.x)
@@ -178,7 +178,7 @@ def test_patterns_and_variables_can_be_copied_and_pickled():
     assert str(copy.copy(a).x) == "a.x"
 
 
-def test_what_is_built_too_deep_is_refused_wherever_it_is_looked_at():
+def test_pattern_deeper_than_a_hundred_levels_is_refused_in_every_use():
     total, part = var("a").x, event("a", "A")
     for _ in range(20_000):
         total, part = total + 1, seq(part)
@@ -201,7 +201,7 @@ def test_what_is_built_too_deep_is_refused_wherever_it_is_looked_at():
     ],
     ids=["large", "rude", "number", "list"],
 )
-def test_a_window_of_anything_else_is_refused_whatever_its_repr(duration, hint):
+def test_within_refuses_values_that_are_no_duration_with_a_hint(duration, hint):
     with pytest.raises(PatternError) as error:
         PAIR.within(duration)
     assert error.value.hint == f'within("{hint}")'

@@ -43,7 +43,7 @@ SAME = [
 
 
 @pytest.mark.parametrize(("one", "other"), SAME)
-def test_same(one: str, other: str) -> None:
+def test_forms_of_equivalent_patterns_are_equal(one: str, other: str) -> None:
     """Names, sides, brackets and the order inside AND and OR do not matter."""
     assert form(f"PATTERN {one}") == form(f"PATTERN {other}")
     assert hash(form(f"PATTERN {one}")) == hash(form(f"PATTERN {other}"))
@@ -76,7 +76,7 @@ DIFFERENT = [
 ]
 
 
-def test_different() -> None:
+def test_forms_of_different_patterns_differ() -> None:
     """A changed type, operator, constant, order, window or strategy makes another form."""
     forms = [form(f"PATTERN {text}") for text in DIFFERENT]
     for one, other in combinations(range(len(forms)), 2):

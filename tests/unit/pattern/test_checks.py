@@ -71,7 +71,7 @@ def test_a_sum_of_ninety_terms_is_fine():
     check(Query(A, Comparison("<", _long_sum(90), Literal(1))))
 
 
-def test_a_leading_absence_needs_one_event_beside_it():
+def test_branch_of_only_absences_is_refused():
     parse("PATTERN AND(OR(NOT(A a), NOT(B b)), C c)")
     with pytest.raises(PatternError, match="nothing but the absence of 'a'"):
         parse("PATTERN AND(OR(NOT(A a), B b), NOT(C c))")
@@ -83,7 +83,7 @@ def test_ors_that_multiply_are_refused_before_they_are_multiplied():
         parse(f"PATTERN AND({ors})")
 
 
-def test_a_number_of_choices_too_long_to_write_out_is_told_by_its_digits():
+def test_huge_number_of_choices_is_reported_as_a_power_of_ten():
     ors = ", ".join(f"OR(A a{i}, B b{i})" for i in range(3_000))
     with pytest.raises(PatternError, match=r"expand to about 10\^903 patterns"):
         parse(f"PATTERN AND({ors})")
@@ -118,7 +118,7 @@ def test_an_unknown_attribute_is_refused_at_its_place():
         check_attributes(query, ["price", "prize", "w"])
 
 
-def test_the_duration_that_stands_for_a_missing_one_is_none():
+def test_duration_equal_to_the_mark_of_missing_is_refused():
     least = Comparison("<", Attribute("a", "t"), Literal(timedelta(microseconds=-(2**63))))
     with pytest.raises(PatternError, match="292,000 years"):
         check(Query(A, least))

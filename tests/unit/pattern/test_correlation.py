@@ -22,7 +22,7 @@ def arrays(rows: int, width: int, seed: int) -> Column:
 
 
 @pytest.mark.parametrize("widths", [(5, 5), (5, 3)])
-def test_of_picked_rows_as_of_taken_ones(widths: tuple[int, int]) -> None:
+def test_correlations_of_picked_rows_equal_those_of_taken_rows(widths: tuple[int, int]) -> None:
     left, right = (arrays(8, width, seed) for seed, width in enumerate(widths))
     i, j = (side.ravel() for side in np.indices((8, 8)))
     picked = correlations(left.pick(i), right.pick(j), PLACE)
@@ -33,7 +33,7 @@ def test_of_picked_rows_as_of_taken_ones(widths: tuple[int, int]) -> None:
     assert bool(np.isnan(taken.values).all()) == (widths[0] != widths[1])
 
 
-def test_as_numpy_has_it() -> None:
+def test_correlations_equal_those_of_numpy() -> None:
     left, right = arrays(8, 5, seed=3), arrays(8, 5, seed=4)
     rows = np.arange(3, 8)
     found = correlations(left.pick(rows), right.pick(rows), PLACE).values
@@ -43,7 +43,7 @@ def test_as_numpy_has_it() -> None:
     np.testing.assert_allclose(found, expected)
 
 
-def test_of_numbers_is_refused() -> None:
+def test_correlation_of_numbers_is_refused() -> None:
     numbers = Column("float", np.arange(4.0)).pick(np.array([0, 0, 1]))
     with pytest.raises(PatternError, match="corr of a float"):
         correlations(numbers, numbers, PLACE)

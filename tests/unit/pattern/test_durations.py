@@ -104,7 +104,7 @@ def test_a_duration_is_exact(text: str, microseconds: int) -> None:
         ("least(a.d, NULL)", ("null", None)),
     ],
 )
-def test_all_evaluators_agree_on_what_times_and_durations_come_to(
+def test_all_evaluators_agree_on_times_and_durations(
     text: str, expected: tuple[Kind, float | None]
 ) -> None:
     comparison = parse_condition(f"{text} = NULL")

@@ -40,12 +40,12 @@ def test_a_function_with_the_name_of_a_keyword_is_called_in_double_quotes():
     ("name", "function"),
     [("two words", abs), ("", abs), ("abs", abs), ("COUNT", abs), ("first", abs)],
 )
-def test_what_cannot_be_registered(name, function):
+def test_register_function_refuses_reserved_and_malformed_names(name, function):
     with pytest.raises(PatternError):
         functions.register_function(name, function)
 
 
-def test_what_cannot_be_called_cannot_be_registered():
+def test_register_function_refuses_values_that_cannot_be_called():
     with pytest.raises(ArgumentError, match="function=3"):
         functions.register_function("mine", 3)
 
@@ -81,7 +81,7 @@ def test_an_unknown_name_gets_the_nearest_one():
         "LENGTH(NULL) IS NULL AND contains('a', NULL) IS NULL",
     ],
 )
-def test_what_functions_give(condition):
+def test_functions_give_the_stated_values_in_both_evaluators(condition):
     def nothing(variable, attribute):
         raise AssertionError
 

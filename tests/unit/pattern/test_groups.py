@@ -25,13 +25,13 @@ def conditions(where: str, *, times: int = 2) -> list[str]:
     return [expression_text(condition) for condition in branch.conditions]
 
 
-def test_a_query_is_printed_as_it_was_written():
+def test_query_with_a_group_prints_its_text_and_parses_back():
     query = ck.parse(f"{GROUP} WHERE a.x < b.x WITHIN 5 s FROM a TO b")
     assert str(query).splitlines()[0] == GROUP
     assert ck.parse(str(query)) == query
 
 
-def test_the_builder_makes_the_same():
+def test_builder_makes_groups():
     a, b = var("a"), var("b")
     built = kl(seq(event("a", "A"), event("b", "B")), 1, 2).where(a.x < b.x)
     assert built.query == ck.parse(f"{GROUP} WHERE a.x < b.x")
@@ -60,7 +60,7 @@ def test_each_repetition_has_names_that_no_other_event_has():
         ("max(a[..i-1].x) < b.x", ["max(a[1].x) < b[2].x"]),
     ],
 )
-def test_conditions_are_said_of_each_repetition(where, said):
+def test_conditions_apply_to_each_repetition(where, said):
     assert conditions(where) == said
 
 
@@ -68,7 +68,7 @@ def test_conditions_are_said_of_each_repetition(where, said):
     ("function", "expected"),
     [("sum", [4, 3]), ("count", [2, 1]), ("min", [1, 3]), ("max", [3, 3]), ("avg", [2.0, 3.0])],
 )
-def test_functions_of_repetitions_leave_out_what_is_missing(function, expected):
+def test_functions_of_repetitions_skip_missing_values(function, expected):
     form = function_of_members(function).form
     events = stream("ABAB", x=[1, 0, 3, 0])
     text = "PATTERN KL(SEQ(A a, B b)){2} WHERE " + f"{function}(a.x) = "
@@ -77,13 +77,13 @@ def test_functions_of_repetitions_leave_out_what_is_missing(function, expected):
     assert [form.scalar([1, 3]), form.scalar([3])] == expected
 
 
-def test_nothing_is_known_of_no_values():
+def test_functions_of_repetitions_without_values_are_missing():
     events = stream("ABAB", x=[None, 0.0, None, 0.0])
     assert ck.detect(events, f"{GROUP} WHERE sum(a.x) >= 0 OR sum(a.x) < 0").count() == 0
     assert ck.detect(events, f"{GROUP} WHERE sum(a.x) IS NULL AND count(a.x) = 0").count() == 4
 
 
-def test_why_not_looks_for_the_repetitions_of_named_events():
+def test_why_not_searches_the_repetitions_of_named_events():
     events = stream("ABABAB", x=[1, 2, 3, 1, 5, 6])
     pattern = f"{GROUP} WHERE b.x > a.x"
     assert ck.why_not(events, pattern, a=4).found
@@ -96,7 +96,7 @@ def test_why_not_looks_for_the_repetitions_of_named_events():
         ck.why_not(events, pattern, a=[0, 2, 4])
 
 
-def test_what_knows_no_groups_says_so():
+def test_maximal_sets_of_a_group_are_refused():
     events = stream("ABAB")
     with pytest.raises(UnsupportedError, match="sets='maximal' of a group"):
         ck.detect(events, GROUP, sets="maximal")

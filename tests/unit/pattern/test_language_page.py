@@ -28,7 +28,7 @@ def test_the_events_and_structures_parse():
         parse(f"PATTERN SEQ(X x, {structure})")
 
 
-def test_the_errors_are_the_ones_that_are_shown():
+def test_errors_on_the_page_are_the_real_ones():
     shown = re.findall(r"```\n(line \d.*?)```", PAGE, re.S)
     assert len(shown) == 2
     for message in shown:
@@ -40,7 +40,7 @@ def test_the_error_of_a_number_beside_a_duration_is_the_one_that_is_shown():
     assert shown in OF_KINDS
 
 
-def test_what_is_said_of_times_and_durations_holds():
+def test_times_and_durations_have_the_kinds_on_the_page():
     held = {"ts": "timestamp", "delay": "duration", "n": "integer"}
     words = {"duration": "a duration", "timestamp": "a time"}
     section = PAGE.split("| | gives |")[1].split("\n\n")[0]

@@ -233,7 +233,7 @@ def test_redundant_brackets_are_no_nesting():
     assert parse(text) == parse("PATTERN A a WHERE a.x < 1")
 
 
-def test_what_is_no_text_is_refused():
+def test_parse_refuses_values_that_are_no_text():
     with pytest.raises(PatternError, match="type int"):
         parse(3)
 

@@ -56,7 +56,7 @@ def test_tables_of_another_grammar_are_not_taken(folder, monkeypatch):
     assert made(monkeypatch)
 
 
-def test_a_folder_that_nobody_can_write_to_hinders_nothing(folder, monkeypatch):
+def test_tables_are_made_without_a_writable_folder(folder, monkeypatch):
     folder.write_text("a file in its place")
     assert made(monkeypatch)
     assert made(monkeypatch)

@@ -89,7 +89,7 @@ def test_a_structure_alone():
         "SEQ(A first, FIRST B opt) WHERE first.x < TIMESTAMP '2024-05-01 00:00:00' AND opt.x < 1",
     ],
 )
-def test_words_before_events_are_names_elsewhere(text: str) -> None:
+def test_keywords_before_events_can_be_names(text: str) -> None:
     query = parse(f"PATTERN {text}")
     assert parse(to_text(query)) == query
     assert to_text(query).replace("\n", " ") == f"PATTERN {text}"

@@ -39,7 +39,7 @@ def test_an_absence_depends_on_its_place_its_conditions_and_the_window(text, exp
         ("SEQ(A a, C c, KL(B b) GREEDY) WHERE b.x = a.x", "abc", "ab"),
     ],
 )
-def test_what_a_greedy_set_could_have_depends_on_what_bounds_it(text, missed, further):
+def test_absences_of_a_greedy_set_depend_on_its_neighbours(text, missed, further):
     [branch] = normal_form(parse(f"PATTERN {text}"))
     assert depends_on(branch, "missed b") == frozenset(missed)
     assert depends_on(branch, "further b") == frozenset(further)

@@ -50,7 +50,7 @@ def test_branches_are_counted():
         check_plan(plan("ab", "a"), EITHER)
 
 
-def test_what_a_user_may_write_for_a_plan():
+def test_as_plan_accepts_lists_orders_plans_and_none():
     assert as_plan(["c", "b", "a"], ABC) == plan("cba")
     assert as_plan(OrderPlan(("c", "b", "a")), ABC) == plan("cba")
     assert as_plan(plan("cba"), ABC) == plan("cba")
@@ -59,7 +59,7 @@ def test_what_a_user_may_write_for_a_plan():
 
 
 @pytest.mark.parametrize("value", [["a", "b"], ("a", "b", "x"), OrderPlan(()), plan("ab"), "abc"])
-def test_what_is_no_plan_of_the_query(value):
+def test_as_plan_refuses_other_variables_and_other_values(value):
     with pytest.raises(PlanError):
         as_plan(value, ABC)
 
@@ -69,7 +69,7 @@ def test_one_order_is_not_enough_for_an_or():
         as_plan(["a", "b"], EITHER)
 
 
-def test_prints_on_one_line():
+def test_plan_prints_on_one_line():
     assert one_line(plan("acb")) == "a → c → b"
     assert one_line(plan("ab", "ca")) == "a → b | c → a"
 
@@ -78,7 +78,7 @@ STEPS = (ExpectedStep("b", 1000, 900, 9), ExpectedStep("a", 1e9, 2e8, math.inf))
 FULL = Plan((OrderPlan(("b", "a")),), "greedy", math.log(1234), Statistics({}), (STEPS,))
 
 
-def test_prints_with_expected_numbers():
+def test_plan_prints_its_expected_numbers():
     assert str(FULL).splitlines() == [
         "planner: greedy, cost 1,234",
         "b → a",
@@ -122,14 +122,14 @@ def test_html_is_escaped():
         assert "<i>" not in shown._repr_html_()
 
 
-def test_is_a_value():
+def test_plan_is_a_hashable_value_and_pickles():
     assert FULL.cost == pytest.approx(1234)
     assert plan("ab").cost is None
     assert pickle.loads(pickle.dumps(FULL)) == FULL
     assert len({FULL, FULL, plan("ab")}) == 2
 
 
-def test_logarithms():
+def test_logarithms_of_zero_and_beyond_floats():
     assert log(0) == -math.inf
     assert from_log(-math.inf) == 0
     assert from_log(1e6) == math.inf
@@ -165,14 +165,14 @@ def test_other_trees_are_refused(tree, message):
         as_plan(tree, FOUR)
 
 
-def test_the_work_of_a_tree_is_its_left_side_then_the_subtrees_that_join_it():
+def test_work_of_a_tree_lists_its_left_side_and_joined_subtrees():
     work = work_of(TreePlan(Pair(Pair("a", Pair("b", "c")), Pair("d", "e"))))
     assert [unit.name for unit in work] == ["b", "c", "a", "(d ⋈ e)"]
     assert [unit.name for unit in work[-1].inner] == ["d", "e"]
     assert [unit.name for unit in work_of(OrderPlan(("b", "a")))] == ["b", "a"]
 
 
-def test_what_is_left_out_of_a_tree_leaves_no_hole():
+def test_work_of_a_tree_leaves_out_the_given_variables():
     tree = TreePlan(Pair(Pair("a", "b"), Pair("c", "d")))
     assert [unit.name for unit in work_of(tree, {"c", "d"})] == ["a", "b"]
     assert [unit.name for unit in work_of(tree, {"a", "c"})] == ["b", "d"]

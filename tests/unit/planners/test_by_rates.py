@@ -1,4 +1,4 @@
-"""Plans for many rates are those of the exact planners, and cost what the cost model says."""
+"""Plans for many rates are those of the exact planners, with the costs of the cost model."""
 
 import random
 

@@ -35,11 +35,11 @@ def test_an_or_has_an_order_for_each_branch_and_the_sum_of_costs():
     assert plan.cost == pytest.approx((50 + 50 * 50 * 0.1 / 2) + (5 + 5 * 50 / 2))
 
 
-def test_a_planner_with_settings_of_its_own():
+def test_choose_plan_accepts_a_planner_with_settings():
     assert choose_plan(QUERY, STATISTICS, Greedy(name="mine")).planner == "mine"
 
 
-def test_a_users_own_order_gets_its_cost():
+def test_cost_plan_gives_the_cost_of_a_given_order():
     plan = cost_plan(as_plan(["b", "a", "c"], QUERY), QUERY, STATISTICS)
     assert plan.planner == "by hand"
     assert plan.cost == pytest.approx(50 + 2500 * 0.1 / 2 + 5 * 2500 * 0.1 / 6)
@@ -80,7 +80,7 @@ def test_all_planners_side_by_side():
         comparison.plan("best")
 
 
-def test_orders_among_themselves_are_compared_by_their_own_cost():
+def test_comparison_of_orders_alone_uses_costs_of_orders():
     comparison = compare_plans(QUERY, STATISTICS, ["given-order", "by-frequency", "greedy"])
     assert not comparison.has_trees
     assert comparison.best.planner == "by-frequency"  # as cheap as greedy, and before it
@@ -102,7 +102,7 @@ def test_some_planners():
 
 @dataclass(frozen=True)
 class Backwards:
-    """A planner as a user would write it: it need not tell of what it does."""
+    """A planner as a user would write it, without an observer."""
 
     name: str = "backwards"
 
@@ -118,7 +118,7 @@ def test_a_planner_from_outside():
     assert choose_plan(QUERY, STATISTICS, Backwards(), ck.costs.Blend(0.5)).cost > 0
 
 
-def test_a_planner_that_refuses_is_told_below_the_others():
+def test_comparison_lists_planners_that_refuse_below_the_others():
     quick = DpTree(seconds=1e-12)
     comparison = compare_plans(QUERY, STATISTICS, ["greedy", quick])
     assert [row.plan.planner for row in comparison.rows] == ["greedy"]
@@ -138,7 +138,7 @@ class Interrupted:
         raise KeyboardInterrupt
 
 
-def test_who_interrupts_a_search_gets_what_was_found_until_then():
+def test_interrupted_comparison_keeps_the_plans_found_so_far():
     comparison = compare_plans(QUERY, STATISTICS, ["greedy", Interrupted(), "dp-tree"])
     assert [row.plan.planner for row in comparison.rows] == ["greedy"]
     assert comparison.refused == (("endless", "interrupted, as are those after it"),)
@@ -155,7 +155,7 @@ def test_a_bar_says_which_planner_searches(capsys):
     assert not capsys.readouterr().err
 
 
-def test_as_a_table():
+def test_comparison_prints_as_a_table():
     comparison = compare_plans(EITHER, STATISTICS)
     lines = str(comparison).splitlines()
     assert lines[0] == "cost: partial-matches"
@@ -185,7 +185,7 @@ def test_the_cheapest_plans_are_marked():
     assert comparison._repr_html_().count("★") == len(marked) + 1
 
 
-def test_of_a_wide_table_plans_stand_below_the_numbers():
+def test_wide_comparison_prints_plans_below_the_numbers():
     names = [f"variable_{i}" for i in range(6)]
     long = query(seq(*names), seconds=10)
     comparison = compare_plans(long, Statistics.assumed(dict.fromkeys(names, 1.0)))

@@ -60,7 +60,7 @@ def test_before_there_is_a_plan_an_interrupt_is_one():
         choose_plan(SEVEN, RATES, Never("never", greedy=False, starts=1))
 
 
-def test_who_calls_the_planner_gets_the_plan_with_the_interrupt():
+def test_interrupted_planner_raises_with_its_best_plan():
     search = IterativeImprovement("mine", greedy=True, starts=9)
     (branch,) = normal_form(SEVEN)
     with pytest.raises(SearchInterrupted) as caught:
@@ -89,7 +89,7 @@ def test_a_comparison_has_the_best_plan_so_far_and_ends():
     assert "slow, interrupted" in str(found)
 
 
-def test_of_further_branches_the_order_is_the_greedy_one():
+def test_interrupted_search_uses_greedy_for_further_branches():
     either = ck.parse("PATTERN OR(SEQ(A a, B b, C c), SEQ(D d, E e, F f)) WITHIN 10 s")
     known = Statistics.assumed(dict(zip("abcdef", (3, 1, 2, 5, 6, 4), strict=True)))
     stopped = Stopped("slow", greedy=False, starts=1_000)

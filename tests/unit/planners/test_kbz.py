@@ -39,7 +39,7 @@ def follows(order, edges):
 
 @given(tree_shaped())
 @settings(deadline=None, max_examples=40)
-def test_it_is_the_best_order_without_cross_products(problem):
+def test_kbz_finds_the_best_order_without_cross_products(problem):
     one, statistics, edges = problem
     ready = PARTIAL_MATCHES.on(one, statistics)
     found = KBZ.plan(one, statistics, PARTIAL_MATCHES)
@@ -72,7 +72,7 @@ def test_adjacent_stretches_are_best_in_the_order_of_their_ranks(a, u, v, b):
 
 @given(tree_shaped(5), st.randoms(use_true_random=False))
 @settings(deadline=None)
-def test_a_stretch_costs_what_the_cost_model_says_of_its_order(problem, random):
+def test_cost_of_a_stretch_equals_the_cost_of_its_order(problem, random):
     one, statistics, edges = problem
     orders = [order for order in permutations(one.variables) if follows(order, edges)]
     order = random.choice(orders)
@@ -87,7 +87,7 @@ def test_a_stretch_costs_what_the_cost_model_says_of_its_order(problem, random):
 
 
 @given(st.lists(st.floats(0.1, 50), min_size=3, max_size=5), st.data())
-def test_latency_has_the_property_with_a_rank_of_its_own(rates, data):
+def test_latency_has_the_exchange_property_with_another_rank(rates, data):
     """rank(s) = 1 where the last variable is in s, else 0.
 
     The rank of the source, the sum of what comes after it inside s, is 0 for the last variable
@@ -124,7 +124,7 @@ def test_sets_beyond_floats_have_ranks():
     assert KBZ.plan(one, statistics, PARTIAL_MATCHES).order == ("a", "b", "c")
 
 
-def test_what_never_occurs_comes_first():
+def test_kbz_puts_an_event_of_rate_zero_first():
     one = branch(conjunction("a", "b", "c"), seconds=1)
     statistics = Statistics.assumed({"a": 5, "b": 0, "c": 2}, {("a", "c"): 0.0})
     assert KBZ.plan(one, statistics, PARTIAL_MATCHES).order[0] == "b"

@@ -33,7 +33,7 @@ def test_by_frequency_puts_the_rarest_first_and_keeps_the_pattern_order_of_equal
     assert order(ByFrequency(), SEQUENCE, RARE_LAST) == "dabc"
 
 
-def test_by_frequency_looks_at_what_passes_the_filter():
+def test_by_frequency_orders_by_rates_after_filters():
     statistics = Statistics.assumed({"a": 5, "b": 9, "c": 5, "d": 5}, filters={"b": 0.5})
     assert order(ByFrequency(), SEQUENCE, statistics) == "bacd"
 
@@ -61,7 +61,7 @@ def test_a_repeated_variable_is_last(name):
     assert order(PLANNERS[name], one, Statistics.assumed(dict.fromkeys("abc", 5.0)))[-1] == "b"
 
 
-def test_greedy_breaks_ties_by_the_pattern_whatever_the_numbers():
+def test_greedy_breaks_ties_in_pattern_order_for_any_rate():
     names = [f"v{i:02}" for i in range(12)]
     shares = {(x, y): 0.1 for i, x in enumerate(names) for y in names[:i]}
     for rate in np.random.default_rng(3).uniform(0.1, 3, 20):
@@ -121,7 +121,7 @@ def test_at_the_time_limit_local_search_has_a_plan():
     assert sorted(plan.order) == sorted(one.variables)
 
 
-def test_another_seed_searches_elsewhere():
+def test_random_search_depends_only_on_its_seed():
     one, statistics = many(16)
 
     def seen(seed):
@@ -135,14 +135,14 @@ def test_another_seed_searches_elsewhere():
 
 
 @pytest.mark.parametrize("planner", [DpTree(seconds=0.001), DpOrder(seconds=0.0001)])
-def test_exact_planners_refuse_what_they_cannot_do_in_time_and_say_how_long_it_takes(planner):
+def test_exact_planners_refuse_long_searches_and_estimate_their_time(planner):
     one, statistics = many(16)
     with pytest.raises(LimitError, match=r"16 variables may take \d+ s(.|\n)*Hint: .*greedy"):
         planner.plan(one, statistics, PARTIAL_MATCHES)
 
 
 @pytest.mark.parametrize("planner", [DpTree(seconds=1e30), DpOrder(seconds=1e30)])
-def test_exact_planners_refuse_what_they_have_no_memory_for(planner):
+def test_exact_planners_refuse_searches_beyond_memory(planner):
     one, statistics = many(28)
     with pytest.raises(LimitError, match="28 variables needs 12 GB"):
         planner.plan(one, statistics, PARTIAL_MATCHES)

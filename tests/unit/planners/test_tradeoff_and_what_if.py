@@ -13,7 +13,7 @@ QUERY = query(seq("a", "b", "c"), seconds=10)
 RARE_LAST = Statistics.assumed({"a": 5, "b": 5, "c": 0.5})
 
 
-def test_the_more_latency_is_worth_the_less_of_it_there_is():
+def test_greater_alpha_gives_plans_of_less_latency():
     found = weigh(QUERY, RARE_LAST, ["dp-order"], [0, 0.5, 1000])
     assert [str(row.plan.branches[0])[0] for row in found.rows] == ["c", "c", "a"]
     latencies = [row.log_latency for row in found.rows]
@@ -36,7 +36,7 @@ def test_a_plan_that_is_beaten_in_both_is_marked():
     assert labels == "a: A, b: B, c: C"
 
 
-def test_an_output_profile_changes_what_is_best():
+def test_output_profile_changes_the_best_plan():
     both = query(conjunction("a", "b"), seconds=10)
     statistics = Statistics.assumed({"a": 5, "b": 4})
     for last in "ab":
@@ -44,7 +44,7 @@ def test_an_output_profile_changes_what_is_best():
         assert found.rows[0].plan.branches[0].order[-1] == last
 
 
-def test_nothing_to_weigh_is_refused():
+def test_weigh_refuses_no_planners_or_no_alphas():
     with pytest.raises(PlanError, match="no planner or no alpha to compare"):
         weigh(QUERY, RARE_LAST, [], [0])
 
@@ -100,7 +100,7 @@ def test_rates_around_the_present_one():
     assert len(found.curves) == len({plan.branches for plan in plans})
 
 
-def test_what_cannot_be_asked():
+def test_missing_plans_unknown_variables_and_missing_rates_are_refused():
     plan = choose_plan(QUERY, RARE_LAST)
     with pytest.raises(PlanError, match="no plan"):
         what_if(QUERY, RARE_LAST, [], "a")

@@ -31,7 +31,7 @@ def by_ticker(clauses, **options):
     return rows(f"PARTITION BY ticker ORDER BY day {clauses}", **options)
 
 
-def test_without_more_one_row_for_each_match_that_share_no_row():
+def test_default_is_one_row_per_match_without_common_rows():
     measures = "MEASURES start_.day AS a, LAST(down.price) AS low, up.day AS z, COUNT(*) AS n"
     assert by_ticker(f"{measures} {FALL_AND_RISE}") == [
         ("A", 1, 5, 5, 5),
@@ -61,7 +61,7 @@ def test_running_and_final_differ_inside_a_match():
     assert found == [(5, 10, 3), (7, 10, 3), (10, 10, 3)]
 
 
-def test_what_stands_in_an_exclusion_is_matched_and_not_shown():
+def test_excluded_rows_are_matched_but_not_shown():
     pattern = FALL_AND_RISE.replace("down+", "{- down+ -}")
     clauses = f"MEASURES COUNT(*) AS n ALL ROWS PER MATCH {pattern}"
     found = by_ticker(clauses, select="day, n", around="WHERE ticker = 'B'")
@@ -235,7 +235,7 @@ def test_an_empty_table_gives_the_columns():
     assert len(result) == 0
 
 
-def test_explain_says_what_is_asked_when():
+def test_explain_says_when_each_condition_is_evaluated():
     sql = f"""SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY ticker ORDER BY day
         AFTER MATCH SKIP TO LAST up {FALL_AND_RISE} AND up.price < start_.price)"""
     asked = "up.price < start_.price (of each row that is tried)"

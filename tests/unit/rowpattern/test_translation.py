@@ -47,7 +47,7 @@ AFTER MATCH SKIP PAST LAST EVENT"""
         ("ORDER BY t ALL ROWS PER MATCH WITH UNMATCHED ROWS PATTERN (A)", "UNMATCHED", "ALL"),
     ],
 )
-def test_what_has_no_pattern_is_refused_by_name_and_place(clauses, named, place):
+def test_clauses_without_an_equivalent_are_refused_by_name_and_place(clauses, named, place):
     with pytest.raises(UnsupportedError) as caught:
         read(clauses).pattern_text()
     assert named in caught.value.found

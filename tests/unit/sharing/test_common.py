@@ -84,11 +84,11 @@ def test_maximal_common_sub_patterns(one, other, expected):
         ("SEQ(A a, B b) STRATEGY skip-till-next-match", "SEQ(A a, B b)", set()),
     ],
 )
-def test_what_must_agree(one, other, expected):
+def test_common_sub_patterns_agree_in_conditions_bounds_and_partition(one, other, expected):
     assert common(one, other) == expected
 
 
-def test_an_absence_at_the_edge_of_the_window_depends_on_it():
+def test_absence_at_the_edge_is_shared_only_for_equal_windows():
     one, other = "SEQ(A a, NOT(N n)) WITHIN 10 seconds", "SEQ(A a, NOT(N n)) WITHIN 20 seconds"
     assert common(one, one) == {"A where NOT(N after A)"}
     assert common(one, other) == set()

@@ -29,7 +29,7 @@ def test_a_shared_prefix_takes_the_larger_window():
     assert number_of(graph.cost) == pytest.approx(20 + 200 + 1000 / 6 + 8000 / 6)
 
 
-def test_other_orders_of_the_same_patterns_share_nothing():
+def test_orders_with_different_beginnings_share_no_nodes():
     ready = prepared(TEN_AND_TWENTY)
     graph = graph_of(ready, [order(ready, 0, "cba"), order(ready, 1, "adb")])
     assert len(graph.held) == 6
@@ -45,7 +45,7 @@ def test_the_window_shrinks_when_the_larger_one_goes():
     assert number_of(graph.cost) == pytest.approx(10 + 50 + 1000 / 6)
 
 
-def test_in_pools_of_their_own_windows_prefixes_stay_apart():
+def test_prefixes_in_pools_of_different_windows_are_not_shared():
     ready = prepared(TEN_AND_TWENTY)
     graph = graph_of(ready, [order(ready, 0, "abc", 11), order(ready, 1, "abd", 21)])
     assert len(graph.held) == 6

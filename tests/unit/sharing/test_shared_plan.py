@@ -53,7 +53,7 @@ def test_a_plan_for_each_pattern_and_the_nodes_that_they_share():
     assert pickle.loads(pickle.dumps(shared)) == shared
 
 
-def test_its_graph_is_drawn_by_networkx_alone():
+def test_graph_of_a_shared_plan_can_be_drawn_by_networkx():
     shared = ck.share_plans(TEXTS, STATISTICS)
     graph = shared.to_networkx()
     places = nx.multipartite_layout(graph, subset_key="variables", align="horizontal")
@@ -71,7 +71,7 @@ def test_its_graph_is_drawn_by_networkx_alone():
     assert graph.number_of_edges() == sum(len(node.sources) for node in shared.nodes)
 
 
-def test_it_prints_with_what_is_shared():
+def test_shared_plan_prints_its_shared_nodes_and_users():
     shared = ck.share_plans(TEXTS, STATISTICS)
     counts = f"{len(shared.shared)} of {len(shared.nodes)} nodes shared"
     assert str(shared).startswith(f"shared plan of 3 patterns: {counts}")
@@ -83,7 +83,7 @@ def test_it_prints_with_what_is_shared():
     assert table["users"].tolist() == [len(node.users) for node in shared.nodes]
 
 
-def test_nothing_is_shared_where_that_is_asked():
+def test_share_none_gives_separate_plans():
     shared = ck.share_plans(TEXTS, STATISTICS, "none")
     assert not shared.shared
     assert shared.cost == shared.alone
@@ -138,7 +138,7 @@ def test_adding_and_removing_leave_the_other_plans(share):
     assert less.add(texts[1], "new").names[-1] == "new"
 
 
-def test_a_pattern_that_is_added_shares_what_is_there():
+def test_added_pattern_shares_existing_nodes():
     shared = ck.share_plans({"q": TEXTS["q"]}, STATISTICS, "prefix")
     more = shared.add(TEXTS["p"], "p")
     assert any(node.names == ("q", "p") for node in more.nodes)
@@ -155,7 +155,7 @@ def test_a_pattern_twice_is_shared_wholly():
 
 
 @given(st.integers(0, 500), st.sampled_from(["prefix", "tree"]))
-def test_names_and_the_order_of_the_list_change_nothing(seed, share):
+def test_plans_do_not_depend_on_names_and_order_of_patterns(seed, share):
     texts, statistics = drawn(5, types=5, size=3, windows=(0.1, 0.4), seed=seed)
     queries = [ck.parse(text) for text in texts]
     known = share_plans(dict(zip("abcde", queries, strict=True)), statistics, share)
@@ -200,7 +200,7 @@ def test_greedy_merge_is_within_two_percent_of_the_best(mode, cost):
     st.sampled_from(["prefix", "tree", "auto"]),
     st.sampled_from(["work", "partial-matches"]),
 )
-def test_greedy_merge_never_costs_more_than_each_patterns_own_best_plan(seed, share, cost):
+def test_greedy_merge_never_costs_more_than_separate_best_plans(seed, share, cost):
     texts, statistics = drawn(5, types=5, size=3, windows=(0.1, 0.4), seed=seed)
     queries = [ck.parse(text) for text in texts]
     found = share_plans(queries, statistics, share, GreedyMerge(), COSTS[cost])
@@ -237,7 +237,7 @@ def test_no_more_candidates_are_looked_at_than_by_the_same_plans_apart(seed, sha
 
 @pytest.mark.slow
 @pytest.mark.parametrize("share", ["prefix", "auto"])
-def test_greedy_merge_looks_at_no_more_candidates_than_own_best_plans(share):
+def test_greedy_merge_looks_at_no_more_candidates_than_separate_plans(share):
     """Where what is expected is true: uniform arrivals, independent values, a long stream."""
     stream = ck.events(zipf_events(20_000, types=6), time="ts", type="type")
     names = [f"T0{i}" for i in range(1, 7)]
@@ -268,7 +268,7 @@ def test_searches_take_settings():
         assert shared.cost <= shared.alone
 
 
-def test_what_observes_is_a_function():
+def test_observe_refuses_values_that_are_no_function():
     statistics = ck.Statistics.assumed({"a": 1, "b": 2}, {})
     with pytest.raises(ArgumentError, match="Expected: a function or None"):
         ck.share_plans({"p": "PATTERN SEQ(A a, B b) WITHIN 1 s"}, statistics, observe=3)
@@ -282,7 +282,7 @@ def test_a_search_that_is_observed_gets_cheaper():
     assert seen[-1].examined > 0
 
 
-def test_what_cannot_share_has_its_own_plan():
+def test_patterns_under_skip_till_next_match_share_no_nodes():
     queries = [ck.parse(f"{TEXTS['p']} STRATEGY skip-till-next-match")] * 2
     shared = share_plans(queries, measured(queries, 1.0))
     assert not shared.shared
@@ -337,7 +337,7 @@ def test_many_patterns_are_searched_in_blocks():
     assert costs[-1] == blocks.cost
 
 
-def test_those_who_have_much_in_common_are_in_one_block():
+def test_patterns_with_much_in_common_are_in_one_block():
     texts = [f"PATTERN SEQ({x} a, {y} b, C{n} c) WITHIN 1 s" for n in range(3) for x, y in PAIRS]
     queries = [ck.parse(text) for text in texts]
     for block in Workload.of(queries).blocks(3):
@@ -348,7 +348,7 @@ def test_those_who_have_much_in_common_are_in_one_block():
 PAIRS = ("AB", "DE", "FG")
 
 
-def test_errors_say_which_pattern_and_what_is_expected():
+def test_errors_name_the_pattern_and_the_expected_value():
     with pytest.raises(PatternError, match="no pattern"):
         ck.share_plans([], STATISTICS)
     with pytest.raises(PatternError, match="pattern 2"):
@@ -374,7 +374,7 @@ def test_errors_say_which_pattern_and_what_is_expected():
         ck.share_plans({"p": TEXTS["p"]}, STATISTICS).remove("p")
 
 
-def test_reordering_and_sharing_are_told_apart():
+def test_comparison_separates_the_gains_of_reordering_and_sharing():
     comparison = ck.compare_shared_plans(TEXTS, STATISTICS, progress=False)
     assert {row.search for row in comparison.rows} == {*SEARCHES}
     text = comparison.row("text-order")

@@ -1,4 +1,4 @@
-"""Nodes that demand less than their users: when they are shared, what they cost, what is found."""
+"""Weaker nodes, which demand less than their users: when shared, their cost, their matches."""
 
 import re
 from fractions import Fraction
@@ -25,7 +25,7 @@ from tests.unit.sharing.cases import graph_of, measured, order, prepared
 
 
 def asked(where):
-    """Return what conditions demand of a and b."""
+    """Return the demands of conditions on a and b."""
     query = ck.parse(f"PATTERN SEQ(A a, B b) WHERE {where}")
     return demands(conjuncts(query.where), ("a", "b"))
 
@@ -46,7 +46,7 @@ def texts(demanded):
         ("a.x - b.x < 3", "a.x - b.x < 2.5", {"_0.x - _1.x < 3"}),
     ],
 )
-def test_what_two_demand_in_common_has_the_looser_bounds(one, other, both):
+def test_common_demands_of_two_patterns_have_the_looser_bounds(one, other, both):
     found = meet(asked(one), asked(other))
     assert texts(found) == both
     assert found == meet(asked(other), asked(one))
@@ -56,7 +56,7 @@ def test_what_two_demand_in_common_has_the_looser_bounds(one, other, both):
         assert not implies(found, asked(one))
 
 
-def test_what_is_not_demanded_is_checked_implied_equalities_included():
+def test_late_checks_include_conditions_and_implied_equalities():
     query = ck.parse("PATTERN SEQ(A a, B b, C c) WHERE a.k = b.k AND b.k = c.k AND a.x > 5")
     (branch,) = normal_form(query)
     said = described(branch)
@@ -98,7 +98,7 @@ def test_rules_with_other_bounds_share_the_pair():
     assert less.add(RULES[1], "again").cost <= plan.cost * (1 + 1e-9)
 
 
-def test_nothing_weaker_is_shared_where_its_rows_are_many():
+def test_no_weaker_node_is_shared_if_its_rows_are_many():
     # Nine pairs of ten hold: to check them for three users is dearer than to find them again.
     ready = ready_of(share=0.9)
     assert not weaker_nodes(ready)
@@ -160,7 +160,7 @@ def test_matches_and_candidates_of_rules_that_share_a_weaker_node():
     assert one.counts().tolist() == several.counts().tolist()[2:3]
 
 
-def test_prepared_workloads_are_told_apart_by_number():
+def test_weaker_nodes_have_sharers_of_different_numbers():
     queries = [ck.parse(rule) for rule in RULES]
     known = measured(queries, 100.0, share=1e-4)
     workload = Workload.of(queries, [known.of(query) for query in queries])
@@ -197,7 +197,7 @@ def test_sequences_take_a_pair_in_any_order_and_check_theirs():
     assert looked_at < 0.7 * each
 
 
-def test_what_holds_in_both_orders_holds_on_average_in_any():
+def test_selectivity_in_any_order_is_the_mean_of_both_orders():
     first, second = (f"PATTERN SEQ({pair}) WHERE a.x < b.x" for pair in ("A a, B b", "B b, A a"))
     known = [ck.parse(each) for each in (first, second)]
     statistics = [measured([q], 1.0, share=s) for q, s in zip(known, (0.2, 0.4), strict=True)]

@@ -18,11 +18,11 @@ from tests.cells import stream_of
 MINE = Identity({"pattern": "PATTERN A a WITHIN 1 s", "lateness": "1 second"})
 
 
-def test_its_own_is_taken():
+def test_check_accepts_the_same_identity():
     MINE.check(Identity(dict(MINE.parts)).text)
 
 
-def test_of_another_what_differs_is_told_of_both():
+def test_error_for_another_query_shows_only_the_differing_parts():
     other = Identity({"pattern": "PATTERN B b WITHIN 1 s", "lateness": "1 second"})
     with pytest.raises(StreamError) as error:
         MINE.check(other.text)

@@ -26,7 +26,7 @@ def test_a_reader_that_left_is_no_news(capfd):
     assert capfd.readouterr().err == ""
 
 
-def test_another_error_is_news():
+def test_worker_raises_errors_other_than_a_broken_pipe():
     def work(_, __):
         raise ConnectionResetError
 

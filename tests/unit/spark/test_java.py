@@ -112,7 +112,7 @@ class TestOrder:
 
 
 class TestRefusal:
-    def test_without_any_java_the_error_says_what_to_type(
+    def test_find_java_without_any_java_lists_commands_to_install_it(
         self, nowhere: pytest.MonkeyPatch
     ) -> None:
         with pytest.raises(JavaNotFoundError) as caught:
@@ -170,14 +170,14 @@ class TestLauncher:
         )
         return answer.stdout.splitlines()
 
-    def test_it_drops_exactly_one_argument(self, echo: JavaHome) -> None:
+    def test_java_wrapper_drops_only_the_vector_module_argument(self, echo: JavaHome) -> None:
         kept = ["-Xmx1g", "", "--add-modules=jdk.incubator.vector,java.sql", "a  b", "$HOME", "*"]
         given = ["--add-modules=jdk.incubator.vector", *kept, "--add-modules=jdk.incubator.vector"]
         with spark_java_home(echo) as home:
             assert home != echo.home
             assert self.run(home, *given) == kept
 
-    def test_its_folder_is_this_users_alone_and_gone_afterwards(self, echo: JavaHome) -> None:
+    def test_folder_of_the_java_wrapper_is_private_and_removed(self, echo: JavaHome) -> None:
         with spark_java_home(echo) as home:
             assert home.stat().st_uid == os.geteuid()
             assert home.stat().st_mode & 0o777 == 0o700
@@ -201,7 +201,7 @@ class TestLauncher:
         )
         return temporary
 
-    def test_where_temporary_files_are_no_programs_it_goes_to_the_users_cache(
+    def test_java_wrapper_goes_to_the_cache_if_temporary_files_cannot_run(
         self, echo: JavaHome, tmp_path: Path, no_temporary_programs: Path
     ) -> None:
         with spark_java_home(echo) as home:
@@ -210,7 +210,7 @@ class TestLauncher:
         assert not home.exists()
         assert not list(no_temporary_programs.glob("cepkit-*"))
 
-    def test_without_any_folder_the_users_java_is_used_as_it_is(
+    def test_java_is_used_unwrapped_without_a_safe_folder(
         self, echo: JavaHome, tmp_path: Path, no_temporary_programs: Path
     ) -> None:
         (tmp_path / "cache").mkdir()

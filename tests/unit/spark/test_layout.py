@@ -111,7 +111,7 @@ def test_a_key_that_takes_long_to_search_is_cut_by_time_however_few_its_events_a
     assert chosen(3_000_000, wide, KEY, heaviest=400_000, seconds=60, share=0.8).slice is not None
 
 
-def test_the_most_frequent_key_is_searched_by_the_square_of_its_events():
+def test_share_of_the_heaviest_key_counts_squares_of_events():
     extent, key = Extent(1000, 0, DAY, 200), Key(("k",), missing_agree=False)
     known = Statistics(rates={"a": 1.0}, keys=(KeyCounts(("k",), 1000, 801, (("x", 200),)),))
     assert share_of_heaviest(known, key, extent) == pytest.approx(200**2 / (200**2 + 800))
@@ -139,7 +139,7 @@ def test_windows_in_events_are_cut_by_numbers():
         choose_layout(None, Cut(9000, "arrival", length=2), cores=2, row_bytes=8)
 
 
-def test_a_key_that_is_too_heavy_is_cut_by_the_numbers_inside_it():
+def test_heavy_key_is_cut_by_places_in_its_partition():
     cut = Cut(50, "place", key=KEY)
     light = choose_layout(Extent(10_000_000, 0, 9_999, 10_000), cut, cores=2, row_bytes=64)
     assert light.slice is None
@@ -163,7 +163,7 @@ def test_a_key_that_is_too_heavy_is_cut_by_the_numbers_inside_it():
         ("PATTERN SEQ(A a, B b)", "time", None),
     ],
 )
-def test_the_clock_by_which_a_query_can_be_cut(text, clock, window):
+def test_cutting_clock_is_that_of_the_window_of_a_query(text, clock, window):
     query = parse(text)
     plan = Plan(tuple(OrderPlan(branch.variables) for branch in normal_form(query)), "by hand")
     assert cutting_clock(compile_query(query, plan).programs) == (clock, window)
@@ -192,7 +192,7 @@ def test_extreme_windows_and_spans_stay_within_64_bits(window):
         ("PATTERN SEQ(A a, KL(B b)) STRATEGY strict-contiguity", None),
     ],
 )
-def test_what_all_events_of_a_match_agree_on(text, key):
+def test_common_key_has_the_attributes_equal_in_all_events(text, key):
     query = parse(text)
     plan = Plan(tuple(OrderPlan(branch.variables) for branch in normal_form(query)), "by hand")
     assert common_key(compile_query(query, plan).programs) == key
@@ -207,7 +207,7 @@ def test_what_all_events_of_a_match_agree_on(text, key):
         ("PATTERN SEQ(A a, B b)", None),
     ],
 )
-def test_what_the_events_of_two_queries_agree_on(other, key):
+def test_common_key_of_two_queries_has_their_common_attributes(other, key):
     programs = []
     for text in ("PATTERN SEQ(A a, B b) PARTITION BY k, j", other):
         query = parse(text)

@@ -39,7 +39,7 @@ SCHEMA = Schema("ts", "kind", "us")
     ],
 )
 @pytest.mark.parametrize("ties", ["none", "arrival"])
-def test_sinks_find_and_count_what_a_local_stream_has(pattern, cut, ties):
+def test_sinks_find_and_count_the_matches_of_a_local_stream(pattern, cut, ties):
     n = 120
     table = pa.table(
         {
@@ -77,7 +77,7 @@ def test_sinks_find_and_count_what_a_local_stream_has(pattern, cut, ties):
         ("SEQ(A p, B q, C r) WITHIN 9 EVENTS", Cut(40)),
     ],
 )
-def test_slices_of_cells_have_plans_of_their_own(pattern, cut):
+def test_slices_of_a_cell_are_planned_separately(pattern, cut):
     n = 240
     # First A is rare, then C.
     kinds = [("ABCBCBC" if i < n // 2 else "CBABABA")[(i * 5) % 7] for i in range(n)]

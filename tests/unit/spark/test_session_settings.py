@@ -1,4 +1,4 @@
-"""What a local session is started with, and what it leaves behind."""
+"""The settings of a local session, and the files that it leaves behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a bucket finds is handed to Spark in few frames, and in batches of bounded size."""
+"""The rows of a bucket go to Spark in few frames, and in batches of bounded size."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _frames(rows, flush_rows=ROWS):
     return list(stepping._frames(iter(rows)))
 
 
-def test_what_is_small_is_one_frame():
+def test_few_rows_go_in_one_frame():
     rows = [("events", 3, None), ("match", 2, b"ab"), ("match", 1, b"c")]
     (frame,) = _frames(rows)
     assert list(frame.itertuples(index=False, name=None)) == rows

@@ -99,7 +99,7 @@ def test_common_pairs_are_measured_once(stream: Stream, monkeypatch: pytest.Monk
     assert len(measured) == 2
 
 
-def test_what_is_common_serves_a_third_pattern(stream: Stream) -> None:
+def test_third_pattern_uses_measured_events_and_pairs_of_two_others(stream: Stream) -> None:
     """A pattern of events and pairs that two others have between them needs no measuring."""
     known = ck.profile(
         stream, [SHARES, "PATTERN SEQ(News n, Weather w) WHERE n.x < w.x WITHIN 9 s"]
@@ -110,7 +110,7 @@ def test_what_is_common_serves_a_third_pattern(stream: Stream) -> None:
     assert numbers(known.of(third)) == numbers(ck.profile(stream, third))
 
 
-def test_another_window_takes_the_shares_of_the_one_that_was_measured(stream: Stream) -> None:
+def test_statistics_of_one_window_serve_another_window(stream: Stream) -> None:
     """A pattern can be planned for several windows by one profile."""
     known = ck.profile(stream, SHARES)
     wider = known.of(ck.parse(SHARES.replace("9 s", "20 s")))
@@ -135,7 +135,9 @@ def test_edits_count_for_all(stream: Stream) -> None:
         ("PATTERN SEQ(Share a, News b) WITHIN 9 s PARTITION BY k", "PARTITION BY k"),
     ],
 )
-def test_what_was_not_measured_is_refused(stream: Stream, text: str, lacking: str) -> None:
+def test_choose_plan_refuses_statistics_without_a_needed_number(
+    stream: Stream, text: str, lacking: str
+) -> None:
     """Names that are the same say nothing: `a` of one pattern is not `a` of another."""
     with pytest.raises(StatisticsError, match=lacking):
         ck.choose_plan(text, ck.profile(stream, SHARES))
@@ -211,7 +213,7 @@ def test_patterns_with_names_are_measured_like_a_list(stream: Stream) -> None:
 
 
 @given(cases(("SEQ", "AND", "OR", "NOT"), max_variables=3, max_events=16), st.data())
-def test_queries_in_disguise(case: Case, data: st.DataObject) -> None:
+def test_equivalent_queries_have_the_same_statistics(case: Case, data: st.DataObject) -> None:
     """A pattern with other names, sides and orders has the statistics of the first."""
     changed = disguised(data.draw, case.query)
     made = ck.events(as_table(case.events), time="ts", type="kind")

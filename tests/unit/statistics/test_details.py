@@ -72,7 +72,7 @@ def test_drift_and_bursts() -> None:
         OverTime(0, 0.0, {})
 
 
-def test_keys_and_what_is_missing() -> None:
+def test_profile_has_keys_and_shares_of_missing_values() -> None:
     frame = pd.DataFrame(
         {
             "t": np.arange(12.0),
@@ -92,7 +92,7 @@ def test_keys_and_what_is_missing() -> None:
     assert by_partition.most_frequent == (("u", 4), (MISSING, 2), ("v", 2))
 
 
-def test_of_equally_frequent_keys_the_least_are_told() -> None:
+def test_most_frequent_keys_break_ties_by_value() -> None:
     frame = pd.DataFrame({"t": np.arange(60.0), "kind": "A", "k": np.arange(60)[::-1]})
     (key,) = profiled(frame, "PATTERN SEQ(A a, A b) WHERE a.k = b.k WITHIN 1 s").keys
     assert key.most_frequent == tuple((str(i), 1) for i in range(10))
@@ -160,7 +160,7 @@ def test_a_forecast_that_no_float_holds() -> None:
     assert Statistics.from_json(kept.to_json()) == kept
 
 
-def test_without_statistics_nothing_is_foretold() -> None:
+def test_plan_without_statistics_has_no_forecast() -> None:
     from cepkit.pattern.parsing.parser import parse
     from cepkit.plan.checks import as_plan
 
@@ -190,7 +190,7 @@ def test_odd_streams_have_a_profile(frame: pd.DataFrame) -> None:
         assert "<p>" in found._repr_html_()
 
 
-def test_what_people_do_not_look_at_is_not_counted_for_plans() -> None:
+def test_statistics_for_plans_leave_out_details_for_display() -> None:
     frame = pd.DataFrame({"t": np.arange(40.0), "kind": list("AB") * 20, "k": 1, "x": 1.0})
     plan = ck.detect(ck.events(frame, time="t", type="kind", unit="s"), TEXT).plan
     assert plan.statistics is not None

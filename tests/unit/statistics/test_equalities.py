@@ -145,7 +145,7 @@ def test_a_key_of_many_values_does_not_starve_the_sample() -> None:
     assert found.equalities[PAIR].in_window.share == pytest.approx(1 / 100_000, rel=0.1)
 
 
-def test_a_slice_in_which_nothing_agrees_counts_as_well() -> None:
+def test_slice_without_equal_keys_counts_in_the_share() -> None:
     frame = pd.DataFrame({"t": [0.0, 1.0, 50.0, 51.0], "kind": list("ABAB"), "k": [1, 1, 2, 3]})
     text = "PATTERN SEQ(A a, B b) WHERE a.k = b.k WITHIN 20 s"
     made, query = columns(frame, text), parse(text)
@@ -171,7 +171,7 @@ def test_years_of_many_partitions_do_not_overflow() -> None:
     assert found.selectivity("a", "b") == pytest.approx(np.mean(rising))
 
 
-def test_what_is_no_key() -> None:
+def test_only_equalities_of_two_attributes_are_measured_as_keys() -> None:
     frame = bursty(200, seed=5)
     frame["nothing"] = None
     for condition, linked in (

@@ -118,13 +118,13 @@ def test_partitions_are_apart(frame: pd.DataFrame) -> None:
     assert measured.same_key == pytest.approx((shares**2).sum())
 
 
-def test_missing_keys_are_a_partition_of_their_own() -> None:
+def test_missing_keys_form_one_partition() -> None:
     data = pd.DataFrame({"t": range(4), "kind": list("ABAB"), "k": [None, None, 1.0, 2.0]})
     text = "PATTERN SEQ(A a, B b) WITHIN 20 s PARTITION BY k"
     assert estimate(columns(data, text), parse(text)).same_key == pytest.approx(6 / 16)
 
 
-def test_nothing_held_is_not_nothing_can_hold(frame: pd.DataFrame) -> None:
+def test_selectivity_without_hits_is_small_but_not_zero(frame: pd.DataFrame) -> None:
     text = "PATTERN SEQ(A a, B b) WHERE a.x > b.x + 99 WITHIN 20 s"
     made, query = columns(frame, text), parse(text)
     tallies = [tally_slice(made, query, seed=0, sample=50)]
@@ -169,7 +169,7 @@ MANY = """PATTERN OR(SEQ(A a, B b, C c), SEQ(A d, B e), AND(B f, C g))
 
 
 @pytest.mark.parametrize("partition", ["", " PARTITION BY k"])
-def test_what_is_kept_of_a_slice_changes_no_number(
+def test_estimate_is_equal_with_and_without_kept_slices(
     frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, partition: str
 ) -> None:
     made, query = columns(frame, MANY + partition), parse(MANY + partition)

@@ -81,7 +81,7 @@ def exact(text: str) -> dict[frozenset[str], int]:
 
 
 @pytest.mark.parametrize("text", PATTERNS.values(), ids=PATTERNS)
-def test_all_of_it_is_exact(text: str) -> None:
+def test_sample_of_all_events_is_exact(text: str) -> None:
     """A sample of everything is a count, of bursts and keys as well."""
     done = sampling(text, 0, 10**9)
     done._sample = 10**9
@@ -115,7 +115,7 @@ def test_the_seed_decides() -> None:
     assert first != other
 
 
-def test_errors_are_as_they_are_told() -> None:
+def test_spread_of_shares_is_near_the_stated_error() -> None:
     """Of 1 / sqrt(hits), within a factor."""
     names = frozenset("abc")
     runs = [sampling(PATTERNS["sequence"], seed, 200).joined()[names] for seed in range(SEEDS)]
@@ -124,7 +124,7 @@ def test_errors_are_as_they_are_told() -> None:
     assert 0.4 < spread / told < 2.5
 
 
-def test_what_is_not_sampled() -> None:
+def test_unsupported_patterns_and_several_patterns_have_no_sampled_joins() -> None:
     for text in (
         "PATTERN SEQ(A a, KL(B b)) WITHIN 5 s",
         "PATTERN SEQ(A a, B b) WITHIN 5 EVENTS",
@@ -147,7 +147,7 @@ def test_other_names_and_other_windows() -> None:
     assert not known.of(PATTERNS["sequence"].replace("8 s", "9 s")).joins
 
 
-def test_edits() -> None:
+def test_edited_statistics_keep_the_joins_that_still_hold() -> None:
     known = ck.profile(EVENTS, PATTERNS["sequence"])
     assert known.with_rate("a", 3).joins == known.joins
     edited = known.with_selectivity("a", "b", 0.5)

@@ -44,7 +44,7 @@ MEASURED = Statistics(
 )
 
 
-def test_rates_after_the_variables_own_conditions():
+def test_rate_includes_the_filter_of_the_variable():
     assert MEASURED.rate("a") == 2.5
     assert MEASURED.rate("b") == 2.5
 
@@ -69,7 +69,7 @@ def test_edits_give_another_value_and_leave_this_one():
     assert edited.with_rate("a", 5) != MEASURED
 
 
-def test_is_a_value():
+def test_statistics_are_a_hashable_value():
     same = Statistics.from_json(MEASURED.to_json())
     assert same == MEASURED
     assert hash(same) == hash(MEASURED)
@@ -77,7 +77,7 @@ def test_is_a_value():
     assert len({same, MEASURED, same.with_rate("a", 5)}) == 1
 
 
-def test_edits_take_away_what_no_longer_holds():
+def test_edited_statistics_drop_outdated_forecasts_and_equalities():
     assert MEASURED.with_filter("b", 0.25).rate("b") == 0.625
     for edited in (
         MEASURED.with_rate("a", 1),
@@ -100,7 +100,7 @@ def test_files_of_format_1_are_read():
     assert '"cepkit statistics 4"' in read.to_json()
 
 
-def test_cannot_be_changed_in_place():
+def test_statistics_cannot_be_changed_in_place():
     rates = {"a": 1.0}
     statistics = Statistics(rates)
     rates["a"] = 2.0
@@ -109,7 +109,7 @@ def test_cannot_be_changed_in_place():
         statistics.rates["a"] = 2.0
 
 
-def test_travels_between_processes():
+def test_statistics_can_be_pickled_and_copied():
     assert pickle.loads(pickle.dumps(MEASURED)) == MEASURED
     assert copy.deepcopy(MEASURED) == MEASURED
 
@@ -159,7 +159,7 @@ def test_damaged_json_is_refused(text):
         (b"{}", "statistics from a bytes"),
     ],
 )
-def test_what_is_no_json_of_statistics_is_refused(text, said):
+def test_from_json_refuses_texts_that_are_no_statistics(text, said):
     with pytest.raises(StatisticsError, match=said):
         Statistics.from_json(text)
 
@@ -183,7 +183,7 @@ _CHANGES = {
 
 
 @pytest.mark.parametrize("change", _CHANGES)
-def test_damage_is_told_with_its_place(change):
+def test_damaged_number_is_refused_with_its_place(change):
     (*path, last), value, said = _CHANGES[change]
     part = whole = json.loads(MEASURED.to_json())
     for name in path:
@@ -289,7 +289,7 @@ def test_the_interval_holds_the_share(share, pairs):
     assert 0 <= low <= share <= high <= 1
 
 
-def test_prints_tables():
+def test_statistics_print_as_tables():
     lines = str(MEASURED).splitlines()
     assert lines[:6] == [
         "200,000 events in 3,600 s, 2023-11-14T22:13:20.000000 to 2023-11-14T23:13:20.000000",

@@ -44,7 +44,7 @@ def test_few_buckets_are_held(error):
     assert abs(counted.count(n) - n) <= error * n
 
 
-def test_what_has_left_the_window_is_forgotten():
+def test_sliding_count_forgets_events_that_left_the_window():
     counted = SlidingCount(10)
     for ts in (0, 1, 2, 9):
         counted.add(ts)
@@ -77,7 +77,7 @@ def test_statistics_follow_the_stream():
     assert now.span_seconds == 10
 
 
-def test_what_nobody_tries_stays_as_it_was_known():
+def test_selectivity_without_trials_stays_as_assumed():
     text = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5 seconds"
     known = ck.Statistics.assumed({"a": 1, "b": 1}, {("a", "b"): 0.25})
     online = OnlineStatistics(ck.parse(text), known, SECOND)

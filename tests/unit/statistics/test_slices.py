@@ -142,7 +142,7 @@ def test_detection_plans_by_slices_and_says_so(text):
     assert "all 100,000 events" in str(ck.detect(stream, text, whole).explain())
 
 
-def test_where_much_work_is_expected_more_is_measured():
+def test_more_events_are_measured_where_much_work_is_expected():
     text = "PATTERN AND(T01 a, T02 b, T03 c) WITHIN 2 s"
     stream = ck.events(zipf_events(400_000, seed=2), time="ts", type="type")
     columns = stream.columns(())

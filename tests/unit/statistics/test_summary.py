@@ -43,7 +43,7 @@ def test_rows_that_are_no_events_and_events_out_of_order_are_counted():
     assert "left out: 1 row without a type" in str(found)
 
 
-def test_columns_say_what_they_hold():
+def test_summary_has_the_kind_and_range_of_each_column():
     columns = {column.column: column for column in summary(ROWS).columns}
     x, word = columns["x"], columns["word"]
     assert (x.holds, x.missing, x.different, x.smallest, x.largest) == ("numbers", 1 / 3, 3, 1, 9)
@@ -64,7 +64,7 @@ def test_events_of_one_moment_have_no_rate():
     assert json.loads(found.to_json())["types"][0]["rate"] is None
 
 
-def test_html_escapes_what_comes_from_the_stream():
+def test_html_escapes_types_and_values():
     assert "<b>" not in summary([(1, "<b>", 1.0, "<b>")])._repr_html_().replace("<br>", "")
 
 

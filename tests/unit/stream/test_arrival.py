@@ -35,7 +35,7 @@ DAY = dt.date(2024, 2, 28)
     ],
     ids=lambda values: str(values.type),
 )
-def test_numbers_are_dense_whatever_the_values(values):
+def test_arrival_numbers_are_dense_for_any_values(values):
     assert arrival_numbers(values, "came", np.arange(3)).tolist() == [2, 0, 1]
     assert arrival_numbers(values, "came", np.array([0, 2])).tolist() == [1, 0]
 
@@ -89,7 +89,7 @@ def test_an_event_without_a_value_is_refused(came):
         stream.columns()
 
 
-def test_what_has_no_order_is_refused_at_once():
+def test_arrival_refuses_texts_unknown_columns_and_other_values():
     frame = pd.DataFrame({"t": [1], "kind": ["A"], "came": ["first"]})
     with pytest.raises(StreamError, match="the arrival column 'came' holds texts"):
         events(frame, time="t", type="kind", unit="s", arrival="came")

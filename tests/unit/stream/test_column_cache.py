@@ -179,7 +179,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_at_once(tmp_path, monkeypa
     assert stream.kept.size == 0
 
 
-def test_what_memory_does_not_allow_is_not_kept(tmp_path, monkeypatch):
+def test_columns_beyond_memory_are_not_kept(tmp_path, monkeypatch):
     path = written(tmp_path, "parquet", table())
     stream = stream_of(path)
     number = ck.detect(stream, PATTERN).count()

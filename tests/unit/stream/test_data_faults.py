@@ -72,7 +72,7 @@ def test_a_hundred_thousand_events_at_one_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fault", faulty.ERRORS)
-def test_what_is_refused_is_refused_alike(fault: str, tmp_path: Path) -> None:
+def test_faulty_events_give_the_same_error_from_every_source(fault: str, tmp_path: Path) -> None:
     events, options, pattern = faulty.ERRORS[fault]
     errors = {}
     for name, source in faulty.local_sources(events, tmp_path).items():

@@ -79,13 +79,13 @@ def test_the_command_writes_files(stream, tmp_path):
         ["--events", "1", "--out", "/no/such/folder/x.csv"],
     ],
 )
-def test_the_command_refuses_what_it_cannot_do(given, capsys):
+def test_command_refuses_wrong_arguments(given, capsys):
     with pytest.raises(SystemExit):
         main(["stocks", *given])
     assert "error" in capsys.readouterr().err
 
 
-def test_the_sample_is_what_its_readme_says(tmp_path):
+def test_sample_file_equals_the_output_of_its_command(tmp_path):
     from pathlib import Path
 
     sample = Path(__file__).parents[3] / "sample_data" / "stocks.csv"
@@ -95,7 +95,7 @@ def test_the_sample_is_what_its_readme_says(tmp_path):
     assert sample.stat().st_size < 150_000
 
 
-def test_clicks_are_a_funnel_of_customers_and_only_what_is_bought_has_a_price():
+def test_clicks_form_a_funnel_and_only_purchases_have_a_price():
     rows = click_events(20_000).to_pandas()
     counts = rows["action"].value_counts()
     assert set(counts.index) == set(ACTIONS)

@@ -133,7 +133,7 @@ def test_a_dictionary_may_hold_unused_doubled_and_null_texts():
     assert texts.tolist() == ["z", "a", "a"]
 
 
-def test_chunks_with_dictionaries_of_their_own():
+def test_chunks_with_different_dictionaries_are_merged():
     chunks = [pa.array(["b", "a"]).dictionary_encode(), pa.array(["c", "b"]).dictionary_encode()]
     got = attribute(pa.chunked_array(chunks), "x", SCHEMA)
     assert got.dictionary.tolist() == ["a", "b", "c"]
@@ -215,7 +215,7 @@ def test_times_as_attributes_know_the_zone():
         (["1970-01-01T00:00:01Z", "1970-01-01 00:00:02+00:00"], None),
     ],
 )
-def test_the_time_column_is_a_time_in_conditions_whatever_it_holds(times, unit):
+def test_time_column_is_a_time_in_conditions_for_every_type(times, unit):
     rows = pa.table({"ts": times, "kind": ["A", "A"]})
     got = event_columns(rows, Schema("ts", "kind", unit=unit), ["ts", "kind"])
     assert got.kinds == {"ts": "timestamp", "kind": "text"}
@@ -235,7 +235,7 @@ def test_durations_of_nanoseconds_are_floored_as_times_are():
     assert got.values.tolist() == [-1, 1]
 
 
-def test_a_duration_beyond_what_is_computed_with_is_refused():
+def test_duration_of_too_many_years_is_refused():
     with pytest.raises(StreamError, match="146,000 years"):
         column([np.timedelta64(2**62, "us")], pa.duration("us"))
 
@@ -310,7 +310,7 @@ def test_only_the_carried_columns_go_to_the_output():
     assert list(got.attributes) == ["y"]
 
 
-def test_arrays_are_the_callers_own():
+def test_arrays_are_writeable_copies():
     x = np.arange(3.0)
     rows = table([1, 2, 3], x=pa.array(x), y=["a", "b", "c"], z=[True, False, True])
     got = event_columns(rows, SCHEMA, ["x", "y", "z"])
@@ -329,6 +329,6 @@ def test_slices_of_tables():
     assert [got.type_names[c] for c in got.types] == list("bcab")
 
 
-def test_a_missing_attribute_is_told_the_nearest():
+def test_unknown_attribute_is_refused_with_the_nearest_name():
     with pytest.raises(StreamError, match="did you mean 'price'"):
         event_columns(table([1], price=[1.0]), SCHEMA, ["pricee"])

@@ -27,12 +27,12 @@ def test_durations_are_read_in_whole_milliseconds(written, microseconds):
 
 
 @pytest.mark.parametrize("written", ["soon", "10", "-1 s", "1 month", "5000 days", "1e3 s"])
-def test_what_is_no_duration_is_refused(written):
+def test_lateness_refuses_texts_that_are_no_duration(written):
     with pytest.raises(StreamError, match="lateness="):
         check_lateness(True, written, None)
 
 
-def test_both_are_for_streaming_frames():
+def test_lateness_and_ahead_are_refused_for_static_frames():
     assert check_lateness(True, "1 s", "1 day") == Lateness(1_000_000, 86_400_000_000)
     assert check_lateness(False, None, None) is None
     for lateness, ahead in (("1 s", None), (None, "1 s")):

@@ -44,7 +44,7 @@ def as_arrow(frame: pd.DataFrame) -> pa.Table:
 
 @pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.parametrize("many", [1, 1000])
-def test_objects_become_what_arrow_makes_of_them(name, many):
+def test_object_columns_are_converted_as_arrow_does(name, many):
     frame = pd.DataFrame({"x": pd.Series(COLUMNS[name] * many, dtype=object)})
     assert from_pandas(frame).equals(as_arrow(frame))
 
@@ -70,7 +70,7 @@ def test_objects_become_what_arrow_makes_of_them(name, many):
     ],
     ids=lambda values: str(values.dtype),
 )
-def test_columns_become_what_arrow_makes_of_them(values):
+def test_typed_columns_are_converted_as_arrow_does(values):
     frame = pd.DataFrame({"x": values})
     assert from_pandas(frame).equals(as_arrow(frame))
 
@@ -95,7 +95,7 @@ def test_texts_that_occur_once_are_not_coded():
     assert not is_coded(from_pandas(frame, coded=True).schema.field(0))
 
 
-def test_new_texts_late_in_a_column_are_found():
+def test_dictionary_includes_texts_that_first_occur_late():
     texts = ["a"] * 40_000 + ["b"] + ["c"] * 40_000 + ["a", "b"]
     frame = pd.DataFrame({"x": texts})
     coded = from_pandas(frame, coded=True)

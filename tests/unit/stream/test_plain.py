@@ -65,7 +65,7 @@ def stream(column, **others):
 
 
 @pytest.mark.parametrize(("name", "number"), CASES)
-def test_a_value_is_the_same_however_arrow_keeps_it(name, number):
+def test_values_are_equal_in_every_arrow_type_of_a_column(name, number):
     column, others = SPELLINGS[name]
     plain, other = (stream(one).columns().attributes["x"] for one in (column, others[number]))
     assert other.missing().tolist() == plain.missing().tolist()
@@ -103,7 +103,7 @@ ALIKE = "PATTERN SEQ(A a, B b) WHERE a.x = b.x WITHIN 10 s"
 
 
 @pytest.mark.parametrize("name", CARRIED)
-def test_what_conditions_cannot_read_is_carried(name):
+def test_column_that_conditions_cannot_read_is_carried(name):
     found = stream(CARRIED[name])
     matches = ck.detect(found, PAIR)
     assert len(matches.to_pandas()) == matches.count() == 3
@@ -112,7 +112,7 @@ def test_what_conditions_cannot_read_is_carried(name):
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_what_arrow_cannot_handle_is_refused_and_can_be_left_out(name):
+def test_column_that_arrow_cannot_handle_is_refused_unless_left_out(name):
     rows = {"t": range(4), "k": ["A", "B", "A", "B"], "y": range(4), "x": ODD[name]}
     for pattern, columns in product((PAIR, ALIKE), (None, ["x"])):
         found = ck.events(pa.table(rows), time="t", type="k", unit="s", columns=columns)

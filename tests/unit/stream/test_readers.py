@@ -80,7 +80,7 @@ def test_parquet(tmp_path):
     assert "1 row" in repr(got)
 
 
-def test_a_folder_of_parquet_with_what_spark_leaves_there(tmp_path):
+def test_folder_of_parquet_ignores_the_marker_files_of_spark(tmp_path):
     for part, ts in enumerate([[3, 4], [1, 2]]):
         pa_parquet.write_table(
             pa.table({"ts": ts, "kind": ["A", "A"], "part": [part] * 2}),
@@ -109,7 +109,7 @@ def test_a_folder_of_csv(tmp_path):
     assert got.attributes["x"].values.tolist() == [1.0, 0.5]
 
 
-def test_a_missing_file_is_told_the_nearest(tmp_path):
+def test_missing_file_is_refused_with_the_nearest_name(tmp_path):
     write(tmp_path / "stocks.csv", TEXT)
     with pytest.raises(StreamError, match=r"did you mean 'stocks\.csv'"):
         stream(tmp_path / "stock.csv")
@@ -135,7 +135,7 @@ def test_a_missing_file_is_told_the_nearest(tmp_path):
         ("x.txt", b"ts,kind\n", "cannot read 'x.txt'"),
     ],
 )
-def test_what_is_no_stream_is_refused(tmp_path, name, content, message):
+def test_file_without_readable_events_is_refused(tmp_path, name, content, message):
     with pytest.raises(StreamError, match=message):
         stream(write(tmp_path / name, content)).columns()
 
@@ -174,7 +174,7 @@ def test_paths_that_no_file_can_have(path, message):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without pipes")
 @pytest.mark.parametrize("inside", [False, True])
-def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path, inside):
+def test_pipe_or_socket_is_refused_without_waiting(tmp_path, inside):
     path = tmp_path / "x.csv"
     os.mkfifo(path)
     with pytest.raises(StreamError, match=r"x\.csv' is a pipe"):
@@ -234,7 +234,7 @@ def test_a_file_without_line_ends_is_not_read_whole(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.csv.gz", "folder"])
-def test_what_may_not_be_read_is_told(tmp_path, name, monkeypatch):
+def test_file_without_permission_is_refused(tmp_path, name, monkeypatch):
     path = tmp_path / name
     if name == "folder":
         path.mkdir()

@@ -4,13 +4,13 @@ from cepkit.errors import StreamError
 from cepkit.stream import Schema
 
 
-def test_carried_columns_are_time_type_and_what_was_asked_for_in_source_order():
+def test_carried_columns_are_time_type_and_chosen_ones_in_source_order():
     schema = Schema("ts", "kind", columns=("b",))
     assert schema.carried(["a", "b", "kind", "ts"]) == ("b", "kind", "ts")
     assert schema.needed(["a", "b", "c", "kind", "ts"], ["c"]) == ("b", "c", "kind", "ts")
 
 
-def test_without_columns_all_are_carried():
+def test_all_columns_are_carried_by_default():
     assert Schema("ts", "kind").carried(["x", "ts", "kind"]) == ("x", "ts", "kind")
 
 
@@ -42,12 +42,12 @@ def test_unknown_zones_are_refused(zone):
         Schema("ts", "kind", timezone=zone)
 
 
-def test_a_misspelt_zone_is_told_the_nearest():
+def test_misspelt_zone_is_refused_with_the_nearest_name():
     with pytest.raises(StreamError, match="Europe/Copenhagen"):
         Schema("ts", "kind", timezone="Europe/Kopenhagen")
 
 
-def test_a_missing_column_is_told_the_nearest():
+def test_unknown_column_is_refused_with_the_nearest_name():
     with pytest.raises(StreamError, match="did you mean 'price'"):
         Schema("ts", "kind").check(["ts", "kind", "price"], ["prize"])
 

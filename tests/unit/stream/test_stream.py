@@ -39,7 +39,7 @@ def test_frames_and_tables_give_the_same_columns(source):
     assert len(stream(source)) == 3
 
 
-def test_it_is_local_and_knows_its_columns():
+def test_stream_is_local_and_lists_its_columns():
     assert stream().place == "local"
     assert stream().column_names == ("ts", "kind", "price", "note")
 
@@ -50,7 +50,7 @@ def test_only_the_attributes_asked_for():
     assert got.source.column_names == ["ts", "kind", "note"]
 
 
-def test_all_that_conditions_can_read():
+def test_columns_include_only_those_that_conditions_can_read():
     rows = pa.table({"ts": [1], "kind": ["A"], "s": [{"a": 1}], "x": [1]})
     assert list(stream(rows, unit="s").columns().attributes) == ["ts", "kind", "x"]
 
@@ -89,7 +89,7 @@ def test_other_frames_by_the_arrow_protocol():
 
 
 @pytest.mark.parametrize("source", [None, 5, [1, 2], {"ts": [1]}])
-def test_what_is_no_source_is_refused(source):
+def test_events_refuses_values_that_are_no_source(source):
     with pytest.raises(StreamError, match="a stream from"):
         stream(source)
 
@@ -126,7 +126,7 @@ def test_names_that_are_no_texts_and_categories():
     assert got.source.column_names == ["0", "1"]
 
 
-def test_what_is_shown():
+def test_repr_shows_rows_zone_and_times():
     text = repr(stream(timezone="Europe/Copenhagen"))
     assert "4 rows" in text
     assert "Europe/Copenhagen" in text
@@ -143,7 +143,7 @@ def test_names_and_values_are_escaped_in_html():
     assert "&lt;/td&gt;&amp;&quot;&#x27;" in shown
 
 
-def test_what_is_shown_is_small():
+def test_repr_stays_small_for_long_names_and_values():
     long = "'" * 10_000
     rows = {f"{i}{long}": [long] * 50 for i in range(100)}
     rows = pa.table({"ts" + long: range(50), "kind" + long: [long] * 50, **rows})
@@ -248,7 +248,7 @@ def test_sparse_columns_of_pandas_are_columns(column, dense):
     "values",
     [[Decimal("1"), Decimal("Infinity")], ["a", "\ud800"], [1, "a"], [1j, 2j], [2**70, 1]],
 )
-def test_what_arrow_cannot_take_is_refused_with_its_column(values):
+def test_column_that_arrow_cannot_convert_is_refused_by_name(values):
     frame = pd.DataFrame({"t": [0, 1], "k": ["A", "B"], "y": [1, 2], "x": pd.Series(values)})
     stream = events(frame, time="t", type="k", unit="s")
     with pytest.raises(

@@ -52,7 +52,7 @@ def test_a_profile_and_traces_name_the_pattern() -> None:
     assert traced == [f"{DROPPED} ({TEXT})"]
 
 
-def test_of_several_patterns_each_names_its_types_and_the_rows_are_told_once() -> None:
+def test_several_patterns_warn_of_rows_once_and_of_types_each() -> None:
     asked = [f"{text} AGG COUNT" for text in (TEXT, OTHER)]
     assert told_by(lambda: ck.aggregate(STREAM, asked)) == [
         DROPPED,

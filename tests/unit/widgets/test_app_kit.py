@@ -1,4 +1,4 @@
-"""What apps share: actions run one after the other, errors are texts, texts are no markup."""
+"""Common parts of the apps: actions run one after the other, errors and names are texts."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_an_error_stays_until_the_reader_does_something():
 
 
 @pytest.mark.parametrize("content", [{}, {"do": None}, {"set": "width", "value": "wide"}])
-def test_odd_messages_raise_nothing(content):
+def test_malformed_messages_set_an_error_and_do_not_raise(content):
     app = Counter()
     app._asked(app, content, [])
     assert app.error is not None
@@ -89,7 +89,7 @@ def test_cells_are_as_they_are_made():
     assert "<b>1</b>" in table("t", ["a"], [[Cell("<b>1</b>")]])
 
 
-def test_the_module_asks_for_nothing():
+def test_module_and_style_make_no_requests():
     for text in (script(), style()):
         for word in ("import ", "http:", "https:", "@import", "url("):
             assert word not in text

@@ -35,7 +35,7 @@ def browser(pattern=PAIRS, stream=STREAM):
 
 
 def told(app, **message):
-    """Do what the page does when its reader does something."""
+    """Send a message as the page does when its reader clicks or types."""
     app._asked(app, {**message, "n": app._answered + 1}, [])
 
 
@@ -117,7 +117,7 @@ def test_sorting():
     assert [a for a, _ in pairs(app)] == [5.0, 1.0, 1.0]
 
 
-def test_what_is_missing_stands_last_either_way():
+def test_sort_puts_missing_values_last_in_both_directions():
     app = browser("PATTERN SEQ(A a, B b) WITHIN 1 seconds")
     for descending in (False, True):
         app.sort("b.x", descending=descending)
@@ -146,7 +146,7 @@ def test_a_filter_is_a_condition():
         ("<i>", "Expected"),
     ],
 )
-def test_a_filter_that_means_nothing_says_so_and_changes_nothing(condition, words):
+def test_wrong_filter_shows_an_error_and_keeps_the_rows(condition, words):
     app = browser()
     before = list(app._order)
     told(app, set="filter", value=condition)
@@ -254,7 +254,7 @@ def test_the_time_line_has_the_events_around_that_take_no_part():
     assert "takes no part" in app.html
 
 
-def test_of_too_many_events_around_those_of_the_pattern_stay():
+def test_too_many_events_around_leave_those_of_the_pattern():
     n = 3000
     kinds = ["A", *["X", "Y"] * (n // 2), "C", *["X"] * 9, "B"]
     frame = pd.DataFrame({"ts": range(len(kinds)), "type": kinds})
@@ -267,7 +267,7 @@ def test_of_too_many_events_around_those_of_the_pattern_stay():
     assert f"{around.left_out:,} of those around left out" in app.html
 
 
-def test_only_what_is_looked_at_is_found(monkeypatch):
+def test_browser_finds_only_matches_of_pages_asked_for(monkeypatch):
     rows = 30_000
     frame = pd.DataFrame({"ts": np.arange(rows), "type": ["A", "B"] * (rows // 2)})
     stream = ck.events(frame, time="ts", type="type", unit="s")
@@ -312,7 +312,7 @@ def test_no_match_at_all():
 
 
 @pytest.mark.parametrize("what", [None, "matches", pd.DataFrame({"a": [1]})])
-def test_what_are_no_matches_is_said(what):
+def test_browser_shows_an_error_for_values_that_are_no_matches(what):
     app = MatchBrowser(what)
     assert "what cepkit.detect returns" in app.html
     told(app, do="step", value="ArrowDown")

@@ -1,4 +1,4 @@
-"""Matches that are fetched some at a time: known once each, whatever order they come in."""
+"""Matches that are fetched some at a time: each is known once, in any order of fetching."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def stream(size: int = 60, **more: object):
 
 @dataclass
 class FakePages:
-    """Local matches that say what they are asked for, in an order of their own at each time."""
+    """Local matches that record each request, and answer it in a different order each time."""
 
     pattern: str
     stream: ck.Stream
@@ -112,7 +112,7 @@ PATTERNS = [
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("equal", [False, True], ids=["different events", "equal events"])
-def test_all_that_is_fetched_in_parts_are_the_matches_of_a_local_stream(pattern, equal):
+def test_matches_fetched_in_parts_equal_the_local_ones(pattern, equal):
     same = {"x": [1.0 + (i // 12) % 2 for i in range(24)], "note": ["n"] * 24, "tags": [[1]] * 24}
     source = stream(24, ts=[i // 6 for i in range(24)], **same) if equal else stream()
     pages = FakePages(pattern, source)
@@ -221,7 +221,7 @@ def test_all_matches_are_filtered_where_they_are(monkeypatch):
     assert app.error is None
 
 
-def test_where_a_filter_cannot_be_searched_for_it_is_not_offered(monkeypatch):
+def test_search_by_filter_is_hidden_where_unsupported(monkeypatch):
     app, _ = opened(monkeypatch, searchable=False)
     app.filter("a.x = 0")
     assert "on Spark</button>" not in app.html
@@ -246,7 +246,7 @@ def test_events_around_are_fetched_when_they_are_asked_for(monkeypatch):
     assert len(around.events) == ((ts >= low) & (ts <= high)).sum()
 
 
-def test_of_too_many_events_around_the_nearest_are_fetched(monkeypatch):
+def test_too_many_events_around_fetch_only_the_nearest(monkeypatch):
     monkeypatch.setattr(paged, "MOST_AROUND", 5)
     app, _ = opened(monkeypatch)
     told(app, do="around")
@@ -254,7 +254,7 @@ def test_of_too_many_events_around_the_nearest_are_fetched(monkeypatch):
     assert "only the nearest" in app.html
 
 
-def test_what_goes_wrong_while_fetching_is_a_text(monkeypatch):
+def test_error_while_fetching_is_shown_as_text(monkeypatch):
     app, pages = opened(monkeypatch)
 
     def fail(_):
@@ -267,7 +267,7 @@ def test_what_goes_wrong_while_fetching_is_a_text(monkeypatch):
     assert app.state.wanted == 1000
 
 
-def test_while_something_is_fetched_it_can_be_stopped(monkeypatch):
+def test_fetching_can_be_stopped(monkeypatch):
     app, pages = opened(monkeypatch)
 
     def wait(_):
@@ -307,7 +307,7 @@ def test_marked_matches_are_a_table(monkeypatch):
         ("PATTERN SEQ(A a, NEXT B b) WITHIN 9 seconds", "NEXT"),
     ],
 )
-def test_what_counts_events_that_are_not_here_says_so(monkeypatch, pattern, text):
+def test_conditions_that_count_events_show_counted_on_spark(monkeypatch, pattern, text):
     app, _ = opened(monkeypatch, pattern)
     said = {c.text: c.values for c in app._looker.conditions(app._known.binding(0))}
     assert [values for name, values in said.items() if text in name] == ["counted on Spark"]

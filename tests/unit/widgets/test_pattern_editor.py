@@ -40,7 +40,7 @@ def opened(pattern=PAIRS, stream=STREAM, **options):
 
 
 def told(app, **message):
-    """Do what the page does when its reader does something."""
+    """Send a message as the page does when its reader clicks or types."""
     app._asked(app, {**message, "n": app._answered + 1}, [])
 
 
@@ -81,7 +81,7 @@ def endless():
         ("PATTERN MSFT a AGG c", "COUNT("),
     ],
 )
-def test_completion_offers_what_the_grammar_has_there(text, first):
+def test_completion_offers_words_that_the_grammar_allows_next(text, first):
     offered = completion(text, len(text), WORDS)
     assert offered.words[0].insert == first
     # What is inserted may stand there.
@@ -99,7 +99,7 @@ def test_completion_offers_what_the_grammar_has_there(text, first):
         "PATTERN MSFT a WHERE a.price > 1 WHERE a.price > 1 WHER",
     ],
 )
-def test_nothing_is_offered_where_nothing_fits(text):
+def test_completion_offers_no_words_where_none_fit(text):
     assert completion(text, len(text), WORDS).words == ()
 
 
@@ -134,7 +134,7 @@ def test_an_error_has_its_place_and_its_hint():
         ("", "\u00a0"),
     ],
 )
-def test_what_is_wrong_is_underlined(text, marked):
+def test_error_marks_the_wrong_part_of_the_text(text, marked):
     app = opened()
     typed(app, text)
     assert app.text == text
@@ -186,7 +186,7 @@ def test_typing_is_tried_when_the_reader_rests(monkeypatch):
     assert app.trial is trial
 
 
-def test_where_there_is_no_match_it_says_why():
+def test_editor_without_matches_shows_the_funnel():
     app = opened("PATTERN SEQ(A a, B b) WHERE a.price > 100 WITHIN 5 seconds")
     assert app.trial.count == 0
     html = unescape(app.html)
@@ -226,7 +226,7 @@ def test_running_on_everything():
     assert app.matches.count() == 4
 
 
-def test_a_run_is_stopped():
+def test_run_can_be_stopped_and_started_again():
     app = endless()
     told(app, do="run")
     assert 'data-do="stop"' in app.html
@@ -259,7 +259,7 @@ def test_progress_goes_from_slice_to_slice():
     assert 0.0 < shares[0] < 1.0
 
 
-def test_work_ends_with_what_came_of_it():
+def test_work_hands_its_exception_to_the_callback():
     ended = []
     work = Work(lambda: 1 / 0, lambda *outcome: ended.append(outcome))
     assert work.wait(10)
@@ -269,7 +269,7 @@ def test_work_ends_with_what_came_of_it():
     assert not work.running
 
 
-def test_the_code_finds_the_matches():
+def test_code_of_the_editor_finds_its_matches():
     for text in (
         PAIRS,
         PAIRS.replace("A a", '"A" a'),
@@ -292,7 +292,7 @@ def test_a_query_stands_as_its_text():
     assert opened(ck.parse(PAIRS)).pattern == ck.parse(PAIRS)
 
 
-def test_aggregates_say_what_finds_them():
+def test_pattern_with_agg_shows_an_alert():
     app = opened("PATTERN SEQ(A a, B b) WITHIN 5 seconds AGG COUNT(*)")
     assert app.pattern is not None
     assert 'role="alert"' in app.html
@@ -302,7 +302,7 @@ def test_aggregates_say_what_finds_them():
 
 
 @pytest.mark.parametrize("stream", [None, FRAME, "file.csv"])
-def test_what_is_no_stream_is_said(stream):
+def test_editor_shows_an_error_for_values_that_are_no_stream(stream):
     app = PatternEditor(stream)
     assert "instead of a stream" in app.html
     told(app, do="run")
@@ -343,7 +343,7 @@ def test_texts_are_no_markup():
     assert "need a running notebook" in app._repr_mimebundle_()[0]["text/html"]
 
 
-def test_reading_needs_no_app():
+def test_read_works_without_the_app():
     good = read(PAIRS, STREAM)
     assert good.query == ck.parse(PAIRS)
     assert good.error is None

@@ -24,7 +24,7 @@ START = ExplorerState.of(TEXT, KNOWN)
 
 
 def told(app, **message):
-    """Do what the page does when its reader does something."""
+    """Send a message as the page does when its reader clicks or types."""
     app._asked(app, {**message, "n": app._answered + 1}, [])
 
 
@@ -37,7 +37,7 @@ def stream():
 STOCKS = "PATTERN SEQ(MSFT a, GOOG b, AAPL c) WHERE a.price < b.price WITHIN 3 minutes"
 
 
-def test_what_can_be_moved():
+def test_parameters_are_rates_selectivities_window_and_alpha():
     names = [p.name for p in START.parameters]
     assert names == [
         "rate:a", "rate:b", "rate:c", "selectivity:a,b", "selectivity:b,c", "window",
@@ -47,7 +47,7 @@ def test_what_can_be_moved():
 
 
 @pytest.mark.parametrize("name", [p.name for p in START.by("blend").parameters])
-def test_sliders_reach_what_was_measured_and_both_ends(name):
+def test_sliders_reach_the_measured_value_and_both_ends(name):
     parameter = START.by("blend").parameter(name)
     assert parameter.at(parameter.position(parameter.measured)) == parameter.measured
     for end in (0.0, 1.0):
@@ -55,7 +55,7 @@ def test_sliders_reach_what_was_measured_and_both_ends(name):
         parameter.check(parameter.at(end))
 
 
-def test_a_moved_number_is_what_planners_get():
+def test_planners_get_the_moved_numbers():
     state = START.at("rate:c", 50.0).at("selectivity:b,c", 0.01).at("window", 60.0)
     assert state.statistics.rates["c"] == 50.0
     assert state.statistics.selectivity("b", "c") == 0.01
@@ -101,7 +101,7 @@ def test_some_numbers_have_crossings():
     assert {"rate:a", "selectivity:a,b"} <= {c.parameter for c in found}
 
 
-def test_what_was_sampled_of_joins_goes_along(stream):
+def test_moved_statistics_keep_the_sample_of_joins(stream):
     pattern = ck.parse(STOCKS + " ")
     known = ck.profile(stream, pattern)
     assert known.joins
@@ -114,7 +114,7 @@ def test_what_was_sampled_of_joins_goes_along(stream):
         assert near.best.log_cost == pytest.approx(here.best.log_cost, abs=1e-4)
 
 
-def test_the_code_gives_the_plan_that_is_seen(stream):
+def test_code_of_the_explorer_gives_its_plan(stream):
     known = ck.profile(stream, STOCKS)
     state = ExplorerState.of(STOCKS, known)
     for moved in (
@@ -159,7 +159,7 @@ def test_planners_that_wait_keep_their_plan_at_its_cost_of_now():
     assert min(row.relative for row in outlook.comparison.rows) == 1.0
 
 
-def test_pinned_plans_stay_and_cost_what_they_cost_now():
+def test_pinned_plan_stays_with_its_cost_under_new_numbers():
     outlook = Outlook(START, START.compare()).pin("A", "given-order")
     state = START.at("rate:c", 10.0)
     moved = outlook.moved_to(state, state.compare())
@@ -170,7 +170,7 @@ def test_pinned_plans_stay_and_cost_what_they_cost_now():
     assert moved.unpin("A").shown["A"].planner != "given-order"
 
 
-def test_what_the_last_move_changed():
+def test_outlook_names_plans_changed_by_the_last_move():
     outlook = Outlook(START, START.compare())
     assert not any(outlook.changed(row.plan.planner) for row in outlook.comparison.rows)
     state = START.at("rate:c", 100.0)
@@ -244,7 +244,7 @@ def test_a_wrong_input_becomes_the_text_of_its_error(message, words):
         ((TEXT.replace("C c", "D d").replace("c.x", "d.x"), KNOWN), "d"),
     ],
 )
-def test_what_cannot_be_explored_says_why(arguments, words):
+def test_explorer_shows_an_error_for_wrong_arguments(arguments, words):
     app = PlanExplorer(*arguments)
     assert words in app.html
     assert app.plan is app.statistics is None
@@ -254,7 +254,7 @@ def test_what_cannot_be_explored_says_why(arguments, words):
     assert "nothing to explore" in app.html
 
 
-def test_without_a_kernel_it_stays_as_it_was_and_says_so():
+def test_explorer_without_a_kernel_is_static_and_says_so():
     app = PlanExplorer(TEXT, KNOWN)
     data, _ = app._repr_mimebundle_()
     html = data["text/html"]

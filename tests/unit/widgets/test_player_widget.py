@@ -1,4 +1,4 @@
-"""The widget without a notebook: where it is, where it can go, what it sends."""
+"""The widget without a notebook: its position, its moves, its messages."""
 
 import threading
 
@@ -40,7 +40,7 @@ def test_the_step_goes_both_ways_and_stays_in_range(trace):
     assert widget.state == PlayerState(7, (3, 6), 6)
 
 
-def test_it_wraps_what_draw_inlines_and_shows_html_where_there_are_no_widgets(trace):
+def test_widget_has_the_document_of_draw_and_an_html_fallback(trace):
     widget = PlayerWidget([trace, trace])
     assert widget.get_state("_esm")["_esm"].startswith("// The player")
     assert '"schema":"cepkit.player/1"' in widget.document

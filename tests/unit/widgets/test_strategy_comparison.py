@@ -39,7 +39,7 @@ def comparison(pattern=PAIRS, stream=STREAM):
 
 
 def told(app, **message):
-    """Do what the page does when its reader does something."""
+    """Send a message as the page does when its reader clicks or types."""
     app._asked(app, {**message, "n": app._answered + 1}, [])
 
 
@@ -84,7 +84,7 @@ def test_counts_and_groups():
         "PATTERN AND(A a, B b) WHERE a.x < b.x WITHIN 3 seconds PARTITION BY k",
     ],
 )
-def test_who_has_what_is_what_each_strategy_finds(pattern):
+def test_counts_and_matches_equal_those_of_each_strategy(pattern):
     draw = random.Random(pattern)
     for _ in range(3):
         frame = pd.DataFrame(
@@ -152,7 +152,7 @@ def test_a_match_of_another_strategy_is_listed_where_it_is():
         app.select(99)
 
 
-def test_why_a_strategy_lacks_a_match():
+def test_comparison_says_why_a_strategy_lacks_a_match():
     app = comparison(KEYED)
     only = app._comparison.owners.index(frozenset({ANY}))
     app.select(only)
@@ -184,7 +184,7 @@ def test_more_matches_than_are_held(monkeypatch):
     assert set(app.matches[str(ANY)]) == {True}
 
 
-def test_the_code_finds_the_chosen_strategys_matches():
+def test_code_finds_the_matches_of_the_chosen_strategy():
     app = comparison()
     app.choose("skip-till-next-match")
     names = {"stream": STREAM}

@@ -36,7 +36,7 @@ class Query:
         )
 
 
-def test_batches_are_told_once_and_added_up():
+def test_totals_count_each_batch_once():
     query = Query()
     watched = watch(query)
     query.ran(0, match=2)

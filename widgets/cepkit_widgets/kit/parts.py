@@ -86,7 +86,7 @@ def button(
     """Return a button.
 
     Args:
-        text: What stands on it.
+        text: Its text.
         label: Its full name, if the text on it is shorter.
         pressed: Whether a toggle button is down.
         disabled: Whether it is disabled.
@@ -125,7 +125,7 @@ def table(
     """Return a table in a frame that scrolls if there is no room.
 
     Args:
-        caption: What it shows.
+        caption: The caption.
         head: The names of the columns.
         rows: A text or a cell for each column.
         numbers: The columns of numbers.
@@ -163,8 +163,8 @@ class Suggestion:
 
     Attributes:
         text: As it is listed.
-        detail: What it is.
-        insert: What is written for it.
+        detail: Its description.
+        insert: The text that is inserted for it.
     """
 
     text: str
@@ -205,7 +205,7 @@ def editor(
     Args:
         name: Its name in the app.
         label: Its name for the user.
-        text: What stands in it.
+        text: Its text.
         wrong: The characters that are underlined.
         described_by: The id of the element with the error message.
         suggestions: The words, and where they belong.

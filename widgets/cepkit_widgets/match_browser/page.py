@@ -51,7 +51,7 @@ def browser_html(
         width: The room, in pixels.
         total: The text about the number of all matches.
         typed: The text in the filter, valid or not.
-        doing: What is being fetched; empty if nothing is.
+        doing: The rows being fetched, in words; empty if none are.
     """
     lines = "\n".join(map(html_text, str(known.query).splitlines()))
     return (

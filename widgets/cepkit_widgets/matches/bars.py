@@ -40,8 +40,8 @@ class Band:
     """Bars with a name.
 
     Attributes:
-        name: What stands in front of them.
-        note: What stands below the name.
+        name: The text in front of them.
+        note: The text below the name.
         bars: In the order of time.
     """
 
@@ -80,7 +80,7 @@ def band_svg(band: Band, x: object, left: float, top: float, width: float) -> st
     """Return bars with their name as SVG.
 
     Args:
-        band: What is drawn.
+        band: The row of bars.
         x: Returns where in the width a time is.
         left: Where names end.
         top: Where the band begins.

@@ -23,7 +23,7 @@ def frame_of_bindings(
     """Return matches of the same events and variables as a table.
 
     Args:
-        known: What knows the events.
+        known: The matches, with their events.
         numbers: The numbers of the matches.
         bindings: For each match the events of each variable.
     """

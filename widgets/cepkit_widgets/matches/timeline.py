@@ -29,7 +29,7 @@ def timeline_svg(
     """Return the time line: a lane for each type, letters for the match's events, rings for others.
 
     Args:
-        around: What is drawn.
+        around: The match with the events around it.
         variables: In the pattern's order; they have colours.
         width: In pixels.
         action: The action of choosing an event; None for none.

@@ -76,7 +76,7 @@ def editor_html(outlook: Outlook, width: int) -> str:
     """Return the editor as HTML.
 
     Args:
-        outlook: What is seen.
+        outlook: The state that is shown.
         width: The room, in pixels.
     """
     room = max(300, width - _PADDING)

@@ -42,7 +42,7 @@ class Trial:
 
 
 def tried(query: Query, sample: Stream) -> Trial:
-    """Try a pattern on a sample; if interrupted, return what was found until then.
+    """Try a pattern on a sample; if interrupted, return the matches found until then.
 
     Raises:
         CepkitError: The pattern cannot be run.

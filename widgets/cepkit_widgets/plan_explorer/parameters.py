@@ -27,7 +27,7 @@ class Parameter:
 
     Attributes:
         name: Its name in the app, as ``"rate:a"``.
-        kind: What it is.
+        kind: Its kind.
         label: Its name for the user.
         variables: The variables whose rate or selectivity it is.
         measured: Its value in the statistics or the query.

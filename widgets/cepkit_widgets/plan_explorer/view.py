@@ -147,7 +147,7 @@ class PlanExplorer(App):
             self.refresh()
 
     def reset(self) -> None:
-        """Put all numbers back to what was measured."""
+        """Put all numbers back to the measured ones."""
         with self.moving:
             self._to(self._known().state.reset())
             self.refresh()

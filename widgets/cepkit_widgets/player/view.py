@@ -58,7 +58,7 @@ class PlayerWidget(anywidget.AnyWidget):
 
         Args:
             traces: From `cepkit.simulate` or `cepkit.aggregate_trace`; one card each.
-            steps: How many steps at most, up to 20,000; what is cut is said above the player.
+            steps: How many steps at most, up to 20,000; a note above says if steps are cut.
             step: Where to begin.
             link: Any name: the step of one player moves all that have the same.
             attributes: The attributes of events to show; None for all.

@@ -41,14 +41,14 @@ def run(
     """Aggregate all sequences.
 
     Args:
-        steps: What the events do.
+        steps: The operations of the events.
         w: The forest.
-        s: What is kept of a key.
+        s: The state of a key.
         only_new: Whether rows of triggers are about the matches that they complete instead of the
             live ones.
         expiries: Whether moments of expiry are written.
-        completed: What is written of triggers.
-        expired: What is written of expiries.
+        completed: The rows of triggers, which are written.
+        expired: The rows of expiries, which are written.
 
     Returns:
         Why it stopped.

@@ -55,7 +55,7 @@ def _save(w: Wiring, s: State, link: int, mine: np.uintp, top: int, live: int) -
 
     Args:
         w: The forest.
-        s: What is kept of the key.
+        s: The state of the key.
         mine: Where it is noted.
         top: Where the snapshot begins.
         live: The number of live STARTs of the whole.

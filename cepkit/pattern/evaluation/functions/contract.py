@@ -1,4 +1,4 @@
-"""The contract of functions and operators: what they take, return and compute.
+"""The contract of functions and operators: their arguments, results and computation.
 
 A form has the computation for each evaluator. The result for a missing operand is missing: forms of
 texts and integers never get one, and forms of floats return NaN for NaN.
