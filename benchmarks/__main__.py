@@ -28,6 +28,7 @@ NAMES = (
     "aseq_study",
     "adaptation",
     "adapt_study",
+    "adapt_distances",
     "several",
     "multi_study",
 )
