@@ -20,6 +20,7 @@ NAMES = (
     "stocks",
     "player",
     "planning",
+    "fresh",
     "forecasts",
     "join_study",
     "lazy_study",

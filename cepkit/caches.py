@@ -6,11 +6,13 @@ belongs to this user or to root and nobody else may write to it.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import secrets
 import stat
 import sys
+import time
 import warnings
 from collections.abc import Iterable, Iterator
 from mmap import mmap
@@ -19,6 +21,8 @@ from pathlib import Path
 from cepkit.values import dataclass
 
 _DIGEST_BYTES = 32
+_DRAFT_SECONDS = 3_600
+"""No process writes a file for so long."""
 
 
 class CacheWarning(UserWarning):
@@ -40,18 +44,24 @@ class CacheFolder:
     mode: int = 0o700
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a file; None if it is missing or belongs to another user."""
+        """Return the content of a file; None if it is missing or belongs to another user.
+
+        What is no regular file counts as missing. A pipe must not make us wait for a writer.
+        """
         if self.refusal() is not None:
             return None
         try:
-            with (self.path / name).open("rb") as file:
-                trusted = _refusal(os.fstat(file.fileno())) is None
+            with open(self.path / name, "rb", opener=_open_at_once) as file:
+                status = os.fstat(file.fileno())
+                trusted = stat.S_ISREG(status.st_mode) and _refusal(status) is None
                 return file.read() if trusted else None
         except OSError:
             return None
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file atomically: other processes see all of it, or the old one.
+
+        A folder of this name goes aside with its content.
 
         Raises:
             OSError: The file cannot be written, or others could change it.
@@ -60,11 +70,14 @@ class CacheFolder:
         if refusal is not None:
             raise PermissionError(refusal)
         self._make(self.path)
-        draft = self.path / f".{name}.{secrets.token_hex(4)}"
+        self._remove_drafts(name)
+        target, draft = self.path / name, self.path / f".{name}.{secrets.token_hex(4)}"
         try:
             draft.touch(mode=0o644, exist_ok=False)  # whatever the umask
             draft.write_bytes(content)
-            draft.replace(self.path / name)
+            if target.is_dir() and not target.is_symlink():
+                target.rename(self.path / f"{name}.{secrets.token_hex(4)}.folder")
+            draft.replace(target)
         finally:
             draft.unlink(missing_ok=True)
 
@@ -85,10 +98,23 @@ class CacheFolder:
                 break
         return None
 
+    def _remove_drafts(self, name: str) -> None:
+        """Remove the drafts of this name that killed processes have left."""
+        oldest = time.time() - _DRAFT_SECONDS
+        for draft in self.path.iterdir():
+            if draft.name.startswith(f".{name}."):
+                with contextlib.suppress(OSError):
+                    if draft.lstat().st_mtime < oldest:
+                        draft.unlink()
+
     def _make(self, folder: Path) -> None:
         if not folder.is_dir():
             self._make(folder.parent)
             folder.mkdir(self.mode, exist_ok=True)
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # Windows has no such pipes
 
 
 def cache_folders(source: str) -> Iterator[CacheFolder]:

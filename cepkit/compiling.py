@@ -8,12 +8,17 @@ including zeros, is faster than one of minimal length.
 from __future__ import annotations
 
 import itertools
+import os
 import struct
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property, update_wrapper
 from types import SimpleNamespace
 from typing import Any, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
 
 from cepkit.compiled_loops import LoopCache
 from cepkit.native_loops import NativeLoop, flatten
@@ -71,6 +76,8 @@ def addressed(signature: str) -> Callable[[F], Any]:
     options = {"error_model": "numpy"}
 
     def wrapped(function: F) -> Any:
+        if is_interpreted():
+            return lambda *arguments: function(*map(_in_place_of_address, arguments))
         callback: Any = CFunc(function, normalize_signature(signature), locals={}, options=options)
         described = SimpleNamespace(py_func=function, targetoptions=options)
         callback._cache = LoopCache(described)  # noqa: SLF001 - Numba has no other way
@@ -78,6 +85,23 @@ def addressed(signature: str) -> Callable[[F], Any]:
         return callback
 
     return wrapped
+
+
+def is_interpreted() -> bool:
+    """Return whether loops run as plain Python, with NUMBA_DISABLE_JIT."""
+    numba = sys.modules.get("numba")
+    variable = numba.config.DISABLE_JIT if numba else os.environ.get("NUMBA_DISABLE_JIT", "0")
+    return variable not in (0, "0")
+
+
+def by_name(records: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return an array of records whose fields loops can read by name, even as plain Python."""
+    return records.view(np.recarray) if is_interpreted() else records
+
+
+def _in_place_of_address(argument: Any) -> Any:
+    """Return the array of an address, `array.ctypes`."""
+    return getattr(argument, "_arr", argument)
 
 
 class _Loop:
@@ -110,8 +134,9 @@ class _Loop:
         from numba import njit
 
         loop: Any = njit(**self.targetoptions)(self.py_func)
-        if hasattr(loop, "py_func"):
-            loop._cache = LoopCache(self)  # noqa: SLF001 - Numba has no other way
+        if not hasattr(loop, "py_func"):
+            return np.errstate(all="ignore")(loop)  # as compiled loops: integers wrap around
+        loop._cache = LoopCache(self)  # noqa: SLF001 - Numba has no other way
         return loop
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -48,6 +49,27 @@ def shown(value: object) -> str:
         return _SHORT.repr(value)
     except Exception:  # noqa: BLE001 - as of integers of thousands of digits; the message matters
         return f"a very large {type(value).__name__}"
+
+
+_LONGEST_WORD, _LONGEST_TEXT = 300, 8_000
+_LONG_WORD = re.compile(rf"\S{{{_LONGEST_WORD + 1},}}")
+
+
+def _cut(text: str) -> str:
+    """Return a part of a message, its long words and itself cut in the middle.
+
+    A name or a value that it quotes may have any length.
+    """
+    if len(text) <= _LONGEST_WORD:
+        return text
+    return _without_middle(
+        _LONG_WORD.sub(lambda word: _without_middle(word[0], _LONGEST_WORD), text), _LONGEST_TEXT
+    )
+
+
+def _without_middle(text: str, most: int) -> str:
+    half = most // 2
+    return text if len(text) <= most else f"{text[:half]}...{text[-half:]}"
 
 
 _LONGEST_LINE = 160
@@ -115,10 +137,10 @@ class CepkitError(Exception):
     about: str | None = None
 
     def __init__(self, found: str, *, expected: str | None = None, hint: str | None = None) -> None:
-        super().__init__(found, expected, hint)
-        self.found = found
-        self.expected = expected
-        self.hint = hint
+        self.found = _cut(found)
+        self.expected = None if expected is None else _cut(expected)
+        self.hint = None if hint is None else _cut(hint)
+        super().__init__(self.found, self.expected, self.hint)
 
     @classmethod
     def unknown(
@@ -148,7 +170,8 @@ class CepkitError(Exception):
             lines.append(f"Expected: {self.expected}")
         if self.hint:
             lines.append(f"Hint: {self.hint}")
-        return "\n".join(lines)
+        # A lone surrogate has no encoding, so the message could not be printed.
+        return "\n".join(lines).encode(errors="replace").decode()
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), dict(self.__dict__))
@@ -272,5 +295,5 @@ def telling(about: str | None) -> Iterator[None]:
     try:
         yield
     except CepkitError as error:
-        error.about = about
+        error.about = None if about is None else _cut(about)
         raise

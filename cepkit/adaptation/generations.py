@@ -13,6 +13,7 @@ generations, and the support of NOT, are ours.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable
 
@@ -20,7 +21,8 @@ from cepkit.adaptation.loop import Adaptation
 from cepkit.automata.machine import Machine
 from cepkit.automata.mechanisms.contract import Mechanism
 from cepkit.automata.recording import MOST_STEPS, Recording
-from cepkit.automata.simulation import follow, machine_for, new_machine, recording_of
+from cepkit.automata.simulation import EACH_EVENT, follow, machine_for, new_machine, recording_of
+from cepkit.budget import Work, WorkBoundError
 from cepkit.errors import LimitError, PlanError
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import TimeWindow
@@ -51,6 +53,7 @@ def simulate_adapted(
     adaptation: Adaptation,
     *,
     every: int = CHECK_EVENTS,
+    work: Work | None = None,
 ) -> AdaptedTrace:
     """Run a mechanism over a stream, under plans that follow it.
 
@@ -61,6 +64,7 @@ def simulate_adapted(
             selectivities; all others follow the evaluations.
         adaptation: When and how to replan.
         every: Events from one check to the next.
+        work: What all machines together may do; None for any work.
 
     Raises:
         PlanError: The mechanism follows no plan, or not one of those that the planner makes.
@@ -78,13 +82,19 @@ def simulate_adapted(
             expected=f"fewer than {MOST_STEPS:,}",
             hint="simulate(..., limit=1000) takes the first thousand; detect follows any stream",
         )
-    run = _Run(mechanism, columns, query, adaptation)
+    work = work or Work()
+    run = _Run(mechanism, columns, query, adaptation, work)
     run.begin(known, every)
-    for number, event in enumerate(run.events):
-        # A stretch begins between two different times.
-        if number - run.checked >= every and event.ts > run.events[number - 1].ts:
-            run.check(number)
-        run.feed(number)
+    try:
+        for number, event in enumerate(run.events):
+            # A stretch begins between two different times.
+            if number - run.checked >= every and event.ts > run.events[number - 1].ts:
+                run.check(number)
+            work.budget += EACH_EVENT
+            run.feed(number)
+    except WorkBoundError:
+        raise run.refusal() from None
+    work.budget = sys.maxsize
     return run.finish()
 
 
@@ -97,10 +107,15 @@ class _Run:
     """
 
     def __init__(
-        self, mechanism: Mechanism, columns: EventColumns, query: Query, adaptation: Adaptation
+        self,
+        mechanism: Mechanism,
+        columns: EventColumns,
+        query: Query,
+        adaptation: Adaptation,
+        work: Work,
     ) -> None:
         self._mechanism, self._columns, self._query = mechanism, columns, query
-        self._adaptation = adaptation
+        self._adaptation, self._work = adaptation, work
         self._negated = any(branch.negated for branch in normal_form(query))
         limit = query.window.microseconds if isinstance(query.window, TimeWindow) else None
         self._window = limit
@@ -164,10 +179,15 @@ class _Run:
             generations.append(self._generation(life))
         return AdaptedTrace(tuple(generations), self._checks, self._fires)
 
+    def refusal(self) -> LimitError:
+        """Return the error of a run that does more than it may."""
+        return self._lives[-1].recording.refusal()
+
     def _add(self, number: int, why: str) -> None:
         """Add a generation whose stretch begins at an event."""
         plan = follow(self._mechanism, self._in_force.plan, self._query)
         machine = new_machine(self._mechanism, self._columns, self._query, plan)
+        machine.journal.work = self._work
         begin = self.events[number].ts if number else None
         recording = recording_of(machine, self._query, len(self.events), MOST_STEPS + 1)
         life = _Life(begin, plan, why, machine, recording)

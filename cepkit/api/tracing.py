@@ -18,10 +18,14 @@ if TYPE_CHECKING:
     from cepkit.adaptation.decisions import Decision
     from cepkit.adaptation.loop import Adaptation
     from cepkit.automata.mechanisms import Mechanism
+    from cepkit.budget import Work
     from cepkit.pattern.query import Query
     from cepkit.plan.nodes import OrderPlan, Plan
     from cepkit.sharing.shared_plan import SharedPlan
     from cepkit.tracing import AdaptedTrace, CounterTrace, MechanismTrace
+
+MOST_WORK = 1_000_000
+"""The default of `max_work`."""
 
 
 @overload
@@ -33,6 +37,7 @@ def simulate(
     *,
     limit: int | None = None,
     max_steps: int = 2_000,
+    max_work: int | None = MOST_WORK,
     adapt: None = None,
     progress: Progress = "auto",
 ) -> MechanismTrace: ...
@@ -47,6 +52,7 @@ def simulate(
     *,
     limit: int | None = None,
     max_steps: int = 2_000,
+    max_work: int | None = MOST_WORK,
     adapt: str | Decision | Adaptation,
     progress: Progress = "auto",
 ) -> AdaptedTrace: ...
@@ -61,6 +67,7 @@ def simulate(
     *,
     limit: int | None = None,
     max_steps: int = 2_000,
+    max_work: int | None = MOST_WORK,
     adapt: str | Decision | Adaptation | None = None,
     progress: Progress = "auto",
 ) -> MechanismTrace | AdaptedTrace:
@@ -88,6 +95,9 @@ def simulate(
         limit: How many events to take, from the beginning of the stream; None for all.
         max_steps: How many steps to keep, 20,000 at most. Longer streams run to their end all
             the same: the totals are those of all.
+        max_work: How much the run may do, in looks at an event, besides 500 with each event; a test
+            of a condition is one, a partial match four, a recorded operation eight, with seven more
+            for each event of its tests. None for no bound. The default is some two seconds.
         adapt: A decision function by name or with settings, or an `Adaptation`
             (`cepkit.adaptation`): the plan follows the stream. None: one plan.
         progress: "auto" for a bar where it takes more than two seconds; True, or False.
@@ -96,6 +106,7 @@ def simulate(
         A trace: `steps`, `counters` after each, `matches`, `totals`; with `adapt` an
         `AdaptedTrace` with a trace for each plan, which `draw` plays side by side. Of several
         patterns each match says which it is of, and `totals.by_pattern` counts them.
+        Interrupted, it returns the trace of the steps until then; with `adapt` there is none.
 
     Raises:
         PatternError: The pattern reads a column that the stream does not have.
@@ -103,8 +114,8 @@ def simulate(
             one of these patterns.
         UnsupportedError: Several patterns and a mechanism that takes one, or `adapt`; AGG, a
             strategy other than skip-till-any-match, or events in Spark without a `limit`.
-        LimitError: More steps than a trace can hold, more events or partial matches than memory
-            can, or more sets than could ever be made.
+        LimitError: More steps than a trace can hold, more work than `max_work`, more events or
+            partial matches than memory can hold, or more sets than could ever be made.
 
     Example:
         >>> import cepkit as ck
@@ -126,6 +137,7 @@ def simulate(
     from cepkit.automata.mechanisms import MECHANISMS
     from cepkit.automata.recording import MOST_STEPS
     from cepkit.automata.simulation import refuse_unsupported
+    from cepkit.budget import Work
 
     chosen = MECHANISMS.pick(mechanism)
     several = isinstance(pattern, list | tuple | dict)
@@ -141,6 +153,9 @@ def simulate(
             f"max_steps={max_steps:,}",
             expected=f"1 to {MOST_STEPS:,}; the totals always count the whole stream",
         )
+    if max_work is not None and max_work < 1:
+        raise LimitError(f"max_work={max_work:,}", expected="1 or more, or None for no bound")
+    work = Work() if max_work is None else Work(max_work)
     with showing(f"simulating {chosen.name}", progress):
         stream = _fetched(
             stream,
@@ -149,13 +164,19 @@ def simulate(
             hint="limit=1000 takes the first thousand; detect runs on Spark",
         )
         if several:
-            return _run_several(chosen, stream, queries, plan, max_steps, adapt)
+            return _run_several(chosen, stream, queries, plan, max_steps, work, adapt)
         (query,) = queries.values()
-        return _run(chosen, stream, query, plan, max_steps, adapt)
+        return _run(chosen, stream, query, plan, max_steps, work, adapt)
 
 
 def _run(
-    chosen: Mechanism, stream: Stream, query: Query, plan: Any, max_steps: int, adapt: Any
+    chosen: Mechanism,
+    stream: Stream,
+    query: Query,
+    plan: Any,
+    max_steps: int,
+    work: Work,
+    adapt: Any,
 ) -> MechanismTrace | AdaptedTrace:
     from cepkit.automata.simulation import follow
     from cepkit.automata.simulation import simulate as run_mechanism
@@ -176,13 +197,14 @@ def _run(
         columns = stream.columns(attributes_read(query))
         warn_of_dropped(columns.dropped, query)
         adaptation = of_mechanism(adapt, chosen.follows)
-        return simulate_adapted(chosen, columns, query, measured(stream, query, seed=0), adaptation)
+        known = measured(stream, query, seed=0)
+        return simulate_adapted(chosen, columns, query, known, adaptation, work=work)
     if chosen.follows != "nothing" and plan is None:
         plan = choosing.choose_plan(query, measured(stream, query, seed=0), "by-frequency")
     columns = stream.columns(attributes_read(query))
     warn_of_dropped(columns.dropped, query)
     followed = follow(chosen, plan, query)
-    return run_mechanism(chosen, columns, query, followed, max_steps)
+    return run_mechanism(chosen, columns, query, followed, max_steps, work)
 
 
 def _run_several(
@@ -191,6 +213,7 @@ def _run_several(
     queries: Mapping[str, Query],
     plan: Any,
     max_steps: int,
+    work: Work,
     adapt: Any,
 ) -> MechanismTrace:
     from cepkit.automata.mechanisms import MECHANISMS
@@ -226,7 +249,7 @@ def _run_several(
         sorted({name for query in queries.values() for name in attributes_read(query)})
     )
     warn_of_dropped(columns.dropped, *queries.values())
-    return simulate_several(mechanism, columns, queries, followed, sharing.pools, max_steps)
+    return simulate_several(mechanism, columns, queries, followed, sharing.pools, max_steps, work)
 
 
 @typed

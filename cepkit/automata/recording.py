@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,8 @@ from cepkit.automata.chart import Chart, diagram
 from cepkit.automata.joint import Member
 from cepkit.automata.lanes.journal import Journal
 from cepkit.automata.subject import Subject
+from cepkit.budget import WorkBoundError
+from cepkit.errors import LimitError
 from cepkit.stream.columns import EventColumns
 from cepkit.tracing import MechanismTrace
 from cepkit.tracing.diagram import DiagramKind
@@ -50,16 +52,47 @@ class Recording:
         self._events, self._max_steps = events, max_steps
         self._steps: list[tuple[Operation, ...]] = []
         self._counters: list[Counts] = []
-        self._operations = 0
+        self._operations = self._ran = 0
+        self._totals = self._totals_now()
 
     @property
     def whole(self) -> bool:
         """Whether the trace has kept everything so far."""
         return self._journal.recording
 
+    def run(self, steps: Iterable[Sequence[Operation]]) -> None:
+        """Run and record the steps; if the user interrupts, the trace has those until then.
+
+        Raises:
+            LimitError: They need more than the run may do.
+        """
+        try:
+            for step in steps:
+                self.keep(step)
+        except KeyboardInterrupt:
+            if not self._ran:
+                raise
+        except WorkBoundError:
+            raise self.refusal() from None
+
+    def refusal(self) -> LimitError:
+        """Return the error of a run that does more than it may."""
+        journal, event = self._journal, min(self._ran + 1, self._events)
+        fewer = f"limit={event - 1} ends before it; " if event > 1 else ""
+        return LimitError(
+            f"at event {event:,} of {self._events:,} the run has {journal.evaluations:,} "
+            f"evaluations and {journal.created:,} partial matches behind it, "
+            f"{journal.instances:,} of them alive: {journal.work.done:,} of work",
+            expected=f"at most {journal.work.budget:,} up to there, by max_work",
+            hint=f"{fewer}a shorter window, a bound as KL(B b){{1,3}} or another plan needs less; "
+            "max_work=None runs to the end; detect makes no partial matches one by one",
+        )
+
     def keep(self, step: Sequence[Operation]) -> None:
         """Record the latest step of the run."""
         journal = self._journal
+        self._ran += 1
+        self._totals = self._totals_now()
         new_matches, journal.new_matches = journal.new_matches, []
         if not journal.recording:
             return
@@ -90,6 +123,7 @@ class Recording:
             plan: The plan as a text.
         """
         subject, total = self._subject, self._events + 1
+        ran = None if self._ran == total else self._ran
         members = [self._members[number] for number in sorted(self._members)]
         rows = np.arange(min(len(self._steps), self._events))
         names = (v for m in members for v in m.branch.variables)
@@ -112,11 +146,13 @@ class Recording:
             operations=tuple(self._steps),
             counters=tuple(self._counters),
             matches=tuple(self.matches),
-            totals=self._totals(),
-            truncated=None if len(self._steps) == total else Truncated(len(self._steps), total),
+            totals=self._totals,
+            truncated=None
+            if len(self._steps) == total
+            else Truncated(len(self._steps), total, ran),
         )
 
-    def _totals(self) -> Totals:
+    def _totals_now(self) -> Totals:
         journal = self._journal
         by_pattern = dict.fromkeys(self._subject.names, 0)
         if by_pattern:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+import sys
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from cepkit.automata.chart import Chart
 from cepkit.automata.events import Event, events_of
@@ -12,6 +13,7 @@ from cepkit.automata.machine import Machine
 from cepkit.automata.mechanisms.contract import Joint, JointProgram, Mechanism
 from cepkit.automata.recording import Recording
 from cepkit.automata.subject import Subject, attributes_read
+from cepkit.budget import Work
 from cepkit.errors import PlanError, UnsupportedError
 from cepkit.memory import Expected, Room
 from cepkit.pattern.durations import window_text
@@ -24,9 +26,12 @@ from cepkit.plan.printer import one_line
 from cepkit.progress import counted
 from cepkit.stream.columns import EventColumns
 from cepkit.tracing import MechanismTrace
+from cepkit.tracing.operations import Operation
 
 _EVENT, _VALUE, _ARRAY = 240, 70, 500
 """Bytes of an event as an object, of a value, and of an array without its numbers."""
+EACH_EVENT = 500
+"""A run may do so much more with each event: a long stream is no reason to refuse."""
 _INSTEAD = "simulate(..., limit=1000) takes the first thousand; detect takes all in little memory"
 
 
@@ -133,7 +138,12 @@ def _check_memory(columns: EventColumns, names: Sequence[str]) -> None:
 
 
 def simulate(
-    mechanism: Mechanism, columns: EventColumns, query: Query, plan: Plan, max_steps: int
+    mechanism: Mechanism,
+    columns: EventColumns,
+    query: Query,
+    plan: Plan,
+    max_steps: int,
+    work: Work,
 ) -> MechanismTrace:
     """Run a mechanism over a stream and return its trace.
 
@@ -143,12 +153,12 @@ def simulate(
         query: The query.
         plan: A plan of the kind that the mechanism follows.
         max_steps: The most steps to keep; the run goes on after them.
+        work: What it may do.
     """
     machine, events = machine_for(mechanism, columns, query, plan)
+    machine.journal.work = work
     recording = recording_of(machine, query, len(events), max_steps)
-    for event in counted(events):
-        recording.keep(machine.feed(event))
-    recording.keep(machine.finish())
+    recording.run(_steps([machine], [events], work))
     plan_text = one_line(plan) if mechanism.follows != "nothing" else ""
     return recording.trace(mechanism.name, mechanism.diagram, columns, plan_text)
 
@@ -166,6 +176,7 @@ def simulate_several(
     plans: Sequence[Plan],
     pools: Sequence[Sequence[int]] | None,
     max_steps: int,
+    work: Work,
 ) -> MechanismTrace:
     """Run a mechanism over a stream for several queries at once, and return its trace.
 
@@ -176,12 +187,13 @@ def simulate_several(
         plans: A plan for each query, of the kind that the mechanism follows.
         pools: The pool of each branch of each query, from a shared plan; None: one for all.
         max_steps: The most steps to keep; the run goes on after them.
+        work: What it may do.
     """
     subject = Subject.several(queries)
     members = joint(
         subject.queries, plans, pools, "order" if mechanism.follows == "an order" else "tree"
     )
-    journal = Journal()
+    journal = Journal(work=work)
     chart = Chart(
         parts={m.number: m.component for m in members},
         names={m.number: subject.names[m.query] for m in members},
@@ -197,13 +209,22 @@ def simulate_several(
         _label_users(chart, machine, subject)
     chart.number_states()
     recording = Recording(journal, chart, subject, members, len(columns), max_steps)
-    for events in counted([*zip(*streams, strict=True)]):
-        pairs = zip(machines, events, strict=True)
-        recording.keep([step for machine, event in pairs for step in machine.feed(event)])
-    recording.keep([step for machine in machines for step in machine.finish()])
+    recording.run(_steps(machines, streams, work))
     named_plans = zip(queries, plans, strict=True)
     plan = "; ".join(f"{name}: {one_line(plan)}" for name, plan in named_plans)
     return recording.trace(mechanism.together, mechanism.joint_diagram, columns, plan)
+
+
+def _steps(
+    machines: Sequence[Machine], streams: Sequence[Sequence[Event]], work: Work
+) -> Iterator[Sequence[Operation]]:
+    """Feed each machine its stream, and yield what each event and the end cause in all of them."""
+    for events in counted([*zip(*streams, strict=True)]):
+        work.budget += EACH_EVENT
+        pairs = zip(machines, events, strict=True)
+        yield [step for machine, event in pairs for step in machine.feed(event)]
+    work.budget = sys.maxsize  # what is alive ends, in one operation each
+    yield [step for machine in machines for step in machine.finish()]
 
 
 def _families(members: Sequence[Member]) -> list[list[Member]]:

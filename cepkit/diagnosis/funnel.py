@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from cepkit.budget import Work
 from cepkit.diagnosis import requirements as req
 from cepkit.diagnosis.measures import Measures
 from cepkit.diagnosis.partials import join_key
 from cepkit.diagnosis.search import Search
 from cepkit.diagnosis.sets import SetSearch, counted, demands_of
 from cepkit.diagnosis.words import list_text
-from cepkit.diagnosis.work import Coverage, Tally, Work
+from cepkit.diagnosis.work import Coverage, Tally
 from cepkit.pattern.conditions import has_set_functions
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.names import variable_text

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cepkit.budget import Work
 from cepkit.diagnosis.event_table import EventTable, Ints
 from cepkit.diagnosis.findings import Binding, Finding, Inspector
 from cepkit.diagnosis.measures import Measures
@@ -15,7 +16,6 @@ from cepkit.diagnosis.result import AnswerEvent, NearMiss
 from cepkit.diagnosis.search import Search
 from cepkit.diagnosis.verdict import Match, next_matches
 from cepkit.diagnosis.words import value_text
-from cepkit.diagnosis.work import Work
 from cepkit.errors import PatternError, StreamError, nearest, shown
 from cepkit.pattern.conditions import attributes_of
 from cepkit.pattern.nodes import events_of, repeated_in

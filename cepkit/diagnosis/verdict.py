@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from cepkit.budget import Work
 from cepkit.diagnosis import requirements as req
 from cepkit.diagnosis.findings import Binding, Finding, Inspector
 from cepkit.diagnosis.measures import Measures
@@ -23,7 +24,6 @@ from cepkit.diagnosis.partials import STRETCH
 from cepkit.diagnosis.search import Search
 from cepkit.diagnosis.sets import SetsBoundError, SetSearch, demands_of
 from cepkit.diagnosis.words import list_text
-from cepkit.diagnosis.work import Work
 from cepkit.pattern.policies import Strategy
 from cepkit.values import dataclass
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from cepkit.budget import Work
 from cepkit.diagnosis import requirements as req
 from cepkit.diagnosis.event_table import EventTable
 from cepkit.diagnosis.findings import Binding, Finding
@@ -21,7 +22,7 @@ from cepkit.diagnosis.search import Search
 from cepkit.diagnosis.sets import SetsBoundError, SetSearch, demands_of
 from cepkit.diagnosis.verdict import Completion, Verdict, consumption, verdict_on, with_sets
 from cepkit.diagnosis.words import variables_text
-from cepkit.diagnosis.work import Coverage, Work
+from cepkit.diagnosis.work import Coverage
 from cepkit.errors import PatternError, UnsupportedError
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.nodes import together_in

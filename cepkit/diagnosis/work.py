@@ -1,4 +1,4 @@
-"""The work budget of a search, and its counts."""
+"""How much of a stream a search has seen, and what it counted."""
 
 from __future__ import annotations
 
@@ -6,33 +6,6 @@ from dataclasses import field
 
 from cepkit.diagnosis.requirements import Requirement
 from cepkit.values import dataclass
-
-
-class WorkBoundError(Exception):
-    """A search has used up its budget."""
-
-
-@dataclass(slots=True)
-class Work:
-    """A budget: the number of events, in pairs and longer combinations, that may be examined.
-
-    Attributes:
-        budget: How many in all.
-        done: How many so far.
-    """
-
-    budget: int
-    done: int = 0
-
-    def take(self, amount: int) -> None:
-        """Spend some of the budget.
-
-        Raises:
-            WorkBoundError: There is not so much left.
-        """
-        self.done += amount
-        if self.done > self.budget:
-            raise WorkBoundError
 
 
 @dataclass(frozen=True, slots=True)

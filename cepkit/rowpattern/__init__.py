@@ -15,7 +15,8 @@
    instruction whether the rest can match; without other conditions that determines the preferred
    match, in O(rows x instructions) for any pattern. Other conditions - on rows mapped before, on
    aggregates so far - are evaluated by a backtracking search along the preferred path (`mapping`),
-   pruned by the same pass.
+   pruned by the same pass. It remembers from which states (row, instruction, what conditions ahead
+   can read) all paths failed, and has a budget of failures where conditions tell all paths apart.
 5. `output` computes measures for many matches at once.
 
 It does not use cepkit's own engine, which finds all matches: SQL takes only the preferred one of

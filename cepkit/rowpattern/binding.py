@@ -16,7 +16,6 @@ from cepkit.errors import PatternError
 from cepkit.rowpattern.expressions import (
     Call,
     Expression,
-    Here,
     Label,
     RowValue,
     conjuncts,
@@ -56,12 +55,13 @@ def bind(query: RowQuery, columns: Iterable[str] | None = None) -> BoundQuery:
     names = Names(None if columns is None else tuple(columns))
     members = members_of(query)
     _check_output(query)
-    order = tuple(replace(key, column=names.of(key.column, key.span)) for key in query.order)
+    ordering = Binder(names, {}, "ORDER BY")
+    order = tuple(replace(key, value=ordering.key(key.value)) for key in query.order)
     filters, conditions = {}, {}
-    within = _within(query, order)
+    within, defined = _within(query, order), dict(query.defined)
     for variable in query.variables:
         bound = Binder(names, members, "DEFINE", variable)
-        condition = dict(query.defined).get(variable)
+        condition = defined.get(variable)
         parts = () if condition is None else conjuncts(bound.of(condition))
         filters[variable] = tuple(part for part in parts if is_local(part, variable))
         conditions[variable] = (
@@ -72,7 +72,7 @@ def bind(query: RowQuery, columns: Iterable[str] | None = None) -> BoundQuery:
         replace(each, expression=Binder(names, members, "MEASURES").of(each.expression))
         for each in query.measures
     )
-    partition = tuple(names.of(key.column, key.span) for key in query.partition)
+    partition = tuple(names.of(key.column or "", key.span) for key in query.partition)
     _check_names(query, partition, names.columns or ())
     return BoundQuery(query, members, partition, order, filters, conditions, measures)
 
@@ -83,25 +83,26 @@ def members_of(query: RowQuery) -> dict[str, tuple[str, ...]]:
     Raises:
         PatternError: A SUBSET or DEFINE of a name that is not in the pattern.
     """
-    members: dict[str, tuple[str, ...]] = {name: (name,) for name in query.variables}
+    names = dict.fromkeys(query.variables)
+    members: dict[str, tuple[str, ...]] = {name: (name,) for name in names}
     for name, variables in query.subsets:
         if name in members:
             raise PatternError(f"SUBSET {name} is the name of another variable", span=query.span)
         for one in variables:
-            if one not in query.variables:
+            if one not in names:
                 raise PatternError.unknown(
                     f"SUBSET {name} names {one}, which is not in PATTERN",
                     one,
-                    query.variables,
+                    names,
                     span=query.span,
                 )
         members[name] = tuple(dict.fromkeys(variables))
     for name, condition in query.defined:
-        if name not in query.variables:
+        if name not in names:
             raise PatternError.unknown(
                 f"DEFINE {name}, which is not in PATTERN",
                 name,
-                query.variables,
+                names,
                 span=condition.span,
             )
     skip = query.skip
@@ -137,9 +138,8 @@ def _within(query: RowQuery, order: tuple[Key, ...]) -> tuple[Expression, ...]:
             hint="ORDER BY the column of the time first",
             span=query.within.span,
         )
-    here = Here(order[0].column, order[0].span)
-    span = query.within.span
-    last, first = (RowValue(None, end, 0, 0, here, span=span) for end in ("last", "first"))
+    at, span = order[0].value, query.within.span
+    last, first = (RowValue(None, end, 0, 0, at, span=span) for end in ("last", "first"))
     return (Call("lt", (Call("subtract", (last, first), span=span), query.within), span=span),)
 
 

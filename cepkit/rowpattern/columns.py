@@ -8,7 +8,7 @@ from typing import Any, assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepkit.errors import PatternError, Span, StreamError
+from cepkit.errors import PatternError, StreamError
 from cepkit.rowpattern.expressions import (
     AllRows,
     Call,
@@ -21,6 +21,7 @@ from cepkit.rowpattern.expressions import (
     Label,
     MatchNumber,
     RowValue,
+    place_text,
 )
 from cepkit.rowpattern.operations import INTEGER_DIVISION, OPERATIONS, TYPES, cast_column
 from cepkit.stream.reading.arrow import described
@@ -103,8 +104,3 @@ def kind_text(kind: pa.DataType) -> str:
     if pa.types.is_integer(kind):
         return "whole numbers"
     return "numbers" if pa.types.is_floating(kind) else described(kind)
-
-
-def place_text(span: Span | None) -> str:
-    """Return the text of a place."""
-    return "" if span is None else " ".join(span.text[span.start : span.end].split())

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cepkit.rowpattern.columns import place_text
-from cepkit.rowpattern.expressions import Expression
+from cepkit.rowpattern.expressions import Expression, place_text
 from cepkit.rowpattern.run import Prepared
 from cepkit.tables import count_text
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from functools import reduce
 from typing import Any
 
 from lark import Token, Tree, v_args
@@ -91,10 +90,22 @@ class ExpressionBuilder(Transformer[Token, Any]):
         word = str(sign.children[0] if isinstance(sign, Tree) else sign)
         return Call(_OPERATORS[word.upper()], (left, right), span=self._span(meta))
 
+    def chain(self, meta: Any, parts: list[Any]) -> Expression:
+        sign = _OPERATORS[parts[1].upper()]
+        return self._joined(sign, parts[::2], self._span(meta))
+
+    def _joined(self, sign: str, parts: Sequence[Expression], span: Span) -> Expression:
+        """Return AND or OR of parts as a balanced tree: its depth is the logarithm."""
+        if len(parts) == 1:
+            return parts[0]
+        half = (len(parts) + 1) // 2
+        sides = (self._joined(sign, side, span) for side in (parts[:half], parts[half:]))
+        return Call(sign, tuple(sides), span=span)
+
     def complement(self, meta: Any, parts: list[Any]) -> Call:
         return Call("not", (parts[-1],), span=self._span(meta))
 
-    def between(self, meta: Any, parts: list[Any]) -> Call:
+    def between(self, meta: Any, parts: list[Any]) -> Expression:
         value, least, most = (part for part in parts if not isinstance(part, Token))
         span = self._span(meta)
         inside = Call(
@@ -104,13 +115,13 @@ class ExpressionBuilder(Transformer[Token, Any]):
         )
         return self._unless(parts, inside)
 
-    def in_list(self, meta: Any, parts: list[Any]) -> Call:
+    def in_list(self, meta: Any, parts: list[Any]) -> Expression:
         value, *choices = (part for part in parts if not isinstance(part, Token))
         span = self._span(meta)
         equal = [Call("eq", (value, choice), span=span) for choice in choices]
-        return self._unless(parts, reduce(lambda a, b: Call("or", (a, b), span=span), equal))
+        return self._unless(parts, self._joined("or", equal, span))
 
-    def like(self, meta: Any, parts: list[Any]) -> Call:
+    def like(self, meta: Any, parts: list[Any]) -> Expression:
         value, pattern = (part for part in parts if not isinstance(part, Token))
         if not (isinstance(pattern, Constant) and isinstance(pattern.value, str)):
             raise PatternError(
@@ -118,12 +129,12 @@ class ExpressionBuilder(Transformer[Token, Any]):
             )
         return self._unless(parts, Call("like", (value, pattern), span=self._span(meta)))
 
-    def is_value(self, meta: Any, parts: list[Any]) -> Call:
+    def is_value(self, meta: Any, parts: list[Any]) -> Expression:
         word = parts[-1].type.lower()
         return self._unless(parts[:-1], Call(f"is {word}", (parts[0],), span=self._span(meta)))
 
     @staticmethod
-    def _unless(parts: Sequence[Any], call: Call) -> Call:
+    def _unless(parts: Sequence[Any], call: Expression) -> Expression:
         negated = any(isinstance(part, Token) and part.type == "NOT" for part in parts)
         return Call("not", (call,), span=call.span) if negated else call
 
@@ -203,7 +214,19 @@ class ExpressionBuilder(Transformer[Token, Any]):
     def call(self, meta: Any, parts: list[Any]) -> Call:
         name, *rest = parts
         arguments = tuple(part for part in rest if not isinstance(part, Token))
-        return Call(name.lower(), arguments, len(arguments) < len(rest), span=self._span(meta))
+        distinct, span = len(arguments) < len(rest), self._span(meta)
+        match name.lower():
+            case "count" if not arguments:
+                arguments = (AllRows(None, span),)
+            case "if":
+                if len(arguments) not in (2, 3):
+                    raise PatternError(
+                        f"IF of {len(arguments)} arguments",
+                        expected="IF(condition, value) or IF(condition, value, otherwise)",
+                        span=span,
+                    )
+                return Call("case", (*arguments, Constant(None, span))[:3], distinct, span=span)
+        return Call(name.lower(), arguments, distinct, span=span)
 
     def call_of_all(self, meta: Any, parts: list[Any]) -> Call:
         span = self._span(meta)

@@ -112,12 +112,12 @@ class Fold:
 
     Attributes:
         function: Its name in `folding.FOLDS`.
-        value: An expression of `Here` leaves only; None counts rows.
+        arguments: Expressions of `Here` leaves only, or `Label`; without one it counts rows.
     """
 
     function: str
     variables: tuple[str, ...] | None
-    value: Expression | None
+    arguments: tuple[Expression, ...]
     distinct: bool = False
     scope: Scope = "running"
     span: Span | None = field(default=None, compare=False, repr=False)
@@ -168,3 +168,8 @@ def conjuncts(expression: Expression) -> tuple[Expression, ...]:
     if isinstance(expression, Call) and expression.name == "and":
         return tuple(part for side in expression.arguments for part in conjuncts(side))
     return (expression,)
+
+
+def place_text(span: Span | None) -> str:
+    """Return the text of a place."""
+    return "" if span is None else " ".join(span.text[span.start : span.end].split())

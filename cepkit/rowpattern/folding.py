@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import field
+from operator import gt, lt
 from typing import Any
 
 import pyarrow as pa
@@ -19,13 +20,18 @@ class FoldFunction:
         first: The state without values.
         step: Returns the state with one more value, without changing it in place.
         result: Returns the aggregate of a state.
-        kind: Returns the result type for a value type; raises if it does not take such values.
+        kind: Returns the result type for the types of its arguments; raises if it does not take
+            such values.
+        count: The number of its arguments.
+        one_of_them: Whether its result is the first argument in one of the rows.
     """
 
     first: Any
     step: Callable[[Any, Any], Any]
     result: Callable[[Any], Any]
-    kind: Callable[[pa.DataType], pa.DataType]
+    kind: Callable[..., pa.DataType]
+    count: int = 1
+    one_of_them: bool = False
 
 
 def _itself(state: Any) -> Any:
@@ -54,11 +60,33 @@ def _ordered(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
+def _boolean(kind: pa.DataType) -> pa.DataType:
+    if not (pa.types.is_boolean(kind) or pa.types.is_null(kind)):
+        raise pa.ArrowNotImplementedError(f"a truth value is needed, not {kind}")
+    return pa.bool_()
+
+
+def _best(better: Callable[[Any, Any], bool]) -> FoldFunction:
+    """Return MAX_BY or MIN_BY: a state is a value and that by which it is the best so far."""
+    return FoldFunction(
+        None,
+        lambda s, x: x if s is None or better(x[1], s[1]) else s,
+        lambda s: None if s is None else s[0],
+        lambda value, by: (value, _ordered(by))[0],
+        2,
+        one_of_them=True,
+    )
+
+
 def _average(state: tuple[Any, int] | None) -> Any:
     if state is None:
         return None
     total, count = state
     return total / count if hasattr(total, "days") else float(total) / count
+
+
+def _counted(_: int) -> bool:
+    return True
 
 
 def _listed(state: Any) -> list[Any] | None:
@@ -70,16 +98,37 @@ def _listed(state: Any) -> list[Any] | None:
 
 
 FOLDS: dict[str, FoldFunction] = {
-    "count": FoldFunction(0, lambda n, _: n + 1, _itself, lambda _: pa.int64()),
+    "count": FoldFunction(0, lambda n, _: n + 1, _itself, lambda *_: pa.int64()),
     "sum": FoldFunction(None, lambda s, x: x if s is None else s + x, _itself, _number),
     "avg": FoldFunction(
         None, lambda s, x: (x, 1) if s is None else (s[0] + x, s[1] + 1), _average, _mean
     ),
-    "min": FoldFunction(None, lambda s, x: x if s is None else min(s, x), _itself, _ordered),
-    "max": FoldFunction(None, lambda s, x: x if s is None else max(s, x), _itself, _ordered),
+    "min": FoldFunction(
+        None, lambda s, x: x if s is None else min(s, x), _itself, _ordered, one_of_them=True
+    ),
+    "max": FoldFunction(
+        None, lambda s, x: x if s is None else max(s, x), _itself, _ordered, one_of_them=True
+    ),
+    "min_by": _best(lt),
+    "max_by": _best(gt),
+    "any_value": FoldFunction(
+        None, lambda s, x: x if s is None else s, _itself, _itself, one_of_them=True
+    ),
+    "bool_and": FoldFunction(None, lambda s, x: x if s is None else s and x, _itself, _boolean),
+    "bool_or": FoldFunction(None, lambda s, x: x if s is None else s or x, _itself, _boolean),
     "array_agg": FoldFunction(None, lambda s, x: (s, x), _listed, pa.list_),
 }
+"""The aggregates by name; names in other dialects are in `FOLD_SYNONYMS`."""
 
+
+def fold_kind(name: str, kinds: Sequence[pa.DataType], *, distinct: bool) -> pa.DataType:
+    """Return the result type of an aggregate; raises Arrow's error if it takes no such values."""
+    if distinct:
+        kinds = [_ordered(kind) for kind in kinds]
+    return FOLDS[name].kind(*kinds)
+
+
+FOLD_SYNONYMS = {"arbitrary": "any_value", "every": "bool_and"}
 
 _NOTHING = object()
 
@@ -90,7 +139,7 @@ class Running:
 
     Attributes:
         function: The aggregate.
-        values: The values of all rows of the table; None counts rows.
+        read: Returns the value of a row; None if it is missing.
         distinct: Whether equal values count once.
         keeps_nulls: Whether nulls count.
         states: The state after each row so far, and the new value of DISTINCT there.
@@ -98,16 +147,32 @@ class Running:
     """
 
     function: FoldFunction
-    values: list[Any] | None
+    read: Callable[[int], Any]
     distinct: bool = False
     keeps_nulls: bool = False
     states: list[tuple[Any, Any]] = field(default_factory=list)
     seen: set[Any] = field(default_factory=set)
 
     @classmethod
-    def of(cls, name: str, values: list[Any] | None, *, distinct: bool) -> Running:
-        """Return an aggregate of no rows."""
-        return cls(FOLDS[name], values, distinct, name == "array_agg")
+    def of(cls, name: str, columns: Sequence[Callable[[int], Any]], *, distinct: bool) -> Running:
+        """Return an aggregate of no rows.
+
+        Args:
+            name: The name of the aggregate.
+            columns: For each argument a function for its value in a row.
+            distinct: Whether equal values count once.
+        """
+        match columns:
+            case ():
+                read: Callable[[int], Any] = _counted
+            case (read,):
+                pass
+            case (value, by):
+
+                def read(row: int) -> Any:
+                    return None if (order := by(row)) is None else (value(row), order)
+
+        return cls(FOLDS[name], read, distinct, name == "array_agg")
 
     def over(self, rows: list[int]) -> Any:
         """Return the aggregate of rows.
@@ -115,14 +180,19 @@ class Running:
         Args:
             rows: The previous rows, with more at the end; call `keep` first if there are fewer.
         """
-        for row in rows[len(self.states) :]:
-            self.add(row)
-        return self.function.result(self.states[-1][0] if self.states else self.function.first)
+        return self.function.result(self.state(rows))
+
+    def state(self, rows: list[int]) -> Any:
+        """Return the state after rows (see `over`)."""
+        if len(rows) > len(self.states):
+            for row in rows[len(self.states) :]:
+                self.add(row)
+        return self.states[-1][0] if self.states else self.function.first
 
     def add(self, row: int) -> Any:
         """Add one row; return the state."""
         state = self.states[-1][0] if self.states else self.function.first
-        value = True if self.values is None else self.values[row]
+        value = self.read(row)
         new = _NOTHING
         if self.distinct and value is not None and value not in self.seen:
             self.seen.add(value)

@@ -23,8 +23,10 @@ from cepkit.rowpattern.expressions import (
     Fold,
     Here,
     Label,
+    Leaf,
     MatchNumber,
     RowValue,
+    leaves,
 )
 from cepkit.rowpattern.folding import Running
 from cepkit.rowpattern.operations import OPERATIONS, TYPES, Operation, cast_column
@@ -37,23 +39,26 @@ class Mapping:
     """A mapping of rows to variables that grows row by row and can be truncated."""
 
     def __init__(self, bound: BoundQuery, rows: Rows) -> None:
-        self._bound = bound
         self._rows = rows
         self._names = bound.query.variables
         self._values: dict[Expression, list[Any]] = {}
         self._lists: dict[tuple[str, ...] | None, list[int]] = {}
-        self._folds: list[tuple[Running, list[int]]] = []
+        self._folds: dict[Fold, tuple[Running, list[int]]] = {}
         self._labels: list[int] = []
-        self._ends: dict[tuple[str, ...] | None, tuple[int, int]] = {}
-        self._reads_labels = False
         self._start = self._number = 0
         self._conditions = [
             [self._closure(part) for part in bound.conditions[name]] for name in self._names
         ]
-        self._lists_of = [
-            [rows_of for key, rows_of in self._lists.items() if key is None or name in key]
+        self._lists_of: list[list[list[int]]] = [[] for _ in self._names]
+        numbers = {name: number for number, name in enumerate(self._names)}
+        for members, rows_of in self._lists.items():
+            for name in self._names if members is None else members:
+                self._lists_of[numbers[name]].append(rows_of)
+        self._leaves = [
+            [(leaf, name) for part in bound.conditions[name] for leaf in leaves(part)]
             for name in self._names
         ]
+        self._seen_by: dict[int, tuple[Closure, ...]] = {}
 
     def restart(self, start: int, number: int) -> None:
         """Begin a match at a row, with its number."""
@@ -79,24 +84,54 @@ class Mapping:
         while len(self._labels) > count:
             for rows_of in self._lists_of[self._labels.pop()]:
                 rows_of.pop()
-        for fold, rows_of in self._folds:
-            fold.keep(len(rows_of))
+        for fold, rows_of in self._folds.values():
+            if len(fold.states) > len(rows_of):
+                fold.keep(len(rows_of))
 
-    def known(self) -> tuple[object, ...]:
-        """Return the state of the mapping that conditions on later rows can read."""
-        parts: list[object] = []
-        for variables, (first, last) in self._ends.items():
-            rows_of = self._lists[variables]
-            parts += rows_of[:first]
-            parts += rows_of[-last:] if last else ()
-            parts.append(min(len(rows_of), first + last))
-        for fold, rows_of in self._folds:
-            # The states of DISTINCT and of lists depend on all rows.
-            whole = fold.distinct or fold.keeps_nulls
-            parts.append(tuple(rows_of) if whole else fold.over(rows_of) and fold.states[-1][0])
-        if self._reads_labels:
-            parts.append(tuple(self._labels))
-        return tuple(parts)
+    def known(self, variables: int) -> tuple[object, ...]:
+        """Return the state of the mapping that the conditions of some variables can read.
+
+        Args:
+            variables: The variables of rows to come, as bits.
+        """
+        if variables not in self._seen_by:
+            seen: dict[object, Closure] = {}
+            for number, leaves_of in enumerate(self._leaves):
+                if variables >> number & 1:
+                    seen.update(self._seen(leaf, name) for leaf, name in leaves_of)
+            self._seen_by[variables] = tuple(seen.values())
+        return tuple(state() for state in self._seen_by[variables])
+
+    def _seen(self, leaf: Leaf, own: str) -> tuple[object, Closure]:
+        """Return what a leaf can read later of the present rows: a key, and a function for it.
+
+        Args:
+            leaf: A leaf of a condition.
+            own: The variable of the condition; its row will be the last.
+        """
+        if isinstance(leaf, MatchNumber):
+            return "number", lambda: self._number
+        rows_of = self._lists[leaf.variables]
+        if isinstance(leaf, Fold):
+            kinds = [self._rows.column(part).type for part in leaf.arguments if part != Label()]
+            # The states of DISTINCT and of lists depend on all rows, and lists cannot be compared.
+            whole = leaf.distinct or leaf.function == "array_agg"
+            if whole or any(map(pa.types.is_nested, kinds)):
+                return (leaf.variables,), lambda: tuple(rows_of)
+            return leaf, partial(self._folds[leaf][0].state, rows_of)
+        skipped, shift, labels = leaf.skipped, leaf.shift, self._labels
+        least = skipped if leaf.variables is None or own in leaf.variables else skipped + 1
+        few = slice(skipped + 1) if leaf.end == "first" else slice(-least if least else 2**62, None)
+        if not isinstance(leaf.value, Label):
+            return (leaf.variables, leaf.end, few.start, few.stop), lambda: tuple(rows_of[few])
+
+        def names() -> tuple[object, ...]:
+            rows = rows_of[few]
+            there = [row + shift - self._start for row in rows]
+            known = [labels[at] if 0 <= at < len(labels) else None for at in there]
+            return tuple(rows), tuple(known), tuple(labels[max(0, len(labels) + min(shift, 0)) :])
+
+        return (leaf, least), names
 
     def _rows_of(self, variables: tuple[str, ...] | None) -> list[int]:
         return self._lists.setdefault(variables, [])
@@ -105,6 +140,12 @@ class Mapping:
         if value not in self._values:
             self._values[value] = self._rows.column(value).to_pylist()
         return self._values[value]
+
+    def _reader(self, argument: Expression) -> Callable[[int], Any]:
+        """Return a function for the value of an aggregate's argument in a row of the match."""
+        if isinstance(argument, Label):
+            return lambda row: self._names[self._labels[row - self._start]]
+        return self._column(argument).__getitem__
 
     def _closure(self, expression: Expression) -> Closure:
         """Return a function for an expression's value on the rows mapped so far."""
@@ -117,13 +158,12 @@ class Mapping:
                 return _call(name, [self._closure(argument) for argument in arguments])
             case RowValue():
                 return self._row_value(expression)
-            case Fold(function, variables, value, distinct):
-                values = None if value is None else self._column(value)
-                fold, rows_of = (
-                    Running.of(function, values, distinct=distinct),
-                    self._rows_of(variables),
-                )
-                self._folds.append((fold, rows_of))
+            case Fold(function, variables, arguments, distinct):
+                if expression not in self._folds:
+                    columns = [self._reader(argument) for argument in arguments]
+                    fold = Running.of(function, columns, distinct=distinct)
+                    self._folds[expression] = fold, self._rows_of(variables)
+                fold, rows_of = self._folds[expression]
                 return partial(fold.over, rows_of)
             case MatchNumber():
                 return lambda: self._number
@@ -136,10 +176,6 @@ class Mapping:
         rows_of = self._rows_of(leaf.variables)
         place = -1 - leaf.skipped if leaf.end == "last" else leaf.skipped
         least, shift = leaf.skipped + 1, leaf.shift
-        first, last = self._ends.get(leaf.variables, (0, 0))
-        ends = (max(first, least), last) if leaf.end == "first" else (first, max(last, least))
-        self._ends[leaf.variables] = ends
-        self._reads_labels |= isinstance(leaf.value, Label)
         if isinstance(leaf.value, Label):
 
             def label() -> str | None:

@@ -21,11 +21,13 @@ from cepkit.rowpattern.expressions import (
     RowValue,
     walk,
 )
-from cepkit.rowpattern.folding import FOLDS
+from cepkit.rowpattern.folding import FOLD_SYNONYMS, FOLDS
 from cepkit.rowpattern.operations import OPERATIONS, SYNONYMS, TYPES
 from cepkit.values import dataclass
 
 _NAVIGATIONS = ("first", "last", "prev", "next")
+_OF_MATCHES = (*_NAVIGATIONS, *FOLDS, *FOLD_SYNONYMS, "classifier", "match_number")
+"""The functions that read rows of a match."""
 _HINTS = {
     "lag": "in MATCH_RECOGNIZE it is PREV(column, n)",
     "lead": "in MATCH_RECOGNIZE it is NEXT(column, n)",
@@ -50,7 +52,7 @@ _OPERATORS = (
     "not",
     "case",
 )
-Place = Literal["DEFINE", "MEASURES", "SELECT"]
+Place = Literal["DEFINE", "MEASURES", "SELECT", "ORDER BY"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +111,7 @@ class Binder:
                 return RowValue(self._rows(variable, span), "last", 0, 0, value, span=span)
             case Cast(value, kind, span):
                 return Cast(self.of(value), _cast_type(kind, span), span)
-            case Call(name) if self.place != "SELECT" and name in (
-                *_NAVIGATIONS,
-                *FOLDS,
-                "classifier",
-                "match_number",
-            ):
+            case Call(name) if self.place != "SELECT" and name in _OF_MATCHES:
                 return self._read(expression)
             case Call(name, arguments, _, scope, span):
                 if scope is not None:
@@ -151,7 +148,7 @@ class Binder:
 
     def _navigation(self, call: Call) -> RowValue:
         value, skipped = self._counted(call, 0)
-        variables, here = self._inside(value, call)
+        variables, (here,) = self._inside((value,), call)
         return RowValue(
             variables,
             "first" if call.name == "first" else "last",
@@ -173,7 +170,7 @@ class Binder:
         shift = -count if call.name == "prev" else count
         if isinstance(value, Call) and value.name in ("first", "last"):
             return replace(self._navigation(value), shift=shift, span=call.span)
-        variables, here = self._inside(value, call)
+        variables, (here,) = self._inside((value,), call)
         return RowValue(variables, "last", 0, shift, here, span=call.span)
 
     def _counted(self, call: Call, count: int) -> tuple[Expression, int]:
@@ -198,34 +195,32 @@ class Binder:
 
     def _fold(self, call: Call) -> Fold:
         title = call.name.upper()
-        if len(call.arguments) != 1:
+        name = FOLD_SYNONYMS.get(call.name, call.name)
+        count = FOLDS[name].count
+        if len(call.arguments) != count:
             raise PatternError(
-                f"{title} of {len(call.arguments)} arguments", expected="one", span=call.span
-            )
-        value = call.arguments[0]
-        scope = call.scope or "running"
-        if isinstance(value, AllRows):
-            if call.name != "count":
-                raise PatternError(f"{title} of '*'", hint="COUNT counts rows", span=call.span)
-            return Fold(
-                "count", self._rows(value.variable, value.span), None, scope=scope, span=call.span
-            )
-        variables, here = self._inside(value, call)
-        if isinstance(here, Label) or any(isinstance(part, Label) for part in walk(here)):
-            raise UnsupportedError(
-                f"{title} of CLASSIFIER is not supported",
-                hint="COUNT(A.*) counts the rows of a variable",
+                f"{title} of {len(call.arguments)} arguments",
+                expected="one" if count == 1 else f"two: {title}(value, order)",
                 span=call.span,
             )
-        return Fold(call.name, variables, here, call.distinct, scope, call.span)
+        scope = call.scope or "running"
+        if isinstance(value := call.arguments[0], AllRows):
+            if name != "count":
+                raise PatternError(f"{title} of '*'", hint="COUNT counts rows", span=call.span)
+            variables = self._rows(value.variable, value.span)
+            return Fold("count", variables, (), scope=scope, span=call.span)
+        variables, values = self._inside(call.arguments, call)
+        return Fold(name, variables, values, call.distinct, scope, call.span)
 
-    def _inside(self, value: Expression, call: Call) -> tuple[tuple[str, ...] | None, Expression]:
-        """Return the variables of an argument, and the expression it reads from each row."""
+    def _inside(
+        self, values: tuple[Expression, ...], call: Call
+    ) -> tuple[tuple[str, ...] | None, tuple[Expression, ...]]:
+        """Return the variables of arguments, and the expressions they read from each row."""
         title = call.name.upper()
-        label = _label(value)
-        if label is not None:
-            return self._rows(label[0], value.span), Label(value.span)
-        variables = {part.variable for part in walk(value) if isinstance(part, Column)}
+        labels = {value: label for value in values if (label := _label(value)) is not None}
+        parts = [part for value in values if value not in labels for part in walk(value)]
+        variables = {part.variable for part in parts if isinstance(part, Column)}
+        variables |= {label for (label,) in labels.values()}
         if len(variables) > 1:
             names = " and ".join(sorted(name or "all rows" for name in variables))
             raise PatternError(
@@ -234,13 +229,8 @@ class Binder:
                 hint=f"a {title} for each, computed with afterwards",
                 span=call.span,
             )
-        for part in walk(value):
-            if isinstance(part, Call) and part.name in (
-                *_NAVIGATIONS,
-                *FOLDS,
-                "classifier",
-                "match_number",
-            ):
+        for part in parts:
+            if isinstance(part, Call) and part.name in _OF_MATCHES:
                 raise PatternError(
                     f"{part.name.upper()} inside {title}",
                     expected="a value of one row"
@@ -252,7 +242,18 @@ class Binder:
                     span=part.span,
                 )
         variable = next(iter(variables), None)
-        return self._rows(variable, value.span), self.here(value)
+        here = (Label(each.span) if each in labels else self.here(each) for each in values)
+        return self._rows(variable, call.span), tuple(here)
+
+    def key(self, value: Expression) -> Expression:
+        """Return a key of ORDER BY."""
+        if isinstance(value, Constant):
+            raise PatternError(
+                "ORDER BY a constant",
+                expected="a column, or an expression of columns",
+                span=value.span,
+            )
+        return self.here(value)
 
     def here(self, value: Expression) -> Expression:
         """Return an expression over the columns of one row."""
@@ -300,18 +301,17 @@ def _known(call: Call, place: Place) -> str:
     name = SYNONYMS.get(call.name, call.name)
     operation = OPERATIONS.get(name)
     if operation is None:
-        if place == "SELECT" and name in FOLDS:
+        if name in _OF_MATCHES:
             raise UnsupportedError(
-                f"{name.upper()} in SELECT is not supported",
+                f"{name.upper()} in {place} is not supported",
                 hint="aggregate in MEASURES, or the result",
                 span=call.span,
             )
         functions = [w for w in OPERATIONS if w not in _OPERATORS and " " not in w]
-        words = (*_NAVIGATIONS, *FOLDS, "classifier", "match_number", *functions)
         unknown = UnsupportedError.unknown(
             f"the function {call.name.upper()} is not supported",
             call.name.upper(),
-            map(str.upper, words),
+            map(str.upper, (*_OF_MATCHES, *functions)),
         )
         unknown.span = call.span
         unknown.hint = _HINTS.get(name, unknown.hint) or "compute its column first"

@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import Literal, assert_never
 
 from cepkit.errors import Span
-from cepkit.rowpattern.expressions import Constant, Expression
+from cepkit.rowpattern.expressions import Column, Constant, Expression, Here
 from cepkit.values import dataclass
 
 
@@ -75,16 +75,22 @@ RowPattern = Variable | Concatenation | Alternation | Permutation | Repetition |
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A column of ORDER BY.
+    """A key of ORDER BY or PARTITION BY.
 
     Attributes:
+        value: A column, or an expression of columns.
         nulls: The position of nulls, if written.
     """
 
-    column: str
+    value: Expression
     descending: bool = False
     nulls: Literal["first", "last"] | None = None
     span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def column(self) -> str | None:
+        """The name of the column; None for another expression."""
+        return self.value.name if isinstance(self.value, Column | Here) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,13 +94,17 @@ def _remainder(a: Any, b: Any) -> Any:
     return pc.subtract(a, pc.multiply(_quotient(a, b), b))
 
 
+_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_null)
+
+
 def _texts(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function of texts, which refuses other values."""
 
     def on_texts(*columns: Any) -> Any:
         for column in columns:
-            if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-                raise pa.ArrowNotImplementedError(f"a text is needed, not {column.type}")
+            kind = column.type
+            if not any(is_kind(kind) for is_kind in _TEXTS):
+                raise pa.ArrowNotImplementedError(f"a text is needed, not {kind}")
         return function(*(pc.cast(column, pa.string()) for column in columns))
 
     return on_texts
@@ -108,6 +112,10 @@ def _texts(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _concatenated(*columns: Any) -> Any:
     return pc.binary_join_element_wise(*columns, pa.scalar("", pa.string()))
+
+
+def _joined(separator: Any, *columns: Any) -> Any:
+    return pc.binary_join_element_wise(*columns, separator, null_handling="skip")
 
 
 def _like(column: Any, pattern: Any) -> Any:
@@ -202,6 +210,7 @@ OPERATIONS: dict[str, Operation] = {
     "mod": Operation(_remainder),
     "negate": Operation(pc.negate_checked, lambda a: -a, 1, 1),
     "concat": Operation(_texts(_concatenated), None, 1, None),
+    "concat_ws": Operation(_texts(_joined), None, 2, None, strict=False),
     "like": Operation(_texts(_like)),
     "and": Operation(_truths(pc.and_kleene), _and, strict=False),
     "or": Operation(_truths(pc.or_kleene), _or, strict=False),

@@ -16,9 +16,18 @@ import pyarrow.compute as pc
 
 from cepkit.errors import StreamError
 from cepkit.rowpattern.binding import BoundQuery
-from cepkit.rowpattern.columns import as_array, evaluate, place_text
-from cepkit.rowpattern.expressions import Expression, Fold, Here, Label, Leaf, MatchNumber, RowValue
-from cepkit.rowpattern.folding import FOLDS, Running
+from cepkit.rowpattern.columns import as_array, evaluate
+from cepkit.rowpattern.expressions import (
+    Expression,
+    Fold,
+    Here,
+    Label,
+    Leaf,
+    MatchNumber,
+    RowValue,
+    place_text,
+)
+from cepkit.rowpattern.folding import FOLDS, Running, fold_kind
 from cepkit.rowpattern.program import Program
 from cepkit.rowpattern.rows import Rows
 from cepkit.rowpattern.search import Matches
@@ -36,8 +45,12 @@ def leaf_kind(leaf: Leaf, rows: Rows) -> pa.DataType:
             return pa.string()
         case RowValue(value=value):
             return rows.column(value).type
-        case Fold(function, _, value):
-            return FOLDS[function].kind(pa.int64() if value is None else rows.column(value).type)
+        case Fold(function, _, arguments, distinct):
+            kinds = [
+                pa.string() if isinstance(each, Label) else rows.column(each).type
+                for each in arguments
+            ]
+            return fold_kind(function, kinds, distinct=distinct)
 
 
 def result_table(bound: BoundQuery, program: Program, rows: Rows, matches: Matches) -> pa.Table:
@@ -49,8 +62,8 @@ def result_table(bound: BoundQuery, program: Program, rows: Rows, matches: Match
         for each in bound.measures
     }
     columns: dict[str, Any] = {}
-    order = tuple(key.column for key in bound.order) if bound.query.output.all_rows else ()
-    for name in dict.fromkeys((*bound.partition, *order)):
+    order = [key.column for key in bound.order if bound.query.output.all_rows]
+    for name in dict.fromkeys((*bound.partition, *filter(None, order))):
         columns[name] = rows.table.column(name).take(numbers)
     columns |= measures
     if bound.query.output.all_rows:
@@ -74,6 +87,7 @@ class Points:
     """The points of the result rows in some matches.
 
     Attributes:
+        names: The variables.
         at: The row of each step.
         labels: The variable of each step.
         begins: For each point the first step of its match.
@@ -83,7 +97,7 @@ class Points:
         rows: The table row to show.
     """
 
-    bound: BoundQuery
+    names: tuple[str, ...]
     table: Rows
     matches: Matches
     at: np.ndarray
@@ -115,12 +129,23 @@ class Points:
         shown_rows = matches.starts[match_of] + (beyond if bound.query.output.all_rows else 0)
         labels = program.variables[matches.steps]
         numbers = matches.numbers[match_of]
-        return cls(bound, rows, matches, at, labels, begins, known, ends, numbers, shown_rows)
+        return cls(
+            bound.query.variables,
+            rows,
+            matches,
+            at,
+            labels,
+            begins,
+            known,
+            ends,
+            numbers,
+            shown_rows,
+        )
 
     def places(self, variables: Members) -> tuple[np.ndarray, np.ndarray]:
         """Return the steps of variables, and their number before each step."""
         if variables not in self._places:
-            names = self.bound.query.variables
+            names = self.names
             members = np.array([variables is None or name in variables for name in names], np.bool_)
             inside = members[self.labels]
             counts = np.concatenate(([0], np.cumsum(inside)))
@@ -137,8 +162,9 @@ class Points:
         steps = np.where(valid, places[np.where(valid, index, 0)] if len(places) else 0, -1)
         if isinstance(leaf.value, Label):
             to = steps + leaf.shift
-            valid &= (to >= self.begins) & (to < ends)
-            names = pa.array(self.bound.query.variables, pa.string())
+            # PREV and NEXT leave the rows so far, as for columns; no row outside has a variable.
+            valid &= (to >= self.begins) & (to < self.ends)
+            names = pa.array(self.names, pa.string())
             labels = self.labels[np.where(valid, to, 0)] if len(self.labels) else to
             return names.take(pa.array(labels, mask=~valid))
         rows = np.where(valid, self.at[steps] if len(self.at) else 0, -1)
@@ -150,7 +176,7 @@ class Points:
         places, counts = self.places(leaf.variables)
         ends = self.ends if leaf.scope == "final" else self.known
         first, behind = counts[self.begins], counts[ends]
-        if leaf.value is None:
+        if not leaf.arguments:
             return pa.array(behind - first)
         states = self._states(leaf, places, counts)
         function = FOLDS[leaf.function]
@@ -168,18 +194,23 @@ class Points:
 
     def _states(self, leaf: Fold, places: np.ndarray, counts: np.ndarray) -> list[Any]:
         """Return the states of an aggregate after each of its rows."""
-        assert leaf.value is not None
-        column = self.table.column(leaf.value)
-        used, where = np.unique(self.at[places], return_inverse=True)
-        values = column.take(pa.array(used)).to_pylist()
-        fold = Running.of(leaf.function, values, distinct=leaf.distinct)
-        rows = where.tolist()
+        columns = [self._values(argument, places).__getitem__ for argument in leaf.arguments]
+        fold = Running.of(leaf.function, columns, distinct=leaf.distinct)
         states: list[Any] = []
         ends = counts[self.matches.ends].tolist()
         for begin, end in zip(counts[self.matches.begins].tolist(), ends, strict=True):
             fold.keep(0)
-            states.extend(map(fold.add, rows[begin:end]))
+            states.extend(map(fold.add, range(begin, end)))
         return states
+
+    def _values(self, argument: Expression, places: np.ndarray) -> list[Any]:
+        """Return the value of an aggregate's argument at some steps."""
+        if isinstance(argument, Label):
+            return [self.names[label] for label in self.labels[places].tolist()]
+        # Matches that overlap share rows.
+        used, where = np.unique(self.at[places], return_inverse=True)
+        values = self.table.column(argument).take(pa.array(used)).to_pylist()
+        return [values[index] for index in where.tolist()]
 
 
 def measured(expression: Expression, points: Points) -> pa.Array:
@@ -201,9 +232,9 @@ def measured(expression: Expression, points: Points) -> pa.Array:
     value = as_array(evaluate(expression, leaf), count)
     if (
         isinstance(expression, Fold)
-        and expression.function in ("min", "max")
-        and isinstance(expression.value, Here)
+        and FOLDS[expression.function].one_of_them
+        and isinstance(value_of := expression.arguments[0], Here)
     ):
-        kind = rows.table.schema.field(expression.value.name).type
+        kind = rows.table.schema.field(value_of.name).type
         return value if pa.types.is_dictionary(kind) else value.cast(kind)
     return value

@@ -7,7 +7,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from lark import Lark
+from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput, UnexpectedToken, VisitError
 
 from cepkit.errors import PatternError, PatternSyntaxError, Span, UnsupportedError, nearest
@@ -15,6 +15,7 @@ from cepkit.rowpattern.nodes import RowQuery
 from cepkit.rowpattern.transformer import QueryBuilder
 
 _MOST_CHARACTERS = 100_000
+_MOST_DEEP = 100
 _MOST_EXPECTED = 12
 _WORD = re.compile(r"--[^\n]*|'(?:[^']|'')*'?|\"[^\"]*\"?|\d+|\w+|::|\|\||\{-|-\}|[^\s\w]")
 
@@ -95,15 +96,44 @@ def parse_row_query(text: str) -> RowQuery:
             f"a text of {len(text):,} characters instead of a query",
             expected=f"at most {_MOST_CHARACTERS:,}",
         )
+    _check_characters(text)
     try:
-        query: RowQuery = QueryBuilder(text).transform(_lark().parse(text))
+        tree = _lark().parse(text)
+        _check_depth(tree, text)
+        query: RowQuery = QueryBuilder(text).transform(tree)
     except UnexpectedInput as error:
         raise _syntax_error(text, error) from None
     except VisitError as error:
         raise error.orig_exc from None
-    except RecursionError:
-        raise PatternError("the query is nested too deeply") from None
     return query
+
+
+def _check_characters(text: str) -> None:
+    """Refuse half of a pair of UTF-16, which no column of texts can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise PatternSyntaxError(
+            f"the character U+{ord(text[error.start]):04X}",
+            expected="characters of Unicode; this is half of a pair, as of a text cut in two",
+            span=Span(text, error.start, error.start + 1),
+        ) from None
+
+
+def _check_depth(tree: Tree[Token], text: str) -> None:
+    """Refuse a query that is nested too deeply for recursive functions."""
+    level = [tree]
+    for _ in range(_MOST_DEEP):
+        level = [part for one in level for part in one.children if isinstance(part, Tree)]
+        if not level:
+            return
+    meta = level[0].meta
+    raise PatternError(
+        f"nested more than {_MOST_DEEP} levels deep",
+        expected=f"at most {_MOST_DEEP} levels of operators and groups inside each other",
+        hint="a long sum or product counts one level for each of its operators",
+        span=Span(text, meta.start_pos, meta.end_pos),
+    )
 
 
 @lru_cache(maxsize=1)
@@ -203,8 +233,11 @@ def _title(terminal: str) -> str:
 
 
 def _hint(word: str, accepts: frozenset[str], before: list[str]) -> str | None:
-    if before[-1:] in (["FINAL"], ["RUNNING"]):
-        return f"{before[-1]} stands before FIRST, LAST or an aggregate"
+    scope = next((word for word in before[-2:] if word in ("FINAL", "RUNNING")), None)
+    if scope is not None:
+        return f"{scope} stands before FIRST, LAST or an aggregate"
     if {word.upper(), *before[-1:]} & {"YEAR", "MONTH"}:
         return "months and years have no fixed length: write DAY"
+    if word == "$":
+        return 'a name that ends in $ needs quotes, as "v$"; A$ is A at the end of the partition'
     return nearest(word, [_title(t) for t in accepts]) if len(word) > 2 else None

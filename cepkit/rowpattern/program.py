@@ -64,6 +64,22 @@ class Program:
     def __len__(self) -> int:
         return len(self.kinds)
 
+    def ahead(self) -> list[int]:
+        """Return for each instruction the variables of the rows that may follow, as bits."""
+        steps = list(zip(*(a.tolist() for a in (self.kinds, self.first, self.second)), strict=True))
+        own = [1 << v if v >= 0 else 0 for v in self.variables.tolist()]
+        ahead: list[int] = own
+        before: list[int] = []
+        while ahead != before:
+            before, ahead = ahead, ahead[:]
+            for at in reversed(range(len(steps))):
+                kind, first, second = steps[at]
+                if kind == CHOICE:
+                    ahead[at] = ahead[first] | ahead[second]
+                elif kind not in (ACCEPT, FAIL):
+                    ahead[at] |= ahead[first]
+        return ahead
+
 
 @dataclass(frozen=True, slots=True)
 class _Next:
@@ -80,7 +96,7 @@ class _Next:
 
 @dataclass(slots=True)
 class _Compiler:
-    names: tuple[str, ...]
+    names: dict[str, int]
     rows: list[list[int]] = field(default_factory=list)
     hidden: bool = False
 
@@ -100,7 +116,7 @@ class _Compiler:
         """Emit the instructions of a part; return the first of them."""
         match part:
             case Variable(name):
-                return self.emit(ROW, to.taken, variable=self.names.index(name))
+                return self.emit(ROW, to.taken, variable=self.names[name])
             case Anchor(at):
                 return self.emit(START if at == "start" else END, to.empty)
             case Exclusion(inner):
@@ -201,7 +217,7 @@ def compile_pattern(pattern: RowPattern, variables: tuple[str, ...]) -> Program:
     Raises:
         PatternError: There are too many instructions.
     """
-    compiler = _Compiler(variables)
+    compiler = _Compiler({name: number for number, name in enumerate(variables)})
     accept = compiler.emit(ACCEPT)
     entry = compiler.add(pattern, _Next(accept, accept))
     order = _order(compiler.rows, entry)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from cepkit.errors import StreamError
 from cepkit.rowpattern.binding import BoundQuery
 from cepkit.rowpattern.columns import as_array, evaluate
-from cepkit.rowpattern.expressions import Expression, Here
+from cepkit.rowpattern.expressions import Expression, Here, place_text
 from cepkit.rowpattern.nodes import Key
 from cepkit.rowpattern.operations import comparable
 from cepkit.stream.reading.arrow import described
@@ -74,7 +74,7 @@ def rows_of(table: pa.Table, bound: BoundQuery) -> Rows:
     """
     if not table.num_rows:
         return Rows(table, np.zeros(1, np.int64), np.zeros(0, np.int64))
-    keys = [ranks(table, Key(name, nulls="first")) for name in bound.partition]
+    keys = [ranks(table, Key(Here(name), nulls="first")) for name in bound.partition]
     order = [ranks(table, key) for key in bound.order]
     if not keys and not order:
         sorted_rows = np.arange(table.num_rows)
@@ -94,19 +94,25 @@ def rows_of(table: pa.Table, bound: BoundQuery) -> Rows:
 
 
 def ranks(table: pa.Table, key: Key) -> np.ndarray:
-    """Return the rank of each row by a column.
+    """Return the rank of each row by a key.
 
     Raises:
-        StreamError: The column has no order, or has nulls without NULLS FIRST or LAST.
+        PatternError: The kinds of an expression do not fit.
+        StreamError: The key has no order, or has nulls without NULLS FIRST or LAST.
     """
-    column = comparable(as_array(table.column(key.column), table.num_rows))
+
+    def of(here: Here) -> pa.Array:
+        return comparable(as_array(table.column(here.name), table.num_rows))
+
+    text = key.column or place_text(key.value.span)
+    column = as_array(evaluate(key.value, of), table.num_rows)
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
     if column.null_count and key.nulls is None:
         raise StreamError(
-            f"'{key.column}' of ORDER BY has {column.null_count:,} nulls, and databases differ in"
+            f"'{text}' of ORDER BY has {column.null_count:,} nulls, and databases differ in"
             " where these go",
-            hint=f"write ORDER BY {key.column} NULLS LAST, or NULLS FIRST",
+            hint=f"write ORDER BY {text} NULLS LAST, or NULLS FIRST",
         )
     if pa.types.is_boolean(column.type) or pa.types.is_null(column.type):
         column = column.cast(pa.int8())
@@ -115,7 +121,7 @@ def ranks(table: pa.Table, key: Key) -> np.ndarray:
         places = pc.rank(column, sort_keys=direction, tiebreaker="dense")
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         raise StreamError(
-            f"'{key.column}' holds {described(column.type)}, which have no order here",
+            f"'{text}' holds {described(column.type)}, which have no order here",
             expected="numbers, texts, times or truth values",
         ) from error
     numbers: np.ndarray = places.to_numpy(zero_copy_only=False).astype(np.int64)

@@ -10,13 +10,13 @@ import pyarrow as pa
 from cepkit.errors import PatternError
 from cepkit.rowpattern.binding import BoundQuery, bind
 from cepkit.rowpattern.columns import as_array, evaluate, kind_text
-from cepkit.rowpattern.expressions import Expression, Fold, Here, Leaf
+from cepkit.rowpattern.expressions import Column, Constant, Expression, Fold, Here, Label, Leaf
 from cepkit.rowpattern.names import Binder, Names
 from cepkit.rowpattern.nodes import Key, Named, RowQuery
 from cepkit.rowpattern.operations import comparable
 from cepkit.rowpattern.output import leaf_kind, result_table
 from cepkit.rowpattern.program import Program, compile_pattern
-from cepkit.rowpattern.rows import Rows, rows_of
+from cepkit.rowpattern.rows import Rows, ranks, rows_of
 from cepkit.rowpattern.search import Matches, Search, as_truth, check_truth
 from cepkit.values import dataclass
 
@@ -77,8 +77,21 @@ def prepare(query: RowQuery, empty: pa.Table) -> Prepared:
                 hint="name one of them by AS",
                 span=each.span,
             )
-    keys = tuple(replace(key, column=outside.of(key.column, key.span)) for key in query.sorted_by)
+    sorting = Binder(outside, {}, "ORDER BY")
+    keys = tuple(replace(key, value=sorting.key(_place(key, schema))) for key in query.sorted_by)
+    for table, ordered in ((empty, bound.order), (schema.empty_table(), keys)):
+        for key in ordered:
+            ranks(table, key)
     return Prepared(bound, program, selected, where, keys, schema)
+
+
+def _place(key: Key, schema: pa.Schema) -> Expression:
+    """Return the value of a key of the result; a number is the place of a column, from 1."""
+    match key.value:
+        case Constant(int(place), span) if type(place) is int and 0 < place <= len(schema):
+            return Column(None, schema.names[place - 1], span)
+        case _:
+            return key.value
 
 
 def around(
@@ -108,11 +121,13 @@ def _of_no_row(leaf: Leaf, rows: Rows) -> pa.Array:
         return pa.array([], leaf_kind(leaf, rows))
     except pa.ArrowNotImplementedError:
         assert isinstance(leaf, Fold)
-        assert leaf.value is not None
+        last = leaf.arguments[-1]
+        kind = pa.string() if isinstance(last, Label) else rows.column(last).type
+        if leaf.distinct or leaf.function in ("min", "max", "min_by", "max_by"):
+            expected = "values that can be ordered"
+        else:
+            truth = leaf.function in ("bool_and", "bool_or")
+            expected = "truth values" if truth else "numbers or durations"
         raise PatternError(
-            f"{leaf.function.upper()} of {kind_text(rows.column(leaf.value).type)}",
-            expected="values that can be ordered"
-            if leaf.function in ("min", "max")
-            else "numbers or durations",
-            span=leaf.span,
+            f"{leaf.function.upper()} of {kind_text(kind)}", expected=expected, span=leaf.span
         ) from None

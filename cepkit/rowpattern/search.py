@@ -3,8 +3,8 @@
 If all conditions are filters, `kernels.scan` finds them. Otherwise a Python search goes from start
 to start: it follows the preferred path that the filters allow, evaluates the conditions of each row
 that it maps, and backtracks to the last choice if one fails. That is O(rows) if the first path
-succeeds. A search that backtracks often memoises its states (as far as conditions can read them)
-and visits none of them twice.
+succeeds. A search that backtracks often memoises its states (as far as conditions can read them),
+visits none of them twice, and raises an error where nearly all states differ.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cepkit.memory import free_memory
 from cepkit.rowpattern import kernels
 from cepkit.rowpattern.binding import BoundQuery
 from cepkit.rowpattern.columns import as_array, evaluate, kind_text
-from cepkit.rowpattern.expressions import Expression
+from cepkit.rowpattern.expressions import Expression, place_text
 from cepkit.rowpattern.mapping import Mapping
 from cepkit.rowpattern.program import ACCEPT, CHOICE, ROW, Program
 from cepkit.rowpattern.rows import Rows
@@ -31,8 +31,12 @@ from cepkit.values import dataclass
 
 _CHUNK = 1 << 18
 _SMALL = 1 << 24
-_MOST_TRIED = 32
+_TRIED_BEFORE = 32
 """A search begins to memoise after this many paths."""
+_TRIED_EACH = 1_000
+"""A start may try this many paths ..."""
+_MOST_TRIED = 500_000
+"""... and what earlier ones left of it, up to this many: some seconds."""
 _SKIPS = {
     "past last row": kernels.PAST_LAST,
     "next row": kernels.TO_NEXT,
@@ -94,23 +98,18 @@ class Search:
                 expected="a product of both that fits half of the free memory, in bytes",
                 hint="PARTITION BY a column, or repeat less in the pattern",
             )
-        fits = np.array([self._fits(name) for name in query.variables]).reshape(
-            len(query.variables), len(self.rows)
-        )
+        variables = query.variables
+        fits = np.ones((len(variables), len(self.rows)), np.bool_)
+        for number, name in enumerate(variables):
+            for part in self.bound.filters[name]:
+                fits[number] &= holds(part, self.rows)
         skip_to = self.bound.members.get(query.skip.variable or "", ())
         targets = np.array(
-            [v >= 0 and query.variables[v] in skip_to for v in self.program.variables], np.bool_
+            [v >= 0 and variables[v] in skip_to for v in self.program.variables], np.bool_
         )
         if any(self.bound.conditions.values()):
             return self._one_by_one(fits, targets)
         return self._scanned(fits, targets, longest)
-
-    def _fits(self, variable: str) -> np.ndarray:
-        """Return for each row whether it passes the filters of a variable."""
-        fits = np.ones(len(self.rows), np.bool_)
-        for part in self.bound.filters[variable]:
-            fits &= holds(part, self.rows)
-        return fits
 
     def _scanned(self, fits: np.ndarray, targets: np.ndarray, longest: int) -> Iterator[Matches]:
         program, query = self.program, self.bound.query
@@ -145,16 +144,18 @@ class Search:
 
     def _one_by_one(self, fits: np.ndarray, targets: np.ndarray) -> Iterator[Matches]:
         program, query, bounds = self.program, self.bound.query, self.rows.bounds.tolist()
-        mapping, batch = Mapping(self.bound, self.rows), _Batch()
+        mapping, ways, batch = Mapping(self.bound, self.rows), _Ways(program), _Batch()
         for begin, end in pairwise(bounds):
             can = kernels.reach(
                 program.kinds, program.first, program.second, program.variables, fits, begin, end
             )
-            ways = _Ways(program, can)
+            ways.enter(can)
             number = covered = start = 0
             while start < end - begin:
                 mapping.restart(begin + start, number + 1)
                 steps, then = ways.preferred(mapping, start), start + 1
+                if ways.left < 0:
+                    raise self._too_many_paths(begin + start)
                 if steps is not None:
                     number += 1
                     covered = max(covered, start + len(steps))
@@ -174,12 +175,27 @@ class Search:
         if batch.size:
             yield batch.matches()
 
+    def _place(self, row: int) -> str:
+        """Return the text of a row: its values of ORDER BY."""
+        columns = [key.column for key in self.bound.order if key.column is not None]
+        values = {name: self.rows.table.column(name)[row].as_py() for name in columns}
+        return f", in the match that begins at {values}" if values else ""
+
+    def _too_many_paths(self, row: int) -> LimitError:
+        parts = dict.fromkeys(part for each in self.bound.conditions.values() for part in each)
+        texts = ", ".join(f"{place_text(part.span)}" for part in parts)
+        return LimitError(
+            f"a condition failed on more than {_MOST_TRIED:,} ways to match the rows"
+            f"{self._place(row)}",
+            expected="conditions that few ways fail, or for which many ways are alike; these read"
+            f" more of a way than its last rows: {texts}",
+            hint="limit the repetitions, as in {1,20}, or the time by WITHIN, or compare with the"
+            " row before: PREV(price)",
+        )
+
     def _no_target(self, then: int, row: int) -> PatternError:
         skip = self.bound.query.skip
-        values = {
-            key.column: self.rows.table.column(key.column)[row].as_py() for key in self.bound.order
-        }
-        where = f", in the match that begins at {values}" if values else ""
+        where = self._place(row)
         if then == kernels.NO_PROGRESS:
             problem = (
                 f"{skip.variable} is the first row of the match itself: the search would not go on"
@@ -195,28 +211,58 @@ class Search:
 
 
 class _Ways:
-    """The paths of a pattern through one partition, preferred ones first."""
+    """The paths of a pattern, preferred ones first.
 
-    def __init__(self, program: Program, can: np.ndarray) -> None:
+    `preferred` goes back to its last choice where a condition fails, and remembers the states from
+    which all ways failed, for later starts too. `left` is how often it still may go back: each
+    start adds to it. Without a limit, conditions that tell all paths apart, as sums do, would let
+    it go on for a time that doubles with each row.
+    """
+
+    def __init__(self, program: Program) -> None:
         self._kinds, self._first, self._second, self._variables = (
             array.tolist()
             for array in (program.kinds, program.first, program.second, program.variables)
         )
-        self._entry, self._can = program.entry, can
+        self._program = program
+        self._ahead: list[int] = []
+        self._failed: set[tuple[object, ...]] = set()
+        self._can = memoryview(b"")
+        self.left = _MOST_TRIED
+
+    def enter(self, can: np.ndarray) -> None:
+        """Go to another partition, with the result of `kernels.reach` for it."""
+        # A view yields single values faster than an array does.
+        self._can, self._failed = can.reshape(-1).data, set()
 
     def preferred(self, mapping: Mapping, start: int) -> list[int] | None:
-        """Return the steps of the preferred match that begins at a row."""
-        can, kinds, first = self._can, self._kinds, self._first
+        """Return the steps of the preferred match that begins at a row.
+
+        Args:
+            mapping: The mapping, without rows.
+            start: The row, counted in the partition.
+
+        Returns:
+            The steps; None if there is no match, and if `left` is negative then.
+        """
+        can, kinds, first, second = self._can, self._kinds, self._first, self._second
         steps: list[int] = []
-        choices = [(self._entry, 0)]
-        failed: set[tuple[object, ...]] = set()
+        entry = self._program.entry
+        width = len(kinds)
+        choices = [(entry, 0)] if can[start * width + entry] else []
+        visited: set[tuple[object, ...]] = set()
+        self.left = min(self.left + _TRIED_EACH, _MOST_TRIED)
         tried = 0
         while choices:
             at, length = choices.pop()
             tried += 1
+            self.left -= 1
+            if self.left < 0:
+                break
             del steps[length:]
             mapping.keep(length)
-            while can[start + len(steps), at]:
+            row = (start + length) * width
+            while True:
                 kind = kinds[at]
                 if kind == ACCEPT:
                     return steps
@@ -224,16 +270,28 @@ class _Ways:
                     if not mapping.take(self._variables[at]):
                         break
                     steps.append(at)
+                    row += width
                 elif kind == CHOICE:
-                    if tried > _MOST_TRIED:
-                        # An equal state was tried before and failed.
-                        state = (at, len(steps), mapping.known())
-                        if state in failed:
-                            break
-                        failed.add(state)
-                    choices.append((self._second[at], len(steps)))
+                    if not can[row + first[at]]:
+                        at = second[at]
+                        continue
+                    if can[row + second[at]]:
+                        if tried > _TRIED_BEFORE:
+                            state = (at, row, self._known(mapping, at))
+                            if state in visited or state in self._failed:
+                                break
+                            visited.add(state)
+                        choices.append((second[at], len(steps)))
                 at = first[at]
+        if len(self._failed) > _MOST_TRIED:
+            self._failed = set()
+        self._failed |= visited
         return None
+
+    def _known(self, mapping: Mapping, at: int) -> tuple[object, ...]:
+        """Return what the conditions of later rows can read of a mapping."""
+        self._ahead = self._ahead or self._program.ahead()
+        return mapping.known(self._ahead[at])
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from lark import Token, v_args
 
 from cepkit.errors import PatternError, Span
 from cepkit.rowpattern.expression_builder import ExpressionBuilder, Word
-from cepkit.rowpattern.expressions import Column, Constant, Expression
+from cepkit.rowpattern.expressions import Column, Constant, Expression, place_text
 from cepkit.rowpattern.nodes import (
     Alternation,
     Anchor,
@@ -65,7 +65,7 @@ class QueryBuilder(ExpressionBuilder):
         span = self._span(meta)
         if len(parts) == 2:
             return Named(str(parts[1]), parts[0], span)
-        name = parts[0].name if isinstance(parts[0], Column) else _at(span)
+        name = parts[0].name if isinstance(parts[0], Column) else place_text(span)
         return Named(name, parts[0], span)
 
     def table(self, _: Any, parts: list[Word]) -> str:
@@ -113,14 +113,15 @@ class QueryBuilder(ExpressionBuilder):
         return "subsets", tuple(parts), self._span(meta)
 
     def define(self, meta: Any, parts: list[Any]) -> Clause:
-        names = [name for name, _ in parts]
-        for number, name in enumerate(names):
-            if name in names[:number]:
+        names: set[str] = set()
+        for name, condition in parts:
+            if name in names:
                 raise PatternError(
                     f"{name} is defined twice",
                     hint="join the conditions by AND",
-                    span=parts[number][1].span,
+                    span=condition.span,
                 )
+            names.add(name)
         return "defined", tuple(parts), self._span(meta)
 
     def columns(self, _: Any, parts: list[Key]) -> tuple[Key, ...]:
@@ -129,18 +130,19 @@ class QueryBuilder(ExpressionBuilder):
     keys = columns
 
     def column(self, meta: Any, parts: list[Word]) -> Key:
-        return Key(str(parts[0]), span=self._span(meta))
+        span = self._span(meta)
+        return Key(Column(None, str(parts[0]), span), span=span)
 
     def key(self, meta: Any, parts: list[Any]) -> Key:
-        name = [part for part in parts if isinstance(part, Word)][-1]
         words = {part.type for part in parts if isinstance(part, Token)}
         nulls: Literal["first", "last"] | None = None
         if words & {"FIRST", "LAST"}:
             nulls = "first" if "FIRST" in words else "last"
-        return Key(str(name), "DESC" in words, nulls, self._span(meta))
+        return Key(parts[0], "DESC" in words, nulls, self._span(meta))
 
     def measure(self, meta: Any, parts: list[Any]) -> Named:
-        return Named(str(parts[1]), parts[0], self._span(meta))
+        span = self._span(meta)
+        return Named(str(parts[1]) if len(parts) == 2 else place_text(span), parts[0], span)
 
     def past_last_row(self, _: Any, __: list[Any]) -> Skip:
         return Skip()
@@ -196,7 +198,7 @@ class QueryBuilder(ExpressionBuilder):
         return Repetition(part, least, most, greedy, span)
 
     def any_number(self, _: Any, parts: list[Token]) -> tuple[int, int | None, bool]:
-        return 0, None, len(parts) == 1
+        return 0, None, not (parts and parts[-1] == "?")
 
     def some(self, _: Any, parts: list[Token]) -> tuple[int, int | None, bool]:
         return 1, None, len(parts) == 1
@@ -232,8 +234,3 @@ _TITLES = {
     "sorted_by": "ORDER BY",
     "limit": "LIMIT",
 }
-
-
-def _at(span: Span) -> str:
-    """Return the text of a place."""
-    return span.text[span.start : span.end]

@@ -203,7 +203,7 @@ def _skip(bound: BoundQuery, rows: list[str], names: list[str]) -> str | None:
 
 
 def _check_order(bound: BoundQuery) -> None:
-    if len(bound.order) != 1 or bound.order[0].descending:
+    if len(bound.order) != 1 or bound.order[0].descending or bound.order[0].column is None:
         raise _refused(
             "an order of other than one ascending column",
             bound.order[0].span if bound.order else bound.query.span,
@@ -245,7 +245,7 @@ class _Row:
             case Call(name, (left, right)) if name in _SIGNS:
                 own = _LEVELS[name]
                 # Adjacent comparisons would parse as a chain.
-                texts = self.text(left, own + (own == 3)), self.text(right, own + 1)
+                texts = self.text(left, own + (own == 3)), self.text(right, own + (own > 1))
                 inside = f" {_SIGNS[name]} ".join(texts)
                 return f"({inside})" if own < level else inside
             case Call("not", (value,)):

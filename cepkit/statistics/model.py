@@ -30,6 +30,7 @@ from cepkit.statistics.selectivity import (
     Equality,
     Joined,
     Selectivity,
+    checked_rate,
     checked_share,
     not_negative,
 )
@@ -120,7 +121,7 @@ class Statistics(WithPrinter):
 
     def __post_init__(self) -> None:
         _check_kinds(self)
-        rates = {v: not_negative(r, f"the rate of '{v}'") for v, r in self.rates.items()}
+        rates = {v: checked_rate(r, v) for v, r in self.rates.items()}
         filters = {v: checked_share(s, f"the filter of '{v}'") for v, s in self.filters.items()}
         shares = {frozenset(names): s for names, s in self.selectivities.items()}
         equal = {frozenset(names): e for names, e in self.equalities.items()}
@@ -178,7 +179,7 @@ class Statistics(WithPrinter):
             span_seconds: The length of the imagined stream, for expected totals.
         """
         seconds = not_negative(span_seconds, "the length of the stream")
-        total = sum(not_negative(rate, f"the rate of '{v}'") for v, rate in rates.items())
+        total = sum(checked_rate(rate, v) for v, rate in rates.items())
         return cls(
             rates,
             filters or {},

@@ -9,6 +9,9 @@ from cepkit.errors import StatisticsError, shown
 from cepkit.values import dataclass
 
 _Z95 = 1.959963984540054
+_MOST_RATE = 1e100
+_LEAST_SAMPLE = 1e-9
+"""The size of a sample that says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,21 +32,22 @@ class Selectivity:
         object.__setattr__(self, "share", checked_share(self.share, "a selectivity"))
         error = not_negative(self.standard_error, "a standard error")
         object.__setattr__(self, "standard_error", error)
-        if self.pairs is not None and self.pairs < 0:
+        if self.pairs is not None and not 0 <= self.pairs < 2**63:
             raise StatisticsError(
-                f"the number of sampled pairs is {self.pairs}", expected="0 or more"
+                f"the number of sampled pairs is {shown(self.pairs)}",
+                expected="0 or more, below 2^63",
             )
 
     def interval(self) -> tuple[float, float]:
         """Return the 95 % confidence interval (Wilson's, which is right near 0 and 1 as well)."""
         spread = self.share * (1.0 - self.share)
         if self.standard_error > 0 and spread > 0:
-            size = spread / self.standard_error**2
+            size = spread / self.standard_error / self.standard_error  # a square may overflow
         elif self.pairs is not None:
             size = float(self.pairs)
         else:
             return self.share, self.share
-        if size == 0:
+        if size < _LEAST_SAMPLE:
             return 0.0, 1.0
         z2 = _Z95 * _Z95
         center = (self.share + z2 / (2 * size)) / (1 + z2 / size)
@@ -119,6 +123,21 @@ def not_negative(value: float, what: str) -> float:
     if not (_is_number(value) and math.isfinite(value) and value >= 0):
         raise StatisticsError(f"{what} is {shown(value)}", expected="a finite number, 0 or more")
     return float(value)
+
+
+def checked_rate(value: float, variable: str) -> float:
+    """Return a rate of events whose products with windows are finite.
+
+    Raises:
+        StatisticsError: The number is negative or too large.
+    """
+    rate = not_negative(value, f"the rate of '{variable}'")
+    if rate > _MOST_RATE:
+        raise StatisticsError(
+            f"the rate of '{variable}' is {rate:.4g} events per second",
+            expected=f"at most {_MOST_RATE:.0e}",
+        )
+    return rate
 
 
 def checked_share(value: float, what: str) -> float:

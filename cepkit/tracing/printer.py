@@ -74,10 +74,14 @@ def _match(trace: MechanismTrace, number: int) -> str:
 
 def _notes(trace: MechanismTrace) -> list[str]:
     notes = [f"{trace.name} over {trace.totals.events:,} events"]
-    if trace.truncated is not None:
+    cut = trace.truncated
+    if cut is not None and cut.ran is not None:
+        notes.append(f"interrupted after {cut.ran:,} of {cut.of:,} steps; the totals are of these")
+    if cut is not None and cut.shown < (cut.ran or cut.of):
+        of = "all" if cut.ran is None else "them"
         notes.append(
-            f"the first {trace.truncated.shown:,} of {trace.truncated.of:,} steps are kept;"
-            " the totals are those of all"
+            f"the first {cut.shown:,} of {cut.ran or cut.of:,} steps are kept;"
+            f" the totals are those of {of}"
         )
     return notes
 

@@ -110,7 +110,12 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Truncated:
-    """Describes a truncated trace: how many of how many steps it has."""
+    """Describes a truncated trace: how many of how many steps it has.
+
+    Attributes:
+        ran: How many steps ran before the user interrupted; None if all did. The totals count them.
+    """
 
     shown: int
     of: int
+    ran: int | None = field(default=None, metadata=SPARSE)

@@ -83,6 +83,25 @@ def shared() -> list[MechanismTrace]:
     return [simulate(stream, patterns, name, plan) for name in ("chain-nfa", "evaluation-tree")]
 
 
+LONGER = [*EXAMPLE, ("C", 30), ("B", 11), ("A", 1), ("C", 20)]
+
+
+def chains() -> list[MechanismTrace]:
+    """Two orders of four events with long names: their loops have much to say."""
+    pattern = """PATTERN SEQ(A alpha, B beta, C gamma, A delta)
+    WHERE alpha.price < beta.price AND beta.price < gamma.price
+    WITHIN 20 seconds"""
+    orders = (["gamma", "beta", "alpha", "delta"], ["alpha", "beta", "gamma", "delta"])
+    stream = stream_of(LONGER)
+    return [simulate(stream, pattern, mechanism="chain-nfa", plan=order) for order in orders]
+
+
+def tree_nfas() -> list[MechanismTrace]:
+    """Tree NFAs, whose edges meet in their final states."""
+    stream, pattern = stream_of(LONGER), PATTERN.replace("SEQ", "AND")
+    return [simulate(stream, pattern, mechanism="tree-nfa") for _ in range(2)]
+
+
 def empty() -> MechanismTrace:
     """A stream without events."""
     frame = pd.DataFrame({"ts": [0], "type": ["A"], "price": [1]})[:0]

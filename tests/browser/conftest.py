@@ -79,6 +79,33 @@ def page(
     context: BrowserContext, elsewhere: list[str], request: pytest.FixtureRequest
 ) -> Iterator[Page]:
     """A page that reaches this machine only."""
+    with _opened(context, elsewhere) as opened:
+        yield opened
+        report = getattr(request.node, "report_call", None)
+        if report is not None and report.failed:
+            _keep_picture(opened, request.node.name)
+
+
+@pytest.fixture(scope="module")
+def open_page(
+    context: BrowserContext, request: pytest.FixtureRequest
+) -> Iterator[Callable[[], Page]]:
+    """Open pages that several tests share: a notebook takes longer to open than a test to run."""
+    with contextlib.ExitStack() as pages:
+        opened: list[Page] = []
+
+        def open_() -> Page:
+            opened.append(pages.enter_context(_opened(context, [])))
+            return opened[-1]
+
+        yield open_
+        if request.session.testsfailed:
+            for number, page in enumerate(opened):
+                _keep_picture(page, f"{request.node.name}-{number}")
+
+
+@contextlib.contextmanager
+def _opened(context: BrowserContext, elsewhere: list[str]) -> Iterator[Page]:
     opened = context.new_page()
     errors: list[str] = []
 
@@ -92,14 +119,15 @@ def page(
     opened.route("**/*", judge)
     opened.on("pageerror", lambda error: errors.append(error.stack or str(error)))
     yield opened
-    report = getattr(request.node, "report_call", None)
-    if report is not None and report.failed:
-        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-        name = re.sub(r"\W+", "-", request.node.name).strip("-")
-        opened.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
     opened.close()
     assert not elsewhere
     assert not [error for error in errors if not HARMLESS.search(error)]
+
+
+def _keep_picture(page: Page, name: str) -> None:
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    file = re.sub(r"\W+", "-", name).strip("-")
+    page.screenshot(path=SCREENSHOTS / f"{file}.png", full_page=True)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import re
 
 import nbformat
@@ -10,6 +11,7 @@ import plotly.io as pio
 import pytest
 
 import cepkit as ck
+from cepkit_widgets import MatchBrowser
 
 pytest.importorskip("playwright.sync_api", reason="make test-browser installs it")
 
@@ -60,3 +62,32 @@ def test_every_figure_of_an_exported_notebook_is_seen_fits_and_has_a_text(export
     source = exported.locator("img").last.get_attribute("src")
     exported.set_content(base64.b64decode(source.partition(",")[2]).decode())
     assert exported.locator("svg text").count() > 10
+
+
+@pytest.mark.parametrize("system", ["light", "dark"])
+def test_apps_and_players_follow_the_theme_of_the_docs(page, tmp_path, system):
+    stream = ck.events([{"ts": i, "type": "AB"[i % 2]} for i in range(9)],
+                       time="ts", type="type", unit="s")  # fmt: skip
+    pattern = "PATTERN SEQ(A a, B b) WITHIN 3 s"
+    app = MatchBrowser(ck.detect(stream, pattern)).to_html()
+    player = ck.draw(ck.simulate(stream, pattern)).to_html()
+    page.emulate_media(color_scheme=system)
+    for theme in ("light", "dark", "auto"):
+        path = tmp_path / f"{theme}.html"
+        body = f"<body data-theme='{theme}'>{app}{player}"
+        path.write_text(f"<!doctype html><meta charset='utf-8'>{_THEMES}{body}", "utf-8")
+        page.goto(path.as_uri())
+        dark = theme == "dark" or (theme == "auto" and system == "dark")
+        for place in (".cepkit-app", ".cepkit-player .player"):
+            paper = page.locator(place).evaluate("e => getComputedStyle(e).backgroundColor")
+            assert paper == ("rgb(21, 23, 26)" if dark else "rgb(255, 255, 255)")
+        if folder := os.environ.get("CEPKIT_PICTURES"):
+            page.screenshot(path=f"{folder}/docs-{theme}-{system}.png", full_page=True)
+
+
+_THEMES = """<style>
+body[data-theme=dark] { color-scheme: dark; background: #131416; }
+@media (prefers-color-scheme: dark) {
+  body[data-theme=auto] { color-scheme: dark; background: #131416; }
+}
+</style>"""

@@ -319,3 +319,42 @@ def test_players_of_one_link_go_together(page, tmp_path):
     players[1].focus()
     players[1].press("End")
     assert [player.step for player in players] == [7, 7, 0]
+
+
+_OVERLAPS = """(host) => {
+  const labels = [...host.shadowRoot.querySelectorAll(".diagram .label")]
+    .filter((e) => e.textContent);
+  const boxes = labels.map((e) => e.getBoundingClientRect());
+  const said = (e) => [...e.childNodes].at(-1).data;
+  const found = [];
+  boxes.forEach((a, i) => boxes.slice(i + 1).forEach((b, j) => {
+    const [across, down] = ["x", "y"].map((side) => {
+      const size = side === "x" ? "width" : "height";
+      return Math.min(a[side] + a[size], b[side] + b[size]) - Math.max(a[side], b[side]);
+    });
+    // Lines of one text stand close together.
+    if (across > 1 && down > 4) found.push(`${said(labels[i])} | ${said(labels[i + 1 + j])}`);
+  }));
+  for (const path of host.shadowRoot.querySelectorAll(".edge .line")) {
+    const [to, length] = [path.getScreenCTM(), path.getTotalLength()];
+    for (let at = 0; at <= length; at += 2) {
+      const { x, y } = path.getPointAtLength(at).matrixTransform(to);
+      boxes.forEach(({ left, right, top, bottom }, i) => {
+        const inside = x > left + 1 && x < right - 1 && y > top + 3 && y < bottom - 3;
+        if (inside) found.push(`${said(labels[i])} lies on an edge`);
+      });
+    }
+  }
+  return [...new Set(found)];
+}"""
+
+
+@pytest.mark.parametrize("width", [800, 1000, 1240, 1400])
+@pytest.mark.parametrize("name", ["chains", "tree_nfas"])
+def test_labels_of_diagrams_overlap_no_label_and_no_edge(opened, page, name, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    player = opened(getattr(cases, name)())
+    for _ in range(8):
+        player.press("ArrowRight")
+        assert player.host.evaluate(_OVERLAPS) == []
+    page.set_viewport_size({"width": 1000, "height": 900})

@@ -108,7 +108,8 @@ def found(pattern, defined, table, skip, form):
     text = f"""SELECT * FROM t MATCH_RECOGNIZE (
         PARTITION BY k ORDER BY i
         MEASURES MATCH_NUMBER() AS number, CLASSIFIER() AS label, COUNT(*) AS n,
-            FIRST(i) AS first_i, FINAL LAST(i) AS last_i
+            FIRST(i) AS first_i, FINAL LAST(i) AS last_i,
+            PREV(CLASSIFIER()) AS before, NEXT(CLASSIFIER()) AS after
         {form} AFTER MATCH SKIP {skip}
         PATTERN ({written(pattern)}) SUBSET U = ({", ".join(used)})
         DEFINE {", ".join(f"{v} AS {defined[v]}" for v in used)})"""
@@ -166,7 +167,9 @@ def test_one_row_per_match_is_the_preferred_match_of_each_start(pattern, defined
         taken = [(start, labels) for start, labels in of if labels is not None]
         for number, (start, labels) in enumerate(taken, 1):
             ends = [places_of[start], places_of[start + len(labels) - 1]] if labels else [None] * 2
-            rows.append([key, number, labels[-1] if labels else None, len(labels), *ends])
+            before = labels[-2] if len(labels) > 1 else None
+            label = labels[-1] if labels else None
+            rows.append([key, number, label, len(labels), *ends, before, None])
     got = found(pattern, defined, table, written_skip, "ONE ROW PER MATCH")
     assert got.astype(object).where(got.notna(), None).to_numpy().tolist() == rows
 
@@ -194,15 +197,16 @@ def test_all_rows_per_match_shows_each_row_as_the_match_stands_there(
         for start, labels in of:
             if labels is None:
                 if form == "WITH UNMATCHED ROWS":
-                    rows.append([key, places_of[start], None, None, None, None, None])
+                    rows.append([key, places_of[start], *[None] * 7])
                 continue
             number += 1
             if not labels and form != "OMIT EMPTY MATCHES":
-                rows.append([key, places_of[start], number, None, 0, None, None])
-            last = places_of[start + len(labels) - 1]
+                rows.append([key, places_of[start], number, None, 0, *[None] * 4])
+            ends = [places_of[start], places_of[start + len(labels) - 1]]
+            beside = zip([None, *labels], labels, [*labels[1:], None], strict=False)
             rows.extend(
-                [key, places_of[start + i], number, label, i + 1, places_of[start], last]
-                for i, label in enumerate(labels)
+                [key, places_of[start + i], number, label, i + 1, *ends, before, after]
+                for i, (before, label, after) in enumerate(beside)
             )
     got = found(
         pattern,

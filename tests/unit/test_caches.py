@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from cepkit.caches import CacheFolder, user_folder
+from cepkit.caches import CacheFolder, keep, kept, user_folder
 from tests.unprivileged import NOBODY
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the permissions of POSIX")
@@ -39,11 +41,112 @@ def test_written_files_have_mode_644_in_private_folders(folder: CacheFolder) -> 
         assert made.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_file_that_cannot_be_put_in_its_place_leaves_no_draft(folder: CacheFolder) -> None:
-    (folder.path / "loop").mkdir(parents=True)
-    with pytest.raises(OSError, match="loop"):
-        folder.write("loop", b"content")
+def test_a_file_that_cannot_be_put_in_its_place_leaves_no_draft(
+    folder: CacheFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("no space")
+
+    folder.write("loop", b"first")
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="no space"):
+        folder.write("loop", b"second")
     assert [path.name for path in folder.path.iterdir()] == ["loop"]
+    assert folder.read("loop") == b"first"
+
+
+def a_pipe(place: Path) -> None:
+    os.mkfifo(place, 0o644)
+
+
+def a_link_to_a_pipe(place: Path) -> None:
+    os.mkfifo(place.with_name("pipe"), 0o644)
+    place.symlink_to("pipe")
+
+
+def an_empty_folder(place: Path) -> None:
+    place.mkdir(0o755)
+
+
+def a_folder_of_files(place: Path) -> None:
+    place.mkdir(0o755)
+    (place / "notes").write_text("mine")
+
+
+def a_link_to_nowhere(place: Path) -> None:
+    place.symlink_to("nowhere")
+
+
+def a_link_to_itself(place: Path) -> None:
+    place.symlink_to(place.name)
+
+
+@pytest.mark.parametrize(
+    "put",
+    [
+        a_pipe,
+        a_link_to_a_pipe,
+        an_empty_folder,
+        a_folder_of_files,
+        a_link_to_nowhere,
+        a_link_to_itself,
+    ],
+)
+def test_what_is_no_file_is_neither_waited_for_nor_kept(
+    folder: CacheFolder, put: Callable[[Path], None]
+) -> None:
+    folder.path.mkdir(parents=True)
+    put(folder.path / "loop")
+    contents: list[bytes | None] = []
+    reading = threading.Thread(target=lambda: contents.append(folder.read("loop")), daemon=True)
+    reading.start()
+    reading.join(30)
+    assert contents == [None], "it waits for a writer" if not contents else "it is a file"
+    folder.write("loop", b"content")
+    assert folder.read("loop") == b"content"
+    notes = [path.read_text() for path in folder.path.glob("loop.*.folder/notes")]
+    assert notes == (["mine"] if put is a_folder_of_files else [])
+
+
+WRITE = """
+import sys
+from pathlib import Path
+from cepkit.caches import CacheFolder, keep
+
+folder = CacheFolder(Path(sys.argv[1]), top=Path(sys.argv[1]))
+for number in range(1_000_000):
+    keep([folder], "loop", b"made of", bytes([number % 256]) * (1 << 21))
+    print(flush=True)
+"""
+
+
+def test_a_process_that_is_killed_as_it_writes_leaves_a_whole_file(tmp_path: Path) -> None:
+    folder = CacheFolder(tmp_path, top=tmp_path)
+    drafts: list[Path] = []
+    for kill in range(12):
+        with subprocess.Popen(
+            [sys.executable, "-c", WRITE, str(tmp_path)], stdout=subprocess.PIPE
+        ) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            time.sleep(kill * 0.0007)  # a write takes some 5 ms
+            process.kill()
+        content = kept([folder], "loop", b"made of")
+        assert content is not None
+        assert content == content[:1] * (1 << 21)
+        drafts = [path for path in tmp_path.iterdir() if path.name != "loop"]
+    # Those that were killed long ago are removed by the next write.
+    for draft in drafts:
+        os.utime(draft, (0, 0))
+    folder.write("loop", b"content")
+    assert [path.name for path in tmp_path.iterdir()] == ["loop"]
+
+
+@pytest.mark.parametrize("length", [0, 1, 31, 32, 33, 40])
+def test_a_file_that_was_cut_is_not_used(folder: CacheFolder, length: int) -> None:
+    keep([folder], "loop", b"made of", b"content of it")
+    (folder.path / "loop").write_bytes((folder.path / "loop").read_bytes()[:length])
+    assert kept([folder], "loop", b"made of") is None
 
 
 def test_read_from_an_empty_folder_gives_none(folder: CacheFolder) -> None:

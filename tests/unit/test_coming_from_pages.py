@@ -35,3 +35,11 @@ def test_translation_finds_as_many_matches_as_the_page_says(page, pattern, match
 def test_every_page_has_translations():
     assert len(PAGES) == 5
     assert len(ROWS) >= 45
+
+
+def test_every_row_has_a_pattern_or_says_that_there_is_none():
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for table in re.findall(r"\| here \| matches \|\n\|[-|]+\n((?:\|.*\n)+)", text):
+            for row in table.splitlines():
+                assert ROW.match(row) or re.search(r"\| none: .* \| - \|$", row), row

@@ -131,3 +131,49 @@ def test_functions_called_by_loops_can_be_called_from_python(compile_it):
 
     values = np.array([3.0])
     assert (inner(values), loop(values), loop.py_func(values)) == (6.0, 7.0, 7.0)
+
+
+WITHOUT_COMPILER = """
+import json, pandas as pd, cepkit as ck
+
+rows = [(i, "ABC"[i % 3], float(i * 7 % 11)) for i in range(60)]
+frame = pd.DataFrame(rows, columns=["ts", "type", "v"])
+stream = ck.events(frame, time="ts", type="type", unit="s")
+numbers = []
+for rest in ("", "STRATEGY skip-till-next-match", "STRATEGY strict-contiguity"):
+    for text in (
+        "SEQ(A a, B b, C c) WHERE a.v + c.v < b.v * 2 WITHIN 20 seconds",
+        "SEQ(A a, B b, C c) WHERE a.v / b.v + c.v > 2 WITHIN 20 seconds",
+        "SEQ(A a, NOT(B b), C c) WHERE b.v > a.v + c.v WITHIN 8 seconds",
+        "SEQ(A a, KL(B b), C c) WHERE b.v > a.v AND avg(b.v) > c.v WITHIN 15 seconds",
+    ):
+        try:
+            numbers.append(ck.detect(stream, f"PATTERN {text} {rest}").count())
+        except ck.CepkitError as error:
+            numbers.append(type(error).__name__)
+counted = [
+    "PATTERN SEQ(A a, B b, C c) WITHIN 20 seconds AGG COUNT",
+    "PATTERN SEQ(B b, C c, A a) WITHIN 9 seconds AGG COUNT",
+    "PATTERN SEQ(C c, A a, B b, C d) WITHIN 20 seconds AGG COUNT",
+]
+for share in ("none", "prefix", "chop-connect"):
+    for one in ck.aggregate(stream, counted, share=share):
+        numbers.append(float(one.to_pandas().iloc[:, -1].sum()))
+print(json.dumps(numbers))
+"""
+
+
+@pytest.mark.slow
+def test_loops_that_are_not_compiled_find_the_same() -> None:
+    """With NUMBA_DISABLE_JIT, as for a debugger or for coverage."""
+    answers = [
+        subprocess.run(
+            [sys.executable, "-W", "error", "-c", WITHOUT_COMPILER],
+            env={**os.environ, **more},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for more in ({}, {"NUMBA_DISABLE_JIT": "1"})
+    ]
+    assert answers[0] == answers[1]

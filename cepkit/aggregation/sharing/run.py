@@ -174,7 +174,7 @@ def _state_of(wiring: Wiring) -> State:
         np.zeros(wiring.rows[0] * _ROOM, dtype=np.int64),
         np.zeros(wiring.rows[1] * _ROOM, dtype=np.float64),
         np.zeros(trees * _ROOM, dtype=np.int64),
-        _zeros(("at", "base", "size"), links * _ROOM),
+        _zeros(("at", "oldest", "live"), links * _ROOM),
         np.zeros(size * wide, dtype=np.int64),
         wide,
         np.zeros(size * f_wide, dtype=np.float64),

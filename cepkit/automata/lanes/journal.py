@@ -8,6 +8,7 @@ from dataclasses import field
 
 from cepkit.automata.compile.demands import Test
 from cepkit.automata.events import Binding, Event
+from cepkit.budget import Work
 from cepkit.errors import LimitError
 from cepkit.memory import Room
 from cepkit.tracing import operations as ops
@@ -18,6 +19,8 @@ from cepkit.values import dataclass
 MOST_INSTANCES = 1_000_000
 MOST_IN_STEP = 400_000
 """The most operations of a recorded step."""
+CREATED, RECORDED, SHOWN = 4, 8, 7
+"""The work of an instance, of a recorded operation, and of each event of a test in it."""
 _EVERY, _BYTES = 10_000, 1_000
 """Memory is checked after this many instances, each of this many bytes."""
 _INSTEAD = (
@@ -73,6 +76,7 @@ class Journal:
         operations: The operations of the current step.
         new_matches: The matches of the current step, if recorded: instance, branch and binding.
         room: The memory of instances.
+        work: What it may do: see `CREATED`.
     """
 
     recording: bool = True
@@ -89,6 +93,7 @@ class Journal:
     peak_stored: int = 0
     matches_by_branch: Counter[int] = field(default_factory=Counter)
     room: Room = field(default_factory=lambda: Room("partial matches", "instances", _INSTEAD))
+    work: Work = field(default_factory=Work)
 
     def counts(self) -> Counts:
         """Return the current counters."""
@@ -106,6 +111,7 @@ class Journal:
         self, parents: tuple[int, ...], node: int, variable: str | None, event: Event | None
     ) -> int:
         """Return the number of a new instance."""
+        self.work.take(CREATED)
         number = self.created
         self.created += 1
         self.instances += 1
@@ -172,7 +178,7 @@ class Journal:
         other: Instance | None = None,
     ) -> bool:
         """Record an evaluation, and return whether all tests hold of `binding`."""
-        checked = checks(tests, binding)
+        checked = self._checks(tests, binding)
         held = len(checked) == len(tests) and all(one.held for one in checked)
         by = None if event is None else event.number
         sibling = None if other is None else other.number
@@ -183,19 +189,31 @@ class Journal:
         self, number: int, tests: tuple[Test, ...], binding: Binding, by: Sequence[Event]
     ) -> None:
         """Record whether a set may end; `by` are the forbidden events."""
-        checked = checks(tests, binding)
+        checked = self._checks(tests, binding)
         held = not by and all(one.held for one in checked)
         self._write(ops.Close(number, checked, held, _forbidden(by)))
 
     def refuse(self, event: Event, variable: str, tests: tuple[Test, ...]) -> None:
         """Record that an event fails the conditions on it alone."""
-        self._write(ops.Refuse(event.number, variable, checks(tests, (event,))))
+        self._write(ops.Refuse(event.number, variable, self._checks(tests, (event,))))
+
+    def _checks(self, tests: tuple[Test, ...], binding: Binding) -> tuple[Checked, ...]:
+        """Return the outcome of each test up to the first that fails."""
+        self.work.take(SHOWN * sum(1 + test.mask.bit_count() for test in tests))
+        outcomes = []
+        for test in tests:
+            held = test.holds(binding)
+            outcomes.append(Checked(test.clause, test.shown(binding), held))
+            if not held:
+                break
+        return tuple(outcomes)
 
     def _write(self, operation: Operation) -> None:
         """Record an operation; with too many in one step, drop the step and stop recording.
 
         The last event of a pattern may complete millions of matches.
         """
+        self.work.take(RECORDED)
         self.operations.append(operation)
         if len(self.operations) > MOST_IN_STEP:
             self.recording = False
@@ -207,14 +225,3 @@ def _forbidden(events: Sequence[Event]) -> int | tuple[int, ...] | None:
     """Return the number of a forbidden event, or the numbers of several."""
     numbers = tuple(sorted(event.number for event in events))
     return numbers if len(numbers) > 1 else next(iter(numbers), None)
-
-
-def checks(tests: tuple[Test, ...], binding: Binding) -> tuple[Checked, ...]:
-    """Return the outcome of each test up to the first that fails."""
-    outcomes = []
-    for test in tests:
-        held = test.holds(binding)
-        outcomes.append(Checked(test.clause, test.shown(binding), held))
-        if not held:
-            break
-    return tuple(outcomes)

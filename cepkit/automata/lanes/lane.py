@@ -251,6 +251,7 @@ class Lane(ABC):
         """Evaluate an edge on an instance and an event or another instance, and count it."""
         journal = self.journal
         journal.evaluations += 1
+        journal.work.take(1 + len(tests))
         if journal.recording:
             return journal.evaluate(instance, edge, event, tests, binding, other)
         return all(test.holds(binding) for test in tests)
@@ -260,7 +261,9 @@ class Lane(ABC):
     ) -> tuple[Event, ...]:
         """Return buffered events for all steps of a search; empty if there are none."""
         buffer = self._absent[search[0].index]
-        for event in self.scopes.between(buffer, absence, search[0], instance):
+        events = self.scopes.between(buffer, absence, search[0], instance)
+        self.journal.work.take(len(events))
+        for event in events:
             by = self._breaks(absence, search, instance, event)
             if by:
                 return by
@@ -299,6 +302,7 @@ class Lane(ABC):
         """End the pending instances that an event violates."""
         if not absence.awaited:
             return
+        self.journal.work.take(len(self.pending))
         for instance in list(self.pending.values()):
             late = all(end_of(instance.binding[slot]) < event.order for slot in search[0].after)
             if absence.beside is not None:

@@ -202,6 +202,7 @@ class ChainLane(SharedLane):
                 self.clock.keep(event, buffer)
             waiting += [(instance, i) for instance in self._waiting[i].values()]
             growing += [(instance, i) for instance in self._growing[i].values()]
+        self.journal.work.take(len(waiting) + len(growing))
         # Instances created from here on find the event in the buffer.
         stages = self._program.stages
         for instance, i in waiting:

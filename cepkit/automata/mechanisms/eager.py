@@ -188,6 +188,7 @@ class EagerLane(Lane):
             if (move := self._program.move(state, slot)) is not None
             for instance in instances.values()
         ]
+        self.journal.work.take(len(offers))
         for instance, move in offers:
             if instance.alive and self.scopes.in_scope(move.stage, instance, event):
                 self._offer(instance, move, event)

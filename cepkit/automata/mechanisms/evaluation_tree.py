@@ -265,7 +265,9 @@ class JoinLane(SharedLane):
 
     def _meet(self, instance: Instance, station: Station) -> None:
         assert station.sibling is not None
-        for other in list(self._kept[station.sibling.index].values()):
+        others = list(self._kept[station.sibling.index].values())
+        self.journal.work.take(len(others))
+        for other in others:
             if other.alive and self._meets(station, instance, other):
                 self._join(station, instance, other)
         self.stay(instance, self._kept[station.index])

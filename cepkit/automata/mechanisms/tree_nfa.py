@@ -180,6 +180,7 @@ class TreeLane(Lane):
         watching = [i for slot in slots for i in self._watching[slot].values()]
         taking = [(i, slot) for slot in slots for i in self._taking[slot].values()]
         growing = [(i, slot) for slot in slots for i in self._growing[slot].values()]
+        self.journal.work.take(len(watching) + len(taking) + len(growing))
         for instance in watching:
             if instance.alive:
                 self._decide(instance)
@@ -246,6 +247,7 @@ class TreeLane(Lane):
         """Return the events for a variable in an instance's scope, behind its cut-off."""
         events = self.scopes.candidates(self._buffers[slot], self._stage(instance, slot), instance)
         cut = self._wishes[instance.number].cuts[slot]
+        self.journal.work.take(len(events))
         return events[bisect_right(events, cut, key=_number) :]
 
     def _take(self, instance: Instance, slot: int, event: Event) -> None:

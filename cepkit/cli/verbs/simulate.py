@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 import cepkit as ck
+from cepkit.api.tracing import MOST_WORK
 from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.cli.inputs import open_stream, read_patterns
 from cepkit.cli.options import (
@@ -48,6 +49,13 @@ def options(command: argparse.ArgumentParser) -> None:
     group.add_argument("--limit", type=count, metavar="N", help="only the first N events")
     group.add_argument(
         "--max-steps", type=count, default=2_000, metavar="N", help="steps to keep; default: 2000"
+    )
+    group.add_argument(
+        "--max-work",
+        type=count,
+        default=MOST_WORK,
+        metavar="N",
+        help=f"how much each may do before it is refused; default: {MOST_WORK}, some two seconds",
     )
     output = command.add_argument_group("output")
     output.add_argument(
@@ -91,7 +99,11 @@ def run(arguments: argparse.Namespace) -> None:
                 order if mechanism.follows != "nothing" or len(mechanisms) == 1 else None,
                 limit=arguments.limit,
                 max_steps=arguments.max_steps,
+                max_work=arguments.max_work,
             )
+        if trace.truncated is not None and trace.truncated.ran is not None:
+            say(f"{trace}\n")
+            raise KeyboardInterrupt
         traces.append(trace)
         if arguments.json != "-":
             say(f"{trace}\n")

@@ -19,7 +19,7 @@ from cepkit.columnar.results.output import to_parquet
 from cepkit.errors import LimitError, UnsupportedError, shown
 from cepkit.files import PARQUET, check_apart, check_target, whole_file
 from cepkit.lazy import pd
-from cepkit.memory import Room
+from cepkit.memory import Room, free_memory
 from cepkit.progress import WithProgress, Work, showing
 from cepkit.tables import whole
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 1_000
 """The batch size for iterating over matches as dictionaries."""
+_ROW, _EVENT = 200, 250
+"""The least bytes of a match, and of an event in it, as dictionaries."""
 
 
 class Rows(WithProgress, ABC):
@@ -160,10 +162,19 @@ class Rows(WithProgress, ABC):
                 yield from matches
 
     def __len__(self) -> int:
-        """Return `count()`."""
+        """Return `count()`, if so many rows could be in memory: `list` makes room for them first.
+
+        Raises:
+            LimitError: A list of them would need more than is free.
+        """
         number = self.count()
-        if number > sys.maxsize:
-            raise LimitError(f"len() of {whole(number)} matches", hint="ask for .count()")
+        size = number * (_ROW + _EVENT * len(self.schema))
+        if number > sys.maxsize or size > free_memory():
+            raise LimitError(
+                f"{whole(number)} matches, too many for a list",
+                hint="count() gives their number, head(10) the first ones;"
+                " a loop over the matches finds them one after the other",
+            )
         return number
 
     def __bool__(self) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
 import pyarrow as pa
 
@@ -24,7 +24,7 @@ from cepkit.columnar.results.rows import Rows
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.counters import Counters, StepCounters
 from cepkit.columnar.workload import Group, grouped
-from cepkit.errors import PatternError, PlanError, StatisticsError
+from cepkit.errors import PatternError, PlanError, StatisticsError, UnsupportedError
 from cepkit.lazy import pd
 from cepkit.memory import Expected, Room
 from cepkit.pattern.builder import as_query
@@ -196,6 +196,13 @@ class SeveralResults(WithProgress, ByName[Result]):
         most = self.limit
         numbers = [n if most is None else min(n, most) for n in self.counted()[0]]
         return pd.Series(numbers, index=pd.Index(self.names, name=PATTERN), name="matches")
+
+    def count(self, *_: Any) -> NoReturn:
+        """Refuse: one number could be of each pattern or of all."""
+        raise UnsupportedError(
+            f"count() of {len(self)} patterns",
+            hint="counts() gives the number of matches of each",
+        )
 
     @property
     def known_total(self) -> int | None:

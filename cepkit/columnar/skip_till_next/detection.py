@@ -257,7 +257,7 @@ class _Searches:
         self._tables = tables
         self._decide = decide
         self._lasts = lasts
-        candidates = int(tables.nodes["size"][: tables.begins[-1]].sum())
+        candidates = int(tables.nodes["count"][: tables.begins[-1]].sum())
         self._memory = np.zeros((2, candidates), dtype=np.int32)
 
     def taken(
@@ -283,7 +283,7 @@ def _lasts(tables: Tables, bound: Sequence[BoundProgram], begin: int, first: int
     parts = []
     for number, program in enumerate(bound):
         node = tables.nodes[tables.begins[number]]
-        size = int(node["size"]) if program.possible else 0
+        size = int(node["count"]) if program.possible else 0
         rows = tables.ints[node["rows"] : node["rows"] + size]
         at = np.arange(np.searchsorted(rows, first - begin), len(rows), dtype=np.int32)
         parts.append((np.full(len(at), number, dtype=np.int32), at, rows[at]))

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.compiling import by_name
 from cepkit.values import dataclass
 
 Ints = npt.NDArray[np.int32]
@@ -27,7 +28,7 @@ class Node:
 
     Attributes:
         rows: Where the rows of its candidates begin in `ints`.
-        size: How many candidates there are.
+        count: How many candidates there are.
         limits: Where its part of `limits` begins.
         limits_end: Where it ends.
         checks: Where its part of `checks` begins, first those about the last event.
@@ -48,7 +49,7 @@ class Node:
     """
 
     rows: int = 0
-    size: int = 0
+    count: int = 0
     limits: int = 0
     limits_end: int = 0
     checks: int = 0
@@ -115,12 +116,12 @@ class Predicate:
     """A residual predicate.
 
     Attributes:
-        shape: The number of its compiled shape.
+        number: That of its compiled shape.
         operands: Where its part of `operands` begins.
         operands_end: Where it ends.
     """
 
-    shape: int
+    number: int
     operands: int
     operands_end: int
 
@@ -173,7 +174,7 @@ def records(kind: type, items: Sequence[Any]) -> npt.NDArray[Any]:
     """Return instances of a class of integers as an array of records."""
     names = [field.name for field in fields(kind)]
     values = [tuple(getattr(item, name) for name in names) for item in items]
-    return np.array(values, dtype=[(name, np.int64) for name in names])
+    return by_name(np.array(values, dtype=[(name, np.int64) for name in names]))
 
 
 class LastEvents(NamedTuple):

@@ -71,13 +71,13 @@ def _searched(tables: Tables, k: int, at: Times, size: int) -> int:
 def _range_of(tables: Tables, number: int, at: Times) -> tuple[int, int]:
     """Return the range of a node's candidates, given the bound steps."""
     node = tables.nodes[number]
-    low, high = 0, node.size
+    low, high = 0, node.count
     for k in range(node.limits, node.limits_end):
         limit = tables.limits[k]
         if limit.table >= 0:
             edge = int(tables.ints[uintp(limit.table + at[limit.depth])])
         else:
-            edge = int(_searched(tables, k, at, node.size))
+            edge = int(_searched(tables, k, at, node.count))
         if limit.upper:
             high = min(high, edge)
         else:
@@ -125,7 +125,7 @@ def _holds(tables: Tables, decide: Decide, number: int, work: Work) -> bool:
         operand = tables.operands[k]
         place = operand.numbers + work.at[operand.depth]
         work.operands[k - predicate.operands] = tables.floats[place]
-    return decide(predicate.shape, work.operands.ctypes)
+    return decide(predicate.number, work.operands.ctypes)
 
 
 @lent
@@ -381,7 +381,7 @@ def _scan(
     m, t, before = 0, 0, 0
     while t < n:
         row = int(lasts.rows[t])
-        if counts.looked[-1] > patience * (FLOOR + row - lasts.rows[0]):
+        if counts.looked[-1] > patience * (FLOOR + row - int(lasts.rows[0])):
             break
         if events.order[before] < events.order[row]:
             before = row

@@ -23,7 +23,7 @@ from cepkit.columnar.compile.program import Program
 from cepkit.columnar.kleene.lists import Lists
 from cepkit.columnar.kleene.sets import Offers
 from cepkit.columnar.slices.blocks import Members, SetBlock
-from cepkit.compiling import compiled
+from cepkit.compiling import by_name, compiled
 
 SLOT = np.dtype(
     [(name, np.int32) for name in ("first", "last", "begin", "end", "least", "most", "is_set")]
@@ -179,7 +179,7 @@ class PendingOffers:
         nothing = np.empty(0, dtype=np.int64)
         branches = np.concatenate((nothing, *self._branches))
         lasts = np.concatenate((nothing, *self._lasts))
-        slots = np.concatenate((np.empty(0, dtype=SLOT), *self._slots))
+        slots = by_name(np.concatenate((np.empty(0, dtype=SLOT), *self._slots)))
         pool = np.concatenate((np.empty(0, dtype=np.int32), *self._pool), dtype=np.int32)
         widths = np.array([len(program.variables) for program in self._programs])[branches]
         begins = np.concatenate(([0], np.cumsum(widths)))

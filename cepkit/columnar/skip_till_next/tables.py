@@ -114,7 +114,7 @@ class _Builder:
         remembered = 0
         for node in self._nodes:
             node.wakes = remembered
-            remembered += node.size
+            remembered += node.count
         steps = iter(self._nodes[: begins[-1]])
         for search in self._searches:
             order = _order(search)

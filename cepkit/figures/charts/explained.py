@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.figures.kit.scales import Scale, log10
-from cepkit.figures.kit.style import BLUE, ORANGE, TEXT, figure, message, note
+from cepkit.figures.kit.style import BLUE, ORANGE, TEXT, beside, figure, message, note
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.tables import number, whole
 from cepkit.values import dataclass
@@ -74,9 +74,7 @@ def draw_explanation(explanation: Explanation) -> go.Figure:
     title = f"{what}, plan: {shown(explanation.plan.planner)}"
     if not rows:
         return message(title, "no steps")
-    scale = Scale.of(
-        (log10(v) for row in rows for v in (row.actual, row.expected) if v is not None), room=0.16
-    )
+    scale = Scale.of(log10(v) for row in rows for v in (row.actual, row.expected) if v is not None)
     # The two numbers of a step are close together, steps are further apart.
     places = [step * 2.5 + which for step in range(len(rows) // 2) for which in (0, 1)]
     chart = figure(title, round(116 + _ROW * (places[-1] + 1)))
@@ -99,6 +97,7 @@ def draw_explanation(explanation: Explanation) -> go.Figure:
             x=values,
             y=places,
             mode="markers",
+            cliponaxis=False,
             marker={**marker, "line": {"width": 2, "color": marker["color"]}},
             hovertext=[_hover(row) for row in rows],
             hoverinfo="text",
@@ -108,7 +107,7 @@ def draw_explanation(explanation: Explanation) -> go.Figure:
         note(end, place, f"   {_label(row)}")
         for end, place, row in zip(ends, places, rows, strict=True)
     ]
-    chart.update_layout(annotations=notes)
+    beside(chart, notes)
     factor = "; factor: actual / expected" if compared else ""
     chart.update_xaxes(**scale.axis(), title_text=f"over the whole stream{factor}")
     names = [f"{shown(cut(row.step, _NAME_LENGTH))}  {row.what}" for row in rows]

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from cepkit.diagnosis.funnel import FunnelRow
 from cepkit.diagnosis.result import Funnel
 from cepkit.figures.kit.scales import Scale, log10
-from cepkit.figures.kit.style import BLUE, GRID, SIZE, SKY, figure, message, note
+from cepkit.figures.kit.style import BLUE, GRID, SIZE, SKY, beside, figure, message, note
 from cepkit.figures.kit.texts import cut, shown, wrapped
 
 _ROW = 34
@@ -41,7 +41,7 @@ def draw_funnel(
     # A scope has no incoming number: all pairs of events come to it.
     before = [None if row.kind == "scope" else log10(row.before) for row in rows]
     after = [log10(row.after) for row in rows]
-    scale = Scale.of((*(log for log in before if log is not None), *after), room=0.34)
+    scale = Scale.of((*(log for log in before if log is not None), *after))
     places = _places(steps)
     chart = figure(title, round(118 + _ROW * (places[-1] + 1)))
     came = [-math.inf if log is None else log for log in before]
@@ -65,7 +65,8 @@ def draw_funnel(
         note(end, place, f" {_label(row)}")
         for end, place, row in zip(ends, places, rows, strict=True)
     ]
-    chart.update_layout(barmode="overlay", annotations=notes)
+    chart.update_layout(barmode="overlay")
+    beside(chart, notes)
     chart.update_xaxes(**scale.axis())
     names = ["<br>".join(map(shown, wrapped(row.text, SIZE, _NAMES, 2))) for row in rows]
     firsts = [step != other for step, other in zip(steps, ["", *steps], strict=False)]

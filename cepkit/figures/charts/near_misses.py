@@ -8,7 +8,7 @@ from cepkit.diagnosis.requirements import text_of
 from cepkit.diagnosis.result import NearMiss, NearMisses
 from cepkit.figures.kit.panels import rows_of
 from cepkit.figures.kit.scales import Scale, log10
-from cepkit.figures.kit.style import SMALL, colour_of, figure, message, note
+from cepkit.figures.kit.style import SMALL, beside, colour_of, figure, message, note
 from cepkit.figures.kit.texts import cut, shown, wrapped
 from cepkit.tables import number
 
@@ -27,7 +27,7 @@ def draw_near_misses(misses: NearMisses) -> go.Figure:
     if not rows:
         return message(title, "no near misses")
     logs = [log10(row.relative) for row in rows]
-    scale = Scale.of(logs, room=0.12)
+    scale = Scale.of(logs)
     kinds = [text_of(row.violated[0].requirement) for row in rows]
     colours = {kind: colour_of(i) for i, kind in enumerate(dict.fromkeys(kinds))}
     chart = figure(title, 104 + _ROW * len(rows))
@@ -49,6 +49,7 @@ def draw_near_misses(misses: NearMisses) -> go.Figure:
              font={"size": SMALL})
         for place, row in enumerate(rows)
     ]  # fmt: skip
+    beside(chart, sizes)
     chart.update_layout(annotations=[*sizes, *texts])
     chart.update_xaxes(**scale.axis(), title_text="violation, relative to what is usual")
     chart.update_yaxes(rows_of([str(place + 1) for place in range(len(rows))], 0.3, 0.9))

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from cepkit.figures.kit.key import KeyRow, add_key
 from cepkit.figures.kit.scales import Scale
-from cepkit.figures.kit.style import BLUE, GREEN, SMALL, figure, note
+from cepkit.figures.kit.style import BLUE, GREEN, SMALL, beside, figure, note
 from cepkit.figures.kit.texts import cut, shown, wrapped
 from cepkit.plan.logarithms import log_text
 from cepkit.plan.nodes import OrderPlan
@@ -81,7 +81,7 @@ def draw_costs(comparison: PlanComparison) -> go.Figure:
     that refused are named below.
     """
     rows = bars(comparison)
-    scale = Scale.of((row.log_cost for row in rows), room=0.34)
+    scale = Scale.of(row.log_cost for row in rows)
     texts = [wrapped(_plan(row), SMALL, _PLAN_WIDTH, _PLAN_LINES) for row in rows]
     # Places are in pixels, because a plan takes one line or several.
     tops, below = [], 8.0
@@ -114,6 +114,7 @@ def draw_costs(comparison: PlanComparison) -> go.Figure:
              hovertext=shown(row.plan), xshift=8, borderpad=0, font={"size": SMALL})
         for top, row, lines in zip(tops, rows, texts, strict=True)
     ]  # fmt: skip
+    beside(chart, costs)
     chart.update_layout(annotations=[*costs, *plans])
     as_trees = " as a tree; an order is one that leans left" if comparison.has_trees else ""
     chart.update_xaxes(**scale.axis(), title_text=f"cost{as_trees}")

@@ -1,7 +1,7 @@
 """The picture of an order plan: the chain of states through which its matches grow.
 
-A long chain is broken into rows; the state at a break is drawn twice, dashed the first time. Labels
-are cut to fit; hovering shows the whole text.
+Where there is little room, states move together; a long chain is broken into rows, and the state at
+a break is drawn twice, dashed the first time. Labels are cut to fit; hovering shows the whole text.
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ from cepkit.printing import plain
 from cepkit.tables import number
 
 RADIUS = 20
-SPACING = 212
-MARGIN = 112
-PER_ROW = 4
-"""Edges in a row: they fill a notebook's cell."""
+SPACING, _LEAST = 212, 140
+"""The distance between two states: what texts like, and with what they can still be read."""
 
-_ROOM = SPACING - 2 * RADIUS - 16
+_EDGE = 6
 _LOOP = 30
 _LABEL_GAP = 8
 _MOST_LINES = 6
@@ -32,28 +30,33 @@ _OPEN = 0.36
 """The lean of a loop, and half its width at the foot, in radians."""
 
 
-def steps_in(room: float) -> int:
-    """Return how many steps fit side by side in a width of `room` pixels; at least one."""
-    return max(1, int((room - 2 * MARGIN) // SPACING))
-
-
-def layout(chain: Chain, per_row: int = PER_ROW, strokes: Strokes | None = None) -> canvas.Canvas:
+def layout(
+    chain: Chain, room: float, strokes: Strokes, per_row: int | None = None
+) -> canvas.Canvas:
     """Return the picture of an automaton.
 
     Args:
         chain: From `pictures.pictures`.
-        per_row: The most edges in a row.
-        strokes: The scale of its edges; None for its own.
+        room: The width to fit into, in pixels; wider where not even one edge does.
+        strokes: The scale of its edges.
+        per_row: The most edges in a row, however wide; None for as many as fit, in like rows.
     """
-    strokes = strokes or Strokes.of(take.log_alive for take in chain.takes)
-    width = 2 * MARGIN + max(1, min(per_row, len(chain.takes))) * SPACING
+    spacing: float = SPACING
+    edges = max(1, len(chain.takes))
+    if per_row is None:
+        # Beyond the last states half a distance is free, for what their loops say.
+        inner = room - 2 * _EDGE
+        rows = math.ceil(edges / max(1, int(inner / _LEAST) - 1))
+        per_row = math.ceil(edges / rows)
+        spacing = min(SPACING, max(_LEAST, inner / (per_row + 1)))
+    width = 2 * _EDGE + (min(per_row, edges) + 1) * spacing
     items: list[canvas.Item] = []
     y = 0.0
     if chain.name:
         items.append(canvas.Text(8, y + 4, (chain.name,), "left", SIZE, bold=True))
         y += 22
     for begin in range(0, max(1, len(chain.takes)), per_row):
-        row, height = _row(chain, begin, begin + per_row, y, strokes)
+        row, height = _row(chain, begin, begin + per_row, y, strokes, spacing)
         items += row
         y += height
     for absence in chain.absences:
@@ -74,55 +77,57 @@ def summary(chain: Chain) -> str:
 
 
 def _row(
-    chain: Chain, begin: int, end: int, top: float, strokes: Strokes
+    chain: Chain, begin: int, end: int, top: float, strokes: Strokes, spacing: float
 ) -> tuple[list[canvas.Item], float]:
     """Return the items of one row of a chain, and its height."""
     takes = chain.takes[begin:end]
     states = chain.states[begin : end + 1]
     loops = 2 * SMALL * canvas.LINE_HEIGHT + _LOOP + 10
     y = top + loops + RADIUS
+    first = _EDGE + spacing / 2
     items: list[canvas.Item] = []
     if begin == 0:
-        items.append(canvas.Line(((MARGIN - RADIUS - 34, y), (MARGIN - RADIUS, y)), arrow=True))
+        items.append(canvas.Line(((first - RADIUS - 34, y), (first - RADIUS, y)), arrow=True))
     lowest = y + RADIUS
     for i, take in enumerate(takes):
-        left = MARGIN + i * SPACING + RADIUS
-        right = MARGIN + (i + 1) * SPACING - RADIUS
+        left = first + i * spacing + RADIUS
+        right = first + (i + 1) * spacing - RADIUS
         stroke = strokes.width(take.log_alive)
         items.append(canvas.Line(((left, y), (right, y)), arrow=True, width=stroke))
-        labels = _labels(take, (left + right) / 2, y, (stroke - canvas.THIN) / 2)
+        labels = _labels(take, (left + right) / 2, y, (stroke - canvas.THIN) / 2, right - left - 16)
         items += labels
         lowest = max(lowest, *(text.y + text.height for text in labels))
     for i, state in enumerate(states):
-        x = MARGIN + i * SPACING
+        x = first + i * spacing
         continues = begin + i < len(chain.takes) and i == len(takes)
-        items += _state(state, x, y, continues)
+        items += _state(state, x, y, spacing, continues=continues)
     return items, lowest + 18 - top
 
 
-def _labels(take: Take, x: float, y: float, away: float) -> list[canvas.Text]:
+def _labels(take: Take, x: float, y: float, away: float, room: float) -> list[canvas.Text]:
     """Return the labels above and below an edge, moved `away` from it if it is wide."""
     hover = _hover(take)
     # The loops of the states at both ends lean over the edge.
-    room = _ROOM - 26
-    fits = width_of(plain(take.event), SIZE * canvas.BOLD) <= room
-    event = fitted(take.event if fits else variable_text(take.variable), SIZE * canvas.BOLD, room)
+    above = room - 26
+    fits = width_of(plain(take.event), SIZE * canvas.BOLD) <= above
+    event = fitted(take.event if fits else variable_text(take.variable), SIZE * canvas.BOLD, above)
     top = y - SIZE * canvas.LINE_HEIGHT - 3 - away
     title = canvas.Text(x + 4, top, (event,), size=SIZE, bold=True, hover=hover)
-    lines = [] if fits else wrapped(take.event, SMALL, _ROOM, 1)
+    lines = [] if fits else wrapped(take.event, SMALL, room, 1)
     if take.scope:
-        lines += wrapped(take.scope, SMALL, _ROOM, 1)
+        lines += wrapped(take.scope, SMALL, room, 1)
     for i, condition in enumerate(take.conditions):
         others = len(take.conditions) - i - 1
         left = _MOST_LINES - len(lines) - bool(others)
         if left < 1:
             lines.append(f"… and {others + 1} more")
             break
-        lines += wrapped(condition, SMALL, _ROOM, min(3, left))
+        lines += wrapped(condition, SMALL, room, min(3, left))
     if take.expected is not None:
-        lines.append(f"keeps ~{number(take.expected.partial_matches)}")
+        kept = f"keeps ~{number(take.expected.partial_matches)}"
+        lines += wrapped(kept, SMALL, room, 2)
     if take.log_alive is not None:
-        lines.append(f"{carried(take.log_alive)} in a window")
+        lines += wrapped(f"{carried(take.log_alive)} in a window", SMALL, room, 2)
     below = canvas.Text(x, y + 6 + away, tuple(lines), hover=hover, size=SMALL)
     return [title, below] if lines else [title]
 
@@ -140,7 +145,9 @@ def _hover(take: Take) -> str:
     return "\n".join(lines)
 
 
-def _state(state: State, x: float, y: float, continues: bool) -> list[canvas.Item]:
+def _state(
+    state: State, x: float, y: float, spacing: float, *, continues: bool
+) -> list[canvas.Item]:
     final = state.name == "F"
     hover = [f"state {state.name}"]
     if final:
@@ -157,10 +164,10 @@ def _state(state: State, x: float, y: float, continues: bool) -> list[canvas.Ite
     name = canvas.Text(x, y - SIZE * canvas.LINE_HEIGHT / 2, (state.name,), size=SIZE, bold=True)
     if continues:
         return [circle, name]
-    return [*_loops(state, x, y), circle, name]
+    return [*_loops(state, x, y, spacing), circle, name]
 
 
-def _loops(state: State, x: float, y: float) -> list[canvas.Item]:
+def _loops(state: State, x: float, y: float, spacing: float) -> list[canvas.Item]:
     """Return the self-loops: to store, dashed, leaning right; to ignore, dotted, leaning left."""
     kinds: list[tuple[str, tuple[str, ...], canvas.Dash, int]] = []
     if state.ignored:
@@ -178,8 +185,7 @@ def _loops(state: State, x: float, y: float) -> list[canvas.Item]:
         angles = (lean - _OPEN, lean - _OPEN * 1.5, lean + _OPEN * 1.5, lean + _OPEN)
         points = tuple(map(at, angles, (RADIUS, far, far, RADIUS)))
         items.append(canvas.Line(points, curved=True, dash=dash, arrow=True))
-        room = (SPACING if lean == 0 else SPACING / 2) - 2 * _LABEL_GAP
-        room = min(room, 2 * MARGIN - _LABEL_GAP)
+        room = (spacing if lean == 0 else spacing / 2) - 2 * _LABEL_GAP
         label = fitted(", ".join(names), SMALL, room)
         # Above the tip of the loop, on the loop's side of the state.
         half = max(width_of(label, SMALL), width_of(word, SMALL)) / 2

@@ -77,8 +77,7 @@ def _branches(
     for part in parts:
         match part:
             case Chain():
-                steps = automaton.steps_in(room) if per_row is None else per_row
-                canvases.append(automaton.layout(part, steps, strokes))
+                canvases.append(automaton.layout(part, room, strokes, per_row))
             case JoinTree():
                 canvases.append(tree_canvas.layout(part, room, strokes))
             case _:

@@ -16,7 +16,7 @@ from cepkit.printing import html_output, html_text
 _INK = "var(--jp-content-font-color1, currentColor)"
 
 
-_ROOMS = (1100.0, 900.0, 660.0, 440.0)
+_ROOMS = (1100.0, 860.0, 720.0, 580.0, 440.0)
 
 
 def layouts_of(picture: Callable[[float], Canvas]) -> tuple[Canvas, ...]:

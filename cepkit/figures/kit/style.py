@@ -10,11 +10,13 @@ letter carries it too.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import plotly.graph_objects as go
 
+from cepkit.figures.kit.canvas import BOLD
 from cepkit.figures.kit.drawing import Drawing
 from cepkit.figures.kit.texts import width_of
 
@@ -44,6 +46,8 @@ LEGEND_MARK = 48
 
 _LEGEND_ROW, _HEADING, _NARROWEST = 20, 22, 460
 """The heights of a row of a legend and of a heading, and the width of the narrowest page."""
+
+_MARKUP = re.compile(r"<[^>]*>|&(?=[a-z]+;)")
 
 SYMBOLS = ("circle", "square", "diamond", "hexagon")
 
@@ -153,6 +157,12 @@ def note(x: Any, y: Any, text: str, **settings: Any) -> dict[str, Any]:
         **settings: Further ones, by plotly's names.
     """
     return {"x": x, "y": y, "text": text, "xanchor": "left", "showarrow": False, **settings}
+
+
+def beside(chart: go.Figure, notes: Sequence[dict[str, Any]]) -> None:
+    """Add notes right of marks, and the margin that they need: on a narrow page none is cut."""
+    widest = max(width_of(_MARKUP.sub("", one["text"]), SIZE * BOLD) for one in notes)
+    chart.update_layout(annotations=notes, margin_r=round(widest) + 12)
 
 
 def heading(text: str, top: float, **settings: Any) -> dict[str, Any]:

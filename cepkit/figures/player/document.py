@@ -56,7 +56,9 @@ def player_document(
     moments = moments_of(traces)
     # A trace with many operations a step may be recorded less far: play as far as all go.
     recorded = min((len(trace) for trace in traces if trace.truncated), default=len(moments))
-    total = max((t.truncated.of for t in traces if t.truncated), default=len(moments))
+    total = max(
+        (t.truncated.ran or t.truncated.of for t in traces if t.truncated), default=len(moments)
+    )
     operations = [
         [() if step is None else trace.operations[step] for step in _steps_of(n, moments)]
         for n, trace in enumerate(traces)

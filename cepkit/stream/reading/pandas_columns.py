@@ -53,16 +53,14 @@ def from_pandas(
     names = [str(rows.columns[place]) for place in places] if names is None else names
     try:
         columns = [_column(rows.iloc[:, place]) for place in places]
+        fields = [pa.field(name, one.type) for name, one in zip(names, columns, strict=True)]
     except UNREADABLE as error:
         raise _unreadable(rows.iloc[:, list(places)], error) from error
-    fields = []
-    for name, place, column in zip(names, places, columns, strict=True):
-        field = pa.field(name, column.type)
+    for number, (name, place, column) in enumerate(zip(names, places, columns, strict=True)):
         if str(rows.dtypes.iloc[place]) == "object":
             refuse_mixed_zones(column.type, rows.iloc[:, place], rows.columns[place])
             if pa.types.is_dictionary(column.type):
-                field = coded_field(name, column.type)
-        fields.append(field)
+                fields[number] = coded_field(name, column.type)
     table = pa.table(columns, pa.schema(fields))
     return table if coded else decoded(table)
 

@@ -110,6 +110,7 @@ def _of_rows(rows: Sequence[dict[Any, Any]]) -> pa.Table:
         values = [row.get(name) for row in rows]
         try:
             columns[str(name)] = pa.array(values)
+            pa.field(str(name), pa.null())
         except UNREADABLE as error:
             raise StreamError(
                 f"the values of '{name}' cannot be read: {error}",

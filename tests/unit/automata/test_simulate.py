@@ -1,10 +1,14 @@
 """The verb `simulate`: its defaults and its refusals."""
 
+import re
+import time
+
 import pandas as pd
 import pytest
 
 import cepkit as ck
 from cepkit.automata.lanes import journal
+from cepkit.automata.machine import Machine
 from cepkit.automata.mechanisms import TreeNFA
 from cepkit.errors import LimitError, PatternError, PlanError, StreamError, UnsupportedError
 from cepkit.statistics import Statistics
@@ -161,3 +165,100 @@ def test_more_partial_matches_than_memory_holds_are_refused(monkeypatch):
     for mechanism in ("eager-nfa", "evaluation-tree"):
         with pytest.raises(LimitError, match="more than 1,000 partial matches"):
             run("b " * 30, "PATTERN KL(b)", mechanism, max_steps=1)
+
+
+MECHANISMS = ("eager-nfa", "chain-nfa", "tree-nfa", "evaluation-tree")
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize(
+    ("letters", "pattern"),
+    [
+        ("a " + "b " * 29 + "c", "PATTERN SEQ(a, KL(b), c)"),
+        ("a b c " * 400, "PATTERN SEQ(a, b, c)"),
+        ("a b c " * 400, "PATTERN SEQ(a, b, NOT(a x), c) WHERE x.p > a.p + c.p"),
+        ("a b c d e f g h " * 20, "PATTERN AND(a, b, c, d, e, f, g, h)"),
+    ],
+)
+def test_a_run_without_an_end_is_refused_with_the_events_that_fit(mechanism, letters, pattern):
+    begin = time.process_time()
+    with pytest.raises(LimitError, match="max_work=None runs to the end") as refused:
+        run(letters, pattern, mechanism, max_work=200_000)
+    assert time.process_time() - begin < 5
+    at, of = re.search(r"at event (\d+) of ([\d,]+) the run has", str(refused.value)).groups()
+    assert int(of.replace(",", "")) == len(letters.split())
+    trace = run(letters, pattern, mechanism, limit=int(at) - 1, max_work=200_000)
+    assert trace.totals.events == int(at) - 1
+
+
+def test_a_long_stream_is_no_reason_to_refuse():
+    letters = "a b c " * 1_000
+    trace = run(letters, "PATTERN SEQ(a, b, c) WITHIN 3 seconds", "chain-nfa", max_work=1)
+    assert trace.totals.events == 3_000
+
+
+def test_without_a_bound_a_run_goes_to_its_end():
+    letters = "a " + "b " * 12 + "c"
+    with pytest.raises(LimitError):
+        run(letters, "PATTERN SEQ(a, KL(b), c)", "eager-nfa", max_work=1_000)
+    trace = run(letters, "PATTERN SEQ(a, KL(b), c)", "eager-nfa", max_work=None)
+    assert trace.totals.counts.matches == 2**12 - 1
+
+
+def test_a_run_that_may_do_nothing_is_refused():
+    with pytest.raises(LimitError, match="1 or more, or None"):
+        run(LAZY, EXAMPLE, "eager-nfa", max_work=0)
+
+
+def test_several_patterns_and_plans_that_follow_the_stream_have_the_same_bound():
+    letters, pattern = "a b c " * 400, "PATTERN SEQ(a, b, c)"
+    with pytest.raises(LimitError, match="at event"):
+        run(letters, [pattern, "PATTERN SEQ(a, b)"], "chain-nfa", max_work=100_000)
+    with pytest.raises(LimitError, match="at event"):
+        run(letters, pattern, "chain-nfa", adapt="threshold", max_work=100_000)
+
+
+class TestInterrupted:
+    """The user interrupts within the work for some event."""
+
+    @pytest.fixture
+    def at_event(self, monkeypatch):
+        feed, create = Machine.feed, journal.Journal.create
+
+        def interrupt_at(number):
+            def feed_until(machine, event):
+                operations = feed(machine, event)
+                if event.number == number - 1:
+                    monkeypatch.setattr(journal.Journal, "create", interrupt)
+                return operations
+
+            def interrupt(*arguments):
+                create(*arguments)
+                raise KeyboardInterrupt
+
+            monkeypatch.setattr(Machine, "feed", feed_until)
+
+        return interrupt_at
+
+    @pytest.mark.parametrize("mechanism", ["eager-nfa", "evaluation-tree"])
+    def test_the_trace_until_then_is_returned(self, at_event, mechanism):
+        whole = run(LAZY, "PATTERN SEQ(a, b)", mechanism)
+        at_event(3)
+        trace = run(LAZY, "PATTERN SEQ(a, b)", mechanism)
+        assert (trace.truncated.shown, trace.truncated.of, trace.truncated.ran) == (3, 7, 3)
+        assert trace.operations == whole.operations[:3]
+        assert trace.totals.counts == trace.counters[-1] == whole.counters[2]
+        assert "interrupted after 3 of 7 steps; the totals are of these" in str(trace)
+        assert "are kept" not in str(trace)
+        assert ck.Trace.from_json(trace.to_json()) == trace
+
+    def test_what_was_not_kept_is_told_as_well(self, at_event):
+        at_event(3)
+        trace = run(LAZY, "PATTERN SEQ(a, b)", "eager-nfa", max_steps=2)
+        assert "the first 2 of 3 steps are kept; the totals are those of them" in str(trace)
+        assert ck.draw(trace) is not None
+
+    def test_several_patterns_have_a_trace_as_well(self, at_event):
+        at_event(3)
+        trace = run(LAZY, ["PATTERN SEQ(a, b)", "PATTERN SEQ(a, c)"], "chain-nfa")
+        assert trace.truncated.ran == 3

@@ -16,7 +16,7 @@ from pandas.testing import assert_frame_equal
 
 import cepkit as ck
 from cepkit import memory
-from cepkit.columnar.results import frames
+from cepkit.columnar.results import frames, rows
 from cepkit.errors import LimitError
 
 PAIRS = "PATTERN SEQ(A a, B b)"
@@ -235,6 +235,21 @@ except LimitError as error:
         [sys.executable, "-c", script], check=False, capture_output=True, text=True
     )
     assert ran.stdout == "refused\n", ran.stderr
+
+
+@pytest.mark.parametrize("gather", [list, tuple, lambda matches: [*matches], len])
+def test_a_list_of_more_than_fits_is_refused_before_there_is_room_for_it(gather, monkeypatch):
+    sets = ck.detect(stream("A" + "B" * 40), "PATTERN SEQ(A a, KL(B b)) WITHIN 1 hour")
+    with pytest.raises(LimitError, match=r"matches, too many for a list\nHint: count\(\)"):
+        gather(sets)
+    assert sets.count() == 2**40 - 1
+    monkeypatch.setattr(rows, "free_memory", lambda: 10_000)
+    few = ck.detect(stream("AB" * 3), "PATTERN SEQ(A a, B b) WITHIN 1 hour", limit=3)
+    assert len(list(few)) == 3
+    monkeypatch.setattr(rows, "free_memory", lambda: 1_000)
+    with pytest.raises(LimitError, match="3 matches, too many for a list"):
+        gather(few)
+    assert sum(1 for _ in few) == 3
 
 
 def test_a_figure_has_no_more_rows_than_can_be_drawn():

@@ -50,6 +50,13 @@ def test_a_window_that_is_far_longer_is_not_shared(stream):
     assert several.counts().to_dict() == {"short": 1, "long": 3}
 
 
+def test_count_of_several_patterns_is_refused_with_counts_as_hint(stream):
+    several = ck.detect(stream, ["PATTERN SEQ(A a, B b)", "PATTERN SEQ(B b, A a)"])
+    with pytest.raises(UnsupportedError, match=r"count\(\) of 2 patterns\nHint: counts\(\) gives"):
+        several.count()
+    assert several.together.count() == several.counts().sum()
+
+
 def test_pattern_given_twice_runs_once_and_has_two_results(stream):
     several = ck.detect(stream, [LONGER, LONGER])
     assert several.names == ("pattern 1", "pattern 2")

@@ -71,8 +71,8 @@ def test_report_has_all_parts_and_a_table_for_each_picture(tmp_path):
     for text in ("SEQ(A a, B b, C c)", "a → b → c", "a.price + c.price > 5", "greedy ★"):
         assert text in page.text
     assert "as a tree" in page.text
-    # The plan is laid out for three widths, the time line for one.
-    assert page.tags.count("svg") == 4
+    # The plan is laid out for four widths, the time line for one.
+    assert page.tags.count("svg") == 5
     assert page.tags.count("table") == page.tags.count("caption") == 6
     assert page.tags.count("h1") == 1
     scopes = [value for name, value in page.attributes if name == "scope"]

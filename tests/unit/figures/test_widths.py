@@ -1,5 +1,7 @@
 """Pictures fit the given width, and nothing in them overlaps."""
 
+import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -7,10 +9,14 @@ import pytest
 import cepkit as ck
 from cepkit.figures.charts import counter_table, mechanism, sharing, verdict
 from cepkit.figures.charts.counters import draw_counters
-from cepkit.figures.kit.canvas import Line, Text
+from cepkit.figures.diagrams import plan_canvas
+from cepkit.figures.diagrams.pictures import pictures
+from cepkit.figures.kit.canvas import Circle, Line, Text
 from cepkit.figures.kit.image.chart import chart_svg
 from cepkit.figures.kit.responsive import _ROOMS
+from cepkit.figures.kit.texts import width_of
 from cepkit.figures.player.moments import moments_of
+from cepkit.plan.checks import as_plan
 from tests.unit.figures.overlaps import assert_nothing_overlaps
 
 ROWS = [{"ts": i, "type": "ABCDEFG"[i * 5 % 7], "x": i * 3 % 11, "k": i % 2} for i in range(60)]
@@ -67,11 +73,35 @@ def test_verdict_fits_the_width(room):
     assert_nothing_overlaps(replace(canvas, items=tuple(above)))
 
 
+@pytest.mark.parametrize("room", _ROOMS)
+@pytest.mark.parametrize("events", [1, 3, 4, 7])
+def test_automaton_has_as_many_edges_in_a_row_as_fit(room, events):
+    text = ", ".join(f"{t} {t.lower()}" for t in "ABCDEFG"[:events])
+    query = ck.parse(f"PATTERN SEQ({text}) WHERE a.x < 5 AND a.x < {'abcdefg'[events - 1]}.x")
+    canvas = plan_canvas.layout(pictures(as_plan(None, query), query), room)
+    assert_nothing_overlaps(canvas)
+    assert canvas.width <= room
+    rows = {item.y for item in canvas.items if isinstance(item, Circle)}
+    # Even in the narrowest there are two edges in a row, and no row is much shorter than others.
+    assert len(rows) == math.ceil(events / {440: 2, 580: 3, 720: 4, 860: 5, 1100: 6}[room])
+
+
 def test_no_edge_crosses_the_text_of_a_state():
     text = "PATTERN SEQ(A a, B b, C c, D d) WHERE a.x < b.x AND b.x < c.x WITHIN 9 s"
     trace = ck.simulate(STREAM, text, "tree-nfa")
     canvas = mechanism.layout(trace, 900)
     assert_nothing_overlaps(canvas)
+
+
+def test_margin_holds_the_widest_number_beside_a_mark():
+    matches = ck.detect(STREAM, SEVEN)
+    matches.count()
+    explained = ck.draw(matches.explain())
+    compared = ck.draw(ck.compare_plans(SEVEN, ck.profile(STREAM, SEVEN)))
+    for made in (explained, compared):
+        # Whatever the width of the page: the axis ends where the margin begins.
+        numbers = [note.text for note in made.layout.annotations if note.xref != "paper"]
+        assert made.layout.margin.r > max(width_of(re.sub("<.*?>", "", n), 12) for n in numbers)
 
 
 @pytest.mark.parametrize("number", [1, 2, 4, 6])

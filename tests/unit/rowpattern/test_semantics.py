@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import cepkit as ck
+from cepkit.errors import LimitError
+from cepkit.rowpattern import search
 
 PRICES = pd.DataFrame(
     {
@@ -123,6 +127,111 @@ def test_prev_and_next_leave_the_match_and_not_the_partition():
     ]
 
 
+FOUR = pd.DataFrame({"day": [1, 2, 3, 4], "price": [90, 80, 70, 80]})
+
+
+@pytest.mark.parametrize(
+    ("label", "values"),
+    [
+        ("CLASSIFIER()", ["A", "B", "B", "C"]),
+        ("NEXT(CLASSIFIER())", ["B", "B", "C", None]),
+        ("NEXT(CLASSIFIER(), 2)", ["B", "C", None, None]),
+        ("PREV(CLASSIFIER())", [None, "A", "B", "B"]),
+        ("LAST(CLASSIFIER(), 1)", [None, "A", "B", "B"]),
+        ("FIRST(CLASSIFIER(), 1)", [None, "B", "B", "B"]),
+        ("NEXT(FIRST(CLASSIFIER()), 3)", ["C", "C", "C", "C"]),
+        ("NEXT(LAST(CLASSIFIER(B), 1), 2)", [None, None, "C", "C"]),
+        ("PREV(FINAL LAST(CLASSIFIER()), 3)", ["A", "A", "A", "A"]),
+        ("FINAL LAST(CLASSIFIER())", ["C", "C", "C", "C"]),
+    ],
+)
+def test_classifier_beside_a_row_is_known_in_the_whole_match(label, values):
+    clauses = f"""ORDER BY day MEASURES {label} AS n ALL ROWS PER MATCH PATTERN (A B+ C+)
+        DEFINE B AS price < PREV(price), C AS price > PREV(price)"""
+    assert [n for _, n, _ in rows(clauses, table=FOUR)] == values
+
+
+@pytest.mark.parametrize(
+    ("measure", "value"),
+    [
+        ("ARRAY_AGG(CLASSIFIER())", ["START_", "DOWN", "UP"]),
+        ("ARRAY_AGG(CLASSIFIER(u))", ["DOWN", "UP"]),
+        ("COUNT(DISTINCT CLASSIFIER())", 3),
+        ("MAX_BY(day, price)", 1),
+        ("MIN_BY(CLASSIFIER(), price)", "DOWN"),
+        ("MIN_BY(u.day, u.price)", 2),
+        ("ANY_VALUE(up.price)", 3),
+        ("ARBITRARY(ticker)", "B"),
+        ("BOOL_OR(price = 2)", True),
+        ("BOOL_AND(price > 2)", False),
+        ("EVERY(price < 9)", True),
+        ("COUNT()", 3),
+        ("RUNNING count()", 3),
+        ("CONCAT_WS('-', ticker, NULL, 'x')", "B-x"),
+        ("CONCAT_WS(NULL, ticker, 'x')", None),
+        ("IF(COUNT() > 2, 'long', 'short')", "long"),
+        ("IF(price > 5, 'high')", None),
+    ],
+)
+def test_function_of_other_databases_gives_its_value(measure, value):
+    pattern = FALL_AND_RISE.replace("DEFINE", "SUBSET u = (down, up) DEFINE")
+    clauses = f"MEASURES {measure} AS x {pattern}"
+    assert by_ticker(clauses, around="WHERE ticker = 'B'") == [("B", value)]
+
+
+def test_aggregate_of_labels_in_define_sees_the_rows_so_far():
+    defined = "DEFINE b AS COUNT(DISTINCT CLASSIFIER()) < 3, c AS MAX_BY(b.day, b.price) = 2"
+    assert by_ticker(f"MEASURES LAST(day) AS d PATTERN (^ a b+ c) {defined}") == [
+        ("A", 5),
+        ("B", 3),
+    ]
+
+
+def test_one_of_the_values_keeps_the_type_of_its_column():
+    table = pa.table({"i": pa.array([1, 2], pa.int8()), "v": [2.0, None]})
+    sql = """SELECT * FROM t MATCH_RECOGNIZE (
+        MEASURES MAX_BY(i, v) AS i, ANY_VALUE(i) AS any_i PATTERN (a+))"""
+    found = ck.from_match_recognize(sql, table).to_arrow()
+    assert found.schema.types == [pa.int8(), pa.int8()]
+    assert found.to_pylist() == [{"i": 1, "any_i": 1}]
+
+
+def test_order_by_takes_expressions_inside_and_around():
+    clauses = "ORDER BY price % 3, -day MEASURES ARRAY_AGG(day) AS d PATTERN (a+)"
+    table = PRICES[PRICES["ticker"] == "A"]
+    assert rows(clauses, table=table) == [([8, 7, 4, 1, 6, 2, 5, 3],)]
+    each = "ORDER BY day MEASURES a.day AS d, a.price AS p PATTERN (a)"
+    around = "WHERE d < 5 ORDER BY p % 4 DESC, 1 DESC"
+    assert rows(each, table=table, around=around) == [(2, 7), (4, 6), (3, 5), (1, 9)]
+
+
+def test_order_by_an_expression_adds_no_column_to_all_rows():
+    clauses = "ORDER BY day % 2, day MEASURES COUNT() AS n ALL ROWS PER MATCH PATTERN (a+)"
+    found = ck.from_match_recognize(f"SELECT * FROM t MATCH_RECOGNIZE ({clauses})", PRICES)
+    assert found.to_arrow().column_names == ["day", "n", "ticker", "price"]
+
+
+def test_any_number_of_times_may_be_written_as_a_range_without_numbers():
+    for quantifier, ends in (("{,}", [4]), ("{,}?", [1])):
+        clauses = f"ORDER BY day MEASURES COUNT() AS n PATTERN (^ a b{quantifier})"
+        assert rows(clauses, table=FOUR) == [(end,) for end in ends]
+
+
+def test_anchor_needs_no_blank_behind_a_name():
+    assert by_ticker("MEASURES a.day AS d PATTERN (a$)") == [("A", 8), ("B", 4)]
+    table = pd.DataFrame({"a$b": [1, 2]})
+    assert rows("MEASURES a$b AS d PATTERN (a$)", table=table) == [(2,)]
+
+
+def test_measure_without_a_name_has_its_text_as_name():
+    clauses = """MEASURES start_.day, LAST( up.day ) ended, COUNT(*)
+        ONE ROW PER MATCH PATTERN (start_ down+ up+)
+        DEFINE down AS price < PREV(price), up AS price > PREV(price)"""
+    sql = f"SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY ticker ORDER BY day {clauses})"
+    found = ck.from_match_recognize(sql, PRICES).to_arrow()
+    assert found.column_names == ["ticker", "start_.day", "ended", "COUNT(*)"]
+
+
 def test_an_empty_match_has_a_number_and_no_values():
     clauses = "MEASURES MATCH_NUMBER() AS m, COUNT(*) AS n, b.price AS p {} PATTERN (b*)"
     fives = f"{clauses} DEFINE b AS price = 5"
@@ -212,6 +321,35 @@ def test_a_search_that_goes_back_often_remembers_where_it_has_been():
     table = pd.DataFrame({"i": range(40), "v": [i % 4 for i in range(40)]})
     defined = "DEFINE a AS v >= FIRST(a.v), b AS v >= FIRST(b.v), c AS v > LAST(a.v) + 5"
     assert rows(f"ORDER BY i PATTERN ((a | b)* c) {defined}", table=table) == []
+    counted = "DEFINE a AS COUNT(c.*) < 5, b AS COUNT(c.*) > 100"
+    assert rows(f"ORDER BY i PATTERN ((a | c)+ b) {counted}", table=longer(60)) == []
+
+
+def test_search_sees_only_conditions_that_may_follow():
+    # Sums of the first loop tell all paths apart, but nothing behind the loop reads them.
+    defined = "DEFINE a AS SUM(a.v) >= 0, x AS v = 99, y AS y.v < FIRST(y.v)"
+    pattern = "PATTERN ((a | b){4} (x | y)+)"
+    assert rows(f"ORDER BY i {pattern} {defined}", table=longer(100)) == []
+
+
+def longer(size):
+    return pd.DataFrame({"i": range(size), "v": [math.sqrt(i) % 1 for i in range(size)]})
+
+
+def test_search_that_conditions_make_hopeless_is_refused_with_their_names(monkeypatch):
+    monkeypatch.setattr(search, "_MOST_TRIED", 20_000)
+    defined = "DEFINE b AS SUM(a.v) > 1000 AND COUNT(c.v) > 2"
+    with pytest.raises(LimitError) as error:
+        rows(f"ORDER BY i PATTERN ((a | c)+ b) {defined}", table=longer(2000))
+    assert "SUM(a.v) > 1000, COUNT(c.v) > 2" in str(error.value)
+    assert "begins at {'i': 0}" in str(error.value)
+
+
+def test_search_over_many_starts_is_not_refused_for_their_number(monkeypatch):
+    monkeypatch.setattr(search, "_MOST_TRIED", 5_000)
+    table = longer(200)
+    defined = "DEFINE b AS SUM(a.v) > 1000 AND COUNT(c.v) > 2"
+    assert rows(f"ORDER BY i PATTERN ((a | c){{1,6}} b) {defined}", table=table) == []
 
 
 @pytest.mark.parametrize("kind", ["arrow", "parquet", "rows", "stream"])

@@ -5,7 +5,7 @@ import pickle
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cepkit.errors import StatisticsError
@@ -115,7 +115,7 @@ def test_statistics_can_be_pickled_and_copied():
 
 
 @given(
-    st.dictionaries(st.text(), st.floats(0, 1e300)),
+    st.dictionaries(st.text(), st.floats(0, 1e100)),
     st.floats(0, 1),
     st.none() | st.integers(0, 10**12),
 )
@@ -205,7 +205,10 @@ def test_damaged_number_is_refused_with_its_place(change):
         (lambda: Statistics({"a": 1.0}, events="x"), "events= is of the type str"),
         (lambda: Statistics({"a": 1.0}, events=10**5000), "a very large int events"),
         (lambda: Statistics({"a": 1.0}, first=10**5000, last=10**5000), "146,000 years"),
-        (lambda: Statistics.assumed({"a": 1e308, "b": 1e308}), "below 2^63"),
+        (lambda: Statistics.assumed({"a": 1e99, "b": 1e99}), "below 2^63"),
+        (lambda: Statistics.assumed({"a": 1e308}, span_seconds=0.0), "Expected: at most 1e+100"),
+        (lambda: Statistics({"a": 1e308}), "Expected: at most 1e+100"),
+        (lambda: Selectivity(0.5, 10**400), "below 2^63"),
         (lambda: Statistics.assumed({"a": -1.0}), "the rate of 'a' is -1"),
         (lambda: Statistics.assumed({"a": 0.0}, span_seconds=1e300), "146,000 years"),
         (lambda: Selectivity("x"), "a selectivity is 'x'"),
@@ -286,6 +289,16 @@ def test_confidence_intervals():
 @given(st.floats(0, 1), st.integers(0, 10**9))
 def test_the_interval_holds_the_share(share, pairs):
     low, high = Selectivity(share, pairs).interval()
+    assert 0 <= low <= share <= high <= 1
+
+
+@given(st.floats(0, 1), st.none() | st.integers(0, 2**63 - 1), st.floats(0, 1.7e308))
+@example(0.5, 10, 5e-324)
+@example(0.5, 10, 1e308)
+@example(0.5, 10, 1e160)
+@example(5e-324, None, 1e-200)
+def test_any_standard_error_has_an_interval_that_holds_the_share(share, pairs, error):
+    low, high = Selectivity(share, pairs, error).interval()
     assert 0 <= low <= share <= high <= 1
 
 

@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import threading
 
 import pytest
 
+import cepkit as ck
 import cepkit_widgets
 from cepkit.errors import ArgumentError
 from cepkit_widgets.kit import app as kit
+from cepkit_widgets.kit import work
 from cepkit_widgets.kit.app import App, script, style
-from cepkit_widgets.kit.parts import Cell, button, choice, slider, table
+from cepkit_widgets.kit.parts import ERROR_PLACE, Cell, button, choice, slider, table
+
+STREAM = ck.events(
+    [{"ts": i, "type": "ABC"[i % 3], "x": i} for i in range(60)], time="ts", type="type", unit="s"
+)
+PATTERN = ck.parse("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 4 seconds")
+
+
+def _narrowed():
+    app = cepkit_widgets.MatchBrowser(ck.detect(STREAM, PATTERN))
+    app.act("with", 1)
+    app.refresh()
+    return app
+
+
+APPS = {
+    "plan explorer": lambda: cepkit_widgets.PlanExplorer(PATTERN, ck.profile(STREAM, PATTERN)),
+    "match browser": _narrowed,
+    "pattern editor": lambda: cepkit_widgets.PatternEditor(STREAM, PATTERN),
+    "strategy comparison": lambda: cepkit_widgets.StrategyComparison(STREAM, PATTERN),
+}
 
 HOSTILE = '"><script>alert(1)</script>'
 
@@ -23,7 +47,7 @@ class Counter(App):
         super().__init__()
 
     def body(self):
-        return f"<p>{self.count}</p>"
+        return f"<h3>count</h3>{ERROR_PLACE}<p>{self.count}</p>"
 
     def act(self, name, value):
         if name != "add":
@@ -57,6 +81,18 @@ def test_an_error_stays_until_the_reader_does_something():
     assert app.error is None
 
 
+def test_error_stands_below_the_title_until_it_is_closed():
+    app = Counter()
+    before = app.html
+    app._asked(app, {"do": "what", "n": 1}, [])
+    assert app.html.index("<h3>") < app.html.index('role="alert"') < app.html.index("<p>")
+    # It lies over what follows: nothing moves.
+    assert ".over { position: absolute" in style()
+    app._asked(app, {"do": "close", "n": 2}, [])
+    assert app.error is None
+    assert app.html == before.replace('answered="0"', 'answered="2"')
+
+
 @pytest.mark.parametrize("content", [{}, {"do": None}, {"set": "width", "value": "wide"}])
 def test_malformed_messages_set_an_error_and_do_not_raise(content):
     app = Counter()
@@ -85,8 +121,47 @@ def test_texts_are_no_markup(html):
     assert '"">' not in html.replace('class="">', "")
 
 
+@pytest.mark.parametrize("name", list(APPS))
+def test_name_of_a_button_contains_its_text(name):
+    app = APPS[name]()
+    found = re.findall(r'<button [^>]*aria-label="([^"]*)"[^>]*>([^<]*)</button>', app.html)
+    assert found
+    for label, text in found:
+        # Signs are no words.
+        words = re.sub(r"[^\w,.: ]", "", text.replace("&lt;", "").replace("&gt;", "")).strip()
+        assert words.lower() in label.lower()
+
+
+def test_heading_has_the_direction_in_which_rows_are_sorted():
+    app = APPS["match browser"]()
+    for direction in ("ascending", "descending"):
+        app._asked(app, {"do": "sort", "value": '["a", "x"]'}, [])
+        [heading] = re.findall(r'<th [^>]*aria-sort="(\w+)"[^>]*><button [^>]*>a.x', app.html)
+        assert heading == direction
+    assert app.html.count("aria-sort") == 1
+
+
 def test_cells_are_as_they_are_made():
     assert "<b>1</b>" in table("t", ["a"], [[Cell("<b>1</b>")]])
+
+
+def test_stop_is_repeated_when_work_goes_on(monkeypatch):
+    monkeypatch.setattr(work, "_AGAIN", 0.05)
+    begun, ended = threading.Event(), []
+
+    def stubborn():
+        for _ in range(2):
+            with contextlib.suppress(KeyboardInterrupt):
+                begun.set()
+                while True:
+                    threading.Event().wait(0.01)
+        return "done"
+
+    running = work.Work(stubborn, lambda *end: ended.append(end))
+    assert begun.wait(10)
+    running.stop()
+    assert running.wait(20)
+    assert [result for result, _ in ended] == ["done"]
 
 
 def test_module_and_style_make_no_requests():

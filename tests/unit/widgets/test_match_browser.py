@@ -199,7 +199,7 @@ def test_an_event_leads_to_its_matches():
     app = browser()
     told(app, do="with", value="4")
     assert {b for _, b in pairs(app)} == {9.0}
-    assert "take away this filter" in app.html
+    assert "take away the filter: only with row 4" in app.html
     told(app, do="with", value="3")
     assert pairs(app) == []
     assert "No match is chosen" in app.html

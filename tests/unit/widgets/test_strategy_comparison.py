@@ -15,7 +15,7 @@ from cepkit.pattern.policies import Strategy
 from cepkit_widgets import StrategyComparison
 from cepkit_widgets.strategy_comparison import state as state_module
 from cepkit_widgets.strategy_comparison.page import group_text
-from cepkit_widgets.strategy_comparison.state import Comparison, StrategyState, moved
+from cepkit_widgets.strategy_comparison.state import Comparison, Extent, StrategyState, moved
 
 FRAME = pd.DataFrame(
     {
@@ -135,9 +135,8 @@ def test_the_arrow_keys_choose_strategies_and_matches():
     told(app, do="step", value="ArrowDown")
     assert app.current == app._comparison.numbers(app.state)[-1]
     told(app, do="step-strategy", value="End")
-    assert app.chosen is PARTITION
-    assert app.current is None
-    assert "No match of partition-contiguity" in app.html
+    # The last one cannot be run.
+    assert app.chosen is STRICT
     assert moved("Home", [4, 5, 6], 6) == 4
 
 
@@ -197,8 +196,36 @@ def test_the_strategy_of_the_pattern_is_chosen_at_first():
     assert comparison(f"{PAIRS} STRATEGY strict-contiguity").chosen is STRICT
 
 
-def test_only_the_first_events_are_taken():
-    assert int(StrategyComparison(STREAM, PAIRS, events=4).counts.matches[0]) == 1
+def test_captions_name_the_cap_when_only_the_first_events_are_taken():
+    app = StrategyComparison(STREAM, PAIRS, events=4)
+    assert int(app.counts.matches[0]) == 1
+    assert set(app.counts.events) == {4}
+    assert "over the first 4 of 8 events" in app.html
+    captions = re.findall("<caption>(.*?)</caption>", app.html)
+    assert len(captions) == 3
+    assert all("in the first 4 events" in caption for caption in captions)
+    assert "in the first 4 events" in repr(app)
+    names = {"stream": STREAM}
+    exec(app.as_code(), names)
+    assert names["matches"].count() == 1
+
+
+def test_captions_name_no_cap_over_the_whole_stream():
+    app = StrategyComparison(STREAM, PAIRS, events=8)
+    assert "over 8 events" in app.html
+    assert "first" not in "".join([repr(app), *re.findall("<caption>(.*?)</caption>", app.html)])
+    assert "head" not in app.as_code()
+
+
+def test_strategy_that_cannot_run_has_no_button():
+    app = comparison()
+    assert f'data-value="{PARTITION}"' not in app.html
+    assert f'data-value="{STRICT}"' in app.html
+    with pytest.raises(ck.CepkitError, match=r"partition-contiguity cannot be run: .*partitions"):
+        app.choose(PARTITION)
+    assert app.chosen is ANY
+    told(app, do="strategy", value=str(PARTITION))
+    assert "cannot be run" in str(app.error)
 
 
 def test_no_match_at_all():
@@ -244,7 +271,7 @@ def test_texts_are_no_markup():
 
 
 def test_states_are_values():
-    known = Comparison(STREAM, ck.parse(PAIRS))
+    known = Comparison(STREAM, ck.parse(PAIRS), Extent(8, 8))
     state = StrategyState().of(known)
     assert state.grouped(frozenset({ANY}), known).grouped(frozenset({ANY}), known).group is None
     assert state.at(0, known) == state.at(0, known)

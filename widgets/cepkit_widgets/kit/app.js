@@ -6,9 +6,10 @@ const MOVES = ["ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End"];
 const PATIENCE = 8000;
 
 function dark() {
-  const body = document.body;
-  if (body.dataset.jpThemeLight) return body.dataset.jpThemeLight === "false";
-  if (body.dataset.vscodeThemeKind) return body.dataset.vscodeThemeKind.includes("dark");
+  const { jpThemeLight, vscodeThemeKind, theme } = document.body.dataset;
+  if (jpThemeLight) return jpThemeLight === "false";
+  if (vscodeThemeKind) return vscodeThemeKind.includes("dark");
+  if (theme === "light" || theme === "dark") return theme === "dark";
   return matchMedia("(prefers-color-scheme: dark)").matches;
 }
 

@@ -12,7 +12,7 @@ import anywidget
 import traitlets
 
 from cepkit.printing import html_output
-from cepkit_widgets.kit.parts import error_note
+from cepkit_widgets.kit.parts import CLOSE, ERROR_PLACE, error_note, error_over
 
 NARROW, WIDE = 320, 1600
 """The range of widths of apps, in pixels."""
@@ -62,7 +62,7 @@ class App(anywidget.AnyWidget):
         self.refresh()
 
     def body(self) -> str:
-        """Return the HTML of the app, with all texts escaped."""
+        """Return the HTML of the app, with all texts escaped; errors stand in `ERROR_PLACE`."""
         raise NotImplementedError
 
     def act(self, name: str, value: Any) -> None:
@@ -77,13 +77,15 @@ class App(anywidget.AnyWidget):
     def refresh(self) -> None:
         """Show the current state."""
         with self.moving:
-            error = "" if self.error is None else error_note(self.error)
             try:
                 body = self.body()
             except Exception as reason:  # noqa: BLE001 - an app never raises into the notebook
                 body = error_note(reason)
-            # Parts that come and go have a fixed place, so that the parts below do not move.
-            self.html = f'<div data-answered="{self._answered}"><div>{error}</div>{body}</div>'
+            if self.error is not None and ERROR_PLACE in body:
+                body = body.replace(ERROR_PLACE, error_over(self.error))
+            elif self.error is not None:
+                body = error_note(self.error) + body
+            self.html = f'<div data-answered="{self._answered}">{body}</div>'
 
     def to_html(self) -> str:
         """Return a static copy of the app, for pages without a kernel."""
@@ -100,7 +102,8 @@ class App(anywidget.AnyWidget):
                     self.width = max(NARROW, min(WIDE, int(content["value"])))
                 else:
                     self.error = None
-                    self.act(name, content.get("value"))
+                    if name != CLOSE:
+                        self.act(name, content.get("value"))
             except Exception as error:  # noqa: BLE001 - it becomes a text in the app
                 self.error = error
             self._answered = int(content.get("n", 0))

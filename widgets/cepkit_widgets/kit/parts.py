@@ -11,6 +11,10 @@ from cepkit.printing import html_text
 
 STEPS = 400
 """The number of steps of a slider."""
+ERROR_PLACE = '<div class="fault"></div>'
+"""Where an app shows its error: below the controls, over what follows, which stays where it is."""
+CLOSE = "close"
+"""The action that takes an app's error away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +39,12 @@ class Cell:
     Attributes:
         html: Its content, escaped.
         kind: "number", "wide" or "".
+        sort: Of a heading: "ascending" or "descending" if rows are sorted by it.
     """
 
     html: str
     kind: str = ""
+    sort: str = ""
 
 
 def slider(
@@ -87,7 +93,7 @@ def button(
 
     Args:
         text: Its text.
-        label: Its full name, if the text on it is shorter.
+        label: Its full name, if the text on it is shorter; it contains that text.
         pressed: Whether a toggle button is down.
         disabled: Whether it is disabled.
         kind: "small" or "link".
@@ -137,7 +143,8 @@ def table(
     def cell(tag: str, column: int, content: str | Cell, scope: str = "") -> str:
         made = content if isinstance(content, Cell) else Cell(html_text(content))
         kind = made.kind or ("number" if column in right else "")
-        return f'<{tag}{scope} class="{kind}">{made.html}</{tag}>'
+        sort = f' aria-sort="{made.sort}"' if made.sort else ""
+        return f'<{tag}{scope}{sort} class="{kind}">{made.html}</{tag}>'
 
     names = "".join(cell("th", i, name, ' scope="col"') for i, name in enumerate(head))
     body = []
@@ -273,6 +280,14 @@ def error_note(error: Exception) -> str:
     """Return the text of an error, announced to screen readers."""
     text = str(error) if isinstance(error, CepkitError) else f"{type(error).__name__}: {error}"
     return f'<div class="error" role="alert">{html_text_lines(text)}</div>'
+
+
+def error_over(error: Exception) -> str:
+    """Return the place of errors with one, which can be closed."""
+    return (
+        ERROR_PLACE.removesuffix("</div>")
+        + f'<div class="over">{error_note(error)}{button(CLOSE, "Close")}</div></div>'
+    )
 
 
 def html_text_lines(text: str) -> str:

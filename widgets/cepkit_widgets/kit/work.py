@@ -7,6 +7,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+_AGAIN = 3.0
+"""Seconds until a stop without effect is repeated: enough to cancel the jobs of Spark."""
+
 
 class Work:
     """A function that runs in a thread of its own until it returns or is stopped.
@@ -40,6 +43,10 @@ class Work:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(
                     ctypes.c_ulong(self._thread.ident), ctypes.py_object(KeyboardInterrupt)
                 )
+                # Python drops what is raised in a destructor: then once more.
+                again = threading.Timer(_AGAIN, self.stop)
+                again.daemon = True
+                again.start()
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end; return whether it has ended."""

@@ -12,7 +12,7 @@ from cepkit.figures.diagrams.timeline import letters
 from cepkit.pattern import conditions as c
 from cepkit.pattern.names import name_text
 from cepkit.printing import html_text
-from cepkit_widgets.kit.parts import Cell, button, choice, table
+from cepkit_widgets.kit.parts import ERROR_PLACE, Cell, button, choice, table
 from cepkit_widgets.match_browser.state import (
     LENGTH,
     NUMBER,
@@ -89,7 +89,9 @@ def _controls(
     filtered = ""
     if state.event is not None:
         event = looker.name(state.event)
-        filtered = button("all", f"✕ only with {event}", label="take away this filter")
+        filtered = button(
+            "all", f"✕ only with {event}", label=f"take away the filter: only with {event}"
+        )
     every = _has_all(state, known)
     wanted = min(known.most, state.wanted * 10)
     busy = bool(doing)
@@ -115,7 +117,8 @@ def _controls(
         + search
         + button("count", "Count all", disabled=bool(total))
         + stop
-        + f'</div><p class="soft" aria-live="polite">{_said(state, known, order, total)}</p>'
+        + f'</div>{ERROR_PLACE}<p class="soft" aria-live="polite">'
+        + f"{_said(state, known, order, total)}</p>"
     )
 
 
@@ -175,11 +178,11 @@ def _table(state: BrowserState, known: Known, order: Ints, looker: Looker) -> st
 def _chooser(number: int, state: BrowserState) -> Cell:
     marked = number in state.marked
     return Cell(
-        f'<input type="checkbox" data-set="mark:{number}" aria-label="mark match {number}"'
+        f'<input type="checkbox" data-set="mark:{number}" aria-label="mark match {number:,}"'
         f"{' checked' if marked else ''}> "
         + button(
             "choose", f"{number:,}", str(number),
-            label=f"look at match {number}", pressed=number == state.current, kind="small",
+            label=f"look at match {number:,}", pressed=number == state.current, kind="small",
         )
     )  # fmt: skip
 
@@ -188,9 +191,10 @@ def _header(key: Key, state: BrowserState) -> Cell:
     variable, name = key
     titles = {NUMBER: "match", START: "start", LENGTH: "length"}
     title = titles.get(key) or f"{name_text(variable)}.{name}"
-    arrow = "" if key != state.sort else " ▼" if state.descending else " ▲"
+    sort = "" if key != state.sort else "descending" if state.descending else "ascending"
+    arrow = {"": "", "ascending": " ▲", "descending": " ▼"}[sort]
     html = button("sort", f"{title}{arrow}", json.dumps(key), label=f"sort by {title}", kind="link")
-    return Cell(html, "" if key in (NUMBER, START) else "number")
+    return Cell(html, "" if key in (NUMBER, START) else "number", sort)
 
 
 def _pages(state: BrowserState, order: Ints) -> str:

@@ -18,6 +18,7 @@ from cepkit.plan.checks import as_plan
 from cepkit.printing import html_text
 from cepkit.tables import count_text
 from cepkit_widgets.kit.parts import (
+    ERROR_PLACE,
     Cell,
     Suggestions,
     button,
@@ -100,7 +101,7 @@ def _text(outlook: Outlook) -> str:
     )
     keys = '<p class="soft">Ctrl+Space: words that may stand here</p>'
     # The element always exists, so that a screen reader announces its changes.
-    return f'{area}<div id="{_HINT}" aria-live="polite">{_error(reading)}</div>{keys}'
+    return f'{area}{ERROR_PLACE}<div id="{_HINT}" aria-live="polite">{_error(reading)}</div>{keys}'
 
 
 def _error(reading: Reading) -> str:

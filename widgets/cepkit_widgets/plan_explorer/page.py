@@ -16,6 +16,7 @@ from cepkit.planners.compare import ComparedPlan, Measured
 from cepkit.printing import html_text
 from cepkit.tables import number, whole
 from cepkit_widgets.kit.parts import (
+    ERROR_PLACE,
     STEPS,
     Cell,
     Tick,
@@ -63,7 +64,7 @@ def _head(outlook: Outlook) -> str:
         + '</pre><div class="bar">'
         + choice("cost", "cost model", [*COSTS, BLEND], state.cost)
         + button("reset", "Reset to what was measured", disabled=not moved)
-        + f'<span class="soft">{said}{resting}</span></div>'
+        + f'<span class="soft">{said}{resting}</span></div>{ERROR_PLACE}'
     )
 
 

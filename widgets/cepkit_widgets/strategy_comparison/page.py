@@ -9,7 +9,7 @@ from cepkit.figures.diagrams.timeline import letters
 from cepkit.pattern.policies import Strategy
 from cepkit.printing import cut, html_text
 from cepkit.tables import count_text
-from cepkit_widgets.kit.parts import Cell, bar_of, button, code_block, table
+from cepkit_widgets.kit.parts import ERROR_PLACE, Cell, bar_of, button, code_block, table
 from cepkit_widgets.matches.bars import Band, Bar, lanes_of
 from cepkit_widgets.matches.look import Around, Looker
 from cepkit_widgets.matches.timeline import timeline_svg
@@ -49,10 +49,9 @@ def comparison_html(
     # The strategies differ, so the text shows none of them.
     query = comparison.outcomes[ANY].query
     lines = "\n".join(map(html_text, str(query).splitlines()))
-    events = count_text(len(comparison.known.columns), "event")
     return (
         f'<h3>Strategy comparison</h3><pre class="soft">{lines}</pre>'
-        f'<p class="soft">over {events}</p>'
+        f'<p class="soft">over {comparison.extent}</p>{ERROR_PLACE}'
         f'<div class="panes even"><div class="pane">{_strategies(state, comparison)}</div>'
         f'<div class="pane">{_groups(state, comparison)}</div></div>'
         f"{_matches(state, comparison, looker)}{_match(state, comparison, looker, width)}"
@@ -65,13 +64,13 @@ def _strategies(state: StrategyState, comparison: Comparison) -> str:
     rows: list[list[str | Cell]] = []
     for strategy, outcome in comparison.outcomes.items():
         chosen = strategy is state.chosen
-        name = Cell(button("strategy", strategy, strategy, pressed=chosen, kind="small"))
         if outcome.count is None:
             assert outcome.error is not None
             hint = f" Hint: {outcome.error.hint}" if outcome.error.hint else ""
             said = f"cannot be run: {outcome.error.found}.{hint}"
-            rows.append([name, Cell(html_text(said), "wide"), "", "", ""])
+            rows.append([str(strategy), Cell(html_text(said), "wide"), "", "", ""])
             continue
+        name = Cell(button("strategy", strategy, strategy, pressed=chosen, kind="small"))
         share = np.log1p(outcome.count) / np.log1p(most) if most else 0.0
         bar = Cell(bar_of(float(share)) if outcome.count else "")
         lacks = f"{comparison.lacks(strategy) or 0:,}"
@@ -82,7 +81,8 @@ def _strategies(state: StrategyState, comparison: Comparison) -> str:
         if outcome.held < (outcome.count or 0)
     )
     return note + table(
-        "strategies; bars are logarithmic; an arrow key chooses the next one",
+        f"strategies{comparison.extent.within}; bars are logarithmic; "
+        "an arrow key chooses the next one",
         ["strategy", "takes", "matches", "", "lacks"],
         rows,
         numbers=(2, 4),
@@ -105,11 +105,15 @@ def _groups(state: StrategyState, comparison: Comparison) -> str:
         if owners == state.group:
             chosen.append(len(rows))
         down = owners == state.group
-        label = f"list what only {named} {'has' if len(owners) == 1 else 'have'}"
+        verb = "has" if len(owners) == 1 else "have"
+        label = f"list the {count_text(size, 'match', 'matches')} that only {named} {verb}"
         here = button("group", f"{size:,}", named, label=label, pressed=down, kind="small")
         rows.append([Cell(here), *(_owned(strategy in owners) for strategy in ran)])
     return table(
-        "who has the same matches", ["matches", *(_short(s) for s in ran)], rows, chosen=chosen
+        f"who has the same matches{comparison.extent.within}",
+        ["matches", *(_short(s) for s in ran)],
+        rows,
+        chosen=chosen,
     )
 
 
@@ -142,7 +146,7 @@ def _matches(state: StrategyState, comparison: Comparison, looker: Looker) -> st
         down = number == state.current
         chooser = button(
             "choose", f"{number:,}", str(number),
-            label=f"look at match {number}", pressed=down, kind="small",
+            label=f"look at match {number:,}", pressed=down, kind="small",
         )  # fmt: skip
         owners = comparison.owners[number]
         rows.append(
@@ -156,7 +160,8 @@ def _matches(state: StrategyState, comparison: Comparison, looker: Looker) -> st
         )
     last = begin + len(rows)
     caption = (
-        f"matches of {listed}: {begin + 1:,} to {last:,} of {len(numbers):,}; arrow keys choose"
+        f"matches of {listed}{comparison.extent.within}: "
+        f"{begin + 1:,} to {last:,} of {len(numbers):,}; arrow keys choose"
     )
     return table(
         caption,
@@ -191,7 +196,7 @@ def _match(state: StrategyState, comparison: Comparison, looker: Looker, width: 
         letter if letter == name else f"{letter}: {name}"
         for letter, name in zip(letters(known.variables), known.variables, strict=True)
     )
-    lacking = [s for s in comparison.outcomes if s not in comparison.owners[number]]
+    lacking = [s for s in comparison.ran if s not in comparison.owners[number]]
     reasons: list[list[str | Cell]] = [
         [str(s), Cell(html_text(comparison.why_lacks(number, s)), "wide")] for s in lacking
     ]

@@ -18,6 +18,7 @@ from cepkit.errors import ArgumentError, CepkitError
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.stream.stream import Stream
+from cepkit.tables import count_text
 from cepkit_widgets.matches.known import Ints, KnownMatches
 
 MOST = 20_000
@@ -47,11 +48,44 @@ class Outcome:
     error: CepkitError | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Which events are compared: all, or the first of a stream.
+
+    Attributes:
+        taken: How many are compared.
+        there: How many the stream has; None if that is not known.
+    """
+
+    taken: int
+    there: int | None
+
+    @classmethod
+    def of(cls, stream: Stream, most: int) -> tuple[Stream, Extent]:
+        """Return the first events of a stream, at most so many, and what they are of it."""
+        first = stream.head(most)
+        taken = len(first)
+        if taken < most:
+            return first, cls(taken, taken)
+        return first, cls(taken, len(stream) if stream.place == "local" else None)
+
+    @property
+    def within(self) -> str:
+        """What a number must be read with: empty if it is of the whole stream."""
+        return "" if self.taken == self.there else f" in the first {self.taken:,} events"
+
+    def __str__(self) -> str:
+        if not self.within:
+            return count_text(self.taken, "event")
+        return f"the first {self.taken:,}{f' of {self.there:,}' if self.there else ''} events"
+
+
 class Comparison:
     """The matches of a pattern under each strategy, with common numbers.
 
     Attributes:
         outcomes: The result of each strategy.
+        extent: Which events are compared.
         known: Matches that give access to the events; None if no strategy can run.
         keys: The matches that are held, in the order of their events.
         owners: For each match the strategies that have it.
@@ -59,10 +93,12 @@ class Comparison:
     Args:
         stream: A local stream.
         query: The pattern; its own strategy is ignored.
+        extent: What the stream is of the one that was given.
     """
 
-    def __init__(self, stream: Stream, query: Query) -> None:
+    def __init__(self, stream: Stream, query: Query, extent: Extent) -> None:
         self._stream = stream
+        self.extent = extent
         self._reasons: dict[tuple[int, Strategy], str] = {}
         self.known: KnownMatches | None = None
         self.outcomes: dict[Strategy, Outcome] = {}
@@ -181,7 +217,14 @@ class StrategyState:
         return replace(self, current=numbers[0] if numbers else None)
 
     def choose(self, strategy: Strategy, comparison: Comparison) -> StrategyState:
-        """Return the state that lists the matches of a strategy."""
+        """Return the state that lists the matches of a strategy.
+
+        Raises:
+            ArgumentError: The strategy cannot run the pattern.
+        """
+        error = comparison.outcomes[strategy].error
+        if error is not None:
+            raise ArgumentError(f"{strategy} cannot be run: {error.found}", hint=error.hint)
         return replace(self, chosen=strategy, group=None).of(comparison)
 
     def grouped(self, group: Owners, comparison: Comparison) -> StrategyState:

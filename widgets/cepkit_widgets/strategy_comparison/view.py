@@ -17,7 +17,7 @@ from cepkit_widgets.kit.app import App
 from cepkit_widgets.matches.frame import frame_of_bindings
 from cepkit_widgets.matches.look import Looker
 from cepkit_widgets.strategy_comparison.page import comparison_html, group_text
-from cepkit_widgets.strategy_comparison.state import Comparison, StrategyState, moved
+from cepkit_widgets.strategy_comparison.state import Comparison, Extent, StrategyState, moved
 
 
 class StrategyComparison(App):
@@ -64,7 +64,8 @@ class StrategyComparison(App):
         try:
             check_range("events", events, 1)
             query = detectable(stream, pattern)
-            self._comparison = Comparison(stream.head(events), query)
+            first, extent = Extent.of(stream, events)
+            self._comparison = Comparison(first, query, extent)
             assert self._comparison.known is not None
             self._looker = Looker(self._comparison.known)
             chosen = query.strategy
@@ -98,13 +99,14 @@ class StrategyComparison(App):
 
     @property
     def counts(self) -> pd.DataFrame:
-        """The result of each strategy: strategy, matches, lacks, error."""
+        """The result of each strategy: strategy, matches, lacks, error, and in how many events."""
         there = self._there()
+        events = there.extent.taken
         rows = [
-            (str(s), o.count, there.lacks(s), None if o.error is None else str(o.error))
+            (str(s), o.count, there.lacks(s), None if o.error is None else str(o.error), events)
             for s, o in there.outcomes.items()
         ]
-        frame = pd.DataFrame(rows, columns=["strategy", "matches", "lacks", "error"])
+        frame = pd.DataFrame(rows, columns=["strategy", "matches", "lacks", "error", "events"])
         return frame.astype({"matches": "Int64", "lacks": "Int64"})
 
     @property
@@ -141,7 +143,7 @@ class StrategyComparison(App):
         """List the matches of a strategy.
 
         Raises:
-            ArgumentError: There is no such strategy.
+            ArgumentError: There is no such strategy, or it cannot run the pattern.
         """
         with self.moving:
             self.state = self.state.choose(_strategy(strategy), self._there())
@@ -163,8 +165,10 @@ class StrategyComparison(App):
         Args:
             stream: The name of the variable with the stream.
         """
-        text = str(self.query)
-        return f'import cepkit as ck\n\nmatches = ck.detect({stream}, """\n{text}\n""")'
+        text, extent = str(self.query), self._there().extent
+        # So that it finds what the app shows.
+        of = f"{stream}.head({extent.taken})" if extent.within else stream
+        return f'import cepkit as ck\n\nmatches = ck.detect({of}, """\n{text}\n""")'
 
     def act(self, name: str, value: Any) -> None:
         """Handle an action of the user."""
@@ -173,7 +177,7 @@ class StrategyComparison(App):
             case "strategy":
                 self.state = state.choose(_strategy(value), there)
             case "step-strategy":
-                order = list(Strategy)
+                order = there.ran
                 to = moved(str(value), [*range(len(order))], order.index(state.chosen))
                 self.state = state.choose(order[to], there)
             case "group":
@@ -200,7 +204,8 @@ class StrategyComparison(App):
             f"{strategy} {'-' if outcome.count is None else f'{outcome.count:,}'}"
             for strategy, outcome in self._comparison.outcomes.items()
         ]
-        return f"StrategyComparison: {', '.join(counts)}"
+        within = self._comparison.extent.within
+        return f"StrategyComparison{within}: {', '.join(counts)}"
 
 
 def _strategy(name: object) -> Strategy:

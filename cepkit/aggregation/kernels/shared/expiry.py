@@ -33,8 +33,8 @@ def move_up(w: Wiring, s: State, tree: int) -> None:
             row = uintp(link) * size
             for at in range(row + by, row + hi):
                 kept[at - by].at = kept[at].at
-                kept[at - by].base = kept[at].base
-                kept[at - by].size = kept[at].size
+                kept[at - by].oldest = kept[at].oldest
+                kept[at - by].live = kept[at].live
     trees[tree].moved += trees[tree].lo
     trees[tree].hi -= trees[tree].lo
     trees[tree].lo = 0

@@ -97,8 +97,8 @@ class State(NamedTuple):
         f: float64[rows * room], the legs of float lanes.
         born: int64[trees * room], the operation that was each START.
         kept: A row for each link: of each START of the piece after where its snapshot begins
-            (`at`), the START of the whole that it begins with (`base`), and how many it holds
-            (`size`).
+            (`at`), the START of the whole that it begins with (`oldest`), and how many it holds
+            (`live`).
         snaps: int64[size * wide], the snapshots, with `wide` slots each.
         wide: How many slots.
         f_snaps: float64[size * f_wide], the same of float lanes.

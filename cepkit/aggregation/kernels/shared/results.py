@@ -40,9 +40,9 @@ def dot(rows: npt.NDArray[Any], row: np.uintp, lo: np.uintp, hi: np.uintp, befor
         if value == 0:
             continue
         mark = kept[mine + place]
-        skip = max(0, oldest - mark.base)
-        if skip < mark.size:
-            result += value * snaps[uintp(mark.at * wide + slot * mark.size + skip)]
+        skip = max(0, oldest - mark.oldest)
+        if skip < mark.live:
+            result += value * snaps[uintp(mark.at * wide + slot * mark.live + skip)]
     return result
 
 
@@ -53,8 +53,8 @@ def dot_reals(f: Floats, row: np.uintp, lo: np.uintp, hi: np.uintp, before: Befo
     result = 0.0
     for place in range(lo, hi):
         mark = kept[mine + place]
-        skip = max(0, oldest - mark.base)
-        if skip < mark.size:
+        skip = max(0, oldest - mark.oldest)
+        if skip < mark.live:
             saved = snaps[uintp(mark.at * wide + skip)]
             if saved != 0:  # infinity times 0 must be 0
                 result += f[row + place] * saved
@@ -65,9 +65,9 @@ def dot_reals(f: Floats, row: np.uintp, lo: np.uintp, hi: np.uintp, before: Befo
 def saved_at(before: Before, place: np.uintp, nothing: Any) -> Any:
     """Return the live part of the snapshot of the START at a place."""
     mark = before.kept[before.mine + place]
-    skip = max(0, before.oldest - mark.base)
-    if skip < mark.size:
-        return before.snaps[mark.at * before.wide + before.slot * mark.size + skip]
+    skip = max(0, before.oldest - mark.oldest)
+    if skip < mark.live:
+        return before.snaps[mark.at * before.wide + before.slot * mark.live + skip]
     return nothing
 
 
@@ -89,14 +89,14 @@ def least_of(
     least = NOBODY
     for place in range(lo, hi):
         at = mine + place
-        skip = max(0, oldest - kept[at].base)
-        if skip >= kept[at].size:
+        skip = max(0, oldest - kept[at].oldest)
+        if skip >= kept[at].live:
             continue
         base = kept[at].at * wide + skip
         if slot == 0 and snaps[base] != 0:
             least = min(least, x[row + place])
         elif slot > 0 and x[counted + place] != 0:
-            least = min(least, snaps[base + slot * kept[at].size])
+            least = min(least, snaps[base + slot * kept[at].live])
     return least
 
 

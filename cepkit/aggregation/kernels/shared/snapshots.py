@@ -69,8 +69,8 @@ def _save(w: Wiring, s: State, link: int, mine: np.uintp, top: int, live: int) -
     row = uintp(chains[chain].end) * size
     oldest = trees[first].lo + trees[first].moved
     kept[mine].at = top
-    kept[mine].base = oldest
-    kept[mine].size = live
+    kept[mine].oldest = oldest
+    kept[mine].live = live
     older = uintp(max(0, before)) * size
     begin, end = uintp(trees[last].lo), uintp(trees[last].hi)
     to = top * wide
@@ -134,8 +134,8 @@ def _connect(
         value = rows[row + place]
         if value == 0:
             continue
-        some, at = kept[mine + place].size, kept[mine + place].at
-        skip = oldest - kept[mine + place].base  # its first STARTs may have expired
+        some, at = kept[mine + place].live, kept[mine + place].at
+        skip = oldest - kept[mine + place].oldest  # its first STARTs may have expired
         for nth in range(max(0, -skip), min(live, some - skip)):
             known = older[at * wide + slot * some + skip + nth]
             if known != 0:
@@ -154,8 +154,8 @@ def _connect_leasts(
     for place in range(begin, end):
         if slot > 0 and x[row + place] == 0:
             continue
-        some, at = kept[mine + place].size, kept[mine + place].at
-        skip = oldest - kept[mine + place].base
+        some, at = kept[mine + place].live, kept[mine + place].at
+        skip = oldest - kept[mine + place].oldest
         for nth in range(max(0, -skip), min(live, some - skip)):
             come = at * wide + skip + nth
             if slot > 0:
@@ -177,7 +177,7 @@ def pack(links: Table, s: State, snaps: Wide, f_snaps: Floats) -> int:
         tree = links[link].tree
         for place in range(trees[tree].lo, trees[tree].hi):
             at = link * room + place
-            some, come = kept[at].size, kept[at].at
+            some, come = kept[at].live, kept[at].at
             if snaps.size > 0:
                 for nth in range(some * wide):
                     snaps[top * wide + nth] = old[come * wide + nth]

@@ -12,6 +12,7 @@
 
 const HUES = ["#56B4E9", "#E69F00", "#009E73", "#F0E442", "#CC79A7", "#D55E00", "#0072B2"];
 const GREY = "#999999";
+const FAMILY = `system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif`;
 const LINES = [
   { dash: "", mark: "solid" },
   { dash: "7 4", mark: "dashed" },
@@ -179,6 +180,17 @@ class Recording {
   /** What happened in the step that leads to a position. */
   ops(p) {
     return p > 0 ? this.trace.steps[p - 1] ?? [] : [];
+  }
+
+  /** The number of what is called so in another trace, rather one that is alive; null: there is none. */
+  called(name, p) {
+    const all = this.chosable().filter(({ id }) => this.named(id) === name);
+    return (all.find(({ born, died }) => born <= p && died > p) ?? all[0])?.id ?? null;
+  }
+
+  /** The matches that come about in the step that leads to a position. */
+  matchTexts() {
+    return [];
   }
 
   /** What playing can stop at: [text, whether a position is such a one], beside matches. */

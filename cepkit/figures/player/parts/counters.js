@@ -52,12 +52,18 @@ class CounterTrack extends Recording {
     else if (name === "drop") row.saved.find((one) => one.of.id === rest[0]).died = at;
   }
 
-  moment(p) {
-    return this.tape.moments[p - 1];
+  chosable() {
+    return [...this.rows.values()];
   }
 
-  matchTexts() {
-    return [];
+  /** What tells a row apart however the sequence is cut: its key and its START. */
+  named(id) {
+    const { key, event, name } = this.rows.get(id);
+    return JSON.stringify([this.trace.keys[key], event === null ? name : this.tape.id[event]]);
+  }
+
+  moment(p) {
+    return this.tape.moments[p - 1];
   }
 
   action(p) {
@@ -264,8 +270,7 @@ class CounterCard {
   }
 
   choose(id) {
-    this.chosen = this.chosen === id ? null : id;
-    this.tell();
+    this.tell(this, id);
   }
 
   show(p, seek) {

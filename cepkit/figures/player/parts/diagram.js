@@ -6,6 +6,8 @@ const PITCH = 11.5;
 const LOOP = 34;
 const MOST_LINES = 5;
 const MOST_STATES = 24;
+/** The width of a count beside an edge. */
+const COUNT = 34;
 const MOST_NAME = 18;
 const PARTING = 46;
 const ZOOMS = [0.25, 0.35, 0.5, 0.7, 1, 1.4, 2];
@@ -120,6 +122,8 @@ class Diagram {
     const lines = s("g", {});
     const texts = s("g", {});
     this.edgeViews = new Map();
+    this.lines = edges.filter((edge) => edge.from !== edge.to).map((edge) => this.ends(edge));
+    this.boxes = nodes.flatMap((node) => this.taken(node));
     for (const edge of edges) if (edge.from !== edge.to) this.edgeViews.set(edge.id, this.edge(edge, lines, texts));
     for (const node of nodes) this.loops(node, lines, texts);
     this.nodeViews = new Map(nodes.map((node) => [node.id, this.node(node)]));
@@ -157,13 +161,25 @@ class Diagram {
     this.element.dataset.zoom = zoom.toFixed(2);
   }
 
+  /** Where an edge begins and ends. */
+  ends(edge) {
+    const [from, to] = [this.place.get(edge.from), this.place.get(edge.to)];
+    const [a, b] = [this.half(this.node_(edge.from)), this.half(this.node_(edge.to))];
+    if (this.forest) return [from.x + a + 1, from.y, to.x - b - 1, to.y];
+    return [...border(from, to, a, this.radius), ...border(to, from, b, this.radius)];
+  }
+
+  /** What a state takes for itself and its tokens, as boxes. */
+  taken(node) {
+    const { x, y } = this.place.get(node.id);
+    const [half, foot] = [this.half(node) + 2, y + this.radius];
+    const tokens = node.kind === "start" ? [x - 50, foot + 2, x + 14, foot + 18] : [x - 14, foot + 2, x + 50, foot + 18];
+    return [[x - half, y - this.radius - 2, x + half, foot + 2], tokens];
+  }
+
   edge(edge, lines, texts) {
-    const from = this.place.get(edge.from);
-    const to = this.place.get(edge.to);
     const tree = this.track.kind === "tree";
-    const [a, b] = [this.node_(edge.from), this.node_(edge.to)];
-    const [x1, y1] = this.forest ? [from.x + this.half(a) + 1, from.y] : border(from, to, this.half(a), this.radius);
-    const [x2, y2] = this.forest ? [to.x - this.half(b) - 1, to.y] : border(to, from, this.half(b), this.radius);
+    const [x1, y1, x2, y2] = this.ends(edge);
     const line = y1 === y2 || !this.forest ? arrow(x1, y1, x2, y2, `edge ${edge.kind}`) : branching(x1, y1, x2, y2, `edge ${edge.kind}`);
     const told = [`${edge.kind} ${edge.label}`, edge.scope, ...(edge.conditions ?? [])].filter(Boolean).join("\n");
     line.append(s("title", {}, told));
@@ -176,32 +192,48 @@ class Diagram {
     const group = s("g", { class: "edge-text" });
     let below = 0;
 
+    let { x } = middle;
     if (this.chain) {
-      // Where there is no room for them, conditions are told when the pointer is there.
-      const texts = room < 56 ? [] : [edge.scope, ...(edge.conditions ?? [])].filter(Boolean);
-      const shown = texts.flatMap((text) => wrapped(text, Math.floor(room / 5.6)));
-      const most = shown.length > MOST_LINES ? [...shown.slice(0, MOST_LINES - 1), "…"] : shown;
-      const fits = 7.6 * edge.label.length <= room + 4;
-      const rows = [[fits ? edge.label : cut(variableOf(edge.label), Math.floor((room + 4) / 7)), "name"], ...most.map((text) => [text, "small"])];
-      // Between loops that leave no room above the edge, the name stands below it.
-      const free = room + 8 - this.reach(edge.from) - this.reach(edge.to);
-      if (rows.length === 1 && 7 * rows[0][0].length > free) below = 23;
+      // Loops of the states at both ends lean over the edge. Where they leave no room, conditions are
+      // told when the pointer is there; the name then stands below.
+      const [left, right] = [this.reach(edge.from), this.reach(edge.to)];
+      const free = room + 8 - left - right;
+      const name = widthIn(edge.label, 11.5, 700) <= room + 4 ? edge.label : fitted(variableOf(edge.label), room, 12.5);
+      if (widthIn(name, 11.5, 700) > free) below = 23;
+      else x += (left - right) / 2;
+      const texts = [edge.scope, ...(edge.conditions ?? [])].filter(Boolean).flatMap((text) => wrapped(text, free - 4, 10));
+      // What loops say stands above three lines.
+      const lines = this.looped(edge.from) || this.looped(edge.to) ? 3 : MOST_LINES;
+      const crowded = below || free < 56 || (free < 90 && texts.length > lines);
+      const shown = crowded ? [] : texts.length > lines ? [...texts.slice(0, lines - 1), "…"] : texts;
+      const rows = [[name, "name"], ...shown.map((text) => [text, "small"])];
       rows.forEach(([text, kind], i) => {
-        group.append(label(middle.x, middle.y - 8 + below - (rows.length - 1 - i) * 11.5, text, kind, told));
+        group.append(label(x, middle.y - 8 + below - (rows.length - 1 - i) * 11.5, text, kind, told));
       });
     }
     texts.append(group);
     // The two edges into a join are one: what came of it is said below the join.
     if (tree) return { line, count: null };
-    const count = label(middle.x, middle.y + (this.chain ? 15 : 12) + below / 2, "", "count", told);
+    let spot = { x: middle.x, y: middle.y + 15 + below / 2 };
+    if (!this.chain) {
+      // Edges cross: what is said of one stands where it lies on no other.
+      spot = beside([x1, y1, x2, y2], COUNT, 13, this.lines, this.boxes);
+      this.boxes.push(spot.box);
+      spot.y += 4;
+    }
+    const count = label(spot.x, spot.y, "", "count", told);
     group.append(count);
-    return { line, count, room };
+    return { line, count, room: this.chain ? room : COUNT };
   }
 
   /** How far the loops of a node reach beyond it on each side, just above its edges. */
   reach(id) {
     const kinds = new Set(this.edges.filter((edge) => edge.from === id && edge.to === id).map((edge) => edge.kind));
     return this.forest || this.side < 0 || kinds.size < 2 ? 0 : (this.radius + LOOP) * 0.9 - this.radius;
+  }
+
+  looped(id) {
+    return this.edges.some((edge) => edge.from === id && edge.to === id);
   }
 
   node_(id) {
@@ -230,17 +262,18 @@ class Diagram {
       const names = labels.join(", ");
       lines.append(line);
       // Labels stand side by side over the state, out of the way of what the edges say.
-      const tx = x + (kinds.length > 2 ? 18 : 3) * Math.sign(lean);
       const told = [`${kind} ${names}`, ...of.flatMap((edge) => edge.conditions ?? [])].join("\n");
-      const beside = (this.dx - 10) / Math.max(1.4, kinds.length);
-      const room = Math.max(3, Math.min(24, Math.floor((lean ? beside : Math.min(beside, 2 * x)) / 5.2)));
+      const away = kinds.length > 2 ? 18 : 3;
+      // Half of the way to the next state belongs to this one.
+      const half = this.dx / 2 - 5;
+      const room = lean ? Math.min(half, lean < 0 ? x : Infinity) - away : kinds.length > 2 ? 2 * away - 6 : 2 * Math.min(half, x);
       const heights = up > 0 ? [far + 18, far + 7] : [-far - 8, -far - 19];
       // Beside the first and the last state there is less room.
-      const fits = names.length <= Math.min(room, 16);
+      const fits = widthIn(names, 10) <= Math.min(room, 90);
       const variables = kind === "take" ? labels.map(variableOf) : labels.flatMap(variablesOf);
       const short = fits ? names : variables.join(", ");
-      for (const [i, text] of [kind, cut(short, room)].entries()) {
-        const shown = label(tx, y - heights[i], text, "small", told);
+      for (const [i, text] of [kind, fitted(short, Math.min(room, 130), 10)].entries()) {
+        const shown = label(x + away * Math.sign(lean), y - heights[i], text, "small", told);
         if (lean) shown.classList.add(lean < 0 ? "ends" : "begins");
         texts.append(shown);
       }
@@ -333,8 +366,10 @@ class Diagram {
       s("circle", { cx, cy, r: DOT + 3, class: "reach" }), s("circle", { cx, cy, r: DOT, fill: colour }));
     });
     if (this.dense) {
-      const tally = label(x + (perRow * PITCH) / 2 + 4, y + this.radius + 14, text, "tally");
-      tally.classList.add("begins");
+      // Edges part from a start to the right; elsewhere they come from the left.
+      const side = node.kind === "start" ? -1 : 1;
+      const tally = label(x + side * ((perRow * PITCH) / 2 + 4), y + this.radius + 14, text, "tally");
+      tally.classList.add(side < 0 ? "ends" : "begins");
       return [...dots, tally];
     }
     const wide = Math.max(perRow * PITCH, 5.4 * text.length) + 6;
@@ -386,58 +421,3 @@ function firedEdges(track, p, alive) {
   }
   return fired;
 }
-
-/** The least distances of nodes in a row and of rows; where columns are independent, in each. */
-function nearest(nodes, columns) {
-  let [x, y] = [Infinity, Infinity];
-  nodes.forEach((a, i) => nodes.slice(i + 1).forEach((b) => {
-    const [dx, dy] = [Math.abs(a.x - b.x), Math.abs(a.y - b.y)];
-    if (dy < 0.5 && dx > 1e-6) x = Math.min(x, dx);
-    if ((dx < 0.5 || !columns) && dy > 1e-6) y = Math.min(y, dy);
-  }));
-  return { x: Number.isFinite(x) ? x : 1, y: Number.isFinite(y) ? y : 1 };
-}
-
-/** Where the line from one node to another leaves it: a pill, half as wide as `half`. */
-function border(from, to, half, radius) {
-  const [dx, dy] = [to.x - from.x, to.y - from.y];
-  const far = Math.hypot(dx, dy) || 1;
-  const straight = half - radius;
-  const side = Math.abs(dx) * radius > Math.abs(dy) * straight ? straight * Math.sign(dx) : (dx / (Math.abs(dy) || 1)) * radius;
-  const sx = from.x + Math.max(-straight, Math.min(straight, side));
-  return [sx + (dx / far) * (radius + 1), from.y + (dy / far) * (radius + 1)];
-}
-
-function headPath(x0, y0, x1, y1) {
-  const far = Math.hypot(x1 - x0, y1 - y0) || 1;
-  const [dx, dy] = [(x1 - x0) / far, (y1 - y0) / far];
-  return `M${x1},${y1} L${x1 - 9 * dx - 4 * dy},${y1 - 9 * dy + 4 * dx} L${x1 - 9 * dx + 4 * dy},${y1 - 9 * dy - 4 * dx} Z`;
-}
-
-function arrow(x1, y1, x2, y2, kind) {
-  return s("g", { class: kind }, s("path", { class: "line", d: `M${x1},${y1} L${x2},${y2}` }),
-    s("path", { class: "head", d: headPath(x1, y1, x2, y2) }));
-}
-
-/** An edge that parts from others at its beginning and runs straight at its end. */
-function branching(x1, y1, x2, y2, kind) {
-  return s("g", { class: kind },
-    s("path", { class: "line", d: `M${x1},${y1} C${x1 + 34},${y1} ${x1 + 10},${y2} ${x1 + PARTING},${y2} L${x2},${y2}` }),
-    s("path", { class: "head", d: headPath(x1 + PARTING, y2, x2, y2) }));
-}
-
-/** Lines of at most so many characters, broken at spaces. */
-function wrapped(text, room) {
-  const lines = [];
-  for (const word of text.split(" ")) {
-    const whole = lines.length ? `${lines.at(-1)} ${word}` : word;
-    if (lines.length && whole.length <= room) lines[lines.length - 1] = whole;
-    else lines.push(cut(word, Math.max(4, room)));
-  }
-  return lines;
-}
-
-function label(x, y, text, kind, told) {
-  return s("text", { x, y, class: `label ${kind}` }, told ? s("title", {}, told) : null, text);
-}
-

@@ -53,15 +53,14 @@ class Player {
     this.total = Math.max(0, ...doc.traces.map((trace) => trace.steps.length));
     this.matches = [...new Set(this.tracks.flatMap((track) => track.matchPositions))].sort((a, b) => a - b);
     this.listener = options.onstep ?? null;
-    this.timer = null;
-    this.position = 0;
+    Object.assign(this, { timer: null, led: false, position: 0 });
     this.seek = this.seek.bind(this);
     this.build(root, options);
     this.link = options.link ?? null;
     this.follow = ({ detail }) => {
       if (this.link === null || detail.link !== this.link || detail.from === this) return;
       this.following = true;
-      this.seek(detail.step);
+      this.followed(detail);
       this.following = false;
     };
     document.addEventListener(LINKED, this.follow);
@@ -73,7 +72,7 @@ class Player {
     const shadow = this.host.attachShadow({ mode: "open" });
     this.pattern = new PatternView(this.doc);
     this.strip = new TapeView(this.tape, this.doc.traces[0], this.seek);
-    this.cards = this.tracks.map((track) => new this.kind.Card(track, () => this.show()));
+    this.cards = this.tracks.map((track) => new this.kind.Card(track, (card, id) => this.choose(card, id)));
     this.sentence = h("p", { class: `sentence${this.cards.length > 1 ? " long" : ""}`, role: "status", "aria-live": "polite" });
     this.charts = this.kind.counters(this.tracks).map(([name, title]) => new Chart(name, title, this.tracks, this.total, this.seek));
     this.frame = h("div", { class: "player", tabindex: 0, role: "region", "aria-label": `player of ${this.kind.name}; ? lists the keys` },
@@ -112,7 +111,9 @@ class Player {
     this.stopAt = h("select", { "aria-label": "stop at", title: "stop at" },
       ...[...this.stops.keys()].map((text) => h("option", { value: text }, text)));
     this.jump = h("input", { type: "text", class: "jump", "aria-label": "go to a step or an event", placeholder: "step, event",
-      title: "the number of a step, or the name of an event; Enter goes there", onchange: () => this.goTo(this.jump.value) });
+      title: "the number of a step, or the name of an event; Enter goes there",
+      // JupyterLab refuses line ends in what it takes for its own: there Enter changes nothing.
+      onkeydown: ({ key, isComposing }) => { if (key === "Enter" && !isComposing) this.goTo(this.jump.value); } });
     this.slider = h("input", { type: "range", min: 0, max: this.total, step: 1, value: 0, "aria-label": "step", oninput: () => this.seek(Number(this.slider.value)) });
     this.count = h("output", { class: "count" });
     const ticks = s("svg", { class: "ticks", viewBox: "0 0 1000 6", preserveAspectRatio: "none", "aria-hidden": "true" },
@@ -165,6 +166,34 @@ class Player {
     this.toggleHelp(false);
     this.cards.forEach((card) => { card.chosen = null; });
     this.show();
+    this.say({ chosen: null });
+  }
+
+  /** What was chosen already is let go. */
+  choose(card, id) {
+    card.chosen = card.chosen === id ? null : id;
+    this.show();
+    this.say({ chosen: card.chosen === null ? null : card.track.named(card.chosen) });
+  }
+
+  /** Tell those of the same link; what one does that follows is no news. */
+  say(news) {
+    if (this.link === null || this.following) return;
+    document.dispatchEvent(new CustomEvent(LINKED, { detail: { link: this.link, from: this, ...news } }));
+  }
+
+  /** Do what another of the same link does: one plays, the others are led. */
+  followed({ step, playing, chosen }) {
+    if (step !== undefined) this.seek(step);
+    if (playing !== undefined) {
+      this.halt();
+      this.led = playing;
+      this.playing(playing);
+    }
+    if (chosen !== undefined) {
+      for (const card of this.cards) card.chosen = chosen === null ? null : card.track.called(chosen, this.position);
+      this.show();
+    }
   }
 
   zoom(by) {
@@ -206,7 +235,7 @@ class Player {
   }
 
   toggle() {
-    if (this.timer !== null) return this.pause();
+    if (this.moving) return this.pause();
     if (this.position >= this.total) this.seek(0);
     const tick = () => {
       this.seek(this.position + 1, false, true);
@@ -215,12 +244,24 @@ class Player {
     };
     this.timer = setTimeout(tick, 0);
     this.playing(true);
+    this.say({ playing: true });
+  }
+
+  /** Whether it plays, itself or led by another. */
+  get moving() {
+    return this.timer !== null || this.led;
+  }
+
+  halt() {
+    clearTimeout(this.timer);
+    Object.assign(this, { timer: null, led: false });
   }
 
   pause() {
-    if (this.timer !== null) clearTimeout(this.timer);
-    this.timer = null;
+    if (!this.moving) return;
+    this.halt();
     this.playing(false);
+    this.say({ playing: false });
   }
 
   playing(on) {
@@ -234,16 +275,14 @@ class Player {
 
   /** Go to a position; whoever asked for it from outside is not told of it again. */
   seek(to, quiet = false, playing = false) {
-    if (!playing && this.timer !== null) this.pause();
+    if (!playing && !this.following) this.pause();
     const position = Math.max(0, Math.min(this.total, Math.round(Number(to)) || 0));
     const moved = position !== this.position;
     this.position = position;
     this.show();
     if (moved && !quiet && this.listener) this.listener(position);
     // Those that follow say nothing: a shorter trace would call the others back to its end.
-    if (moved && this.link !== null && !this.following) {
-      document.dispatchEvent(new CustomEvent(LINKED, { detail: { link: this.link, step: position, from: this } }));
-    }
+    if (moved) this.say({ step: position });
   }
 
   show() {
@@ -298,16 +337,17 @@ function watchTheme(host, wanted) {
   const system = matchMedia("(prefers-color-scheme: dark)");
   const body = document.body;
   const read = () => {
-    const { jpThemeLight, vscodeThemeKind } = body.dataset;
+    const { jpThemeLight, vscodeThemeKind, theme } = body.dataset;
     const dark = wanted !== "auto" ? wanted === "dark"
       : jpThemeLight ? jpThemeLight === "false"
         : vscodeThemeKind ? vscodeThemeKind.includes("dark")
-          : system.matches;
+          : theme === "light" || theme === "dark" ? theme === "dark"
+            : system.matches;
     host.dataset.theme = dark ? "dark" : "light";
   };
   read();
   const observer = new MutationObserver(read);
-  observer.observe(body, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-vscode-theme-kind"] });
+  observer.observe(body, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-vscode-theme-kind", "data-theme"] });
   system.addEventListener("change", read);
   return () => {
     observer.disconnect();
@@ -334,15 +374,21 @@ export function mount(root, doc, options = {}) {
   };
 }
 
+/** Whose step is being told to Python: a link's or a view's. Models answer at once, as if asked to go there. */
+let telling = null;
+
 /** As a notebook's widget: `step` goes both ways, at most some eight times a second outwards. */
 function render({ model, el }) {
+  const own = model.get("link") || {};
   let [waiting, sent] = [null, null];
   const send = (position) => {
     sent = position;
     if (waiting !== null) return;
     waiting = setTimeout(() => {
       waiting = null;
+      telling = own;
       model.set("step", sent);
+      telling = null;
       model.save_changes();
     }, 120);
   };
@@ -351,12 +397,17 @@ function render({ model, el }) {
     player?.destroy();
     player = mount(el, JSON.parse(model.get("document")), { step: model.get("step"), onstep: send, link: model.get("link") || null });
   };
-  const follow = () => { if (waiting === null) player.seek(model.get("step")); };
+  const follow = () => {
+    if (telling === own) return;
+    clearTimeout(waiting);
+    waiting = null;
+    player.seek(model.get("step"));
+  };
   show();
   model.on("change:document", show);
   model.on("change:step", follow);
   return () => {
-    if (waiting !== null) clearTimeout(waiting);
+    clearTimeout(waiting);
     model.off("change:document", show);
     model.off("change:step", follow);
     player.destroy();

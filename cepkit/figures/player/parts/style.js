@@ -11,7 +11,7 @@ const STYLE = `
   --fire: #ff8f3f; --cool: #56B4E9; --good: #4ac7a0; --focus: #56B4E9; }
 * { box-sizing: border-box; }
 [hidden] { display: none !important; }
-.player { color: var(--ink); background: var(--paper); font: 13px/1.45 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif;
+.player { color: var(--ink); background: var(--paper); font: 13px/1.45 ${FAMILY};
   padding: 10px; text-align: left; font-variant-numeric: tabular-nums; min-width: 0; }
 :focus-visible { outline: 2px solid var(--focus); outline-offset: 1px; border-radius: 4px; }
 .player:focus-visible { outline-offset: -2px; }
