@@ -20,6 +20,7 @@ NAMES = (
     "stocks",
     "player",
     "planning",
+    "fresh",
     "forecasts",
     "join_study",
     "lazy_study",
@@ -27,6 +28,7 @@ NAMES = (
     "aseq_study",
     "adaptation",
     "adapt_study",
+    "adapt_distances",
     "several",
     "multi_study",
 )

@@ -197,14 +197,14 @@ def study(case: Case, planner: str) -> list[Row]:
     """Return the work of each decision function, beside one plan for all and one for each slice."""
     statistics = estimate(case.stream.columns(attributes_read(case.query)), case.query)
     plan = choose_plan(case.query, statistics, planner, WORK)
-    matches, base = _counted(case, plan, Clocked(Fixed(plan)))
+    matches, base = counted_run(case, plan, Clocked(Fixed(plan)))
     rows = [_row("one plan by the whole stream", base, base)]
     for name, decision in DECISIONS.items():
         made = PLANNERS[planner]
         assert knows_why(made)
         timed, asked = TimedDecision(decision), TimedPlanner(made)
         clocked = Clocked(Causal(Adaptation(timed, asked), case.query, plan))
-        again, counted = _counted(case, plan, clocked)
+        again, counted = counted_run(case, plan, clocked)
         assert again == matches
         rows.append(
             {
@@ -218,7 +218,7 @@ def study(case: Case, planner: str) -> list[Row]:
                 "planning %": _share(asked.seconds, counted),
             }
         )
-    again, counted = _counted(case, plan, Clocked(PerSlice(case.query, plan)))
+    again, counted = counted_run(case, plan, Clocked(PerSlice(case.query, plan)))
     assert again == matches
     rows.append(_row("slices", counted, base) | {"switches": counted.switches})
     names = list(rows[1])
@@ -249,7 +249,8 @@ class Fixed:
         return self._plan
 
 
-def _counted(case: Case, plan: Plan, plans: SlicePlans) -> tuple[int, Counted]:
+def counted_run(case: Case, plan: Plan, plans: SlicePlans) -> tuple[int, Counted]:
+    """Return the number of matches of a run with plans of slices, and what it did."""
     matches = Matches(case.stream, case.query, plan, plans=plans, slice_rows=case.rows)
     began = time.process_time()
     number = matches.count()

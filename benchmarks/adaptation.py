@@ -120,7 +120,7 @@ def shifting(n: int) -> list[Row]:
         query, stream, plan = _given(f"{text} {window}", table)
         static = _row(f"one plan, {window}", run(stream, query, plan, RUNS))
         rows.append(static)
-        for adapt in ("auto", "slices"):
+        for adapt in ("auto", "slices", "threshold", "invariants"):
             found = run(stream, query, plan, RUNS, _plans(adapt, query, plan))
             rows.append(_row(f"{adapt}, {window}", found, static))
     return rows

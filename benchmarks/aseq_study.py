@@ -13,6 +13,7 @@ the table is empty there.
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -120,6 +121,41 @@ def objects(data: Data, types: Sequence[str], window: int, live: int) -> tuple[i
         begun = np.searchsorted(ts, ts - window * 1000)
         most.append(int((np.arange(len(ts)) - begun + 1).max(initial=0)))
     return most[0], 2 * most[1] + live
+
+
+def expected(data: Data, window: int) -> list[dict[str, Any]]:
+    """Return equation 3 of the source beside what it expects: nothing is timed.
+
+    The prefixes that two steps construct are the sum over k of the events of the first k types in a
+    window; the selectivity of the order makes it 1 / (k - 1)! of the combinations that begin with a
+    given START. Prefix counters are those of the STARTs in a window.
+    """
+    columns = data.stream.columns(())
+    seconds = (int(columns.ts[-1]) - int(columns.ts[0])) / 1e6
+    numbers = dict(
+        zip(columns.type_names, np.bincount(columns.types, minlength=1).tolist(), strict=False)
+    )
+    rows = []
+    for length in range(2, 6):
+        types = data.types[:length]
+        in_window = [numbers[name] * window / 1000 / seconds for name in types]
+        prefixes = [
+            numbers[types[0]] * math.prod(in_window[1:k]) / math.factorial(k - 1)
+            for k in range(2, length + 1)
+        ]
+        count = aggregate(data.stream, data.sequence(types, window), emit="total")
+        rows.append(
+            {
+                "stream": data.name,
+                "length": length,
+                "prefixes, equation 3": sum(prefixes),
+                "matches of these": prefixes[-1],
+                "matches": int(count.to_pandas()["count"].iloc[0]),
+                "counters, expected": in_window[0] * length,
+                "most counters": objects(data, types, window, 0)[0] * length,
+            }
+        )
+    return rows
 
 
 def relevant(data: Data, query: Query) -> int:
@@ -257,10 +293,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print tables and write them as CSV."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.aseq_study")
     parser.add_argument("--small", action="store_true", help="a sixth of the events, once each")
+    parser.add_argument("--expected", action="store_true", help="equation 3 only")
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
     options = parser.parse_args(arguments)
     runs = 1 if options.small else 5
     data = streams(EVENTS // 6 if options.small else EVENTS)
+    rows = [row for stream in data for row in expected(stream, 1000)]
+    show("equation 3, and what it expects", rows)
+    write(options.out, "aseq_expected", rows)
+    if options.expected:
+        return
     measured = {
         "length": ("ns a relevant event, by length", lambda d: by_length(d, runs, 1000)),
         "window": ("ns a relevant event, by window", lambda d: by_window(d, runs)),

@@ -11,14 +11,11 @@ from __future__ import annotations
 
 import contextvars
 import hashlib
-import os
 import pickle
 import sys
 import threading
 from collections.abc import Iterator, Sequence
 from functools import cache
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from types import CodeType, FunctionType
@@ -63,7 +60,7 @@ class LoopCache:
 
     def load_native(self, arguments: Sequence[Any]) -> NativeLoop | None:
         """Return the loop for such arguments, or None if it must come from Numba."""
-        if not _as_numba_is():
+        if not native_loops.may_run():
             return None
         kinds = [native_loops.kind_of(each) for each in arguments]
         name, made_of = self._name_and_parts((kinds, None), native_loops.processor())
@@ -152,28 +149,14 @@ def _entry(made_of: bytes) -> str:
 @cache
 def _versions() -> tuple[Any, ...]:
     """Return the versions of all compilers, without importing Numba."""
-    spec = find_spec("numba")
-    assert spec is not None
-    assert spec.origin is not None
-    version = Path(spec.origin).with_name("_version.py")
-    numba = version.read_bytes() if version.exists() else import_module("numba").__version__
     calls = [
         _instructions(code)
         for each in vars(native_loops).values()
         if isinstance(each, FunctionType) and each.__module__ == native_loops.__name__
         for code in _codes(each.__code__)
     ]
-    made_by = (sys.version, numba, llvmlite.__version__, np.__version__)
+    made_by = (sys.version, native_loops.numba_version(), llvmlite.__version__, np.__version__)
     return *made_by, native_loops.RESULTS, native_loops.MEMORY, calls
-
-
-def _as_numba_is() -> bool:
-    """Return whether Numba is not imported yet and has default settings."""
-    known = ("NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS")
-    set_otherwise = any(name.startswith("NUMBA_") and name not in known for name in os.environ)
-    return not (
-        "numba" in sys.modules or set_otherwise or os.path.exists(".numba_config.yaml")  # noqa: PTH110
-    )
 
 
 class _Clock:

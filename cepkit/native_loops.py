@@ -4,23 +4,32 @@ Compiled code takes its arguments as a flat list of numbers: one for an integer,
 one-dimensional array. When Numba has compiled a loop, its machine code is stored with an entry
 function that reads these numbers from a block of memory, and arrays from NumPy's objects, whose
 layout is a stable ABI. A later process passes the machine code to LLVM only, fills a block and
-calls the entry. Loops that return more than a few numbers stay with Numba.
+calls the entry. Loops that return more than a few numbers stay with Numba, and so do all loops
+where `may_run` says no. Why: docs/decisions/0008-machine-code-without-numba.md
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
+import re
 import struct
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
 
 from cepkit.values import dataclass
+
+TESTED = ("0.61", "0.62", "0.63", "0.64", "0.65", "0.66", "0.67", "0.68")
+"""The releases of Numba whose inner layout these loops are tested with; others run their own."""
 
 _WORD = 8
 RESULTS = 4
@@ -87,6 +96,35 @@ _MEMORY_AS = "{i64, i8*, i8*, i8*, i64}"
 
 _lock = threading.Lock()
 _entries: dict[str, Any] = {}
+
+
+def may_run() -> bool:
+    """Return whether loops may run without Numba.
+
+    That is so for a tested release with default settings, until something imports Numba.
+    """
+    known = ("NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS")
+    set_otherwise = any(name.startswith("NUMBA_") and name not in known for name in os.environ)
+    return not (
+        "numba" in sys.modules or set_otherwise or os.path.exists(".numba_config.yaml")  # noqa: PTH110
+    ) and is_tested(numba_version())
+
+
+def is_tested(version: str) -> bool:
+    """Return whether loops of this version of Numba are tested to run without it."""
+    return ".".join(version.split(".")[:2]) in TESTED
+
+
+@cache
+def numba_version() -> str:
+    """Return the version of Numba, without importing it if possible."""
+    spec = find_spec("numba")
+    assert spec is not None
+    assert spec.origin is not None
+    source = Path(spec.origin).with_name("_version.py")
+    text = source.read_text() if source.exists() else ""
+    version = re.search(r'"version": "([^"]+)"', text)
+    return version[1] if version else str(import_module("numba").__version__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,10 +221,14 @@ def processor() -> tuple[str, str, str]:
 def machine_code(compiled: Any, entry: str) -> bytes:
     """Return a loop as an object file with an entry; empty if it needs Numba to run.
 
+    Nothing of Numba's inner layout is touched where its release is not tested.
+
     Args:
         compiled: The code compiled by Numba.
         entry: The name of the entry.
     """
+    if not is_tested(numba_version()):
+        return b""
     from numba.core.runtime.nrtdynmod import _meminfo_struct_type
 
     results = _results(compiled.signature.return_type)

@@ -48,10 +48,11 @@ Where the definition of a match leaves room, the judge decides:
 * KL(FIRST B b) GREEDY: the set has its maximum, or no event behind its last member could be one
   more: it could be b as for FIRST, is before all events of the match that are after b, and within
   the bounds that begin at an event before b. KL(NEXT B b) GREEDY: the rule covers only the event
-  that arrived just after the last member (in the partition), if the conditions between members and
-  on running functions hold with it as well. KL(B b) GREEDY: as KL(FIRST B b) GREEDY, and no such
-  event is before its first member. Before and behind are stream order. With UNTIL an event does not
-  count if the set with it would end too late for UNTIL.
+  that arrived just after the last member (in the partition), if the run with it would fulfil the
+  conditions that name, of the run, members up to each alone: b.x, b[1].x, b[2].x, earlier ones and
+  running functions, not b[last].x and functions of the whole run. KL(B b) GREEDY: as
+  KL(FIRST B b) GREEDY, and no such event is before its first member. Before and behind are stream
+  order. With UNTIL an event does not count if the set with it would end too late for UNTIL.
 * KL(SEQ(A a, B b)){m,n}: m to n repetitions of the group, each wholly after the one before; a and b
   are sets. A condition on members of a and b is about those of one repetition, and holds in each;
   with prev(b.x) in each but the first, where b.x is of the repetition before. Beside another group,
@@ -59,7 +60,8 @@ Where the definition of a match leaves room, the judge decides:
   repetitions, sum(b[..i].x) those up to the repetition. WITHIN t FROM a TO b bounds the events of
   one repetition, FROM a TO a all events of a, FROM a TO c, with c outside of the group, each event
   of a. FIRST and NEXT inside are about each repetition; all events of earlier repetitions come
-  before, and set functions do not decide the first event. In the order of matches the numbers of
+  before. A condition that reads one repetition, as c[2].x, decides the first event like one on a
+  single event; functions of all repetitions do not. In the order of matches the numbers of
   repetitions are like branches of an OR.
 * Events of equal time have no order: neither is before the other. With ties="arrival" the one that
   came first is. Windows and bounds measure times all the same.
@@ -345,10 +347,10 @@ class _Branch:
         last, full = members[-1], len(members) >= leaf.sizes[1]
         known = {v: e for v, e in binding.items() if v != name and self._precedes(v, name)}
         later = {v: e for v, e in binding.items() if v != name and self._precedes(name, v)}
-        between = [
+        so_far = [
             part
             for part in self.conditions
-            if name in {*part.before, *part.running} and part.variables <= {*known, name}
+            if name in {*part.variables} - part.ahead and part.variables <= {*known, name}
         ]
         ends = [end for end in self.until if end.of == name]
         numbers = self.in_partition if self.query.partition_by else self.in_stream
@@ -364,7 +366,7 @@ class _Branch:
             if behind and not full:
                 after = numbers[event.arrival] == numbers[last.arrival] + 1
                 if leaf.run == "first" or (
-                    after and all(part.holds({**known, name: longer[name]}) for part in between)
+                    after and all(part.holds({**known, name: longer[name]}) for part in so_far)
                 ):
                     return True
             before = _stream_order(event) < _stream_order(members[0])
@@ -630,6 +632,7 @@ class _Condition:
             if node.function.startswith(("prev", c.EARLIER)):
                 further = _distance(node.function) if node.function.startswith("prev") else 1
                 before[node.variable] = max(before.get(node.variable, 0), further)
+        self.ahead = {n.variable for n in of_sets if _reads_ahead(n.function)}
         running = {n.variable for n in of_sets if n.function.startswith((c.RUNNING, c.EARLIER))}
         each = {*alone, *before, *running}
         whole = {node.variable for node in of_sets}
@@ -642,6 +645,7 @@ class _Condition:
         self.before_grouped = {v: far for v, far in before.items() if v in members}
         self.running_grouped = running & {*members}
         self.of_group: set[str] = set()
+        self.whole = {n.variable for n in of_sets if _reads_whole(n.function)} & {*members}
         one_repetition = {members[v][at[v]] for v in self.alone}
         for node in of_sets:
             if node.variable in members:
@@ -650,6 +654,11 @@ class _Condition:
                     one_repetition |= {*names[max(place - _distance(node.function), 0) : place]}
                 elif node.function.startswith((c.RUNNING, c.EARLIER)):
                     one_repetition |= {*names[: place + node.function.startswith(c.RUNNING)]}
+                elif node.function == "first" or node.function.startswith(("last", "member")):
+                    number = {"first": 1, "last": -1}.get(node.function)
+                    number = int(node.function.split()[1]) if number is None else number
+                    if abs(number) <= len(names):
+                        one_repetition.add(names[number - (number > 0)])
                 else:
                     self.of_group |= {*names}
         self.variables = {*self.each, *self.as_set, *one_repetition, *self.of_group}
@@ -664,8 +673,8 @@ class _Condition:
             return event.attributes
 
         for v, names in self.members.items():
-            if self.of_group & {*names}:
-                sets[v] = [event_of(name) for name in names]
+            if v in self.whole:
+                sets[v] = [event_of(name) if name in bound else {} for name in names]
             if v in self.alone:
                 fixed[v] = event_of(names[self.at[v]])
             if v in self.before_grouped:
@@ -692,6 +701,17 @@ class _Condition:
             if value(self.expression, fixed | one, sets | upto) is not True:
                 return False
         return True
+
+
+def _reads_whole(function: str) -> bool:
+    """Return whether a function is of a set, not of the members up to each."""
+    return not function.startswith(("prev", c.RUNNING, c.EARLIER))
+
+
+def _reads_ahead(function: str) -> bool:
+    """Return whether a function takes members after the current one: last, sum, but not b[2]."""
+    numbered = function == "first" or (function.startswith("member") and "-" not in function)
+    return not numbered and _reads_whole(function)
 
 
 def _distance(function: str) -> int:

@@ -639,7 +639,8 @@ def _between_neighbours(draw: st.DrawFn, variable: str, others: list[str]) -> c.
             one = c.Aggregate("prev", variable, name)
             return c.Comparison(sign, c.Arithmetic("-", own, one), c.Arithmetic("-", one, before))
         case 6 | 7 | 8 | 9 as number:
-            function = draw(st.sampled_from(("sum", "avg", "min", "max", "count")))
+            functions = ("sum", "avg", "min", "max", "count", "first", "last")
+            function = draw(st.sampled_from(functions))
             prefix = draw(st.sampled_from((c.RUNNING, c.EARLIER)))
             up_to = c.Aggregate(prefix + function, variable, name)
             if number == 9 and others:

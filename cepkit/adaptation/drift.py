@@ -1,7 +1,8 @@
-"""Selectivities and filters of a slice, if they differ from those of the whole stream.
+"""Selectivities and filters of a slice, if they differ from the known ones.
 
-A few hundred pairs are drawn from a part of the slice; a share that differs from the whole stream
-by far more than chance, and by enough to matter, replaces it. As long as slices are alike, at least
+A few hundred pairs are drawn from a part of the slice; a share that differs from the known one, of
+the whole stream or of the slices before, by far more than chance, and by enough to matter, replaces
+it. As long as slices are alike, at least
 one in eight is sampled, and more if that costs little beside their work; after the first one that
 differs every slice is sampled, until one does not differ. Cost: a millisecond or two for each
 sampled slice, whatever its length; worth it for slices of much work.
@@ -11,8 +12,9 @@ Source: ours.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import TypeAlias
 
 from cepkit.pattern.policies import TimeWindow
 from cepkit.pattern.query import Query
@@ -37,17 +39,34 @@ _MATTERS = 1.5
 """The factor, up or down, that changes plans."""
 
 
+Shares: TypeAlias = Mapping[frozenset[str], float]
+"""For one variable the share that its filter passes, for more the selectivity between them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Drifted:
-    """The statistics of a slice that differs from the whole stream.
+    """The statistics of a slice that differs from the known ones.
 
     Attributes:
-        statistics: Those of the whole stream, with the slice's own shares where they differ.
-        why: The shares that differ, in words.
+        statistics: The known ones, with the slice's own shares where they differ.
+        shares: The shares that differ: filters of one variable, selectivities of more.
+        why: The same in words.
     """
 
     statistics: Statistics
+    shares: Shares
     why: str
+
+
+def with_shares(statistics: Statistics, shares: Shares) -> Statistics:
+    """Return statistics with other shares."""
+    filters = {min(names): share for names, share in shares.items() if len(names) == 1}
+    between = {names: Selectivity(share) for names, share in shares.items() if len(names) > 1}
+    return replace(
+        statistics,
+        filters={**statistics.filters, **filters},
+        selectivities={**statistics.selectivities, **between},
+    )
 
 
 class Drift:
@@ -55,7 +74,7 @@ class Drift:
 
     Args:
         query: The query.
-        statistics: Those of the whole stream.
+        statistics: The known ones.
     """
 
     def __init__(self, query: Query, statistics: Statistics) -> None:
@@ -98,15 +117,7 @@ class Drift:
         own = dict(self._differing(tallies))
         if not own:
             return None
-        known = self._statistics
-        filters = {min(names): share for names, share in own.items() if len(names) == 1}
-        shares = {names: Selectivity(share) for names, share in own.items() if len(names) > 1}
-        statistics = replace(
-            known,
-            filters={**known.filters, **filters},
-            selectivities={**known.selectivities, **shares},
-        )
-        return Drifted(statistics, "; ".join(self._words(own)))
+        return Drifted(with_shares(self._statistics, own), own, "; ".join(self._words(own)))
 
     def _differing(self, tallies: Iterable[Tally]) -> Iterator[tuple[frozenset[str], float]]:
         for tally in tallies:

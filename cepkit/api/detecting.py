@@ -280,6 +280,10 @@ def _detect_recorded(
             _note_no_window(query, plan_to_run)
         else:
             plan_to_run = choosing.plan_to_run(query, measured(stream, query, seed=0))
+        if adapt == "static" and len(plan_to_run.branches) > 1:
+            from cepkit.sharing.branches import with_shared_steps
+
+            plan_to_run = with_shared_steps(plan_to_run, query)
     else:
         # Contiguity leaves so few combinations that their order does not matter.
         plan_to_run = as_plan(plan, query)

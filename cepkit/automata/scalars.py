@@ -151,7 +151,12 @@ def _set_function(node: Aggregate, layout: Layout) -> Kinded:
     place, kind = layout.attributes[node.attribute], layout.kinds[node.attribute]
     if (number := place_of(node.function)) is not None:
         at, least = number - (number > 0), abs(number)
-        return (lambda b: b[slot][at].values[place] if len(b[slot]) >= least else None), kind
+
+        def of_member(b: Sequence[Any]) -> Any:
+            members: tuple[Event, ...] = b[slot][:end]
+            return members[at].values[place] if len(members) >= least else None
+
+        return of_member, kind
     reduced, result = _reduction(node, kind), set_function_kind(node, kind)
 
     def over_members(b: Sequence[Any]) -> Any:

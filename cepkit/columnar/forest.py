@@ -122,6 +122,7 @@ class _Onward:
         length: The number of steps in common with its own children; 0 without children.
         number: The program, where it has no children.
         children: The nodes that extend its rows.
+        ends: Whether it is a program that has all of its steps in common with others.
     """
 
     handover: _Handover
@@ -129,6 +130,7 @@ class _Onward:
     length: int
     number: int
     children: Sequence[_Onward] = ()
+    ends: bool = False
 
 
 class _ForestRun:
@@ -142,7 +144,7 @@ class _ForestRun:
         counters: Sequence[Sequence[StepCounters]],
         choice: SetChoice,
     ) -> None:
-        self._programs = query.programs
+        self._programs, self._together = query.programs, query.together
         self._weak = query.weak or (None,) * len(query.programs)
         self._columns = columns
         self._owned = owned
@@ -160,6 +162,9 @@ class _ForestRun:
             for number in range(len(query.programs))
         ]
         self._trees: dict[int, FoundTree] = {}
+        # Of programs with all steps in common with others: the survivors of the last step before
+        # the node, and since then.
+        self._ended: dict[int, tuple[int, int]] = {}
         for tree in query.trees:
             self._share_tree(tree)
 
@@ -172,6 +177,10 @@ class _ForestRun:
                 children = self._onward(node, bound)
                 for rows, size in run.begun():
                     yield from self._hand_over(children, node.length, rows, size)
+                # The node counts rows, of which some may be other slices' matches.
+                for number, numbers in self._ended.items():
+                    self._counters[number][-1].survivors = sum(numbers)
+                self._ended.clear()
                 return
         for number in (node.number,) if isinstance(node, Leaf) else node.members:
             for block in self._run(number, self._whole(number)).blocks():
@@ -200,6 +209,9 @@ class _ForestRun:
                     yield from self._hand_over(child.children, child.length, longer, number)
             else:
                 for block in child.run.continued(length, own, count):
+                    if child.ends:
+                        before, now = self._ended[child.number]
+                        self._ended[child.number] = before, now + block.size
                     yield child.number, block
 
     def _onward(self, parent: Prefix, bound: BoundProgram) -> list[_Onward]:
@@ -222,7 +234,12 @@ class _ForestRun:
                     own = bind(program, self._columns, self._owned, self._scan)
                 if _can_match(own):
                     handover = _handover(bound, own, checked=checked)
-                    onward.append(_Onward(handover, self._run(number, own), 0, number))
+                    whole = not program.sets and len(program.steps) == parent.length
+                    ends = whole and not self._together
+                    if ends:
+                        self._ended[number] = self._counters[number][-1].survivors, 0
+                    run = self._run(number, own)
+                    onward.append(_Onward(handover, run, 0, number, ends=ends))
         return onward
 
     def _share_tree(self, tree: SharedTree) -> None:

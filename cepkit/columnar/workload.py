@@ -61,7 +61,7 @@ def grouped(
         weak = tuple(
             each for q in members for each in queries[q].weak or (None,) * len(queries[q].programs)
         )
-        forest = forest_of(programs, own, weak, whole=True) if share else leaves
+        forest = forest_of(programs, own, weak) if share else leaves
         trees = trees_of(programs, own) if share else ()
         first = queries[members[0]]
         query = replace(
@@ -71,6 +71,7 @@ def grouped(
             forest=forest,
             trees=trees,
             weak=weak,
+            together=True,
         )
         groups.append(Group(query, of))
     return tuple(groups)

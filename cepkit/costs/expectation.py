@@ -18,18 +18,19 @@ PARTITION BY is a condition between all events: same_key^(k-1). Equalities that 
 count too (key_classes.py). A repeated variable takes sets, as if they were events (`log_sets`).
 Variables under NOT are left out: the numbers are those before the NOT is checked. A variable under
 FIRST takes one of the n events that it could otherwise take, if there is any: 1 - e^-n. A variable
-under NEXT takes one of the events in the window. Equal times, and one event for two variables, are
-ignored. O(number of selectivities) for each set.
+under NEXT, or beside another under contiguity, takes one of the events in the window. Equal times,
+and one event for two variables, are ignored. O(number of selectivities) for each set.
 Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
-(VLDB 2018), section 4.1; the totals over a stream and ord(S) are ours.
+(VLDB 2018), sections 4.1 and 6.2; the totals over a stream and ord(S) are ours.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import cached_property
+from itertools import combinations
 from typing import assert_never
 
 from cepkit.costs.corrections import Corrections, corrections
@@ -39,7 +40,7 @@ from cepkit.costs.set_functions import SetFunction
 from cepkit.pattern.conditions import variables_of
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.numbers import next_in, set_of_neighbours
-from cepkit.pattern.policies import CountWindow, TimeWindow
+from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.plan.logarithms import from_log, log, log_sum
 from cepkit.plan.negation import depends_on
 from cepkit.statistics.model import Statistics
@@ -67,6 +68,7 @@ class Expectation:
         corrections: Corrections from sampled joins.
         firsts: For each variable under FIRST the set of it and the variables before it that decide
             the first event, and ln(share of its events that are first).
+        neighbours: The sets of variables whose events lie side by side.
     """
 
     branch: Branch
@@ -79,6 +81,7 @@ class Expectation:
     log_equal: Mapping[frozenset[str], float] = field(default_factory=dict)
     corrections: Corrections = field(default_factory=Corrections)
     firsts: Mapping[str, tuple[frozenset[str], float]] = field(default_factory=dict)
+    neighbours: tuple[frozenset[str], ...] = ()
 
     @classmethod
     def of(cls, branch: Branch, statistics: Statistics) -> Expectation:
@@ -152,22 +155,30 @@ class Expectation:
         return replace(even, corrections=corrections(sampled))
 
     def with_next(self, statistics: Statistics) -> Expectation:
-        """Return the numbers with one next event in each window for variables under NEXT."""
-        if self.branch.as_written is self.branch:
+        """Return the numbers with the shares of neighbours: under NEXT, and under contiguity."""
+        branch = self.branch
+        places = {} if branch.as_written is branch else dict(self._next_places())
+        if "contiguity" in branch.strategy:
+            places |= dict(neighbour_places(branch))
+        if not places:
             return self
         together = math.log(self.window_seconds) + log(statistics.events / self.span_seconds)
-        if self.branch.partition_by:
+        if branch.partition_by and branch.strategy is not Strategy.STRICT_CONTIGUITY:
             together += log(statistics.same_key)
         shares, equal = dict(self.log_shares), dict(self.log_equal)
+        for names, number in places.items():
+            share = min(0.0, math.log(2 * number) - together)
+            shares[names] = shares.get(names, 0.0) + share
+            if len(names) == 2:  # the engine looks up one event by its number
+                equal[names] = equal.get(names, 0.0) + share
+        return replace(self, log_shares=shares, log_equal=equal, neighbours=tuple(places))
+
+    def _next_places(self) -> Iterator[tuple[frozenset[str], int]]:
         positive = frozenset(self.branch.variables)
         for condition in self.branch.conditions:
             names = variables_of(condition)
             if next_in(condition) is not None and names <= positive and len(names) > 1:
-                share = min(0.0, math.log(2 * (len(names) - 1)) - together)
-                shares[names] = shares.get(names, 0.0) + share
-                if len(names) == 2:  # the engine looks up one event by its number
-                    equal[names] = equal.get(names, 0.0) + share
-        return replace(self, log_shares=shares, log_equal=equal)
+                yield names, len(names) - 1
 
     def counting_events(self, variable: str, statistics: Statistics) -> Expectation:
         """Return the numbers with events in place of sets for a repeated variable."""
@@ -249,11 +260,39 @@ class Expectation:
             variables: The set S, not empty.
             of: The function of a window to scale: `alive` (None) or `in_scope`.
         """
-        size, length = len(variables), self.span_seconds
+        size, length = self._apart(variables), self.span_seconds
         window = min(self.window_seconds, length)
         placed = (size - 1) * math.log(window) + math.log(size * length - (size - 1) * window)
         in_window = (self.alive if of is None else of)(self.mask(variables))
         return math.fsum((placed, in_window, -size * math.log(self.window_seconds)))
+
+    def _apart(self, variables: frozenset[str]) -> int:
+        """Return how many of these variables have a time of their own: neighbours share theirs."""
+        groups = [{v} for v in variables]
+        for names in self.neighbours:
+            if names <= variables:
+                joined = [group for group in groups if group & names]
+                groups = [group for group in groups if not group & names]
+                groups.append(set().union(*joined))
+        return len(groups)
+
+
+def neighbour_places(branch: Branch) -> Iterator[tuple[frozenset[str], int]]:
+    """Yield the pairs of variables that contiguity may make neighbours, and how far apart they lie.
+
+    Of the n places in a contiguous match, one in SEQ right after the other has one; two without
+    an order may lie up to n - 1 apart.
+    Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
+    (VLDB 2018), section 6.2: a condition on each pair of potential neighbours.
+    """
+    order = branch.order
+    for one, other in combinations(branch.variables, 2):
+        pair = frozenset((one, other))
+        first, second = (one, other) if (one, other) in order else (other, one)
+        if (first, second) not in order:
+            yield pair, len(branch.variables) - 1
+        elif not any((first, v) in order and (v, second) in order for v in branch.variables):
+            yield pair, 1
 
 
 def window_seconds(branch: Branch, statistics: Statistics) -> float:
@@ -284,11 +323,11 @@ def window_in(branch: Branch, span_seconds: float, events: int, same_key: float)
 def log_sets(events: float, minimum: int, maximum: int | None) -> float:
     """Return the logarithm of the number of sets that a repeated variable takes, for planning.
 
-    N expected events in a window have 2^N subsets; with sizes from m to n, the sum of the binomials
-    C(N, k) for k from m to n, O(min(n, N)). This is C of the expectation, not the expectation of C,
-    which is greater.
+    N expected events in a window have 2^N - 1 subsets that are not empty; with sizes from m to n,
+    the sum of the binomials C(N, k) for k from m to n, O(min(n, N)). This is C of the expectation,
+    not the expectation of C, which is greater.
     Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
-    (VLDB 2018), section 5.2.
+    (VLDB 2018), section 5.2, which counts the empty set too.
 
     Args:
         events: The number of events expected in a window; need not be whole.
@@ -298,7 +337,7 @@ def log_sets(events: float, minimum: int, maximum: int | None) -> float:
     if events == 0:
         return -math.inf
     if minimum == 1 and maximum is None:
-        return events * math.log(2)
+        return events * math.log(2) + math.log(-math.expm1(-events * math.log(2)))
     if minimum > events:
         # Fewer events than needed are expected: at most the probability that enough come (Poisson).
         return min(0.0, minimum * log(events) - math.lgamma(minimum + 1))

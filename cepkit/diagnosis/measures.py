@@ -339,7 +339,7 @@ def forbidden_events(
         for each in branch.conditions
         if name in c.variables_of(each) and c.variables_of(each) <= {*rows, name}
     ]
-    of_members = [each for each in about if c.set_of_members(each) == name]
+    of_members = [each for each in about if c.has_functions_of(each, name)]
     about = [each for each in about if each not in of_members]
     candidates = table.of_types(event.types)
     for condition in (each for each in about if c.variables_of(each) == {name}):
@@ -407,7 +407,7 @@ def _joins(
         measures: The measures of the branch.
         variable: The variable of the set; in `one` it has the event that could join.
         name: The name of that event in conditions.
-        of_members: The conditions on each member and those before it.
+        of_members: The conditions on each member and others up to it.
         one: The event that could join, and those of the other variables.
         sets: The events of all variables.
     """
@@ -415,8 +415,12 @@ def _joins(
     for condition in of_members:
         own = renamed(condition, {name: variable})
         if longer[variable].index(int(one[variable][0])) >= c.reach_back(own):
-            read = measures.table.reader(one, longer)
-            if measures.condition(own, read, 1).broken.any():
+            # A member by its number may be the event, for all other members too.
+            by_number = c.set_of_members(own) is None
+            members = np.array(longer[variable]) if by_number else one[variable]
+            rows = {v: np.resize(events, len(members)) for v, events in one.items()}
+            read = measures.table.reader({**rows, variable: members}, longer)
+            if measures.condition(own, read, len(members)).broken.any():
                 return False
     ends = (e for e in measures.branch.negated if e.beside == Beside("until", variable))
     return not any(

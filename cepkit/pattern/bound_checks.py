@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from cepkit.errors import PatternError
+from cepkit.pattern.durations import window_text
 from cepkit.pattern.limits import refuse_too_long
-from cepkit.pattern.nodes import absent_in, events_of, repeated_in, together_in
+from cepkit.pattern.nodes import Not, absent_in, events_of, repeated_in, together_in, walk
 from cepkit.pattern.normal_form import normal_form
-from cepkit.pattern.policies import CountWindow, StepBound
-from cepkit.pattern.printer import bound_text
+from cepkit.pattern.policies import CountWindow, StepBound, TimeWindow
+from cepkit.pattern.printer import bound_text, structure_text
 from cepkit.pattern.query import Query
 from cepkit.pattern.repetitions import Repetitions
 from cepkit.pattern.unrolling.structures import unrolled
+from cepkit.stream.warnings import warn_of_short_window
 
 
 def check_bounds(query: Query) -> None:
-    """Refuse bounds that restrict no match.
+    """Refuse bounds that restrict no match, and warn of those that the window cuts short.
 
     Raises:
         PatternError: A bound restricts none.
@@ -23,6 +25,43 @@ def check_bounds(query: Query) -> None:
         _check_window(bound)
         _check_ends(bound, query)
         _check_order(bound, query)
+        if (absent := _cut_short(bound, query)) is not None:
+            assert query.window is not None
+            warn_of_short_window(
+                structure_text(absent), bound_text(bound), window_text(query.window), query
+            )
+
+
+def _cut_short(bound: StepBound, query: Query) -> Not | None:
+    """Return the NOT whose bound reaches further than the window, which then decides; else None.
+
+    A NOT between two events of a match lies in its window in any case.
+    """
+    window = query.window
+    if not isinstance(window, TimeWindow) or not isinstance(bound.window, TimeWindow):
+        return None
+    if bound.window.microseconds - bound.window.exclusive <= (
+        window.microseconds - window.exclusive
+    ):
+        return None
+    for branch in normal_form(query):
+        positive = {*branch.variables}
+        open_ended = {
+            event.variable
+            for event in branch.negated
+            if event.beside is None
+            and not (
+                branch.before(event.variable) & positive and branch.after(event.variable) & positive
+            )
+        }
+        names = {event.variable for event in (*branch.positive, *branch.negated)}
+        for each in Repetitions(unrolled(query).groups, names).bounds(bound):
+            ends = {each.first, each.last}
+            if ends <= names and ends & open_ended:
+                absent = (node for node in walk(query.structure) if isinstance(node, Not))
+                own = {bound.first, bound.last}
+                return next(n for n in absent if own & {e.variable for e in events_of(n)})
+    return None
 
 
 def _check_window(bound: StepBound) -> None:

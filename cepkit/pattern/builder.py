@@ -24,7 +24,7 @@ from typing import cast
 from cepkit.arguments import typed
 from cepkit.errors import PatternError, shown
 from cepkit.pattern.checks import check
-from cepkit.pattern.conditions import Aggregate, AllOf, Expression
+from cepkit.pattern.conditions import Aggregate, AllOf, Comparison, Expression
 from cepkit.pattern.nodes import And, Event, First, Kleene, Next, Not, Opt, Or, Seq, Structure
 from cepkit.pattern.parsing.parser import (
     parse,
@@ -32,6 +32,7 @@ from cepkit.pattern.parsing.parser import (
     parse_condition,
     parse_results,
     parse_skip,
+    parse_thresholds,
     parse_window,
 )
 from cepkit.pattern.policies import CountWindow, StepBound, Strategy, TimeWindow, Window
@@ -186,6 +187,24 @@ class Pattern:
     def group_by(self, *attributes: str) -> Pattern:
         """Return the pattern with attributes that group its aggregates."""
         return Pattern(replace(self.parts, group_by=attributes))
+
+    @typed
+    def having(self, *thresholds: Term | str) -> Pattern:
+        """Return the pattern with thresholds that the rows of its aggregates satisfy.
+
+        Args:
+            thresholds: ``count() > 10``, or texts as after HAVING.
+        """
+        items: list[Comparison] = []
+        for item in thresholds:
+            if isinstance(item, str):
+                items.extend(parse_thresholds(item))
+                continue
+            expression = expression_of(item)
+            if not isinstance(expression, Comparison):
+                raise PatternError(f"{shown(item)} is no threshold", expected="count() > 10")
+            items.append(expression)
+        return Pattern(replace(self.parts, having=tuple(items)))
 
     @typed
     def after_match(self, skip: str) -> Pattern:

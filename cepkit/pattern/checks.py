@@ -11,7 +11,7 @@ from cepkit.errors import PatternError, UnsupportedError, nearest
 from cepkit.pattern.aggregates import AGGREGATES, NAMES
 from cepkit.pattern.bound_checks import check_bounds
 from cepkit.pattern.condition_checks import Events, check_condition, check_forms, check_result
-from cepkit.pattern.conditions import Aggregate, Attribute, conjuncts, walk
+from cepkit.pattern.conditions import Aggregate, Attribute, Comparison, Literal, conjuncts, walk
 from cepkit.pattern.limits import (
     refuse_too_deep,
     refuse_too_large,
@@ -39,7 +39,7 @@ from cepkit.pattern.nodes import (
 from cepkit.pattern.nodes import walk as walk_structure
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import SkipTo, Strategy
-from cepkit.pattern.printer import structure_text
+from cepkit.pattern.printer import aggregate_text, expression_text, structure_text
 from cepkit.pattern.query import RESULT_ENDS, Query
 from cepkit.pattern.repetitions import Repetitions
 from cepkit.pattern.run_checks import check_loops, check_runs
@@ -410,6 +410,32 @@ def _check_aggregates(query: Query, names: list[str]) -> None:
             )
     if query.group_by and not query.aggregates:
         raise PatternError("GROUP BY without AGG", hint="add AGG COUNT, or drop GROUP BY")
+    for threshold in query.having:
+        _check_threshold(threshold, query.aggregates)
+
+
+def _check_threshold(threshold: Comparison, aggregates: tuple[Aggregate, ...]) -> None:
+    span = threshold.span
+    if not aggregates:
+        raise PatternError("HAVING without AGG", hint="add AGG COUNT, or drop HAVING", span=span)
+    match threshold:
+        case Comparison(_, Aggregate(), Literal(int() | float() as number)):
+            if isinstance(number, bool):
+                raise PatternError("HAVING with a truth value", expected="a number", span=span)
+        case _:
+            raise PatternError(
+                f"HAVING {expression_text(threshold)}",
+                expected="an aggregate compared with a number, as in COUNT > 10",
+                span=span,
+            )
+    if threshold.left not in aggregates:
+        assert isinstance(threshold.left, Aggregate)
+        raise PatternError(
+            f"HAVING {aggregate_text(threshold.left)}, which AGG does not ask for",
+            expected=f"one of {', '.join(map(aggregate_text, aggregates))}",
+            hint="add it to AGG",
+            span=span,
+        )
 
 
 def _check_after_match(query: Query) -> None:

@@ -332,6 +332,24 @@ def set_of_members(expression: Expression) -> str | None:
     return set_of_prev(expression) or set_of_running(expression)
 
 
+def has_functions_of(expression: Expression, variable: str) -> bool:
+    """Return whether `expression` reads a function of the set `variable`."""
+    nodes = (node for node in walk(expression) if isinstance(node, Aggregate))
+    return any(node.variable == variable for node in nodes)
+
+
+def reads_ahead(expression: Expression, variable: str) -> bool:
+    """Return whether `expression` reads members of a set that may come after the current one."""
+    return any(
+        node.variable == variable
+        and not distance_of(node.function)
+        and not node.function.startswith(RUNNING)
+        and (place_of(node.function) or -1) < 0
+        for node in walk(expression)
+        if isinstance(node, Aggregate)
+    )
+
+
 def of_neighbours(expression: Expression, variable: str) -> bool:
     """Return whether `expression` reads a member of a set and the one right before it, no more."""
     running = set_of_running(expression) is not None

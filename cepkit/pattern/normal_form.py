@@ -25,9 +25,10 @@ from cepkit.pattern.conditions import (
     Attribute,
     Expression,
     conjuncts,
+    distance_of,
     has_set_functions,
     of_neighbours,
-    set_of_members,
+    reads_ahead,
     variables_of,
 )
 from cepkit.pattern.conditions import walk as parts_of_condition
@@ -239,12 +240,13 @@ class _Choice:
             follows = next_condition(absent, [variable], {variable})
             yield follows
             for condition in conditions:
-                if of_neighbours(condition, variable):
+                functions = _functions_of(condition, variable)
+                if of_neighbours(condition, variable) or functions == {"first"}:
                     after = replaced(condition, partial(_of_next_member, variable, name))
                     # A condition on the earlier member alone still needs an event behind it.
                     about = name in variables_of(after)
                     yield after if about else AllOf((after, follows))
-                elif set_of_members(condition) == variable:
+                elif functions and not reads_ahead(condition, variable):
                     # The event takes the place of the next member.
                     yield renamed(condition, {variable: name})
 
@@ -474,10 +476,15 @@ def _sets_in(condition: Expression) -> Sets:
     return frozenset(part.variable or "" for part in parts if isinstance(part, Aggregate))
 
 
+def _functions_of(condition: Expression, variable: str) -> set[str]:
+    nodes = (node for node in parts_of_condition(condition) if isinstance(node, Aggregate))
+    return {node.function for node in nodes if node.variable == variable}
+
+
 def _of_next_member(variable: str, name: str, node: Attribute | Aggregate) -> Expression:
     """Return a node of a condition between neighbours for the last member and the event behind."""
     if node.variable != variable:
         return node
-    if isinstance(node, Aggregate):
-        return Aggregate("last", variable, node.attribute, node.span)
-    return Attribute(name, node.name, node.span)
+    if isinstance(node, Attribute):
+        return Attribute(name, node.name, node.span)
+    return replace(node, function="last") if distance_of(node.function) else node

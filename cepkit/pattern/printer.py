@@ -63,6 +63,8 @@ def to_text(query: Query) -> str:
         lines.append(f"AGG {', '.join(map(aggregate_text, query.aggregates))}")
     if query.group_by:
         lines.append(f"GROUP BY {', '.join(map(name_text, query.group_by))}")
+    if query.having:
+        lines.append(f"HAVING {' AND '.join(map(_threshold_text, query.having))}")
     if query.after_match is not None:
         skip = query.after_match
         variable = "" if skip.variable is None else f" {variable_text(skip.variable)}"
@@ -70,6 +72,12 @@ def to_text(query: Query) -> str:
     if query.returned:
         lines.append(f"RETURN {', '.join(map(_result_text, query.returned))}")
     return "\n".join(lines)
+
+
+def _threshold_text(threshold: c.Comparison) -> str:
+    assert isinstance(threshold.left, c.Aggregate)
+    number = expression_text(threshold.right)
+    return f"{aggregate_text(threshold.left)} {threshold.operator} {number}"
 
 
 def bound_text(bound: StepBound) -> str:

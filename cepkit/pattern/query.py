@@ -10,6 +10,7 @@ from cepkit.networks import graph_of
 from cepkit.pattern.conditions import (
     Aggregate,
     Attribute,
+    Comparison,
     Expression,
     attributes_of,
     place_of,
@@ -62,6 +63,7 @@ class Query(WithPrinter):
         partition_by: Attributes whose values all events of a match share (null equals null).
         aggregates: The aggregates of AGG; empty for a query that asks for its matches.
         group_by: The attributes that group the aggregates.
+        having: Comparisons of aggregates of AGG with numbers, which all rows satisfy.
         after_match: The place where the next match may start; None: anywhere.
         returned: The columns of the matches; empty for all columns of their events.
         bounds: The greatest distances of pairs of events, in addition to the window.
@@ -77,6 +79,7 @@ class Query(WithPrinter):
     partition_by: tuple[str, ...] = ()
     aggregates: tuple[Aggregate, ...] = ()
     group_by: tuple[str, ...] = ()
+    having: tuple[Comparison, ...] = ()
     after_match: AfterMatch | None = None
     returned: tuple[ResultColumn, ...] = ()
     bounds: tuple[StepBound, ...] = ()

@@ -92,7 +92,7 @@ class Repetitions:
             if not function or first or plain_function(function) != function:
                 variables = self._group[node.variable or ""].variables
                 since[variables] = max(first, since.get(variables, 0))
-            else:
+            elif place_of(function) is None:
                 whole |= {*self._names[node.variable or ""]}
         if not about:
             yield condition, frozenset()
@@ -126,6 +126,8 @@ class Repetitions:
                 names = names[: at[variable]]
         if node.attribute is None:
             return Literal(len(names), node.span)
+        if (place := place_of(plain_function(node.function))) is not None:
+            return Attribute(names[min(place, 0)], attribute, node.span)
         values = tuple(Attribute(name, attribute, node.span) for name in names)
         return Call(plain_function(node.function), values, node.span)
 

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from cepkit.errors import PatternError, Span
 from cepkit.pattern.conditions import (
+    RUNNING,
+    Aggregate,
     AllOf,
+    Attribute,
     Expression,
     conjuncts,
     has_set_functions,
     member_attributes_of,
+    place_of,
+    prev_function,
+    reads_ahead,
     set_of_running,
     variables_of,
 )
@@ -29,6 +36,7 @@ from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.printer import expression_text, structure_text
 from cepkit.pattern.query import Query
+from cepkit.pattern.rewrite import replaced
 
 
 def check_runs(query: Query) -> None:
@@ -80,7 +88,7 @@ def check_loops(query: Query) -> None:
                 hint=f"write {structure_text(replace(node, greedy=False))}",
                 span=node.span,
             )
-        if isinstance(node, Kleene) and node.greedy and run_of(node) is not Next:
+        if isinstance(node, Kleene) and node.greedy:
             _check_greedy(query, node)
     if not ends_of_loops_in(query.structure):
         return
@@ -101,10 +109,25 @@ def check_loops(query: Query) -> None:
 
 
 def _check_greedy(query: Query, node: Kleene) -> None:
-    """Refuse a running function over a greedy set."""
+    """Refuse a condition on members of a greedy set of which it is open whether it ends the set.
+
+    Side by side members are added one by one; other greedy sets take all that fit by itself.
+    """
     (event,) = events_of(node.item)
     for condition in conjuncts(query.where):
-        if set_of_running(condition) == event.variable:
+        if run_of(node) is Next:
+            if event.variable in dict(member_attributes_of(condition)) and reads_ahead(
+                condition, event.variable
+            ):
+                known = expression_text(replaced(condition, partial(_up_to, event.variable)))
+                raise PatternError(
+                    f"{expression_text(condition)} reads each member of the greedy run "
+                    f"'{event.variable}' and members after it, so that it does not say where the "
+                    "run ends",
+                    expected=f"members up to each, as in {known}, or the whole run alone",
+                    span=_place_of(condition),
+                )
+        elif set_of_running(condition) == event.variable:
             run = replace(node, item=Next(event))
             raise PatternError(
                 f"{expression_text(condition)} does not decide where the greedy set "
@@ -114,6 +137,15 @@ def _check_greedy(query: Query, node: Kleene) -> None:
                 hint="without GREEDY, sets='maximal' gives the longest for each choice of others",
                 span=condition.span,
             )
+
+
+def _up_to(variable: str, node: Attribute | Aggregate) -> Expression:
+    """Return a node with the members up to each in place of all members of a set."""
+    if node.variable != variable or not reads_ahead(node, variable):
+        return node
+    assert isinstance(node, Aggregate)
+    before = -1 - (place_of(node.function) or -1)
+    return replace(node, function=prev_function(before) if before else RUNNING + node.function)
 
 
 def _unclear(branch: Branch, variable: str) -> Iterator[Expression]:

@@ -304,7 +304,7 @@ def running(what: Term, *, before: bool = False) -> Term:
         b.price > avg(b[..i-1].price)
     """
     node = expression_of(what)
-    if not isinstance(node, c.Aggregate) or node.function not in AGGREGATES:
+    if not isinstance(node, c.Aggregate) or node.function not in {*AGGREGATES, "first", "last"}:
         raise PatternError(
             f"running({what})", expected="a function of a set, as in running(sum_(b.price))"
         )

@@ -140,7 +140,11 @@ def check_deciding(planner: str, cost: BranchCost, most: int) -> None:
 
 
 class DecidingPlanner(Planner, Protocol):
-    """A planner that can give the deciding conditions of its plans."""
+    """A planner that can give the deciding conditions of its plans.
+
+    One whose comparisons are not of the cost it is asked for has a field `compares`: the cost model
+    of its conditions.
+    """
 
     def deciding(self, plan: BranchPlan, cost: BranchCost, /) -> tuple[DecidingCondition, ...]:
         """Return the deciding conditions of a plan that this planner made by these costs."""
@@ -177,9 +181,10 @@ class Decisions:
         planner = self.planner
         if not knows_why(planner):
             raise PlanError(
-                f"the planner '{planner.name}' has no deciding conditions: it compares whole plans"
-                " in the order of its search, not one step with another",
-                hint="plan with 'greedy', 'zstream', 'zstream-ord', 'dp-order' or 'dp-tree'",
+                f"the planner '{planner.name}' has no deciding conditions: it does not compare one"
+                " step or node of the plan with another",
+                hint="plan with 'by-frequency', 'greedy', 'zstream', 'zstream-ord', 'dp-order' or"
+                " 'dp-tree'",
             )
         costs = self.costs(self.statistics)
         return tuple(map(planner.deciding, self.plans, costs))
@@ -192,9 +197,15 @@ class Decisions:
             for conditions, cost in zip(self.conditions, self.costs(self.statistics), strict=True)
         )
 
+    @property
+    def compared(self) -> CostModel:
+        """The cost model of the conditions."""
+        compared: CostModel = getattr(self.planner, "compares", self.cost)
+        return compared
+
     def costs(self, statistics: Statistics) -> list[BranchCost]:
-        """Return the costs of each branch under some statistics."""
-        return [self.cost.on(branch, statistics) for branch in self.branches]
+        """Return the compared costs of each branch under some statistics."""
+        return [self.compared.on(branch, statistics) for branch in self.branches]
 
     def validity(self, plan: str, planner: str, statistics: Statistics) -> Validity:
         """Return the deciding conditions under some statistics (see `plan.validity.Decided`)."""
@@ -223,7 +234,7 @@ class Decisions:
             crossed: See `ValidityRow`.
         """
         condition = self.conditions[branch][place]
-        cost = self.cost.on(self.branches[branch], statistics)
+        cost = self.compared.on(self.branches[branch], statistics)
         gap = condition.gap(cost)
         text, left, right, unit = _in_words(condition, gap, cost, self.branches[branch], statistics)
         holds = condition.holds(gap)

@@ -118,7 +118,7 @@ def aggregate_columns(
     moments, group_rows, method_name, reason = aggregate_sequence(
         columns, way.sequence, way.method, functions, emit
     )
-    table = columns_of(moments, functions, columns, schema, query.group_by, group_rows, emit)
+    table = columns_of(moments, functions, columns, schema, query, group_rows, emit)
     return Aggregates(query, emit, method_name, reason or way.reason, table)
 
 

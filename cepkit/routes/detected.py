@@ -17,7 +17,7 @@ from cepkit.aggregation.kernels.records import NOTHING, Tracks
 from cepkit.aggregation.rows import matched
 from cepkit.aggregation.rows.matched import MatchRows, Triggers
 from cepkit.aggregation.rows.moments import Moments
-from cepkit.aggregation.rows.tables import Values, columns_of
+from cepkit.aggregation.rows.tables import Values, columns_of, kept
 from cepkit.aggregation.semirings.functions import Count, Element, Function, product
 from cepkit.aggregation.semirings.lanes import Lanes, lanes_of, tracks_for
 from cepkit.aggregation.sequence.elements import Emit, Together, reader
@@ -77,11 +77,9 @@ def aggregate_detected(
     )
     if emit == "total" and not query.group_by and only_counts(functions.values()):
         total = matches.count()  # exact, and sets are counted without building them
-        return {name: [total] for name in functions}
+        return kept({name: [total] for name in functions}, query.having)
     moments, group_rows = aggregate_blocks(matches.columns, matches.blocks, query, functions, emit)
-    return columns_of(
-        moments, functions, matches.columns, stream.schema, query.group_by, group_rows, emit
-    )
+    return columns_of(moments, functions, matches.columns, stream.schema, query, group_rows, emit)
 
 
 def aggregate_blocks(
@@ -112,7 +110,7 @@ def aggregate_blocks(
 def without_aggregates(query: Query) -> Query:
     """Return the query that detects the matches, with GROUP BY as PARTITION BY."""
     keys = tuple(dict.fromkeys((*query.partition_by, *query.group_by)))
-    return replace(query, aggregates=(), group_by=(), partition_by=keys)
+    return replace(query, aggregates=(), group_by=(), having=(), partition_by=keys)
 
 
 def only_counts(functions: Iterable[Function]) -> bool:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from cepkit.aggregation.rows.tables import CAUSE, NEW, TIME
+from cepkit.aggregation.rows.tables import CAUSE, NEW, TIME, column_of
 from cepkit.aggregation.semirings.functions import Function, function_of
 from cepkit.errors import PatternError
 from cepkit.pattern.aggregates import NAMES
 from cepkit.pattern.nodes import bound_events_of
-from cepkit.pattern.printer import aggregate_text
 from cepkit.pattern.query import Query
 from cepkit.stream.stream import Stream
 
@@ -24,8 +23,7 @@ def functions_of(query: Query, further: Mapping[str, Function]) -> dict[str, Fun
     """
     functions: dict[str, Function] = {}
     for aggregate in query.aggregates:
-        name, bracket, rest = aggregate_text(aggregate).partition("(")
-        functions[name.lower() + bracket + rest] = function_of(aggregate)
+        functions[column_of(aggregate)] = function_of(aggregate)
     for name in further:
         if name in functions or name in (TIME, CAUSE, NEW):
             raise PatternError(

@@ -283,7 +283,7 @@ def aggregate_several(
         found_moments, group_rows = results_of_cluster
         for q, moments in found_moments.items():
             table = columns_of(
-                moments, functions[q], columns, stream.schema, queries[q].group_by, group_rows,
+                moments, functions[q], columns, stream.schema, queries[q], group_rows,
                 emit,
             )  # fmt: skip
             results[q] = Aggregates(queries[q], emit, "shared-counters", cluster.reason, table)

@@ -42,11 +42,11 @@ class KnownShares:
             for variable, share in statistics.filters.items():
                 if variable in branch.variables:
                     known.filters.setdefault(canonical_event(branch, variable), share)
-            bare = _without_filters(branch)
+            bare = without_filters(branch)
             for names in measured_sets(bare):
                 if names in statistics.selectivities:
                     shares = statistics.selectivities[names], statistics.equalities.get(names)
-                    known.sets.setdefault(_form(bare, names), shares)
+                    known.sets.setdefault(share_form(bare, names), shares)
         return known
 
     def of(self, branch: Branch, statistics: Statistics) -> Statistics:
@@ -57,11 +57,11 @@ class KnownShares:
             statistics: The statistics of the branch that it is a part of.
         """
         events = {v: canonical_event(branch, v) for v in branch.variables}
-        bare = _without_filters(branch)
+        bare = without_filters(branch)
         sets = {
             names: shares
             for names in measured_sets(bare)
-            if (shares := self._shares(_form(bare, names))) is not None
+            if (shares := self._shares(share_form(bare, names))) is not None
         }
         return replace(
             statistics,
@@ -85,10 +85,12 @@ class KnownShares:
         return Selectivity((one[0].share + other[0].share) / 2), one[1]
 
 
-def _without_filters(branch: Branch) -> Branch:
+def without_filters(branch: Branch) -> Branch:
+    """Return a branch without its conditions on single variables."""
     several = tuple(c for c in branch.conditions if len(variables_of(c)) > 1)
     return replace(branch, conditions=several)
 
 
-def _form(branch: Branch, names: frozenset[str]) -> SubPattern:
+def share_form(branch: Branch, names: frozenset[str]) -> SubPattern:
+    """Return the key of the selectivity of conditions in a branch without filters."""
     return replace(measured_form(branch, names), window=None)

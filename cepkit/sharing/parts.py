@@ -7,18 +7,21 @@ from dataclasses import field, replace
 from typing import Literal, TypeAlias, cast
 
 from cepkit.costs.contract import CostModel
-from cepkit.errors import telling
-from cepkit.pattern.normal_form import normal_form
+from cepkit.errors import StatisticsError, telling
+from cepkit.pattern.canonical import canonical_event
+from cepkit.pattern.normal_form import normal_form, written_branches
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import called
 from cepkit.plan.nodes import BranchPlan, OrderPlan, Pair, TreePlan
 from cepkit.plan.nodes import Tree as NamedTree
+from cepkit.sharing.known_shares import share_form, without_filters
 from cepkit.sharing.local import Tree, upright
 from cepkit.sharing.plan_graph import Choice, Mode, PlanGraph, Planned, Prepared
 from cepkit.sharing.responses import respond
 from cepkit.sharing.start import alone, own_plans
 from cepkit.sharing.weakening import starts_beside
 from cepkit.sharing.workload import Places, Sharer, Workload
+from cepkit.statistics.binding import measured_sets
 from cepkit.statistics.model import Statistics
 from cepkit.values import dataclass
 
@@ -75,12 +78,45 @@ class Part:
 
 
 def known_statistics(queries: Mapping[str, Query], statistics: Statistics) -> list[Statistics]:
-    """Return the statistics of each query; an error names the query that they lack."""
+    """Return the statistics of each query; an error names the query that they lack.
+
+    Raises:
+        StatisticsError: They lack a query; or they go by names of variables, which mean other
+            events or conditions in another query.
+    """
     known = []
+    meanings: dict[frozenset[str], object] = {}
     for name, query in queries.items():
         with telling(called(name)):
             known.append(statistics.of(query))
+            if statistics.query is None:
+                _check_meanings(query, known[-1], meanings)
     return known
+
+
+def _check_meanings(
+    query: Query, statistics: Statistics, meanings: dict[frozenset[str], object]
+) -> None:
+    """Check that the names of statistics mean what they meant before; add their meanings."""
+    for branch in written_branches(query):
+        bare = without_filters(branch)
+        own: dict[frozenset[str], object] = {
+            frozenset((event.variable,)): canonical_event(branch, event.variable)
+            if event.variable in statistics.filters
+            else event.types
+            for event in branch.positive + branch.negated
+        }
+        for names in measured_sets(bare):
+            if names in statistics.selectivities:
+                own[names] = share_form(bare, names)
+        for names, meaning in own.items():
+            if meanings.setdefault(names, meaning) != meaning:
+                raise StatisticsError(
+                    f"assumed numbers of {', '.join(sorted(names))}, which means other events or"
+                    " conditions in another pattern",
+                    hint="Statistics.assumed(..., pattern=, others=) says which pattern each number"
+                    " is about; or use other names",
+                )
 
 
 def prepared_part(

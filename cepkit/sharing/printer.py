@@ -68,9 +68,9 @@ class PrintedSharing:
 
 def costs_text(unit: str, cost: float, alone: float) -> str:
     """Return a line with the cost with and without sharing."""
-    less = 1 - cost / alone if alone else 0.0
-    apart = f"{number(cost)}, {number(alone)} without sharing"
-    return f"cost ({unit}): {apart}, {100 * less:.0f} % less"
+    less = round(100 * (1 - cost / alone)) if alone else 0
+    compared = f"{less:,} % less" if less >= 0 else f"{-less:,} % more"
+    return f"cost ({unit}): {number(cost)}, {number(alone)} without sharing, {compared}"
 
 
 @text_of.register

@@ -38,6 +38,13 @@ def measured_sets(branch: Branch) -> Iterator[frozenset[str]]:
     yield from sorted((names for names in sets if len(names) > 1), key=sorted)
 
 
+def conditioned_sets(query: Query) -> frozenset[frozenset[str]]:
+    """Return the sets of variables that conditions of a query are about."""
+    return frozenset(
+        variables_of(condition) for b in written_branches(query) for condition in b.conditions
+    )
+
+
 def measured_form(branch: Branch, names: frozenset[str]) -> SubPattern:
     """Return the key of a selectivity: NOT and KL do not matter, each variable counts as one event.
 

@@ -8,7 +8,7 @@ selectivity of the variable's own filter; here `rates` are before and `rate()` i
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field, fields, replace
 from types import MappingProxyType, NoneType
 from typing import Any, TypeVar
@@ -21,7 +21,7 @@ from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, TimeWindow, Window
 from cepkit.pattern.query import Query
 from cepkit.printing import WithPrinter
-from cepkit.statistics.binding import CanonicalStatistics
+from cepkit.statistics.binding import CanonicalStatistics, conditioned_sets
 from cepkit.statistics.forecast import Forecast
 from cepkit.statistics.keys import KeyCounts
 from cepkit.statistics.lateness import Lateness
@@ -167,8 +167,13 @@ class Statistics(WithPrinter):
         filters: Mapping[str, float] | None = None,
         same_key: float = 1.0,
         span_seconds: float = 3600.0,
+        pattern: str | Query | Any = None,
+        others: Sequence[Statistics] = (),
     ) -> Statistics:
         """Return assumed statistics, for what-if and for teaching.
+
+        Without `pattern` they go by the names of variables; a pattern takes only the numbers that
+        it has conditions for. With it they go by events and conditions, as measured ones do.
 
         Args:
             rates: For each variable its events per second.
@@ -177,10 +182,16 @@ class Statistics(WithPrinter):
             filters: For variables the share of events that passes their own conditions.
             same_key: The share of pairs of events in one partition.
             span_seconds: The length of the imagined stream, for expected totals.
+            pattern: The pattern of the variables: a query, its text, or a value of the builder.
+            others: Assumed statistics of other patterns over the same stream.
+
+        Raises:
+            PatternError: The pattern is invalid.
+            StatisticsError: A number is invalid, or is about conditions that the pattern lacks.
         """
         seconds = not_negative(span_seconds, "the length of the stream")
         total = sum(checked_rate(rate, v) for v, rate in rates.items())
-        return cls(
+        statistics = cls(
             rates,
             filters or {},
             {frozenset(v): Selectivity(s) for v, s in (selectivities or {}).items()},
@@ -188,6 +199,26 @@ class Statistics(WithPrinter):
             events=_rounded(total * seconds),
             first=0,
             last=_rounded(seconds * 1e6),
+        )
+        if pattern is None:
+            return replace(statistics, others=tuple(others))
+        from cepkit.pattern.builder import as_query
+
+        query = as_query(pattern)
+        about = conditioned_sets(query)
+        for names in (*({name} for name in statistics.filters), *statistics.selectivities):
+            if names not in about:
+                raise StatisticsError(
+                    f"the share of conditions on {', '.join(sorted(names))}",
+                    expected="variables that the pattern has conditions on",
+                )
+        shares = dict.fromkeys((n for n in about if len(n) > 1), Selectivity(1.0))
+        return replace(
+            statistics,
+            filters={min(n): 1.0 for n in about if len(n) == 1} | {**statistics.filters},
+            selectivities=shares | {**statistics.selectivities},
+            query=query,
+            others=tuple(others),
         )
 
     @property
@@ -233,13 +264,30 @@ class Statistics(WithPrinter):
 
         # Verbs pass a query that they have already checked.
         query = pattern if isinstance(pattern, Query) else as_query(pattern)
-        if self.query is None or query == self.query:
+        if self.query is None:
+            return self._by_name(query)
+        if query == self.query:
             return self
         if self._canonical is None:
             canonical = CanonicalStatistics([_values_of(s) for s in (self, *self.others)])
             object.__setattr__(self, "_canonical", canonical)
         assert self._canonical is not None
         return Statistics(**self._canonical.of(query))
+
+    def _by_name(self, query: Query) -> Statistics:
+        """Return the numbers of the conditions that a query has."""
+        about = conditioned_sets(query)
+        # A query may lack a variable altogether: then it is none of its business.
+        of_query = {event.variable for event in events_of(query.structure)}
+        filters = {v: s for v, s in self.filters.items() if {v} in about or v not in of_query}
+        selectivities = {
+            names: s
+            for names, s in self.selectivities.items()
+            if names in about or not names <= of_query
+        }
+        if len(filters) == len(self.filters) and len(selectivities) == len(self.selectivities):
+            return self
+        return replace(self, filters=filters, selectivities=selectivities)
 
     def once(self, branch: Branch, make: Callable[[Branch, Statistics], _T]) -> _T:
         """Return a value derived from a branch and these statistics, cached for each branch.

@@ -1,4 +1,4 @@
-"""Warnings about streams: dropped rows, types that never occur, no events."""
+"""Warnings about streams and patterns: dropped rows, types that never occur, short windows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TEXTS = 1_000
 
 
 class StreamWarning(UserWarning):
-    """A warning about a stream that is valid but probably not intended."""
+    """A warning about a stream or a pattern that is valid but probably not intended."""
 
 
 def warn_of_dropped(dropped: Dropped, *patterns: object) -> None:
@@ -99,6 +99,21 @@ def warn_of_no_window(expected: str, *patterns: object) -> None:
     """
     _warn(
         f"a pattern without WITHIN matches events however far apart: {expected}{_about(*patterns)}"
+    )
+
+
+def warn_of_short_window(absent: str, bound: str, window: str, *patterns: object) -> None:
+    """Warn of a window that is shorter than the bound of a NOT.
+
+    Args:
+        absent: The NOT.
+        bound: Its bound.
+        window: The window.
+        patterns: The patterns; the first is named.
+    """
+    _warn(
+        f"{absent} forbids nothing outside of the window of a match, so WITHIN {window} cuts"
+        f" {bound} short; make it as long{_about(*patterns)}"
     )
 
 

@@ -87,7 +87,7 @@ def take_the_code(desk, app, census, expression):
         desk.page.wait_for_function("async () => (await navigator.clipboard.readText()) !== ''")
         copied = desk.page.evaluate("navigator.clipboard.readText()")
         code_now = desk.lab.evaluate(desk.page, f"{expression}.encode().hex()")
-        assert bytes.fromhex(code_now.strip("'")).decode() == copied
+        assert bytes.fromhex(code_now.strip("'")).decode().rstrip("\n") == copied
         census.used(way, "unfold", "copy")
         use(code.locator("summary"), way)
         expect(code.locator("pre")).to_be_hidden()

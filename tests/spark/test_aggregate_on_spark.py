@@ -116,6 +116,21 @@ def test_all_emits_and_types_are_those_of_a_local_stream(spark, emit, clauses, r
 
 
 @pytest.mark.parametrize("emit", EMITS)
+def test_thresholds_keep_the_same_rows_in_tasks(spark, emit):
+    text = "PATTERN SEQ(A a, B b, D d) WITHIN 20 s AGG COUNT, AVG(b.x) GROUP BY user"
+    pattern = f"{text} HAVING COUNT > 1 AND AVG(b.x) <= 9"
+    local, on_spark = both(spark, clicks(900), pattern, emit=emit, slice_seconds=60)
+    moments = ["ts"] if "ts" in local else []
+    there = on_spark.toPandas()
+    for name in moments:
+        local[name] = local[name].dt.tz_localize(None)
+    assert rows_of(there) == rows_of(local)
+    assert (there["count"] > 1).all()
+    every = both(spark, clicks(900), text, emit=emit, slice_seconds=60)[0]
+    assert 0 < len(local) < len(every) or emit == "new"
+
+
+@pytest.mark.parametrize("emit", EMITS)
 @pytest.mark.parametrize(("structure", "matches"), [("SEQ", 7), ("AND", 15)])
 def test_a_set_that_ends_in_a_later_slice_is_new_there(spark, structure, matches, emit):
     a, b = (0, 3, 11, 12, 15, 18, 21, 24, 25), (1, 3, 4, 7, 13, 16, 19, 22, 28, 29)

@@ -26,8 +26,11 @@ PATTERNS = {
     "greedy": "PATTERN SEQ(A a, KL(B b){1,3} GREEDY) WITHIN 15 seconds",
     "distances": "PATTERN SEQ(A a, KL(B b)) WHERE b.x > prev(b.x, 2) AND b[2].x > a.x"
     " WITHIN 15 seconds",
+    "greedy ends": "PATTERN KL(NEXT ANY a) GREEDY WHERE a.x - a[1].x < 3 WITHIN 15 seconds",
     "greedy until": "PATTERN SEQ(A a, KL(B b){1,3} GREEDY UNTIL D d) WITHIN 15 seconds",
     "running": "PATTERN SEQ(A a, KL(B b)) WHERE avg(b[..i].x) > a.x WITHIN 12 seconds",
+    "skip with OPT": "PATTERN SEQ(OPT(A a), OPT(ANY b), C c) WITHIN 9 seconds"
+    " AFTER MATCH SKIP PAST LAST EVENT",
     "next": "PATTERN SEQ(A a, B b) WITHIN 9 seconds STRATEGY skip-till-next-match",
     "strict": "PATTERN SEQ(A a, D b) WITHIN 9 seconds STRATEGY strict-contiguity",
     "events": "PATTERN SEQ(A a, B b) WITHIN 4 EVENTS",

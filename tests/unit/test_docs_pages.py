@@ -38,6 +38,20 @@ def test_code_prints_the_output_below_it(page, tmp_path, monkeypatch):
             assert lines == text.rstrip().splitlines()
 
 
+@pytest.mark.parametrize("page", sorted(DOCS.glob("teaching/*.md")), ids=lambda page: page.stem)
+def test_calls_in_the_sentences_of_a_lesson_run_too(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = page.read_text(encoding="utf-8")
+    names: dict[str, object] = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        for code, _ in BLOCK.findall(text):
+            exec(compile(code, str(page), "exec"), names)
+        calls = re.findall(r"`(ck\.[^`]+\))`", BLOCK.sub("", text))
+        assert calls
+        for call in calls:
+            assert eval(compile(call, str(page), "eval"), names) is not None, call
+
+
 def test_there_are_pages_with_code():
     assert sum(bool(BLOCK.search(page.read_text(encoding="utf-8"))) for page in PAGES) >= 7
 

@@ -119,6 +119,14 @@ print(changed(floats))  # an array is returned
 print(twice(4), squares(np.array([3])))
 """
 
+# Whoever reads the layout all the same calls None.
+UNTESTED = """
+from cepkit import native_loops
+native_loops.numba_version = lambda: "99.0.1"
+for name in ("_results", "entry_source", "load"):
+    setattr(native_loops, name, None)
+"""
+
 
 def ran(folder: Path, *more: str, **environment: str) -> list[str]:
     """Return the lines printed; the last says whether Numba was imported."""
@@ -183,6 +191,15 @@ def test_numba_that_is_set_otherwise_is_asked(compiled_once) -> None:
     assert ran(folder) == [*expected, "True"]
     settings.unlink()
     assert ran(folder, "import numba; print(allocating(3))") == [*expected, "3", "True"]
+
+
+def test_numba_of_an_untested_release_runs_all_loops_and_its_layout_is_not_read(
+    compiled_once, tmp_path: Path
+) -> None:
+    _, expected = compiled_once
+    (tmp_path / "sitecustomize.py").write_text(UNTESTED)
+    for cached in (False, True):
+        assert ran(tmp_path) == [*expected, "True"], f"cached: {cached}"
 
 
 def test_a_loop_that_finds_no_memory_says_so(compiled_once) -> None:

@@ -5,7 +5,8 @@ Integers beyond 64 bits stay exact: such a column is a list of Python integers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,9 +20,17 @@ from cepkit.aggregation.semirings.lanes import Outcome, attribute_of, decoded
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.errors import PatternError
 from cepkit.pattern.aggregates.contract import EXTREMES
+from cepkit.pattern.conditions import Aggregate, Comparison, Literal
+from cepkit.pattern.printer import aggregate_text
+from cepkit.pattern.query import Query
 from cepkit.stream.columns import Column, EventColumns
 from cepkit.stream.reading.arrow import integers
 from cepkit.stream.schema import Schema, time_zone
+
+_COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt, "<=": operator.le, "=": operator.eq,
+    "!=": operator.ne, ">=": operator.ge, ">": operator.gt,
+}  # fmt: skip
 
 TIME, CAUSE, NEW = "ts", "cause", "new_matches"
 
@@ -48,7 +57,7 @@ def columns_of(
     functions: Mapping[str, Function],
     columns: EventColumns,
     schema: Schema,
-    group_by: Sequence[str],
+    query: Query,
     group_rows: npt.NDArray[np.integer],
     emit: Emit,
 ) -> dict[str, Values]:
@@ -58,7 +67,7 @@ def columns_of(
         moments: Its rows.
         functions: The functions of the columns of aggregates, by name.
         schema: How its source is read.
-        group_by: The columns that groups agree on.
+        query: The columns that groups agree on, and the thresholds of the rows.
         group_rows: An event of each group.
     """
     result: dict[str, Values] = {}
@@ -68,7 +77,7 @@ def columns_of(
         if emit == "changes":
             words = np.array(["expiry", "trigger"])
             result[CAUSE] = pa.array(words[moments.triggers.astype(np.int64)], pa.string())
-    for name in group_by:
+    for name in query.group_by:
         rows = columns.source_rows(group_rows[moments.groups])
         values = columns.source.column(name).take(pa.array(rows)).combine_chunks()
         result[name] = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
@@ -84,7 +93,32 @@ def columns_of(
     if emit != "total":
         long = moments.new.dtype == object
         result[NEW] = _whole(moments.new.tolist()) if long else integers(moments.new)
-    return result
+    return kept(result, query.having)
+
+
+def column_of(aggregate: Aggregate) -> str:
+    """Return the name of the column of an aggregate: `count`, `sum(c.volume)`."""
+    name, bracket, rest = aggregate_text(aggregate).partition("(")
+    return name.lower() + bracket + rest
+
+
+def kept(rows: dict[str, Values], having: Sequence[Comparison]) -> dict[str, Values]:
+    """Return the rows that satisfy all thresholds; a missing aggregate satisfies none."""
+    for threshold in having:
+        assert isinstance(threshold.left, Aggregate)
+        assert isinstance(threshold.right, Literal)
+        compare, number = _COMPARED[threshold.operator], threshold.right.value
+        values = rows[column_of(threshold.left)]
+        # Python compares integers of any size with floats exactly.
+        listed = values if isinstance(values, list) else values.to_pylist()
+        held = [value is not None and compare(value, number) for value in listed]
+        rows = {
+            name: [value for value, hold in zip(column, held, strict=True) if hold]
+            if isinstance(column, list)
+            else column.filter(pa.array(held, pa.bool_()))
+            for name, column in rows.items()
+        }
+    return rows
 
 
 def _of_lanes(outcome: Outcome, tracks: Tracks, columns: EventColumns, schema: Schema) -> Values:

@@ -19,6 +19,7 @@ from cepkit.pattern.conditions import (
     Aggregate,
     Attribute,
     Expression,
+    has_functions_of,
     is_filter,
     reach_back,
     set_of_members,
@@ -272,8 +273,7 @@ class Rules:
         assert event.beside is not None
         slot = self.slot[event.beside.variable]
         whole = self._test(renamed(condition, {event.variable: event.beside.variable}))
-        last = whole.of_last
-        assert last is not None
+        last = whole.of_last or whole  # a member by its number may be the last one, for all others
 
         def longer(binding: Binding) -> Binding:
             members, new = binding[slot], binding[-1]
@@ -373,7 +373,7 @@ class Rules:
                 if not (variables_of(c) == {name} and is_filter(c))
             ]
             tests = tuple(
-                self._test_of_next(c, event) if set_of_members(c) == name else self._test(c, layout)
+                self._test_of_next(c, event) if has_functions_of(c, name) else self._test(c, layout)
                 for c in about
             )
             yield Sought(

@@ -63,7 +63,7 @@ from cepkit.pattern.conditions import (
     Expression,
     Literal,
     attributes_of,
-    set_of_members,
+    has_functions_of,
     variables_of,
 )
 from cepkit.pattern.nodes import Beside
@@ -431,7 +431,7 @@ class _Compiler:
                 due.remove(link)
         on_sets = tuple(part for part in due if variables_of(part) & self._repeated.keys())
         beside = self._events[variable].beside
-        of_members = [part for part in due if set_of_members(part) == variable]
+        of_members = [part for part in due if has_functions_of(part, variable)]
         due = [part for part in due if part not in of_members]
         further = None if beside is None else self._further(branch, variable, beside, of_members)
         if beside is not None and beside.maximum is not None:

@@ -170,8 +170,6 @@ def forest_of(
     programs: Sequence[Program],
     pools: Sequence[Hashable] | None = None,
     weak: Sequence[WeakStart | None] | None = None,
-    *,
-    whole: bool = False,
 ) -> tuple[Node, ...]:
     """Return the common prefixes of programs as a forest.
 
@@ -179,16 +177,13 @@ def forest_of(
         pools: For each program its pool: only programs of one pool share steps. None: programs
             share steps if their windows are not too different.
         weak: For each program the weaker steps that it may begin with.
-        whole: Whether all steps of a program may be shared; the counters of its last step then do
-            not tell its matches.
     """
     if len(programs) == 1:
         return (Leaf(0),)
     starts = [None] * len(programs) if weak is None else weak
     keys: list[Sequence[Hashable]] = [
-        each if whole or program.sets else each[: len(program.steps) - 1]
+        _keys(program) if start is None else _weak_keys(program, start)
         for program, start in zip(programs, starts, strict=True)
-        for each in [_keys(program) if start is None else _weak_keys(program, start)]
     ]
     if pools is not None:
         keys = [[(pool, key) for key in each] for pool, each in zip(pools, keys, strict=True)]

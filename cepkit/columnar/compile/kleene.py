@@ -274,9 +274,9 @@ def with_ends(part: Expression, repeated: Sequence[Repeated]) -> Expression:
 
     def new(node: Attribute | Aggregate) -> Expression:
         match node:
-            case Aggregate("first", str(variable), str(name), span):
+            case Aggregate("first", str(variable), str(name), span) if variable in by_name:
                 end = by_name[variable].first
-            case Aggregate("last", str(variable), str(name), span):
+            case Aggregate("last", str(variable), str(name), span) if variable in by_name:
                 end = by_name[variable].last
             case _:
                 return node

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from cepkit.columnar.compile.branch import compile_branch
-from cepkit.columnar.compile.forest import Leaf, Node, SharedTree, WeakStart, forest_of
+from cepkit.columnar.compile.forest import Leaf, Node, SharedTree, WeakStart, forest_of, trees_of
 from cepkit.columnar.compile.program import Program
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.nodes import groups_in
@@ -39,6 +39,8 @@ class CompiledQuery:
         weak: For each program the weaker steps that it may begin with; empty: no program has any.
         after_match: Which of the matches are left; None: all.
         groups: The groups that repeat, whose variables AFTER MATCH SKIP names.
+        together: Whether it is of several queries. Else the last step of each program counts its
+            matches, also where all of its steps are in common with others.
     """
 
     branches: tuple[Branch, ...]
@@ -50,6 +52,7 @@ class CompiledQuery:
     weak: tuple[WeakStart | None, ...] = ()
     after_match: AfterMatch | None = None
     groups: tuple[Group, ...] = ()
+    together: bool = False
 
     @property
     def chooses(self) -> bool:
@@ -111,7 +114,8 @@ def compile_query(
         forest,
         in_turn,
         sets,
-        weak=weak,
-        after_match=query.after_match,
-        groups=query.groups,
+        () if in_turn else trees_of(programs),
+        weak,
+        query.after_match,
+        query.groups,
     )

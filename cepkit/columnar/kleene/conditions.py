@@ -111,10 +111,14 @@ class SetConditions:
         return mask
 
     def last_holds(self, conditions: Sequence[Expression], chosen: ChosenRows) -> Mask:
-        """Return for which rows conditions on each member hold for the last member of the set."""
+        """Return for which rows conditions on each member hold for the last member of the set.
+
+        Those that read a member by its number are checked on all members: for the first ones it may
+        be the last one.
+        """
         mask = np.ones(chosen.size, dtype=np.bool_)
         for condition in conditions:
-            mask &= self._true(condition, chosen, last=True)
+            mask &= self._true(condition, chosen, last=set_of_members(condition) is not None)
         return mask
 
     def _all_checks(self) -> Iterable[_Check]:

@@ -176,7 +176,7 @@ def _objects(column: pa.ChunkedArray) -> pd.Series[Any]:
     series: pd.Series[Any] = in_known_zone(column).to_pandas(integer_object_nulls=True)
     objects = series.astype(object)
     if series.dtype == "str":
-        objects[series.isna()] = None
+        objects.loc[series.isna()] = None
     return objects
 
 

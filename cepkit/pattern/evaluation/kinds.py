@@ -87,9 +87,10 @@ def set_function_kind(node: Aggregate, kind: ValueKind) -> ValueKind:
     Raises:
         PatternError: The function does not take the kind.
     """
-    if place_of(node.function) is not None or node.function.startswith("prev"):
+    function = plain_function(node.function)
+    if place_of(function) is not None or function.startswith("prev"):
         return kind
-    definition = AGGREGATES[plain_function(node.function)]
+    definition = AGGREGATES[function]
     match definition.takes:
         case "amounts" if not classes(kind) & {"number", "duration"}:
             raise _refused(node, kind, "numbers or durations")

@@ -21,7 +21,7 @@ from cepkit.caches import cache_folders, keep, kept
 from cepkit.errors import PatternError
 from cepkit.lazy import loading
 from cepkit.pattern.checks import check
-from cepkit.pattern.conditions import Aggregate, Expression
+from cepkit.pattern.conditions import Aggregate, Comparison, Expression
 from cepkit.pattern.limits import refuse_too_deep, refuse_too_much_text
 from cepkit.pattern.parsing.syntax_errors import syntax_error
 from cepkit.pattern.parsing.transformer import NodeBuilder
@@ -31,7 +31,7 @@ from cepkit.pattern.query import Query, ResultColumn
 _OPTIONS: dict[str, Any] = {
     "parser": "lalr",
     "lexer": "contextual",
-    "start": ["query", "condition", "window", "aggregates", "results", "skip"],
+    "start": ["query", "condition", "window", "aggregates", "thresholds", "results", "skip"],
     "propagate_positions": True,
     "maybe_placeholders": False,
 }
@@ -42,7 +42,7 @@ def parse(text: str) -> Query:
 
     Args:
         text: ``PATTERN structure [WHERE condition] [WITHIN window] [STRATEGY name]
-            [PARTITION BY columns] [AGG aggregates] [GROUP BY columns]
+            [PARTITION BY columns] [AGG aggregates] [GROUP BY columns] [HAVING thresholds]
             [AFTER MATCH SKIP where] [RETURN values]``; the clauses in any order, each at most
             once; keywords in any case.
 
@@ -88,6 +88,16 @@ def parse_aggregates(text: str) -> tuple[Aggregate, ...]:
     """
     aggregates: tuple[Aggregate, ...] = _read(text, "aggregates")
     return aggregates
+
+
+def parse_thresholds(text: str) -> tuple[Comparison, ...]:
+    """Return the thresholds of a text, as after HAVING: ``COUNT > 10 AND SUM(c.price) < 5``.
+
+    Raises:
+        PatternSyntaxError: The text is invalid.
+    """
+    thresholds: tuple[Comparison, ...] = _read(text, "thresholds")
+    return thresholds
 
 
 def parse_results(text: str) -> tuple[ResultColumn, ...]:

@@ -33,7 +33,17 @@ _ARITHMETIC = frozenset({"PLUS", "MINUS", "STAR", "SLASH", "PERCENT"})
 _COMPARISONS = frozenset(
     {"LESS", "AT_MOST", "EQUAL", "UNEQUAL", "AT_LEAST", "MORE", "_IN", "_BETWEEN", "_IS", "NOT"}
 )
-_CLAUSES = ("_WHERE", "_WITHIN", "_STRATEGY", "_PARTITION", "_AGG", "_GROUP", "_AFTER", "_RETURN")
+_CLAUSES = (
+    "_WHERE",
+    "_WITHIN",
+    "_STRATEGY",
+    "_PARTITION",
+    "_AGG",
+    "_GROUP",
+    "_HAVING",
+    "_AFTER",
+    "_RETURN",
+)
 
 # Groups of terminals in the order of the message. A group applies where the parser accepts its
 # whole first set; its words then stand for all terminals of its second set.
@@ -117,7 +127,7 @@ _FOREIGN = {
     "LIKE": "there is no LIKE: write contains(a.name, 'part'), starts_with or ends_with",
     "ORDER": "matches have no order of their own; sort the result",
     "LIMIT": "a limit is an argument of detect, not a part of the pattern",
-    "HAVING": "all conditions go in WHERE",
+    "HAVING": "HAVING stands behind AGG: AGG COUNT HAVING COUNT > 10",
     "DEFINE": "all conditions go in WHERE",
     "SELECT": "the columns of the matches go after RETURN, after the pattern",
     "MEASURES": "the columns of the matches go after RETURN, after the pattern",

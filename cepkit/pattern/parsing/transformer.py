@@ -196,6 +196,17 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
     def group_by(self, meta: Meta, children: Children) -> tuple[Any, ...]:
         return ("GROUP BY", "group_by"), children[0], self._span(meta)
 
+    def having(self, meta: Meta, children: Children) -> tuple[Any, ...]:
+        return ("HAVING", "having"), children[0], self._span(meta)
+
+    def thresholds(self, meta: Meta, children: Children) -> tuple[c.Comparison, ...]:
+        return tuple(child for child in children if isinstance(child, c.Comparison))
+
+    def threshold(self, meta: Meta, children: Children) -> c.Comparison:
+        aggregate, operator, number = children
+        sign: Any = _OPERATORS.get(str(operator), str(operator))
+        return c.Comparison(sign, aggregate, number, self._span(meta))
+
     def returned(self, meta: Meta, children: Children) -> tuple[Any, ...]:
         return ("RETURN", "returned"), children[0], self._span(meta)
 
@@ -431,7 +442,7 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
                 function == "prev" and type(far) is int and 1 <= far <= c.FARTHEST
             ):
                 return c.Aggregate(c.prev_function(far), variable, name, span)
-            case (_UpTo(variable, which, name),) if function in AGGREGATES:
+            case (_UpTo(variable, which, name),) if function != "prev":
                 return c.Aggregate(which + function, variable, name, span)
         other = {"min": "least", "max": "greatest"}.get(function)
         hint = f"of several values: {other}(...)" if other and len(arguments) > 1 else None

@@ -66,6 +66,6 @@ class Request:
     ) -> dict[str, Values]:
         """Return rows as columns with names and types."""
         return columns_of(
-            moments, self.functions, columns, self.sending.schema, self.query.group_by, group_rows,
+            moments, self.functions, columns, self.sending.schema, self.query, group_rows,
             self.emit,
         )  # fmt: skip

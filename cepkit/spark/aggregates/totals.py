@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from cepkit.aggregation.rows.moments import Moments
 from cepkit.aggregation.rows.partial import summed
-from cepkit.aggregation.rows.tables import Values, typed
+from cepkit.aggregation.rows.tables import Values, kept, typed
 from cepkit.aggregation.semirings.functions import Element
 from cepkit.aggregation.sequence.elements import Together
 from cepkit.errors import LimitError
@@ -72,12 +72,13 @@ class Totals:
     def results(self, promised: pa.Schema) -> list[pa.Array]:
         """Return the result columns."""
         sending = self._request.sending
-        columns = self._keys()
+        keys = zip((field.name for field in self._groups), self._keys(), strict=True)
+        rows: dict[str, Values] = dict(keys)
         for place, (name, function) in enumerate(self._request.functions.items(), 1):
             results = [function.result(element[place]) for element in self._sums.values()]
-            values = typed(results, function, sending.nothing, sending.schema)
-            columns.append(as_promised(values, promised.field(name)))
-        return columns
+            rows[name] = typed(results, function, sending.nothing, sending.schema)
+        rows = kept(rows, self._request.query.having)
+        return [as_promised(values, promised.field(name)) for name, values in rows.items()]
 
     def _plus(self, group: tuple[Any, ...], element: Element) -> None:
         known = self._sums.get(group)

@@ -6,8 +6,11 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
+from cepkit.columnar.results.matches import Matches
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.builder import event, seq
+from cepkit.pattern.normal_form import normal_form
+from cepkit.plan.nodes import OrderPlan, Plan
 
 TABLE = pd.DataFrame(
     {"ts": pd.to_datetime(range(8), unit="s"), "kind": list("AABBCABC"), "x": range(8)}
@@ -62,3 +65,36 @@ def test_simulate_and_why_not_refuse_after_match_skip_by_name():
         ck.simulate(STREAM, text)
     with pytest.raises(UnsupportedError, match="why_not of a pattern with AFTER MATCH SKIP"):
         ck.why_not(STREAM, text)
+
+
+@pytest.mark.parametrize(
+    ("rows", "structure", "expected"),
+    [
+        ("ABC", "SEQ(A a, OPT(B b), C c)", (0, 1, 2)),
+        ("ABC", "AND(A a, OPT(B b), C c)", (0, 1, 2)),
+        ("ABC", "AND(A a, C c, OPT(B b))", (0, None, 2)),
+        ("AB2C1", "SEQ(A a, OPT(B b), C c)", (0, None, 2)),
+        ("AC", "SEQ(OPT(A a), OPT(A b), C c)", (0, None, 1)),
+        ("AC", "SEQ(OPT(A b), OPT(A a), C c)", (None, 0, 1)),
+        ("AC", "OR(SEQ(A b, C c), SEQ(A a, C c))", (None, 0, 1)),
+        ("AC", "OR(SEQ(A a, C c), SEQ(A b, C c))", (0, None, 1)),
+    ],
+)
+@pytest.mark.parametrize("slice_rows", [None, 1])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_of_choices_with_the_same_ends_the_order_of_the_pattern_decides(
+    rows, structure, expected, slice_rows, backwards
+):
+    """A digit behind a type is the arrival number of the event."""
+    kinds = [kind for kind in rows if kind.isalpha()]
+    arrival = [2, 1] if "2" in rows else []
+    frame = pd.DataFrame({"t": range(len(kinds)), "kind": kinds, "row": range(len(kinds))})
+    frame["came"] = [0, *arrival] if arrival else frame["row"]
+    stream = ck.events(frame, time="t", type="kind", unit="s", arrival="came")
+    query = ck.parse(f"PATTERN {structure} WITHIN 9 s AFTER MATCH SKIP PAST LAST EVENT")
+    orders = [branch.variables[:: -1 if backwards else 1] for branch in normal_form(query)]
+    plan = Plan(tuple(map(OrderPlan, orders)), "by hand")
+    matches = Matches(stream, query, plan, slice_rows=slice_rows)
+    found = matches.to_arrow().to_pydict()
+    events = zip(*(found[name] for name in "abc"), strict=True)
+    assert [tuple(e and e["row"] for e in match) for match in events] == [expected]

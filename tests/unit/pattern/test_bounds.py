@@ -16,6 +16,7 @@ from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.policies import StepBound, TimeWindow
 from cepkit.pattern.printer import expression_text
+from cepkit.stream.warnings import StreamWarning
 
 A, B, C = event("a", "A"), event("b", "B"), event("c", "C")
 TWO = TimeWindow(2_000_000)
@@ -170,3 +171,39 @@ def test_aggregates_say_why_the_matches_are_detected_first():
     assert result.to_pandas()["count"].tolist() == [1]
     assert result.method == "detect"
     assert "WITHIN 1 second FROM a TO b" in result.reason
+
+
+@pytest.mark.parametrize(
+    ("structure", "clauses"),
+    [
+        ("SEQ(A a, NOT(B b))", "WITHIN 4 s WITHIN 10 s FROM a TO b"),
+        ("SEQ(NOT(B b), A a)", "WITHIN 10 s EXCLUSIVE WITHIN 10 s FROM b TO a"),
+        ("AND(A a, NOT(B b))", "WITHIN 4 s WITHIN 10 s FROM a TO b"),
+        ("KL(SEQ(A a, NOT(B b))){2}", "WITHIN 4 s WITHIN 10 s FROM a TO b"),
+        ("OR(SEQ(A a, NOT(B b), C c), SEQ(A a, NOT(B b)))", "WITHIN 4 s WITHIN 10 s FROM a TO b"),
+    ],
+)
+def test_a_not_whose_bound_is_longer_than_the_window_is_warned_of(structure, clauses):
+    says = (
+        r"NOT\(B b\) forbids nothing .*, so WITHIN \S+ seconds( EXCLUSIVE)? cuts WITHIN 10 s.* FROM"
+    )
+    with pytest.warns(StreamWarning, match=says) as warned:
+        parse(f"PATTERN {structure} {clauses}")
+    (warning,) = warned
+    assert warning.filename == __file__
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SEQ(A a, NOT(B b)) WITHIN 10 s WITHIN 10 s FROM a TO b",
+        "SEQ(A a, NOT(B b)) WITHIN 10 s FROM a TO b",
+        "SEQ(A a, NOT(B b)) WITHIN 4 EVENTS WITHIN 10 s FROM a TO b",
+        "SEQ(A a, NOT(B b), C c) WITHIN 4 s WITHIN 10 s FROM a TO b",
+        "SEQ(A a, KL(B b) UNTIL C c) WITHIN 4 s WITHIN 10 s FROM a TO c",
+        "SEQ(A a, B b) WITHIN 4 s WITHIN 10 s FROM a TO b",
+    ],
+)
+def test_other_bounds_are_not_warned_of(text, recwarn):
+    parse(f"PATTERN {text}")
+    assert not recwarn.list

@@ -106,3 +106,38 @@ def test_a_profile_measures_each_repetition():
     statistics = ck.profile(stream("ABABC"), f"{GROUP} WITHIN 5 s")
     assert set(statistics.rates) == {"a[1]", "b[1]", "a[2]", "b[2]"}
     assert statistics.query == ck.parse(f"{GROUP} WITHIN 5 s")
+
+
+@pytest.mark.parametrize(
+    ("condition", "alone", "count"),
+    [
+        ("c[2].v > 3", "c.v > 3", 1),
+        ("last(c.v) > 3", "c.v > 3", 1),
+        ("c[1].v > 0 AND c[2].v > c[1].v", "b.v > 0 AND c.v > b.v", 1),
+        ("c[i].v > c[i-1].v + 2", "c.v > b.v + 2", 1),
+        ("c[last-1].v < c[last].v - 4", "b.v < c.v - 4", 1),
+        ("c[3].v IS NULL", "b.v < 9", 1),
+        ("c[3].v > 0", "b.v > 9", 0),
+    ],
+)
+def test_first_in_a_group_is_decided_as_in_the_pattern_without_it(condition, alone, count):
+    events = stream("ABBB", v=[0, 0, 1, 5])
+    group = f"PATTERN SEQ(A a, KL(SEQ(FIRST B c)){{2}}) WHERE {condition}"
+    written = f"PATTERN SEQ(A a, FIRST B b, FIRST B c) WHERE {alone}"
+    expected = [(m["b"]["t"], m["c"]["t"]) for m in ck.detect(events, written)]
+    assert [tuple(e["t"] for e in m["c"]) for m in ck.detect(events, group)] == expected
+    assert len(expected) == count
+    (total,) = ck.aggregate(events, f"{group} AGG COUNT", emit="total").to_pandas()["count"]
+    assert total == count
+    trace = ck.simulate(events, f"{group} WITHIN 1 hour", "eager-nfa")
+    assert [(m.events["c[1]"], m.events["c[2]"]) for m in trace.matches] == expected
+    taken = {"c": [*expected[0]]} if expected else {"c": [1, 2]}
+    answer = str(ck.why_not(events, group, a=0, **taken))
+    assert answer.startswith("A match after all" if expected else "No match")
+
+
+def test_functions_of_all_repetitions_choose_among_the_matches_of_first():
+    events = stream("ABBB", v=[0, 0, 1, 5])
+    group = "PATTERN SEQ(A a, KL(SEQ(FIRST B c)){2,3}) WHERE "
+    assert [len(m["c"]) for m in ck.detect(events, group + "sum(c.v) > 3")] == [3]
+    assert ck.detect(events, group + "sum(c.v) > 3 AND count(c) = 2").count() == 0

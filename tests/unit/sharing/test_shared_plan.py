@@ -403,3 +403,13 @@ def test_a_comparison_says_who_refused():
     assert comparison.refused[0][0] == "exact"
     with pytest.raises(PlanError, match="no search to compare"):
         ck.compare_shared_plans(texts, statistics, [])
+
+
+@pytest.mark.parametrize(
+    ("cost", "alone", "said"),
+    [(76, 100, "24 % less"), (145, 100, "45 % more"), (100.2, 100, "0 % less"), (0, 0, "0 % less")],
+)
+def test_the_line_of_costs_says_less_or_more(cost, alone, said):
+    from cepkit.sharing.printer import costs_text
+
+    assert costs_text("ns", cost, alone).endswith(f" without sharing, {said}")

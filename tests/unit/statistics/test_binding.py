@@ -240,3 +240,73 @@ def test_a_text_and_a_builder_are_patterns_too(stream: Stream) -> None:
     assert set(statistics.of(built).rates) == {"m", "n"}
     with pytest.raises(PatternError, match="a pattern of the type int"):
         statistics.of(5)
+
+
+# --- assumed statistics -------------------------------------------------------------------------
+
+WITHOUT = "PATTERN SEQ(A a, B b, C c) WITHIN 10 s"
+WITH = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 10 s"
+RATES = {"a": 1.0, "b": 1.0, "c": 1.0}
+ABOUT_PAIR = {("a", "b"): 0.05}
+
+
+def test_assumed_numbers_count_only_for_conditions_that_the_pattern_has() -> None:
+    """By hand 10 + 100 / 2 + 1000 / 6 without the condition, 10 + 2.5 + 50 / 6 with it."""
+    assumed = Statistics.assumed(RATES, ABOUT_PAIR, filters={"c": 0.5})
+    costs = [ck.choose_plan(text, assumed, "given-order").cost for text in (WITHOUT, WITH)]
+    assert costs == pytest.approx([10 + 50 + 1000 / 6, 10 + 2.5 + 50 / 6])
+
+
+def test_assumed_numbers_of_a_pattern_go_by_condition_and_not_by_name() -> None:
+    """Other names find them; another condition under the same names does not."""
+    assumed = Statistics.assumed(RATES, ABOUT_PAIR, pattern=WITH)
+    other_names = "PATTERN SEQ(A c, B a, C b) WHERE a.x > c.x WITHIN 10 s"
+    bound = assumed.of(ck.parse(other_names))
+    assert bound.selectivity("a", "c") == 0.05
+    assert bound.selectivity("a", "b") == 1
+    with pytest.raises(StatisticsError, match="lack the selectivity of the conditions on a, b"):
+        assumed.of(ck.parse(WITH.replace("<", ">")))
+    assert Statistics.from_json(assumed.to_json()) == assumed
+
+
+def test_assumed_numbers_of_several_patterns_keep_their_own_conditions() -> None:
+    """Two patterns that say a and b, of other conditions."""
+    more = WITH.replace("<", ">")
+    first = Statistics.assumed(RATES, ABOUT_PAIR, pattern=WITH)
+    both = Statistics.assumed(RATES, {("a", "b"): 0.95}, pattern=more, others=[first])
+    shares = [both.of(ck.parse(text)).selectivity("a", "b") for text in (WITH, more)]
+    assert shares == [0.05, 0.95]
+    plan = ck.share_plans([WITH, more], both)
+    alone = [ck.choose_plan(text, both).cost for text in (WITH, more)]
+    assert plan.cost <= sum(alone)
+
+
+def test_numbers_about_conditions_that_the_pattern_lacks_are_refused() -> None:
+    with pytest.raises(StatisticsError, match="the share of conditions on a, b"):
+        Statistics.assumed(RATES, ABOUT_PAIR, pattern=WITHOUT)
+    with pytest.raises(StatisticsError, match="the share of conditions on c"):
+        Statistics.assumed(RATES, filters={"c": 0.5}, pattern=WITH)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        WITH.replace("<", ">"),
+        "PATTERN SEQ(B b, A a) WHERE a.x < b.x WITHIN 10 s",
+        "PATTERN SEQ(C a, A c) WITHIN 10 s",
+    ],
+    ids=["condition", "order", "type"],
+)
+def test_names_that_mean_something_else_in_another_pattern_are_refused(other: str) -> None:
+    with pytest.raises(StatisticsError, match="in another pattern") as refused:
+        ck.share_plans([WITH, other], Statistics.assumed(RATES, ABOUT_PAIR))
+    assert "pattern=" in str(refused.value.hint)
+
+
+def test_patterns_share_by_name_if_names_mean_the_same() -> None:
+    """The pattern without the condition is planned without it, beside the one that has it."""
+    assumed = Statistics.assumed(RATES, ABOUT_PAIR)
+    plan = ck.share_plans([WITH, WITHOUT], assumed, share="none")
+    alone = [ck.choose_plan(text, assumed, "dp-order", cost="work") for text in (WITH, WITHOUT)]
+    # A shared plan costs by the second, other plans by the window of ten.
+    assert 10 * plan.cost == pytest.approx(sum(one.cost for one in alone))

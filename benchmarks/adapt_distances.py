@@ -1,0 +1,134 @@
+"""ADAPT's figure 6: the distance d of invariants, scanned and estimated, by size and pattern set.
+
+For each pattern the candidates of the engine are counted under distances from 0 to 0.5; `best d`
+has the fewest. `mean d` is the source's estimate, the mean relative difference of the deciding
+conditions of the first plan, and `median d` ours; accuracy is the smaller of estimate and best
+divided by the larger. The second table runs a mechanism beside the engine: the chain automaton.
+
+    python -m benchmarks.adapt_distances [--events N] [--out FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.adapt_study import Case, Clocked, Fixed, counted_run
+from benchmarks.results import Row, show, write
+from cepkit.adaptation.causal import Causal
+from cepkit.adaptation.decisions import Invariants
+from cepkit.adaptation.loop import Adaptation
+from cepkit.api.tracing import simulate
+from cepkit.costs.work import WORK
+from cepkit.pattern.parsing.parser import parse
+from cepkit.planners.choose import choose_plan
+from cepkit.planners.deciding import Decisions
+from cepkit.statistics.measuring.estimate import estimate
+from cepkit.stream.generators import drifting_events
+from cepkit.stream.stream import events
+
+SIZES = (3, 4, 5, 6)
+DISTANCES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
+WEIGHTS = (1, 20, 22, 24, 26, 28)
+"""One type is rare, the others nearly as frequent as each other; which is which changes."""
+
+
+def pattern(operator: str, size: int) -> str:
+    """Return a pattern of some size, each variable with a condition on the next one."""
+    names = "abcdef"[:size]
+    listed = ", ".join(f"T{i} {name}" for i, name in enumerate(names, 1))
+    where = " AND ".join(f"{x}.diff + 1 < {y}.diff" for x, y in itertools.pairwise(names))
+    return f"PATTERN {operator}({listed}) WHERE {where} WITHIN 1 second"
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the study, print and write its tables."""
+    parser = argparse.ArgumentParser(prog="benchmarks.adapt_distances")
+    parser.add_argument("--events", type=int, default=120_000)
+    parser.add_argument("--out", type=Path)
+    chosen = parser.parse_args(arguments)
+    tables = {
+        "adapt_distances": distances(chosen.events),
+        "adapt_mechanisms": mechanisms(chosen.events // 20),
+    }
+    for name, rows in tables.items():
+        show(name, rows)
+        if chosen.out:
+            write(chosen.out, name, rows)
+
+
+def distances(n: int) -> list[Row]:
+    """Return for each pattern and planner what each distance costs, and the estimates."""
+    rows = []
+    for operator in ("SEQ", "AND"):
+        for size in SIZES:
+            table = drifting_events(n, weights=WEIGHTS[:size], segment=n // 4 + 777, seed=size)
+            query = parse(pattern(operator, size))
+            case = Case(operator, events(table, time="ts", type="type"), query, n // 24)
+            rows += [_scanned(case, size, planner) for planner in ("greedy", "zstream")]
+    return rows
+
+
+def _scanned(case: Case, size: int, planner: str) -> Row:
+    statistics = estimate(case.stream.columns(["diff"]), case.query)
+    plan = choose_plan(case.query, statistics, planner, WORK)
+    matches, base = counted_run(case, plan, Clocked(Fixed(plan)))
+    candidates = {}
+    for d in DISTANCES:
+        causal = Causal(Adaptation(Invariants(d=d), planner), case.query, plan)
+        again, counted = counted_run(case, plan, Clocked(causal))
+        assert again == matches
+        candidates[d] = counted.candidates
+    best = min(candidates, key=lambda d: candidates[d])
+    decided = plan.decided
+    assert isinstance(decided, Decisions)
+    mean, median = (Invariants(d=kind).distance(decided) for kind in ("mean", "median"))
+    return {
+        "set": case.name,
+        "size": size,
+        "planner": planner,
+        **{f"d={d:g}": base.candidates / number for d, number in candidates.items()},
+        "best d": best,
+        "mean d": mean,
+        "median d": median,
+        "accuracy of mean %": _accuracy(mean, best),
+        "accuracy of median %": _accuracy(median, best),
+    }
+
+
+def _accuracy(estimate_of_d: float, best: float) -> float:
+    larger = max(estimate_of_d, best)
+    return 100 * min(estimate_of_d, best) / larger if larger else 100.0
+
+
+def mechanisms(n: int) -> list[Row]:
+    """Return the evaluations and generations of the chain automaton under each distance."""
+    table = drifting_events(n, weights=(4, 20, 22), segment=n // 4 + 77, seed=3)
+    stream = events(table, time="ts", type="type")
+    rows = []
+    for d in DISTANCES:
+        trace = simulate(
+            stream,
+            pattern("SEQ", 3),
+            mechanism="chain-nfa",
+            adapt=Invariants(d=d),
+            max_steps=20_000,
+        )
+        rows.append(
+            {
+                "d": d,
+                "evaluations": trace.evaluations,
+                "fires": trace.fires,
+                "switches": trace.switches,
+                "matches": len(trace.matches),
+            }
+        )
+    return rows
+
+
+if __name__ == "__main__":
+    import sys
+
+    main(sys.argv[1:])
