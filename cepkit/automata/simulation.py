@@ -143,7 +143,7 @@ def simulate(
     query: Query,
     plan: Plan,
     max_steps: int,
-    work: Work,
+    work: Work | None = None,
 ) -> MechanismTrace:
     """Run a mechanism over a stream and return its trace.
 
@@ -153,8 +153,9 @@ def simulate(
         query: The query.
         plan: A plan of the kind that the mechanism follows.
         max_steps: The most steps to keep; the run goes on after them.
-        work: What it may do.
+        work: What it may do; None for any work.
     """
+    work = work or Work()
     machine, events = machine_for(mechanism, columns, query, plan)
     machine.journal.work = work
     recording = recording_of(machine, query, len(events), max_steps)
@@ -176,7 +177,7 @@ def simulate_several(
     plans: Sequence[Plan],
     pools: Sequence[Sequence[int]] | None,
     max_steps: int,
-    work: Work,
+    work: Work | None = None,
 ) -> MechanismTrace:
     """Run a mechanism over a stream for several queries at once, and return its trace.
 
@@ -187,12 +188,13 @@ def simulate_several(
         plans: A plan for each query, of the kind that the mechanism follows.
         pools: The pool of each branch of each query, from a shared plan; None: one for all.
         max_steps: The most steps to keep; the run goes on after them.
-        work: What it may do.
+        work: What it may do; None for any work.
     """
     subject = Subject.several(queries)
     members = joint(
         subject.queries, plans, pools, "order" if mechanism.follows == "an order" else "tree"
     )
+    work = work or Work()
     journal = Journal(work=work)
     chart = Chart(
         parts={m.number: m.component for m in members},
