@@ -97,8 +97,11 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
         return None
     if collection_path.is_dir():
         return collection_path.name in {"browser", "notebooks", "realdata", "spark"} or None
-    is_test = collection_path.suffix == ".py"
-    return (is_test and bool(_OF_EXTRAS.search(collection_path.read_text("utf-8")))) or None
+    if collection_path.suffix != ".py":
+        return None
+    # That file is about the packages of the lock.
+    is_of_all = collection_path.name == "test_licences.py"
+    return is_of_all or bool(_OF_EXTRAS.search(collection_path.read_text("utf-8"))) or None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

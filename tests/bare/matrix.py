@@ -75,6 +75,7 @@ def _passes(uv: str, name: str, python: str, resolution: str, options: tuple[str
         cwd=ROOT,
         env={
             **os.environ,
+            "PATH": f"{inside.parent}{os.pathsep}{os.environ['PATH']}",
             "HYPOTHESIS_PROFILE": "quick",
             "NUMBA_CACHE_DIR": str(FOLDER / f"{name}-loops"),
         },

@@ -95,7 +95,7 @@ def strict(stream: str, *, limit: int) -> None: ...
     ("given", "options", "said"),
     [
         ((), {"limit": 1}, "missing a required argument: 'stream'"),
-        (("x",), {}, "missing a required argument: 'limit'"),
+        (("x",), {}, r"missing a required (keyword-only )?argument: 'limit'"),
         (("x",), {"limti": 1, "limit": 1}, "did you mean 'limit'"),
         (("x", 1), {"limit": 1}, "too many positional"),
     ],

@@ -41,6 +41,7 @@ def test_the_fuzzer_has_a_word_for_each_terminal_of_the_grammar():
 
 
 def test_the_fuzzer_calls_each_verb():
+    pytest.importorskip("pyspark")
     called = {call[0] for call in values._calls().values()}
     verbs = {name for name in ck.__all__ if inspect.isfunction(getattr(ck, name))}
     # What starts a Java machine, or needs one, is not for thousands of calls.

@@ -288,6 +288,10 @@ def _drawn_statistics() -> Drawn:
     yield from ((statistics(), {"of": of}) for of in ("overview", "time", "keys"))
 
 
+def _drawn_streams() -> Drawn:
+    yield ck.profile(stream()), {"types": 2}
+
+
 def _drawn_plans() -> Drawn:
     for plan in plans():
         yield from ((plan, {}), (plan, {"pattern": QUERY, "per_row": 2}))
@@ -350,6 +354,7 @@ _BY_HAND: dict[str, Callable[[], Drawn]] = {
     "query": lambda: iter([(QUERY, {}), (QUERY, {"per_row": 1})]),
     "pattern": _each(lambda: seq(*map(event, NAMES, KINDS))),
     "plan": _drawn_plans,
+    "streams": _drawn_streams,
     "statistics": _drawn_statistics,
     "comparison": _drawn_comparisons,
     "tradeoff": _each(tradeoff),
