@@ -23,7 +23,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from benchmarks import ecube
 from benchmarks.datasets import absent, trades
+from benchmarks.ecube import Place
 from benchmarks.measured import least_seconds
 from benchmarks.results import show, write
 from cepkit import aggregate, events, parse
@@ -38,6 +40,8 @@ METHODS = ("prefix-counters", "window-product", "two-step")
 MOST_MATCHES = 300_000_000
 """The most matches that the baseline makes: more take minutes, and only one table has them."""
 EVENTS = 120_000
+MILLISECOND = 1000
+PLACES: tuple[Place, ...] = ("behind", "before")
 
 
 @dataclass(frozen=True)
@@ -284,6 +288,57 @@ def shared_substring(data: Data, runs: int, window: int) -> list[dict[str, Any]]
     return rows
 
 
+def against_ecube(data: Data, runs: int) -> list[dict[str, Any]]:
+    """Measure three queries with three events in common, as in the source's figure 15.
+
+    The own event of each query is the first or the last one. All ways have the same counts.
+    """
+    rows: list[dict[str, Any]] = []
+    columns = data.stream.columns(())
+    common, owns = data.types[:3], data.types[3:6]
+    cases: list[tuple[Place, int]] = [(p, w) for p in PLACES for w in (100, 200, 500, 1000)]
+    for place, window in cases:
+        types = [(*common, own) if place == "behind" else (own, *common) for own in owns]
+        queries = [parse(data.sequence(each, window)) for each in types]
+        ways: dict[str, Callable[[], Any]] = {
+            f"{name}, ms": partial(_each, data.stream, queries, method)
+            for name, method in (("two-step", "two-step"), ("counters", "prefix-counters"))
+        }
+        ways["E-Cube, ms"] = partial(
+            ecube.counts, columns, common, owns, place, window * MILLISECOND
+        )
+        ways["chop-connect, ms"] = partial(_shared, data.stream, queries, "chop-connect")
+        row: dict[str, Any] = {"stream": data.name, "own event": place, "window ms": window}
+        expected = ways["counters, ms"]()
+        row["matches"] = sum(
+            int(total.to_pandas()["count"].iloc[0])
+            for total in aggregate(data.stream, queries, emit="total")
+        )
+        for name, work in ways.items():
+            if row["matches"] > 3 * MOST_MATCHES and name in ("two-step, ms", "E-Cube, ms"):
+                row[name] = None
+                continue
+            assert all(map(np.array_equal, work(), expected)), (name, row)
+            row[name] = least_seconds(work, runs) * 1e3
+        made = row["two-step, ms"], row["E-Cube, ms"]
+        row["two-step / E-Cube"] = None if None in made else made[0] / made[1]
+        row["E-Cube / counters"] = None if None in made else made[1] / row["counters, ms"]
+        rows.append(row)
+    return rows
+
+
+def _each(stream: Stream, queries: Sequence[Query], method: str) -> list[Any]:
+    return [_counts(aggregate(stream, query, method=method)) for query in queries]
+
+
+def _shared(stream: Stream, queries: Sequence[Query], share: Any) -> list[Any]:
+    return [_counts(result) for result in aggregate(stream, list(queries), share=share)]
+
+
+def _counts(result: Any) -> Any:
+    return result.to_arrow()["count"].to_numpy()
+
+
 def of_windows(measure: Callable[..., list[dict[str, Any]]], data: Data, runs: int) -> Any:
     """Measure with the source's window, and with one that holds ten times as many live STARTs."""
     return [row for window in (1000, 10_000) for row in measure(data, runs, window)]
@@ -295,6 +350,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--small", action="store_true", help="a sixth of the events, once each")
     parser.add_argument("--expected", action="store_true", help="equation 3 only")
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
+    parser.add_argument("--ecube", action="store_true", help="equation 3 and E-Cube only")
     options = parser.parse_args(arguments)
     runs = 1 if options.small else 5
     data = streams(EVENTS // 6 if options.small else EVENTS)
@@ -302,6 +358,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     show("equation 3, and what it expects", rows)
     write(options.out, "aseq_expected", rows)
     if options.expected:
+        return
+    rows = [row for stream in data for row in against_ecube(stream, runs)]
+    show("ms, three queries with three events in common, by window", rows)
+    write(options.out, "aseq_ecube", rows)
+    if options.ecube:
         return
     measured = {
         "length": ("ns a relevant event, by length", lambda d: by_length(d, runs, 1000)),

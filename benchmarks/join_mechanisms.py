@@ -9,11 +9,12 @@ peak; the latency of a match is the number of evaluations when its last event co
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from benchmarks.join_patterns import Kind, Market
 from benchmarks.join_runs import Row, Subject, candidates_of, costs, plans, subjects
 from cepkit.automata.mechanisms import MECHANISMS
+from cepkit.automata.mechanisms.contract import Mechanism
 from cepkit.automata.simulation import follow, machine_for
 from cepkit.automata.subject import attributes_read
 from cepkit.costs import Blend
@@ -89,9 +90,17 @@ def weighed(market: Market, sizes: Sequence[int], patterns: int) -> Iterator[Row
                 yield {"alpha": alpha} | runs.row(planner, plan)
 
 
-def ran(stream: Stream, query: Query, plan: Plan, expected: float, *, tree: bool) -> Row:
+def ran(
+    stream: Stream,
+    query: Query,
+    plan: Plan,
+    expected: float,
+    *,
+    tree: bool,
+    mechanisms: Mapping[str, Mechanism] = MECHANISMS,
+) -> Row:
     """Return the work of a plan; nothing if it is too expensive to run."""
-    mechanism = MECHANISMS["evaluation-tree" if tree else "chain-nfa"]
+    mechanism = mechanisms["evaluation-tree" if tree else "chain-nfa"]
     if expected > MOST_RUN:
         return dict.fromkeys(_NAMES) | {"not run": f"{expected:.1e} expected"}
     columns = stream.columns(attributes_read(query))

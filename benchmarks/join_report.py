@@ -110,6 +110,23 @@ def _of_strategies(frame: pd.DataFrame) -> Tables:
     yield "Contiguity, gain over given-order", gains(contiguous, "ms", "given-order", ["stream"])
 
 
+def _of_strategy_runs(frame: pd.DataFrame) -> Tables:
+    memory = frame.assign(
+        memory=frame["peak instances"] + frame["peak stored"], stream=frame["strategy"]
+    )
+    pairs = [(name, "dp-order") for name in ("given-order", "by-frequency", "greedy")]
+    pairs += [("zstream", "dp-tree"), ("given-order", "dp-tree"), ("dp-order", "dp-tree")]
+    yield "Plans too dear for a mechanism, by strategy", not_run(memory)
+    for value in ("evaluations", "ms", "memory"):
+        table = ratios(memory, value, pairs, ["stream"]).rename(columns={"stream": "strategy"})
+        yield f"Ratios of {value} by strategy", table
+    run = frame[frame["not run"] == ""]
+    wide = run.pivot_table(
+        index="planner", columns="strategy", values="ms", aggfunc="median", sort=False
+    )
+    yield "Median ms of mechanisms by strategy", wide.reset_index()
+
+
 def _of_large(frame: pd.DataFrame) -> Tables:
     wide = frame.pivot_table(index="size", columns="planner", values="s", sort=False)
     yield "Seconds of planning", wide.sort_index().reset_index()
@@ -161,6 +178,7 @@ _SUMMARIES = {
     "mechanisms": _of_mechanisms,
     "alpha": _of_alpha,
     "strategies": _of_strategies,
+    "strategy-runs": _of_strategy_runs,
     "large": _of_large,
     "windows": _of_windows,
     "window-runs": _of_window_runs,

@@ -6,7 +6,8 @@
 The parts: `runs` (each planner's plans by the columnar engine), `mechanisms` (by the lazy automaton
 and the evaluation tree), `alpha` (throughput against latency), `strategies`, `large` (planning
 time and cost up to 22 variables); and with the source's rates read per window `windows` (costs),
-`window-runs` and `window-alpha` (by mechanisms) and `sets` (with a repeated variable). Tables are
+`window-runs`, `window-alpha` and `strategy-runs` (by mechanisms) and `sets` (with a repeated
+variable). Tables are
 written as CSV, figures as HTML. Some ten minutes of CPU time, half a minute with `--small`.
 """
 
@@ -101,6 +102,9 @@ PARTS: Mapping[str, Callable[[Extent], Iterable[Row]]] = MappingProxyType(
         "mechanisms": _mechanisms,
         "alpha": _alpha,
         "strategies": _strategies,
+        "strategy-runs": lambda e: join_strategies.mechanism_rows(
+            e.window_run_sizes, e.window_runs
+        ),
         "large": _large,
         "windows": lambda e: join_windows.expected(e.window_sizes, e.window_patterns),
         "window-runs": lambda e: join_windows.measured(e.window_run_sizes, e.window_runs),

@@ -169,4 +169,5 @@ def _events(
         values = {column: rng.random(number) for column in columns}
         ts = rng.uniform(0, WINDOW * WINDOWS, number)
         parts.append(pd.DataFrame({"ts": ts, "ticker": name.upper(), **values}))
-    return pd.concat(parts).sort_values("ts", kind="stable", ignore_index=True)
+    frame = pd.concat(parts).sort_values("ts", kind="stable", ignore_index=True)
+    return frame.assign(part=rng.integers(0, 2, len(frame)))

@@ -7,6 +7,7 @@ with the package; `rows_in` also the names of columns.
 from __future__ import annotations
 
 import math
+import operator
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
@@ -35,7 +36,7 @@ def rows_of(query: Query, events: Collection[Event], emit: str, ties: str = "non
     """
     group_by = query.group_by
     together = tuple(dict.fromkeys((*query.partition_by, *group_by)))
-    bare = replace(query, aggregates=(), group_by=(), partition_by=together)
+    bare = replace(query, aggregates=(), group_by=(), having=(), partition_by=together)
     by_arrival = {event.arrival: event for event in events}
     all_matches = [_Match(match, by_arrival, group_by) for match in judge(events, bare, ties=ties)]
 
@@ -43,9 +44,22 @@ def rows_of(query: Query, events: Collection[Event], emit: str, ties: str = "non
         values = tuple(_aggregate(a, matches) for a in query.aggregates)
         return (ts, cause, *group, *values, new)
 
+    def kept(rows: list[Row]) -> list[Row]:
+        begin = 2 + len(group_by)
+        return [
+            row
+            for row in rows
+            if all(
+                _holds(threshold, row[begin + query.aggregates.index(threshold.left)])
+                for threshold in query.having
+            )
+        ]
+
     if emit == "total":
         groups = {m.group for m in all_matches} if group_by else {()}
-        return [row(None, None, g, [m for m in all_matches if m.group == g], None) for g in groups]
+        return kept(
+            [row(None, None, g, [m for m in all_matches if m.group == g], None) for g in groups]
+        )
     triggers = _triggers(bare, events)
     rows = []
 
@@ -64,7 +78,23 @@ def rows_of(query: Query, events: Collection[Event], emit: str, ties: str = "non
         }
         for ts, group in expiries - moments:
             rows.append(row(ts, "expiry", group, live(ts, group), 0))
-    return rows
+    return kept(rows)
+
+
+_COMPARED = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "=": operator.eq,
+    "!=": operator.ne,
+    ">=": operator.ge,
+    ">": operator.gt,
+}
+
+
+def _holds(threshold: c.Comparison, value: Any) -> bool:
+    """Return whether an aggregate satisfies a threshold; a missing one satisfies none."""
+    number = known(value)
+    return number is not None and _COMPARED[threshold.operator](number, threshold.right.value)
 
 
 def rows_in(table: pa.Table, query: Query) -> Counter[Row]:

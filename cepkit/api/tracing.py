@@ -280,7 +280,8 @@ def aggregate_trace(
     Raises:
         PatternError: The pattern reads a column that the stream does not have, or is not what the
             pieces make.
-        UnsupportedError: The pattern is no sequence; or events in Spark without a `limit`.
+        UnsupportedError: The pattern is no sequence or has HAVING; or events in Spark without a
+            `limit`.
         LimitError: More than 2,000 steps.
 
     Example:

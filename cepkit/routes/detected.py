@@ -28,6 +28,7 @@ from cepkit.columnar.slices.blocks import Block, Members, bound_in
 from cepkit.errors import LimitError
 from cepkit.memory import Room
 from cepkit.pattern.conditions import is_filter, variables_of
+from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.nodes import bound_events_of
 from cepkit.pattern.normal_form import normal_form
@@ -66,6 +67,7 @@ def aggregate_detected(
         stream: A local stream.
 
     Raises:
+        PatternError: An aggregate or a threshold does not take the column that it is of.
         LimitError: There are too many sets of Kleene variables.
     """
     bare = without_aggregates(query)
@@ -75,6 +77,7 @@ def aggregate_detected(
         _plan(stream, bare),
         attributes=attributes_of(functions) | set(attributes_read(bare)),
     )
+    check_kinds(query, matches.columns.kinds)
     if emit == "total" and not query.group_by and only_counts(functions.values()):
         total = matches.count()  # exact, and sets are counted without building them
         return kept({name: [total] for name in functions}, query.having)

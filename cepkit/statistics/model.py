@@ -8,13 +8,13 @@ selectivity of the variable's own filter; here `rates` are before and `rate()` i
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, fields, replace
-from types import MappingProxyType, NoneType
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from cepkit.arguments import typed
-from cepkit.errors import StatisticsError, shown
+from cepkit.errors import StatisticsError
 from cepkit.files import JSON, write_text
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch
@@ -22,6 +22,7 @@ from cepkit.pattern.policies import CountWindow, TimeWindow, Window
 from cepkit.pattern.query import Query
 from cepkit.printing import WithPrinter
 from cepkit.statistics.binding import CanonicalStatistics, conditioned_sets
+from cepkit.statistics.checks import check_kinds, check_known, check_sets, check_stream
 from cepkit.statistics.forecast import Forecast
 from cepkit.statistics.keys import KeyCounts
 from cepkit.statistics.lateness import Lateness
@@ -120,7 +121,7 @@ class Statistics(WithPrinter):
     )
 
     def __post_init__(self) -> None:
-        _check_kinds(self)
+        check_kinds(_values_of(self))
         rates = {v: checked_rate(r, v) for v, r in self.rates.items()}
         filters = {v: checked_share(s, f"the filter of '{v}'") for v, s in self.filters.items()}
         shares = {frozenset(names): s for names, s in self.selectivities.items()}
@@ -129,25 +130,12 @@ class Statistics(WithPrinter):
             n: checked_share(s, f"the missing share of '{n}'") for n, s in self.missing.items()
         }
         joins = {frozenset(names): joined for names, joined in self.joins.items()}
-        for names in (*({name} for name in filters), *shares, *equal, *joins):
-            for variable in sorted(names):
-                _check_known(variable, rates)
+        check_sets(rates, filters, shares, equal, joins)
         for event in () if self.query is None else events_of(self.query.structure):
-            _check_known(event.variable, rates)
+            check_known(event.variable, rates)
         if any(other.query is None or self.query is None for other in self.others):
             raise StatisticsError("others= with statistics that do not know their pattern")
-        if any(len(names) < 2 for names in shares):
-            raise StatisticsError(
-                "a selectivity of fewer than two variables",
-                expected="the share that passes a variable's own conditions in 'filters'",
-            )
-        if any(len(names) != 2 for names in equal):
-            raise StatisticsError(
-                "the share of equal keys of other than two variables", expected="pairs"
-            )
-        if any(len(names) < 2 for names in joins):
-            raise StatisticsError("a join of fewer than two variables", expected="two or more")
-        _check_stream(self)
+        check_stream(self.events, self.first, self.last)
         object.__setattr__(self, "rates", MappingProxyType(rates))
         object.__setattr__(self, "filters", MappingProxyType(filters))
         object.__setattr__(self, "selectivities", MappingProxyType(shares))
@@ -235,13 +223,13 @@ class Statistics(WithPrinter):
 
     def rate(self, variable: str) -> float:
         """Return the events per second that `variable` can take, its own conditions applied."""
-        _check_known(variable, self.rates)
+        check_known(variable, self.rates)
         return self.rates[variable] * self.filters.get(variable, 1.0)
 
     def selectivity(self, *variables: str) -> float:
         """Return the selectivity of the conditions about exactly these variables; 1 without any."""
         for variable in variables:
-            _check_known(variable, self.rates)
+            check_known(variable, self.rates)
         selectivity = self.selectivities.get(frozenset(variables))
         return 1.0 if selectivity is None else selectivity.share
 
@@ -309,18 +297,18 @@ class Statistics(WithPrinter):
 
     def with_rate(self, variable: str, rate: float) -> Statistics:
         """Return statistics with another rate (events per second, before its own conditions)."""
-        _check_known(variable, self.rates)
+        check_known(variable, self.rates)
         return self._edited(rates={**self.rates, variable: rate})
 
     def with_rates(self, rates: Mapping[str, float]) -> Statistics:
         """Return statistics with other rates (see `with_rate`) of some variables."""
         for variable in rates:
-            _check_known(variable, self.rates)
+            check_known(variable, self.rates)
         return self._edited(rates={**self.rates, **rates})
 
     def with_filter(self, variable: str, share: float) -> Statistics:
         """Return statistics with another share of events that pass a variable's own conditions."""
-        _check_known(variable, self.rates)
+        check_known(variable, self.rates)
         return self._edited(filters={**self.filters, variable: share})
 
     def with_selectivity(self, first: str, second: str, share: float) -> Statistics:
@@ -329,7 +317,7 @@ class Statistics(WithPrinter):
         They lack measured equal keys of the two, and joins with both, which would contradict it.
         """
         for variable in (first, second):
-            _check_known(variable, self.rates)
+            check_known(variable, self.rates)
         pair = frozenset((first, second))
         return self._edited(
             selectivities={**self.selectivities, pair: Selectivity(share)},
@@ -459,60 +447,3 @@ def _values_of(statistics: Statistics) -> dict[str, Any]:
 def _rounded(number: float) -> int:
     """Return the nearest integer; one out of bounds for infinity."""
     return round(min(number, 1e300))
-
-
-def _check_known(variable: str, variables: Collection[str]) -> None:
-    if not isinstance(variable, str):
-        raise StatisticsError(
-            f"a variable of the type {type(variable).__name__}", expected="its name, a text"
-        )
-    if variable not in variables:
-        raise StatisticsError.unknown(
-            f"the statistics have no rate of a variable '{variable}'", variable, variables
-        )
-
-
-_KINDS: Mapping[str, tuple[Any, ...]] = {
-    **dict.fromkeys(
-        ("rates", "filters", "selectivities", "equalities", "missing", "joins"), (Mapping,)
-    ),
-    "events": (int,),
-    "dropped": (Dropped,),
-    "first": (int, NoneType),
-    "last": (int, NoneType),
-    "never_occurring": (tuple,),
-    "over_time": (OverTime, NoneType),
-    "keys": (tuple,),
-    "lateness": (Lateness, NoneType),
-    "forecast": (Forecast, NoneType),
-    "measured_events": (int, NoneType),
-}
-
-
-def _check_kinds(statistics: Statistics) -> None:
-    """Check the types of fields; later errors would not mention statistics."""
-    for name, kinds in _KINDS.items():
-        value = getattr(statistics, name)
-        if not isinstance(value, kinds):
-            raise StatisticsError(
-                f"{name}= is of the type {type(value).__name__}",
-                expected=" or ".join(kind.__name__ for kind in kinds).replace("NoneType", "None"),
-            )
-    for variable in statistics.rates:
-        _check_known(variable, statistics.rates)
-
-
-def _check_stream(statistics: Statistics) -> None:
-    first, last = statistics.first, statistics.last
-    if not 0 <= statistics.events < 2**63:
-        raise StatisticsError(
-            f"a stream of {shown(statistics.events)} events", expected="0 or more, below 2^63"
-        )
-    if any(time is not None and abs(time) >= 2**62 for time in (first, last)):
-        raise StatisticsError(
-            "an event 146,000 years or more from 1970", hint="times are in microseconds"
-        )
-    if (first is None) != (last is None):
-        raise StatisticsError("only one of the times of the first and the last event is given")
-    if first is not None and last is not None and last < first:
-        raise StatisticsError(f"the last event (at {last}) is before the first (at {first})")

@@ -206,6 +206,20 @@ def _bounds(branch: Branch) -> st.SearchStrategy[tuple[StepBound, ...]]:
     return several.map(tuple)
 
 
+def _thresholds(aggregates: tuple[Aggregate, ...]) -> st.SearchStrategy[tuple[Comparison, ...]]:
+    """Draw comparisons of aggregates with numbers, as in HAVING."""
+    if not aggregates:
+        return st.just(())
+    numbers = st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
+    one = st.builds(
+        Comparison,
+        st.sampled_from(("<", "<=", "=", "!=", ">=", ">")),
+        st.sampled_from(aggregates),
+        st.builds(Literal, numbers),
+    )
+    return st.lists(one, max_size=2).map(tuple)
+
+
 @st.composite
 def queries(draw: st.DrawFn) -> Query:
     """Draw any query that passes `checks.check`."""
@@ -247,6 +261,7 @@ def queries(draw: st.DrawFn) -> Query:
         partition_by,
         aggregates,
         draw(columns) if aggregates else (),
+        draw(_thresholds(aggregates)),
         draw(st.none() | st.just(skip)),
         () if aggregates else tuple(draw(results)),
         draw(_bounds(branch)),

@@ -47,7 +47,20 @@ def with_aggregates(draw: st.DrawFn, query: Query) -> Query:
     if draw(st.booleans()):
         aggregates.append(c.Aggregate("count", draw(st.sampled_from(names))))
     group_by = draw(st.sampled_from(((), (), ("k",), ("z",), ("s", "k"))))
-    return check(replace(query, aggregates=tuple(aggregates), group_by=group_by))
+    having = [_threshold(draw, aggregates) for _ in range(draw(st.sampled_from((0, 0, 1, 2))))]
+    return check(
+        replace(query, aggregates=tuple(aggregates), group_by=group_by, having=tuple(having))
+    )
+
+
+def _threshold(draw: st.DrawFn, aggregates: list[c.Aggregate]) -> c.Comparison:
+    """Draw a comparison of an aggregate that is a number; no result of division is near it."""
+    numbers = [a for a in aggregates if a.function == "count" or a.attribute in (*"xyz",)]
+    aggregate = draw(st.sampled_from(numbers))
+    whole = aggregate.function == "count"
+    number = draw(st.sampled_from((1, 2, 1.5) if whole else (0.31417, 2.71828, -1.41421)))
+    operator = draw(st.sampled_from((">", ">=", "<", "<=", "=", "!=")))
+    return c.Comparison(operator, aggregate, c.Literal(number))
 
 
 def _perhaps_first(draw: st.DrawFn, item: Structure) -> Structure:

@@ -61,6 +61,7 @@ def workloads(draw: st.DrawFn) -> tuple[list[Query], Shared]:
     """Draw queries, mostly with common parts, and the way of sharing."""
     window = draw(st.sampled_from((" ", " ", " EXCLUSIVE", "")))
     rest = draw(st.sampled_from(("", "", " GROUP BY k", " PARTITION BY z")))
+    rest += draw(st.sampled_from(("", "", " HAVING COUNT > 1", " HAVING COUNT <= 2")))
     key = draw(st.sampled_from((None, None, ("k", "k"), ("z", "z"), ("k", "z"))))
     alike = draw(st.lists(sequences(window, rest, key), min_size=1, max_size=3))
     others = st.one_of(

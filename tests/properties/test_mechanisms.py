@@ -17,6 +17,7 @@ from cepkit.adaptation.loop import Adaptation
 from cepkit.automata.mechanisms import MECHANISMS, TreeNFA
 from cepkit.automata.simulation import simulate
 from cepkit.automata.subject import attributes_read
+from cepkit.budget import Work
 from cepkit.pattern.limits import count_branches
 from cepkit.pattern.policies import Strategy, TimeWindow
 from cepkit.plan.checks import as_plan
@@ -82,7 +83,7 @@ def traced(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of types that never occur
             mechanism = TreeNFA(estimate(stream.columns(measured_by(case.query)), case.query))
-    return simulate(mechanism, columns, case.query, plan, max_steps)
+    return simulate(mechanism, columns, case.query, plan, max_steps, Work())
 
 
 def matches_of(trace: MechanismTrace) -> list[Any]:

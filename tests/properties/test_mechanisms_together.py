@@ -14,6 +14,7 @@ from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.automata.mechanisms.contract import Joint
 from cepkit.automata.simulation import simulate, simulate_several
 from cepkit.automata.subject import attributes_read
+from cepkit.budget import Work
 from cepkit.errors import PatternError
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
@@ -85,7 +86,7 @@ def run(name: str, case: Case, known: Known, plans: list[Plan], pools: Any) -> M
     assert isinstance(mechanism, Joint)
     queries = {each: query for each, (query, _) in known.items()}
     columns = stream.columns(sorted(read))
-    return simulate_several(mechanism, columns, queries, plans, pools, 20_000)
+    return simulate_several(mechanism, columns, queries, plans, pools, 20_000, Work())
 
 
 def matches_of(trace: MechanismTrace) -> dict[str, list[Any]]:
@@ -168,7 +169,8 @@ def test_counts_without_sharing_are_sums_of_single_patterns(name: str, data: st.
     single = []
     for (query, _), plan in zip(known.values(), plans, strict=True):
         columns = stream.columns(attributes_read(query))
-        single.append(simulate(mechanism, columns, query, plan, 20_000).totals.counts)
+        trace = simulate(mechanism, columns, query, plan, 20_000, Work())
+        single.append(trace.totals.counts)
     for counter in ("evaluations", "created", "forgotten", "matches"):
         assert getattr(apart, counter) == sum(getattr(each, counter) for each in single), counter
         assert getattr(shared, counter) <= getattr(apart, counter) or counter == "forgotten"

@@ -3,10 +3,13 @@
 import subprocess
 import sys
 
+import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import spark_large
+from benchmarks import ecube, spark_large
+from cepkit import aggregate, events
 
 
 @pytest.mark.slow
@@ -38,3 +41,23 @@ def test_the_stream_of_the_large_benchmark_goes_on_where_a_chunk_ends(monkeypatc
     assert ts == sorted(ts)
     # A chunk of two seconds after the other, and not one on top of the other.
     assert (ts[-1] - ts[0]).total_seconds() > 4
+
+
+@pytest.mark.parametrize("place", ["before", "behind"])
+@pytest.mark.parametrize("seed", range(5))
+def test_ecube_counts_the_matches_that_aggregate_counts(place, seed):
+    rng = np.random.default_rng(seed)
+    ts = np.sort(rng.integers(0, 60, 200))  # with ties
+    stream = events(
+        pd.DataFrame({"ts": ts, "type": rng.choice([*"ABCDE"], 200)}),
+        time="ts",
+        type="type",
+        unit="us",
+    )
+    counts = ecube.counts(stream.columns(()), "AB", "CD", place, 7)
+    for own, found in zip("CD", counts, strict=True):
+        names = [*"AB", own] if place == "behind" else [own, *"AB"]
+        items = ", ".join(f"{name} {name.lower()}" for name in names)
+        rows = aggregate(stream, f"PATTERN SEQ({items}) WITHIN 7 us AGG COUNT")
+        assert rows.to_pandas()["count"].tolist() == found.tolist()
+    assert sum(counts[0]) > 0

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.join_large import rows as large_rows
 from benchmarks.join_patterns import KINDS, MARKETS, Draw
+from benchmarks.join_strategies import mechanism_rows
 from benchmarks.join_tables import (
     best_orders_found,
     bushy_against_order,
@@ -20,6 +21,8 @@ from benchmarks.planning import RATES, SELECTIVITIES, drawn, problems, sequence
 from cepkit import parse
 from cepkit.pattern.nodes import And, Kleene, Not, Or, Seq, events_of
 from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.policies import Strategy
+from cepkit.planners import PLANNERS
 
 GENERATED = MARKETS[0]
 
@@ -74,6 +77,15 @@ def test_best_tree_never_costs_more_than_plans_of_other_planners():
     others = frame.set_index(["window", "pattern"])["log cost"]
     assert (others - best >= -1e-9).all()
     assert (frame[frame["planner"] == "by-frequency"]["normalised"] == 1).all()
+
+
+def test_mechanisms_follow_each_strategy_by_the_plan_of_each_planner():
+    frame = pd.DataFrame(mechanism_rows((3,), patterns=2))
+    assert set(frame["strategy"]) == set(Strategy)
+    assert set(frame["planner"]) == {*PLANNERS}
+    run = frame[frame["not run"] == ""]
+    # `mechanism_rows` asserts that these are the numbers of the engine.
+    assert (run.groupby("strategy")["matches"].max() > 0).all()
 
 
 def runs(values):

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from cepkit.aggregation.sequence.definition import sequence_of
 from cepkit.aggregation.sequence.operations import Operations, operations_of
 from cepkit.aggregation.tracing.names import key_names, pieces_of, traced_events
-from cepkit.errors import LimitError
+from cepkit.errors import LimitError, UnsupportedError
 from cepkit.lazy import pd
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
@@ -43,10 +43,16 @@ def trace(
         pieces: The variables of each piece; None for one.
 
     Raises:
-        UnsupportedError: The query is no sequence.
+        UnsupportedError: The query is no sequence, or has HAVING.
         PatternError: The pieces are not the sequence.
         LimitError: There are too many steps to keep.
     """
+    if query.having:
+        raise UnsupportedError(
+            "a pattern with HAVING cannot be traced: a trace shows the count at each step",
+            hint="leave HAVING out; aggregate applies it",
+            span=query.having[0].span,
+        )
     sequence = sequence_of(query)
     check_kinds(query, columns.kinds)
     cut = pieces_of(sequence, pieces)

@@ -61,6 +61,9 @@ def check_kinds(query: Query, kinds: Mapping[str, ValueKind]) -> None:
         kind = kinds.get(aggregate.attribute) if aggregate.attribute is not None else None
         if kind is not None:
             _check_aggregate(aggregate, kind)
+    for threshold in query.having:
+        assert isinstance(threshold.left, c.Aggregate)
+        _check_threshold(threshold, threshold.left, kinds)
 
 
 def check_condition(condition: c.Expression, read: ReadKind) -> None:
@@ -162,4 +165,18 @@ def _check_aggregate(aggregate: c.Aggregate, kind: ValueKind) -> None:
             if kind == "duration"
             else None,
             span=aggregate.span,
+        )
+
+
+def _check_threshold(
+    threshold: c.Comparison, aggregate: c.Aggregate, kinds: Mapping[str, ValueKind]
+) -> None:
+    """Refuse a threshold of an aggregate that is a text, a time or a truth value."""
+    kind = kinds.get(aggregate.attribute) if aggregate.attribute is not None else None
+    gives = AGGREGATES[aggregate.function].gives
+    if gives == "same" and kind not in (None, "integer", "float", "null", "any"):
+        raise PatternError(
+            f"{aggregate_text(aggregate)}, which is {word(kind)}, compared with a number",
+            expected="an aggregate that is a number",
+            span=threshold.span,
         )

@@ -9,68 +9,27 @@ from typing import Any
 
 from lark import Token, v_args
 from lark.tree import Meta
-from lark.visitors import Transformer_NonRecursive
 
-from cepkit.errors import PatternSyntaxError, Span, nearest
+from cepkit.errors import PatternSyntaxError, nearest
 from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes as n
 from cepkit.pattern.aggregates import AGGREGATES, NAMES
-from cepkit.pattern.durations import read_duration, read_window
-from cepkit.pattern.evaluation.functions import FUNCTIONS
+from cepkit.pattern.durations import read_window
 from cepkit.pattern.evaluation.functions.registered import SET_FUNCTIONS
 from cepkit.pattern.limits import refuse_too_deep
-from cepkit.pattern.moments import read_time
-from cepkit.pattern.names import name_text, unquoted
+from cepkit.pattern.parsing.condition_builder import OPERATORS, Children, ConditionBuilder
 from cepkit.pattern.policies import AfterMatch, SkipTo, StepBound, Strategy, Window
 from cepkit.pattern.printer import expression_text
 from cepkit.pattern.query import Query, ResultColumn
-from cepkit.values import dataclass
-
-Children = list[Any]
-_OPERATORS = {"==": "=", "<>": "!="}
 
 
-class _Chain(tuple[c.Comparison, ...]):
-    """The comparisons of `a < b < c`: part of the AND around them, or an AND of their own."""
-
-    __slots__ = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _UpTo:
-    """`b[..i].price`, `b[..i-1].price`: members of a set; only a function may take them."""
-
-    variable: str
-    which: str
-    attribute: str | None
-    span: Span
-
-
-class _LoneName(str):
-    """A name without an attribute; only a function of a set may take it."""
-
-    __slots__ = ("span",)
-    span: Span
-
-
-# Not recursive, so that no depth of a text exceeds Python's limit. Untyped, as lark's trees are.
 @v_args(meta=True)
-class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
+class NodeBuilder(ConditionBuilder):
     """Turns a tree of grammar.lark, leaves first, into a query or one of its parts.
 
     Args:
         text: The text of the tree, for the places of the nodes.
     """
-
-    def __init__(self, text: str) -> None:
-        super().__init__(visit_tokens=False)
-        self._text = text
-
-    def _span(self, place: Meta | Token) -> Span:
-        start, end = place.start_pos, place.end_pos
-        assert start is not None
-        assert end is not None
-        return Span(self._text, start, end)
 
     def query(self, meta: Meta, children: Children) -> Query:
         structure, *clauses = children
@@ -98,32 +57,32 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
     columns = aggregates = values = arguments = results = structures
 
     def seq(self, meta: Meta, children: Children) -> n.Structure:
-        return n.Seq(children[0], self._span(meta))
+        return n.Seq(children[0], self.span_of(meta))
 
     def and_(self, meta: Meta, children: Children) -> n.Structure:
-        return n.And(children[1], self._span(meta))
+        return n.And(children[1], self.span_of(meta))
 
     def or_(self, meta: Meta, children: Children) -> n.Structure:
-        return n.Or(children[1], self._span(meta))
+        return n.Or(children[1], self.span_of(meta))
 
     def not_(self, meta: Meta, children: Children) -> n.Structure:
-        return n.Not(children[1], self._span(meta))
+        return n.Not(children[1], self.span_of(meta))
 
     def opt(self, meta: Meta, children: Children) -> n.Structure:
-        return n.Opt(children[0], self._span(meta))
+        return n.Opt(children[0], self.span_of(meta))
 
     def first(self, meta: Meta, children: Children) -> n.Structure:
-        return n.First(children[1], self._span(meta))
+        return n.First(children[1], self.span_of(meta))
 
     def next(self, meta: Meta, children: Children) -> n.Structure:
-        return n.Next(children[1], self._span(meta))
+        return n.Next(children[1], self.span_of(meta))
 
     def kleene(self, meta: Meta, children: Children) -> n.Structure:
         item, *more = children
         minimum, maximum = next((part for part in more if isinstance(part, tuple)), (1, None))
         until = next((part for part in more if isinstance(part, n.Event)), None)
         greedy = True in more
-        return n.Kleene(item, minimum, maximum, self._span(meta), greedy=greedy, until=until)
+        return n.Kleene(item, minimum, maximum, self.span_of(meta), greedy=greedy, until=until)
 
     def greedy(self, meta: Meta, children: Children) -> bool:
         return True
@@ -140,42 +99,38 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         return self._bound(children[0]), self._bound(children[1]) if len(children) > 1 else None
 
     def _bound(self, token: Token) -> int:
-        value = self._number(token)
+        value = self.number_of(token)
         if not isinstance(value, int):
             raise PatternSyntaxError(
-                f"{token} as a number of events", expected="a whole number", span=self._span(token)
+                f"{token} as a number of events",
+                expected="a whole number",
+                span=self.span_of(token),
             )
         return value
 
     def bare_event(self, meta: Meta, children: Children) -> n.Event:
-        return n.Event(children[0], frozenset(children), self._span(meta))
+        return n.Event(children[0], frozenset(children), self.span_of(meta))
 
     def typed_event(self, meta: Meta, children: Children) -> n.Event:
-        return n.Event(children[1], frozenset(children[:1]), self._span(meta))
+        return n.Event(children[1], frozenset(children[:1]), self.span_of(meta))
 
     def any_event(self, meta: Meta, children: Children) -> n.Event:
-        return n.Event(children[0], None, self._span(meta))
+        return n.Event(children[0], None, self.span_of(meta))
 
     def event_of_types(self, meta: Meta, children: Children) -> n.Event:
-        return n.Event(children[0], frozenset(children[1:]), self._span(meta))
-
-    def name(self, meta: Meta, children: Children) -> str:
-        # str: lark's tokens of two kinds differ even where their letters agree.
-        return unquoted(str(children[0]))
-
-    type = variable = column = attribute = name
+        return n.Event(children[0], frozenset(children[1:]), self.span_of(meta))
 
     # Clauses: (keyword and field of Query), value, place
 
     def where(self, meta: Meta, children: Children) -> tuple[Any, ...]:
-        return ("WHERE", "where"), children[0], self._span(meta)
+        return ("WHERE", "where"), children[0], self.span_of(meta)
 
     def within(self, meta: Meta, children: Children) -> tuple[Any, ...]:
         if len(children) == 1:
-            return ("WITHIN", "window"), children[0], self._span(meta)
+            return ("WITHIN", "window"), children[0], self.span_of(meta)
         window, first, last = children
-        bound = StepBound(first, last, window, self._span(meta))
-        return ("WITHIN FROM", "bounds"), bound, self._span(meta)
+        bound = StepBound(first, last, window, self.span_of(meta))
+        return ("WITHIN FROM", "bounds"), bound, self.span_of(meta)
 
     def strategy(self, meta: Meta, children: Children) -> tuple[Any, ...]:
         token = children[0]
@@ -183,36 +138,36 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
             value = Strategy(token.lower())
         except ValueError:
             raise PatternSyntaxError.unknown(
-                f"'{token}' is not a strategy", token, Strategy, span=self._span(token)
+                f"'{token}' is not a strategy", token, Strategy, span=self.span_of(token)
             ) from None
-        return ("STRATEGY", "strategy"), value, self._span(meta)
+        return ("STRATEGY", "strategy"), value, self.span_of(meta)
 
     def partition_by(self, meta: Meta, children: Children) -> tuple[Any, ...]:
-        return ("PARTITION BY", "partition_by"), children[0], self._span(meta)
+        return ("PARTITION BY", "partition_by"), children[0], self.span_of(meta)
 
     def agg(self, meta: Meta, children: Children) -> tuple[Any, ...]:
-        return ("AGG", "aggregates"), children[0], self._span(meta)
+        return ("AGG", "aggregates"), children[0], self.span_of(meta)
 
     def group_by(self, meta: Meta, children: Children) -> tuple[Any, ...]:
-        return ("GROUP BY", "group_by"), children[0], self._span(meta)
+        return ("GROUP BY", "group_by"), children[0], self.span_of(meta)
 
     def having(self, meta: Meta, children: Children) -> tuple[Any, ...]:
-        return ("HAVING", "having"), children[0], self._span(meta)
+        return ("HAVING", "having"), children[0], self.span_of(meta)
 
     def thresholds(self, meta: Meta, children: Children) -> tuple[c.Comparison, ...]:
         return tuple(child for child in children if isinstance(child, c.Comparison))
 
     def threshold(self, meta: Meta, children: Children) -> c.Comparison:
         aggregate, operator, number = children
-        sign: Any = _OPERATORS.get(str(operator), str(operator))
-        return c.Comparison(sign, aggregate, number, self._span(meta))
+        sign: Any = OPERATORS.get(str(operator), str(operator))
+        return c.Comparison(sign, aggregate, number, self.span_of(meta))
 
     def returned(self, meta: Meta, children: Children) -> tuple[Any, ...]:
-        return ("RETURN", "returned"), children[0], self._span(meta)
+        return ("RETURN", "returned"), children[0], self.span_of(meta)
 
     def after_match(self, meta: Meta, children: Children) -> tuple[Any, ...]:
-        skip = replace(children[0], span=self._span(meta))
-        return ("AFTER MATCH SKIP", "after_match"), skip, self._span(meta)
+        skip = replace(children[0], span=self.span_of(meta))
+        return ("AFTER MATCH SKIP", "after_match"), skip, self.span_of(meta)
 
     def past_last_event(self, meta: Meta, children: Children) -> AfterMatch:
         return AfterMatch(SkipTo.PAST_LAST_EVENT)
@@ -228,9 +183,9 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
 
     def result(self, meta: Meta, children: Children) -> ResultColumn:
         value, *name = children
-        self._check_no_lone_name(value)
+        self.check_no_lone_name(value)
         refuse_too_deep(value)
-        return ResultColumn(name[0] if name else expression_text(value), value, self._span(meta))
+        return ResultColumn(name[0] if name else expression_text(value), value, self.span_of(meta))
 
     def window(self, meta: Meta, children: Children) -> Window:
         number, unit, *exclusive = children
@@ -238,8 +193,8 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
             number,
             unit,
             exclusive=bool(exclusive),
-            number_span=self._span(number),
-            unit_span=self._span(unit),
+            number_span=self.span_of(number),
+            unit_span=self.span_of(unit),
         )
 
     def aggregate_of_matches(self, meta: Meta, children: Children) -> c.Aggregate:
@@ -247,7 +202,7 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
             raise PatternSyntaxError(
                 f"{children[0]}(*)",
                 expected=f"COUNT(*), or an attribute as in {children[0]}(c.price)",
-                span=self._span(meta),
+                span=self.span_of(meta),
             )
         return self._aggregate(meta, children[0], None, None)
 
@@ -265,216 +220,6 @@ class NodeBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
                 f"'{function}' is not an aggregate",
                 expected=NAMES,
                 hint=nearest(function, map(str.upper, AGGREGATES)),
-                span=self._span(function),
+                span=self.span_of(function),
             )
-        return c.Aggregate(str(function).lower(), variable, attribute, self._span(meta))
-
-    # Conditions
-
-    def condition(self, meta: Meta, children: Children) -> c.Expression:
-        return self._sealed(children[0])
-
-    parenthesised = condition
-
-    def any_of(self, meta: Meta, children: Children) -> c.Expression:
-        return c.AnyOf(tuple(map(self._sealed, children[::2])), self._span(meta))
-
-    def all_of(self, meta: Meta, children: Children) -> c.Expression:
-        items: list[c.Expression] = []
-        for child in children[::2]:
-            items.extend(child if isinstance(child, _Chain) else (child,))
-        return c.AllOf(tuple(items), self._span(meta))
-
-    def complement(self, meta: Meta, children: Children) -> c.Expression:
-        return c.Complement(self._sealed(children[1]), self._span(meta))
-
-    def comparisons(self, meta: Meta, children: Children) -> c.Comparison | _Chain:
-        # Each comparison of a chain is underlined alone, from its left to its right operand.
-        operands, operators = children[::2], children[1::2]
-        conditions = []
-        for operator, left, right in zip(operators, operands, operands[1:], strict=False):
-            span = self._span(meta)
-            if len(operators) > 1:
-                span = Span(self._text, left.span.start, right.span.end)
-            sign: Any = _OPERATORS.get(str(operator), str(operator))
-            conditions.append(c.Comparison(sign, left, right, span))
-        return conditions[0] if len(conditions) == 1 else _Chain(conditions)
-
-    def in_list(self, meta: Meta, children: Children) -> c.Expression:
-        operand, choices = children[0], children[-1]
-        return c.InList(operand, choices, len(children) > 2, self._span(meta))
-
-    def between(self, meta: Meta, children: Children) -> c.Expression:
-        # operand [NOT] low AND high
-        negated = len(children) > 4
-        return c.Between(children[0], children[-3], children[-1], negated, self._span(meta))
-
-    def is_null(self, meta: Meta, children: Children) -> c.Expression:
-        # operand [NOT] NULL
-        return c.IsNull(children[0], len(children) > 2, self._span(meta))
-
-    def arithmetic(self, meta: Meta, children: Children) -> c.Expression:
-        left, operator, right = children
-        return c.Arithmetic(str(operator), left, right, self._span(meta))  # type: ignore[arg-type]
-
-    def negative(self, meta: Meta, children: Children) -> c.Expression:
-        return c.Negative(children[1], self._span(meta))
-
-    def number(self, meta: Meta, children: Children) -> c.Expression:
-        return c.Literal(self._number(children[0]), self._span(meta))
-
-    def negative_number(self, meta: Meta, children: Children) -> c.Expression:
-        return c.Literal(-self._number(children[1]), self._span(meta))
-
-    def duration(self, meta: Meta, children: Children) -> c.Expression:
-        number, unit = children
-        return c.Literal(read_duration(number, unit, self._span(number)), self._span(meta))
-
-    def negative_duration(self, meta: Meta, children: Children) -> c.Expression:
-        _, number, unit = children
-        return c.Literal(-read_duration(number, unit, self._span(number)), self._span(meta))
-
-    def string(self, meta: Meta, children: Children) -> c.Expression:
-        return c.Literal(unquoted(str(children[0])), self._span(meta))
-
-    def timestamp(self, meta: Meta, children: Children) -> c.Expression:
-        return c.Literal(read_time(unquoted(str(children[0])), self._span(meta)), self._span(meta))
-
-    def true(self, meta: Meta, children: Children) -> c.Expression:
-        return c.Literal(True, self._span(meta))
-
-    def false(self, meta: Meta, children: Children) -> c.Expression:
-        return c.Literal(False, self._span(meta))
-
-    def null(self, meta: Meta, children: Children) -> c.Expression:
-        return c.Literal(None, self._span(meta))
-
-    def reference(self, meta: Meta, children: Children) -> c.Attribute:
-        return c.Attribute(children[0], children[1], self._span(meta))
-
-    def attribute_of_member(self, meta: Meta, children: Children) -> c.Expression:
-        name, function, attribute = children
-        if not function:
-            return c.Attribute(name, attribute, self._span(meta))
-        return c.Aggregate(function, name, attribute, self._span(meta))
-
-    def numbered_member(self, meta: Meta, children: Children) -> str:
-        return c.member_function(self._place(children[0]))
-
-    def last_member(self, meta: Meta, children: Children) -> str:
-        return c.member_function(-1 - self._place(children[-1]) if children else -1)
-
-    def any_member(self, meta: Meta, children: Children) -> str:
-        if children[0].lower() != "i":
-            raise PatternSyntaxError(
-                f"'{children[0]}' is not a member of a set",
-                expected="b[i].price of each member, b[i-1].price of the one before it, b[1].price "
-                "of the first, b[2].price of the second or b[last].price of the last",
-                span=self._span(children[0]),
-            )
-        return ""
-
-    def member_before(self, meta: Meta, children: Children) -> str:
-        self.any_member(meta, children)
-        return c.prev_function(self._place(children[-1]))
-
-    def _place(self, token: Token) -> int:
-        """Return the number of a member, from 1 on."""
-        number = self._number(token)
-        if not isinstance(number, int) or not 1 <= number <= c.FARTHEST:
-            raise PatternSyntaxError(
-                f"{token} as the number of a member",
-                expected=f"a whole number from 1 to {c.FARTHEST:,}",
-                hint="the first member of a set is b[1], the last one b[last]",
-                span=self._span(token),
-            )
-        return number
-
-    def members_up_to(self, meta: Meta, children: Children) -> _UpTo:
-        name, end, *attribute = children
-        if c.distance_of(end) > 1:
-            raise PatternSyntaxError(
-                f"the members up to {c.distance_of(end)} before another",
-                expected="b[..i], those up to each member, or b[..i-1], those before it",
-                span=self._span(meta),
-            )
-        prefix = c.EARLIER if end else c.RUNNING
-        return _UpTo(name, prefix, attribute[0] if attribute else None, self._span(meta))
-
-    def lone_name(self, meta: Meta, children: Children) -> _LoneName:
-        name = _LoneName(children[0])
-        name.span = self._span(meta)
-        return name
-
-    def call(self, meta: Meta, children: Children) -> c.Expression:
-        function = children[0]
-        arguments = children[1] if len(children) > 1 else ()
-        if function.lower() in SET_FUNCTIONS:
-            return self._set_function(meta, function.lower(), arguments)
-        for argument in arguments:
-            self._check_no_lone_name(argument)
-        if function.lower() in FUNCTIONS:
-            function = function.lower()
-        return c.Call(function, arguments, self._span(meta))
-
-    def _check_no_lone_name(self, value: c.Expression | _LoneName | _UpTo) -> None:
-        if isinstance(value, _LoneName):
-            raise PatternSyntaxError(
-                f"'{value}' alone is not a value",
-                expected=f"an attribute, as in {name_text(value)}.price",
-                span=value.span,
-            )
-        if isinstance(value, _UpTo):
-            raise PatternSyntaxError(
-                "members of a set are not a value",
-                expected=f"a function of them, as in sum({name_text(value.variable)}[..i].price)",
-                span=value.span,
-            )
-
-    def _set_function(self, meta: Meta, function: str, arguments: tuple[Any, ...]) -> c.Aggregate:
-        span = self._span(meta)
-        match arguments:
-            case (_LoneName() as variable,):
-                return c.Aggregate(function, str(variable), None, span)
-            case (c.Attribute(variable, name),):
-                return c.Aggregate(function, variable, name, span)
-            case (c.Attribute(variable, name), c.Literal(far)) if (
-                function == "prev" and type(far) is int and 1 <= far <= c.FARTHEST
-            ):
-                return c.Aggregate(c.prev_function(far), variable, name, span)
-            case (_UpTo(variable, which, name),) if function != "prev":
-                return c.Aggregate(which + function, variable, name, span)
-        other = {"min": "least", "max": "greatest"}.get(function)
-        hint = f"of several values: {other}(...)" if other and len(arguments) > 1 else None
-        if function == "prev" and len(arguments) > 1:
-            hint = "the second before each is prev(b.price, 2): whole numbers from 1 on"
-        raise PatternSyntaxError(
-            f"{function} of something that is not a set of events",
-            expected=f"{function}(b{'' if function == 'count' else '.price'}), "
-            "where b is a variable under KL",
-            hint=hint,
-            span=span,
-        )
-
-    def _sealed(self, expression: c.Expression | _Chain) -> c.Expression:
-        """Return a chain as an AND of its own; any other expression as it is."""
-        if not isinstance(expression, _Chain):
-            return expression
-        first, last = expression[0].span, expression[-1].span
-        assert first is not None
-        assert last is not None
-        return c.AllOf(tuple(expression), Span(self._text, first.start, last.end))
-
-    def _number(self, token: Token) -> int | float:
-        try:
-            value: int | float = int(token)
-        except ValueError:
-            # Python reads no integer of so many digits, and no float holds it.
-            value = float("inf") if token.replace("_", "").isdigit() else float(token)
-        if value == float("inf"):
-            raise PatternSyntaxError(
-                f"the number {token[:20]}{'...' if len(token) > 20 else ''} is too large",
-                expected="a number below 1.8e308",
-                span=self._span(token),
-            )
-        return value
+        return c.Aggregate(str(function).lower(), variable, attribute, self.span_of(meta))

@@ -7,7 +7,7 @@ import operator
 import pytest
 
 import cepkit as ck
-from cepkit.errors import PatternError
+from cepkit.errors import PatternError, UnsupportedError
 from cepkit.pattern.builder import count, event, seq, sum_, var
 from tests.unit.aggregation.cases import METHODS, stream
 
@@ -97,6 +97,21 @@ def test_it_prints_as_it_reads_and_the_builder_says_the_same():
 def test_what_is_no_threshold_of_an_aggregate_is_refused(clauses, message):
     with pytest.raises(PatternError, match=message):
         ck.parse(f"PATTERN SEQ(A a, B b) {clauses}")
+
+
+@pytest.mark.parametrize("method", ["auto", "detect"])
+@pytest.mark.parametrize("aggregate", ["MIN(b.s)", "MAX(b.f)", "MIN(b.ts)"])
+def test_threshold_of_an_aggregate_that_is_no_number_is_refused_before_a_run(aggregate, method):
+    events = stream("a b b", s=["x", "y", "z"], f=[True, False, True])
+    text = f"PATTERN SEQ(A a, B b) AGG {aggregate} HAVING {aggregate} > 0"
+    with pytest.raises(PatternError, match="compared with") as caught:
+        ck.aggregate(events, text, method=method)
+    assert caught.value.span.column > text.index("HAVING")
+
+
+def test_trace_of_a_pattern_with_having_is_refused_by_name():
+    with pytest.raises(UnsupportedError, match="HAVING cannot be traced"):
+        ck.aggregate_trace(EVENTS, "PATTERN SEQ(A a, B b) AGG COUNT HAVING COUNT > 1")
 
 
 def test_having_is_a_name_elsewhere():
