@@ -40,7 +40,8 @@ def share_plans(
             "none": nothing, each has its best order; "auto": prefixes, and subtrees if these
             promise to halve the work.
         search: A name of the shelf, or a search with settings of its own.
-        cost: The cost model: one of work or of partial matches.
+        cost: The cost model. By latency nothing is gained by sharing, because each pattern waits
+            for its own matches: in a blend only the partial matches are shared.
         observe: Called with the state of the search.
 
     Raises:

@@ -106,7 +106,7 @@ class SharedPlan(WithPrinter):
         late: For each branch the part that it takes from a weaker node; None if its nodes have all
             its conditions.
         cost: The total cost: by `work` for each second of the stream, by `partial-matches` the
-            number alive.
+            number alive. Latency is the sum over the branches, and belongs to no node.
         alone: The total cost of each pattern's best plan without sharing.
         share: The requested way of sharing: "auto", "none", "prefix" or "tree".
         cost_model: The name of the cost model.
