@@ -267,6 +267,12 @@ class SharedPlan(WithPrinter):
         )
 
 
+def cost_under(plan: SharedPlan, statistics: Statistics) -> float:
+    """Return the cost of a shared plan by other statistics of its queries."""
+    parts = _parts_of(replace(plan, statistics=statistics), tuple(map(_mode_of, plan.plans)))
+    return number_of(sum(PlanGraph(part.prepared, part.choices).cost for part in parts))
+
+
 def _parts_of(whole: SharedPlan, modes: Sequence[Mode]) -> list[Part]:
     """Return the present plans by kind, with room for queries that have none yet."""
     known = [whole.statistics.of(query) for query in whole.queries]
