@@ -2,9 +2,10 @@
 
 `SharedPerSlice` counts the events of a slice and searches the shared plan by its rates before the
 slice runs, by the same search as `detect` for a whole stream. Filters and selectivities are those
-of the whole stream. An earlier shared plan is reused if it is nearly as good: costs of shared plans
-count equal nodes once. Cost of a slice: O(events) to count, and a search that takes less time than
-the slice is expected to.
+of the whole stream. The plan of the whole stream, or the last new one, is reused if it is nearly as
+good: costs of shared plans count equal nodes once. Cost of a slice: O(events) to count, a few
+milliseconds for each query to plan, and a search of common parts only where the slice is expected
+to take longer.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from cepkit.values import dataclass
 
 _NEARLY, _PAYS = 1.1, 1.5
 """A known plan is replaced if it costs this much more than the best: always asked for, or not."""
-_MOST_KNOWN = 8
-"""How many earlier plans are compared with the best one."""
+_PLANNING_NS = 2_000_000.0
+"""The time of planning each query of a slice; a unit of work takes about 1 ns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +118,16 @@ class SharedPerSlice:
     def _plan(self, now: Statistics) -> SharedPlan:
         """Return the shared plan of a slice: a known one if it is nearly as good as the best."""
         whole = self._whole
-        queries = dict(zip(whole.names, whole.queries, strict=True))
-        best = plans_to_run(queries, now, whole.share)
         known = [*self._plans.values()]
-        costs = [cost_under(plan, now) for plan in (*known[:1], *known[1:][-_MOST_KNOWN:])]
-        cheapest = min(range(len(costs)), key=costs.__getitem__)
+        costs = {branches_of(plan): cost_under(plan, now) for plan in (whole, known[-1])}
+        cheapest = min(costs, key=costs.__getitem__)
+        work = costs[cheapest] * now.span_seconds
+        if not self._always and work < _PLANNING_NS * len(whole.queries):
+            return self._plans[cheapest]
+        queries = dict(zip(whole.names, whole.queries, strict=True))
+        best = plans_to_run(queries, now, whole.share, brief=True)
         if costs[cheapest] <= best.cost * (_NEARLY if self._always else _PAYS):
-            return (*known[:1], *known[1:][-_MOST_KNOWN:])[cheapest]
+            return self._plans[cheapest]
         return self._plans.setdefault(branches_of(best), best)
 
     def compiled(self, branches: Branches) -> CompiledQuery | None:
