@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 LOCK_VENV := .lock-venv
+UV := $(LOCK_VENV)/bin/uv
 
 # Your own Python: make test PYTHON=/path/to/python
 PYTHON ?=
@@ -82,6 +83,15 @@ test-rest: $(READY) ## Run what make test leaves out, and draw more examples
 
 .PHONY: test-all
 test-all: test test-rest test-browser ## Run all tests
+
+.PHONY: test-bare
+test-bare: $(READY) ## Run every verb in an install without extras
+	$(BIN)/python -m tests.bare.run
+
+.PHONY: test-matrix
+test-matrix: $(READY) $(UV) ## Run the quick tests without Spark on old and new packages
+	$(BIN)/python -m tests.bare.matrix $(UV) --numprocesses=$(WORKERS) --maxprocesses=4 \
+		--dist=loadfile --no-loadscope-reorder $(TEST_ARGS)
 
 .PHONY: test-kills
 test-kills: $(READY) ## Kill streaming queries at random moments (KILLS=20)
@@ -176,13 +186,13 @@ bench: $(READY) ## Run the benchmarks (BENCH_ARGS=...)
 # Universal: one file for Python 3.11 and newer on Linux, macOS and Windows, with the hash of every
 # file of a release. It names no index, so that pip takes the packages from wherever the reader's
 # own settings say, and checks that they are those that were locked.
+$(UV):
+	@$(FIND_PYTHON); "$$found" -m venv --clear $(LOCK_VENV) && \
+		$(LOCK_VENV)/bin/python -m pip --disable-pip-version-check --quiet install uv
+
 .PHONY: lock
-lock: ## Resolve pyproject.toml anew into requirements.lock
-	@$(FIND_PYTHON); [ -x $(LOCK_VENV)/bin/uv ] || { \
-		"$$found" -m venv --clear $(LOCK_VENV) && \
-		$(LOCK_VENV)/bin/python -m pip --disable-pip-version-check --quiet install uv; \
-	}
-	$(LOCK_VENV)/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
+lock: $(UV) ## Resolve pyproject.toml anew into requirements.lock
+	$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 \
 		--all-extras --generate-hashes --no-header --no-annotate \
 		--no-emit-index-url --no-emit-find-links --output-file requirements.lock pyproject.toml
 

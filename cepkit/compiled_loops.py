@@ -9,12 +9,15 @@ everything that it was compiled from.
 
 from __future__ import annotations
 
+import contextvars
 import hashlib
 import pickle
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from time import perf_counter
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -24,10 +27,13 @@ import numpy as np
 from cepkit import native_loops
 from cepkit.caches import CacheFolder, cache_folders, keep, kept, warn_once
 from cepkit.native_loops import NativeLoop
-from cepkit.progress import is_watched
+from cepkit.progress import is_watched, tell
 from cepkit.values import dataclass
 
 _SIZE_BYTES = 8
+
+SILENT_SECONDS = 1.0
+"""Compiling that takes less is not mentioned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +55,7 @@ class LoopCache:
         if found is not None:
             # The digest is right, and nobody else can have written it.
             return CompileResult._rebuild(target, *pickle.loads(found[1]))  # noqa: S301, SLF001
-        # A loop generated for a pattern has no file, and compiles quickly.
-        if Path(self.loop.py_func.__code__.co_filename).is_absolute():
-            _say_once()
+        _watch_compiling()
         return None
 
     def load_native(self, arguments: Sequence[Any]) -> NativeLoop | None:
@@ -155,12 +159,48 @@ def _versions() -> tuple[Any, ...]:
     return *made_by, native_loops.RESULTS, native_loops.MEMORY, calls
 
 
+class _Clock:
+    """The time that this process spends compiling: after a second it says so, once.
+
+    Numba compiles in one thread at a time, a loop inside of the loop that calls it.
+    """
+
+    def __init__(self) -> None:
+        self._inside, self._begin, self._spent = 0, 0.0, 0.0
+        self._alarm: threading.Timer | None = None
+        self._said = False
+
+    def notify(self, event: Any) -> None:
+        """Note that Numba begins or ends to compile a loop, with an error or without."""
+        self._inside += 1 if event.is_start else -1
+        if event.is_start and self._inside == 1:
+            self._begin = perf_counter()
+            if not self._said and is_watched():
+                self._set_alarm()
+        elif not self._inside:
+            self._spent += perf_counter() - self._begin
+            if self._alarm is not None:
+                self._alarm.cancel()
+                self._alarm = None
+
+    def _set_alarm(self) -> None:
+        # A notebook shows it below the calling cell, which this thread's context identifies.
+        run = contextvars.copy_context().run
+        self._alarm = threading.Timer(max(0.0, SILENT_SECONDS - self._spent), run, [self._say])
+        self._alarm.daemon = True
+        self._alarm.start()
+
+    def _say(self) -> None:
+        self._said = True
+        tell("compiling loops, once on this machine")
+
+
 @cache
-def _say_once() -> None:
-    """Explain once, if somebody watches, why the first run takes longer."""
-    if is_watched():
-        sys.stderr.write("compiling loops, once on this machine\n")
-        sys.stderr.flush()
+def _watch_compiling() -> None:
+    from numba.core.event import Listener, register
+
+    Listener.register(_Clock)
+    register("numba:compile", _Clock())
 
 
 def _sources(loop: Any) -> list[Any]:

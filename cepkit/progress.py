@@ -35,6 +35,16 @@ def is_shown(progress: Progress) -> bool:
     return progress is True or (progress == "auto" and is_watched())
 
 
+def tell(line: str) -> None:
+    """Show a line that stays, instead of the bar that is drawn there until its next change."""
+    if _kernel():
+        _Notebook().keep(line)
+    else:
+        clear = "\r\x1b[K" if sys.stderr.isatty() else ""
+        sys.stderr.write(f"{clear}{line}\n")
+        sys.stderr.flush()
+
+
 def _kernel() -> bool:
     # An imported ipykernel means nothing: pyspark imports it if it is installed.
     ipython = sys.modules.get("IPython")
@@ -256,7 +266,11 @@ class _Notebook:
         self._show({"text/plain": plain, "text/html": f'<div class="mathjax_ignore">{text}</div>'})
 
     def end(self, what: str, seconds: float) -> None:
-        self._show({"text/plain": f"{what}: {_clock(seconds)}"})
+        self.keep(f"{what}: {_clock(seconds)}")
+
+    def keep(self, line: str) -> None:
+        """Show a line of text for good."""
+        self._show({"text/plain": line})
 
     def _show(self, bundle: dict[str, str]) -> None:
         from IPython.display import display

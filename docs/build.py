@@ -32,7 +32,7 @@ _PAGES = ("docs", "sample_data")
 _LINKED = ("LICENSE", "Makefile", "benchmarks", "cepkit", "widgets", "tests", "tools")
 """What pages point at."""
 _KEY = "cepkit_sources"
-_COMPILING = "compiling loops, once on this machine\n"
+_COMPILING = "compiling loops, once on this machine"
 """What the first run after an install says, and no page."""
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 _PLOTLY = "application/vnd.plotly.v1+json"
@@ -79,7 +79,9 @@ def executed(path: Path, folder: Path = EXECUTED) -> nbformat.NotebookNode:
 def _check(path: Path, notebook: nbformat.NotebookNode) -> None:
     for cell in notebook.cells:
         if "outputs" in cell:
-            cell.outputs = [o for o in cell.outputs if o.get("text") != _COMPILING]
+            cell.outputs = [
+                o for o in cell.outputs if o.get("data", {}).get("text/plain") != _COMPILING
+            ]
         outputs = cell.get("outputs", ())
         errors = [output for output in outputs if output.output_type == "error"]
         fails = "raises-exception" in cell.metadata.get("tags", ())

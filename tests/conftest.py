@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -71,6 +75,30 @@ def _take_empty_tables(session: Any) -> None:
 def _own_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the functions that a test registers."""
     monkeypatch.setattr(functions, "_registered", dict(functions._registered))
+
+
+_OF_EXTRAS = re.compile(
+    r"^(?:from|import) (?:pyspark|cepkit\.spark|cepkit_widgets|IPython|benchmarks|tests\.cells"
+    r"|tests import examples|tests\.unit\.figures\.test_hostile_texts)\b",
+    re.MULTILINE,
+)
+"""At the top of a file of tests: an import of what the extras bring."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make a write to a copy an error: pandas 3 has no such warning, as every frame is a copy."""
+    if hasattr(pd.errors, "SettingWithCopyWarning"):
+        config.addinivalue_line("filterwarnings", "error::pandas.errors.SettingWithCopyWarning")
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out files that need Spark or Jupyter where the extras are not installed."""
+    if find_spec("pyspark") is not None:
+        return None
+    if collection_path.is_dir():
+        return collection_path.name in {"browser", "notebooks", "realdata", "spark"} or None
+    is_test = collection_path.suffix == ".py"
+    return (is_test and bool(_OF_EXTRAS.search(collection_path.read_text("utf-8")))) or None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

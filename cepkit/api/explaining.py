@@ -113,10 +113,10 @@ def draw(value: object, *, of: str | None = None, **options: Any) -> Figure | Pl
     """Return a figure of `value`; it is returned, never shown as a side effect.
 
     Args:
-        value: A pattern, a plan or several, statistics, a comparison of plans, what `weigh_plans`
-            and `what_if` return, matches, an explanation, aggregates, the answer of `why_not` or a
-            table of it; or a trace, or several of one stream, which gives a player
-            (docs/player.md).
+        value: A stream or its profile, a pattern, a plan or several, statistics, a comparison of
+            plans, what `weigh_plans` and `what_if` return, matches, an explanation, aggregates,
+            the answer of `why_not` or a table of it; or a trace, or several of one stream, which
+            gives a player (docs/player.md).
         of: Which figure, where there are several: of statistics "overview", "time" or "keys"; of a
             comparison "costs", "measured" or "search"; of traces "player", "counters" or
             "diagram".
@@ -134,6 +134,9 @@ def draw(value: object, *, of: str | None = None, **options: Any) -> Figure | Pl
         >>> figure.to_svg(width=500)[:4]
         '<svg'
     """
+    from cepkit.api.planning import profile
     from cepkit.figures import draw as draw_figure
 
+    if isinstance(value, Stream):
+        value = profile(value)
     return draw_figure(value, of=of, **options)

@@ -141,7 +141,7 @@ def _summary(stream: Stream) -> StreamSummary:
             "without a pattern only a stream that fits this process is profiled",
             hint="profile(stream.head(200_000)), or pass a pattern to measure on Spark",
         )
-    return summarize(stream.columns(()))
+    return summarize(stream.columns(()), stream.schema.time, stream.schema.type)
 
 
 @typed

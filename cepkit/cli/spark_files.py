@@ -12,13 +12,14 @@ import pyarrow as pa
 import pyarrow.dataset as pa_dataset
 
 import cepkit as ck
+from cepkit.progress import Progress
 from cepkit.stream.paths import path_of
 from cepkit.stream.reading.readers import data_at
 
 _GLOB = re.compile(r"[\\\[\]{}*?,]")
 
 
-def quiet_session() -> Any:
+def quiet_session(progress: Progress = "auto") -> Any:
     """Return a Spark session that leaves messages about errors and interrupts to us.
 
     Spark logs a failed or cancelled write with pages of Java traceback in addition to raising it.
@@ -26,7 +27,7 @@ def quiet_session() -> Any:
     another call; and Py4J logs an interrupt in addition to raising it.
     """
     on_interrupt = signal.getsignal(signal.SIGINT)
-    session = ck.get_session()
+    session = ck.get_session(progress=progress)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, on_interrupt)
     # A logger's filter does not apply to records of its child loggers.

@@ -62,6 +62,7 @@ def detect_in_folder(
     from cepkit.spark.streaming.checkpoints import readable
 
     _check(arguments)
+
     stream = _open(arguments)
     given: Any = query
     options = {"share": arguments.share} if isinstance(query, dict) else {}

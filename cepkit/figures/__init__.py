@@ -34,6 +34,7 @@ from cepkit.figures.charts.shared_plan import draw_shared_plans
 from cepkit.figures.charts.sharing import draw_several, draw_sharing
 from cepkit.figures.charts.stream_keys import draw_keys
 from cepkit.figures.charts.stream_profile import draw_overview
+from cepkit.figures.charts.stream_summary import draw_stream
 from cepkit.figures.charts.stream_times import draw_over_time
 from cepkit.figures.charts.validity import draw_validity
 from cepkit.figures.charts.verdict import draw_why_not
@@ -52,6 +53,7 @@ from cepkit.routes.several import Several, SharingPlan
 from cepkit.sharing.graph import PatternGraph
 from cepkit.sharing.shared_plan import SharedPlan
 from cepkit.statistics.model import Statistics
+from cepkit.statistics.summary import StreamSummary
 from cepkit.tracing import AdaptedTrace, CounterTrace, MechanismTrace, Trace
 
 __all__ = ["FIGURES", "Figure", "Player", "draw", "write_report"]
@@ -62,6 +64,7 @@ FIGURES = Figures(
         Figure("plan", Plan, draw_plan, "a plan: an order as an automaton, a tree as a tree"),
         Figure("plans", Plan, draw_plans, "plans of a pattern side by side", "several"),
         Figure("overview", Statistics, draw_overview, "statistics: rates and selectivities"),
+        Figure("stream", StreamSummary, draw_stream, "a stream: types over time, gaps and keys"),
         Figure("time", Statistics, draw_over_time, "statistics: rates over time"),
         Figure("keys", Statistics, draw_keys, "statistics: the most frequent keys"),
         Figure("costs", PlanComparison, draw_costs, "compared plans by their costs"),

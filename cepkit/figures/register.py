@@ -15,7 +15,22 @@ import plotly.graph_objects as go
 from cepkit.arguments import typed
 from cepkit.errors import CepkitError
 from cepkit.figures.player import Player
+from cepkit.tables import text_table
 from cepkit.values import dataclass
+
+_VERBS = (
+    ("events", "types over time, gaps and keys"),
+    ("profile", "statistics: rates, selectivities, keys"),
+    ("parse", "an automaton"),
+    ("choose_plan, compare_plans", "plans and their costs"),
+    ("weigh_plans, what_if", "costs as the weight of latency or a rate changes"),
+    ("detect, explain()", "matches in time; the work of each step"),
+    ("aggregate", "aggregates over time"),
+    ("why_not", "why events do not match"),
+    ("simulate, aggregate_trace", "a player, step by step"),
+    ("share_plans, pattern_graph", "what patterns have in common"),
+)
+"""What most verbs return is drawn as."""
 
 Takes: TypeAlias = Literal["one", "several", "any number"]
 """Whether a figure draws one value, a list of values, or either."""
@@ -94,9 +109,10 @@ class Figures:
         """
         fitting = [entry for entry in self.entries if entry.fits(value)]
         if not fitting:
+            table = text_table(("verb", "figure"), _VERBS, left=2)
             raise CepkitError(
                 f"there is no figure of {_kind_of(value)}",
-                expected="; ".join(dict.fromkeys(entry.help for entry in self.entries)),
+                expected=f"what one of these returns\n{table}",
             )
         for entry in fitting:
             if name is None or entry.name == name:

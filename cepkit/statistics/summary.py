@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,8 @@ import pyarrow as pa
 from cepkit.files import JSON, write_text
 from cepkit.lazy import pc
 from cepkit.printing import WithPrinter, cut, html_of, html_output, html_text, text_of, time_text
+from cepkit.statistics.keys import MOST_FREQUENT, KeyCounts
+from cepkit.statistics.over_time import Buckets, OverTime
 from cepkit.stream.columns import Dropped, EventColumns
 from cepkit.stream.reading.arrow import described, is_list
 from cepkit.stream.values import in_known_zone
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 _SECOND = 1_000_000
 _TYPES = ("type", "events", "share", "events/s", "median gap", "longest gap")
 _COLUMNS = ("column", "holds", "missing", "different", "smallest", "largest")
+_KEYS = ("texts", "whole numbers")
 _WIDEST = 24
 
 
@@ -87,6 +90,8 @@ class StreamSummary(WithPrinter):
         out_of_order: The number of events that came after one of a later time.
         types: The event types, the most frequent first.
         columns: The columns of the source, in its order.
+        over_time: The events of each type in equal buckets of time; None without events.
+        keys: The values of columns that may be keys, the most frequent ones first.
     """
 
     events: int
@@ -96,6 +101,8 @@ class StreamSummary(WithPrinter):
     out_of_order: int
     types: tuple[TypeSummary, ...]
     columns: tuple[ColumnSummary, ...]
+    over_time: OverTime | None = None
+    keys: tuple[KeyCounts, ...] = ()
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a row for each type: type, events, share, rate, median_gap, longest_gap."""
@@ -117,7 +124,13 @@ class StreamSummary(WithPrinter):
         Raises:
             FileError: The file exists already, or cannot be written.
         """
-        data = asdict(self)
+        data = asdict(replace(self, over_time=None))
+        if self.over_time is not None:
+            data["over_time"] = {
+                "begin": time_text(self.over_time.begin),
+                "bucket_seconds": self.over_time.bucket_seconds,
+                "counts": dict(self.over_time.counts),
+            }
         for end in ("first", "last"):
             data[end] = None if data[end] is None else time_text(data[end])
         text = json.dumps(_plain(data), indent=2, ensure_ascii=False, default=str)
@@ -126,13 +139,18 @@ class StreamSummary(WithPrinter):
         return text
 
 
-def summarize(events: EventColumns) -> StreamSummary:
+def summarize(events: EventColumns, time: str, kind: str) -> StreamSummary:
     """Return the summary of a stream. O(n log n) for n events.
 
     Args:
         events: The events, with all columns in `source`.
+        time: The name of the column of times.
+        kind: That of the column of types.
     """
     span = (int(events.ts[-1]) - int(events.ts[0])) / _SECOND if len(events) else 0.0
+    columns = tuple(
+        _column(name, events.source.column(name)) for name in events.source.column_names
+    )
     return StreamSummary(
         events=len(events),
         first=int(events.ts[0]) if len(events) else None,
@@ -140,10 +158,32 @@ def summarize(events: EventColumns) -> StreamSummary:
         dropped=events.dropped,
         out_of_order=_out_of_order(events),
         types=tuple(_types(events, span)),
-        columns=tuple(
-            _column(name, events.source.column(name)) for name in events.source.column_names
-        ),
+        columns=columns,
+        over_time=_over_time(events),
+        keys=tuple(_keys(events, [c for c in columns if c.column not in (time, kind)])),
     )
+
+
+def _over_time(events: EventColumns) -> OverTime | None:
+    if not len(events):
+        return None
+    buckets = Buckets.of(int(events.ts[0]), int(events.ts[-1]), len(events))
+    counts = buckets.counts(events.ts, events.types, len(events.type_names))
+    return buckets.of_variables(dict(zip(events.type_names, counts, strict=True)))
+
+
+def _keys(events: EventColumns, columns: Sequence[ColumnSummary]) -> Iterator[KeyCounts]:
+    """Yield the values of texts and whole numbers that come back, at least twice on average."""
+    for column in columns:
+        values = _plain_column(events.source.column(column.column))
+        there = len(values) - values.null_count
+        different = column.different or 0
+        if column.holds in _KEYS and 1 < different <= there // 2:
+            counts = pa.Table.from_struct_array(pc.value_counts(values.drop_null()))
+            order = [("counts", "descending"), ("values", "ascending")]
+            most = counts.sort_by(order).slice(0, MOST_FREQUENT).to_pylist()
+            frequent = tuple((str(each["values"]), each["counts"]) for each in most)
+            yield KeyCounts((column.column,), there, different, frequent)
 
 
 def _types(events: EventColumns, span: float) -> Iterable[TypeSummary]:
@@ -172,11 +212,14 @@ def _out_of_order(events: EventColumns) -> int:
     return int((ts < np.maximum.accumulate(ts)).sum()) if len(ts) else 0
 
 
+def _plain_column(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return values instead of codes into a dictionary."""
+    return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
+
+
 def _column(name: str, values: pa.ChunkedArray) -> ColumnSummary:
+    values = _plain_column(values)
     kind = values.type
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-        values = values.cast(kind)
     if pa.types.is_floating(kind):
         values = pc.if_else(pc.is_nan(values), None, values)
     smallest = largest = different = None

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from cepkit import compiling
+from cepkit import compiled_loops, compiling
 
 HELPER = """from cepkit.compiling import lent
 
@@ -97,17 +99,23 @@ def test_a_loop_is_compiled_anew_where_the_fields_of_a_record_have_changed(tmp_p
 def test_compiling_is_announced_once_on_a_machine(tmp_path: Path) -> None:
     (tmp_path / "loop.py").write_text(LOOP)
     (tmp_path / "helper_of_loop.py").write_text(HELPER.format(more=1))
-    (tmp_path / "words_of_loop.py").write_text("FACTOR = 1\n")
+    words = tmp_path / "words_of_loop.py"
+    words.write_text("FACTOR = 1\n")
     line = "compiling loops, once on this machine\n"
-    assert said(tmp_path, watched=True) == line
-    assert said(tmp_path, watched=True) == ""
-    (tmp_path / "words_of_loop.py").write_text("FACTOR = 22\n")
-    assert said(tmp_path, watched=False) == ""  # no terminal, no notebook
+    assert written(tmp_path) == line
+    assert written(tmp_path) == ""
+    words.write_text("FACTOR = 22\n")
+    assert written(tmp_path, watched=False) == ""  # no terminal, no notebook
+    words.write_text("FACTOR = 333\n")
+    assert written(tmp_path, silent=60.0) == ""
 
 
-def said(folder: Path, *, watched: bool) -> str:
-    """Return the output to stderr, with a terminal or without."""
-    look = f"import cepkit.compiled_loops as c; c.is_watched = lambda: {watched}; import loop"
+def written(folder: Path, *, watched: bool = True, silent: float = 0.0) -> str:
+    """Return what goes to stderr when a loop runs."""
+    look = (
+        f"import cepkit.compiled_loops as c; c.is_watched = lambda: {watched};"
+        f"c.SILENT_SECONDS = {silent}; import loop"
+    )
     search = os.pathsep.join([str(folder), *sys.path])
     return subprocess.run(
         [sys.executable, "-c", look],
@@ -116,6 +124,27 @@ def said(folder: Path, *, watched: bool) -> str:
         text=True,
         check=True,
     ).stderr
+
+
+def test_short_compilations_add_up_to_a_long_one(monkeypatch) -> None:
+    lines: list[str] = []
+    monkeypatch.setattr(compiled_loops, "is_watched", lambda: True)
+    monkeypatch.setattr(compiled_loops, "tell", lines.append)
+    monkeypatch.setattr(compiled_loops, "SILENT_SECONDS", 0.2)
+    clock = compiled_loops._Clock()
+    begin, end = SimpleNamespace(is_start=True), SimpleNamespace(is_start=False)
+    rounds = 0
+    while not lines and rounds < 100:
+        for event in (begin, begin, end):  # a loop that a loop calls
+            clock.notify(event)
+        time.sleep(0.02)
+        clock.notify(end)
+        rounds += 1
+    assert 1 < rounds < 100
+    clock.notify(begin)
+    time.sleep(0.05)
+    clock.notify(end)
+    assert lines == ["compiling loops, once on this machine"]
 
 
 @pytest.mark.parametrize("compile_it", [compiling.lent, compiling.called])

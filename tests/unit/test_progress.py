@@ -62,14 +62,18 @@ def until(seen):
         time.sleep(0.005)
 
 
+_ON_SPARK = (pytest.mark.spark, pytest.mark.quick)
+
+
 @pytest.mark.parametrize(
     "verb",
-    [ck.profile, ck.choose_plan, ck.compare_plans, ck.weigh_plans, ck.share_plans,
-     ck.compare_shared_plans, ck.detect, ck.aggregate, ck.simulate, ck.why_not, ck.what_if,
-     ck.aggregate_trace, ck.from_match_recognize, ck.get_session, ck.run_to_end],
+    ["profile", "choose_plan", "compare_plans", "weigh_plans", "share_plans",
+     "compare_shared_plans", "detect", "aggregate", "simulate", "why_not", "what_if",
+     "aggregate_trace", "from_match_recognize", pytest.param("get_session", marks=_ON_SPARK),
+     pytest.param("run_to_end", marks=_ON_SPARK)],
 )  # fmt: skip
 def test_long_verbs_have_progress_auto_by_default(verb):
-    assert inspect.signature(verb).parameters["progress"].default == "auto"
+    assert inspect.signature(getattr(ck, verb)).parameters["progress"].default == "auto"
 
 
 def test_a_notebook_keeps_one_line_of_text(notebook):
@@ -82,6 +86,14 @@ def test_a_notebook_keeps_one_line_of_text(notebook):
     (left,) = notebook
     assert [*left] == ["text/plain"]
     assert left["text/plain"].startswith("counting <b>: ")
+
+
+def test_a_notebook_keeps_a_line_that_is_told_beside_the_bar(notebook):
+    with showing("counting"):
+        until(lambda: notebook)
+        progress.tell("compiling")
+    assert notebook[1] == {"text/plain": "compiling"}
+    assert len(notebook) == 2
 
 
 def test_short_work_shows_no_progress(notebook, monkeypatch):

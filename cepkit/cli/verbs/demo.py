@@ -6,8 +6,11 @@ import argparse
 import contextlib
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from dataclasses import field
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -39,6 +42,10 @@ _SHOWN, _IN_REPORT = 5, 100
 _REPORT = "out/cepkit-demo.html"
 """The path of the report, replaced at each run."""
 
+_WITHOUT_SPARK = """\
+All steps run in this process; pip install 'cepkit[spark]' adds clusters and streams of files.
+"""
+
 _HOW_TO_READ = """
 Candidates are the pairs that a step looked at, survivors the partial matches that it kept. In the
 order of the text, each of the many MSFT events starts partial matches. From the rare AAPL events
@@ -49,8 +56,8 @@ come from a sample of joins, not from a product of selectivities."""
 def options(command: argparse.ArgumentParser) -> None:
     """Add the options."""
     command.description = (
-        "Generate stock trades, profile them on Spark, compare plans, detect a pattern of four "
-        "trades on Spark and write a report."
+        "Generate stock trades, profile them, compare plans, detect a pattern of four trades on "
+        "Spark, if it is installed, and write a report."
     )
     command.add_argument(
         "--events", type=count, default=200_000, metavar="N", help="how many; default: 200000"
@@ -72,12 +79,12 @@ def run(arguments: argparse.Namespace) -> None:
     begin = perf_counter()
     steps = _Steps()
     say("cepkit finds patterns in events. This demo runs all steps, from data to matches.\n")
-    with steps.step("Spark", "Start a session on the cores of this machine.", waits=True) as step:
-        session = quiet_session()
-        step.say(f"Spark {session.version}")
+    starting = _in_background(lambda: quiet_session(progress=False)) if _has_spark() else None
+    if starting is None:
+        say(_WITHOUT_SPARK)
     with steps.step("Events", f"Generate {events:,} stock trades (seed {seed}).") as step:
         table = stock_events(events, seed=seed)
-        stream = ck.events(session.createDataFrame(table), time="ts", type="ticker")
+        stream = ck.events(table, time="ts", type="ticker")
         step.say(_first_events(table))
         step.say(_tickers(table))
     with steps.step("Pattern", "Write what to look for: trades at rising prices.") as step:
@@ -94,27 +101,41 @@ def run(arguments: argparse.Namespace) -> None:
         plan = comparison.best
         step.say(str(comparison))
         step.say(f"\nchosen: {one_line(plan)} ({plan.planner})")
+    if starting is not None:
+        with steps.step(
+            "Spark", "A session on the cores of this machine started meanwhile.", waits=True
+        ) as step:
+            session = starting.result()
+            stream = ck.events(session.createDataFrame(table), time="ts", type="ticker")
+            step.say(f"Spark {session.version}")
+    where = "in this process" if starting is None else "on Spark"
     with (
         tempfile.TemporaryDirectory(prefix="cepkit-demo-") as folder,
         steps.step(
-            "Matches", "Run this plan on Spark and write the matches to a Parquet file."
+            "Matches", f"Run this plan {where} and write the matches to a Parquet file."
         ) as step,
     ):
         matches: Any = ck.detect(stream, query, plan)
-        target = Path(folder, "matches.parquet")
-        number = run_with_progress(
-            lambda: write(matches, target, overwrite=False), "detecting", on_spark=True
-        )
+
+        def write_matches(name: str) -> int:
+            return run_with_progress(
+                lambda: write(matches, Path(folder, name), overwrite=False),
+                "detecting",
+                on_spark=starting is not None,
+            )
+
+        number = write_matches("matches.parquet")
         elapsed = step.elapsed()
-        first = pa_dataset.dataset(target).head(_IN_REPORT)
-        again = _seconds_of(lambda: matches.write.format("noop").mode("append").save())
+        first = pa_dataset.dataset(Path(folder, "matches.parquet")).head(_IN_REPORT)
+        write_matches("again.parquet")
+        again = step.elapsed() - elapsed
         step.say(match_table(first.slice(0, _SHOWN).to_pylist(), query, stream.schema))
         if number > _SHOWN:
             step.say(f"... and {number - _SHOWN:,} more")
+        loaded = "its loops loaded" if starting is None else "the start of Spark's workers"
         step.say(
-            f"\n{count_text(number, 'match', 'matches')} in {seconds(elapsed)},"
-            " with the start of Spark's workers;"
-            f"\nagain, with the workers running: {seconds(again)}, {events / again:,.0f} events/s"
+            f"\n{count_text(number, 'match', 'matches')} in {seconds(elapsed)}, with {loaded};"
+            f"\nagain, after that: {seconds(again)}, {events / again:,.0f} events/s"
         )
     with steps.step(
         "Explain", "Compare the expected work of each step with the actual work."
@@ -183,10 +204,22 @@ class _Steps:
         sys.stdout.flush()
 
 
-def _seconds_of(work: Callable[[], object]) -> float:
-    begin = perf_counter()
-    run_with_progress(work, "detecting", on_spark=True)
-    return perf_counter() - begin
+def _has_spark() -> bool:
+    return find_spec("pyspark") is not None
+
+
+def _in_background(work: Callable[[], Any]) -> Future[Any]:
+    """Start work in a thread that an interrupt does not wait for."""
+    future: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - raised where the result is needed
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
 
 
 def _report_path(report: str, *, overwrite: bool) -> Path:

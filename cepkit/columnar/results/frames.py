@@ -165,13 +165,19 @@ def _events(column: pa.ChunkedArray) -> npt.NDArray[np.object_]:
     if not there.any():  # Arrow cannot filter a column without chunks
         return events
     names = [field.name for field in column.type]
-    parts = (
-        in_known_zone(part).to_pandas(integer_object_nulls=True).astype(object)
-        for part in column.filter(pa.array(there)).flatten()
-    )
+    parts = map(_objects, column.filter(pa.array(there)).flatten())
     for row, values in zip(np.flatnonzero(there), zip(*parts, strict=True), strict=True):
         events[row] = dict(zip(names, values, strict=True))
     return events
+
+
+def _objects(column: pa.ChunkedArray) -> pd.Series[Any]:
+    """Return values as objects; a missing text is None, which pandas 3 makes NaN of."""
+    series: pd.Series[Any] = in_known_zone(column).to_pandas(integer_object_nulls=True)
+    objects = series.astype(object)
+    if series.dtype == "str":
+        objects.loc[series.isna()] = None
+    return objects
 
 
 def _sets(column: pa.ChunkedArray) -> npt.NDArray[np.object_]:

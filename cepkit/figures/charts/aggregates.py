@@ -66,7 +66,9 @@ def draw_from_spark(
     Raises:
         LimitError: There are more rows than should be fetched.
     """
-    rows = run_job(aggregates, aggregates.select("*").limit(_MOST_ROWS + 1).toArrow, "fetching")
+    rows = run_job(
+        aggregates, lambda: aggregates.select("*").limit(_MOST_ROWS + 1).toArrow(), "fetching"
+    )
     if len(rows) > _MOST_ROWS:
         raise LimitError(
             "there are too many rows to be fetched for a figure",

@@ -31,11 +31,12 @@ def draw_keys(statistics: Statistics) -> go.Figure:
         margin={"t": _ABOVE, "b": _BELOW, "r": 40}, title=at_the_top(2), showlegend=False
     )
     for place, (keys, domain) in enumerate(zip(panels, domains, strict=True)):
-        _add_panel(chart, place, keys, domain)
+        add_panel(chart, place, keys, domain)
     return chart
 
 
-def _add_panel(chart: go.Figure, place: int, keys: KeyCounts, domain: tuple[float, float]) -> None:
+def add_panel(chart: go.Figure, place: int, keys: KeyCounts, domain: tuple[float, float]) -> None:
+    """Add the most frequent values of a key as bars, on axes of their own."""
     x, y = axis_name("x", place), axis_name("y", place)
     names, numbers = zip(*keys.most_frequent, strict=True)
     places = list(range(len(names)))

@@ -35,15 +35,24 @@ def draw_over_time(statistics: Statistics) -> go.Figure:
         margin={"t": _ABOVE, "b": _BELOW}, title=at_the_top(2), showlegend=False, hovermode="x"
     )
     for place, (variable, domain) in enumerate(zip(counted.counts, domains, strict=True)):
-        _add_panel(chart, axis_name("y", place), counted, variable, domain)
+        drift, bursts = 100 * counted.drift(variable), counted.burst(variable)
+        mean = counted.mean_rate(variable)
+        text = f"mean {mean:.3g}, drift {drift:+.0f} %, bursts {bursts:.3g}"
+        add_panel(chart, axis_name("y", place), counted, variable, domain, text)
     below = axis_name("y", len(domains) - 1)
     chart.update_layout(xaxis={"type": "date", "anchor": below, "showgrid": True, "nticks": 5})
     return chart
 
 
-def _add_panel(
-    chart: go.Figure, axis: str, counted: OverTime, variable: str, domain: tuple[float, float]
+def add_panel(
+    chart: go.Figure,
+    axis: str,
+    counted: OverTime,
+    variable: str,
+    domain: tuple[float, float],
+    text: str,
 ) -> None:
+    """Add the rates of a variable or a type, below its name and a text."""
     length = counted.bucket_seconds * 1e6
     begins = [round(counted.begin + i * length) for i in range(counted.buckets + 1)]
     moments = [str(np.datetime64(t, "us")) for t in begins]
@@ -73,6 +82,4 @@ def _add_panel(
         "tickfont": {"size": SMALL}, "gridcolor": GRID, "zeroline": False, "automargin": True,
     }  # fmt: skip
     chart.update_layout({f"yaxis{axis[1:]}": settings})
-    drift, bursts = 100 * counted.drift(variable), counted.burst(variable)
-    summary = f"mean {mean:.3g}, drift {drift:+.0f} %, bursts {bursts:.3g}"
-    add_heading(chart, variable, summary, domain[1])
+    add_heading(chart, variable, text, domain[1])

@@ -133,7 +133,7 @@ class SparkMatches(ResultFrame):
                 "a timeline of matches that have only the columns of RETURN",
                 hint="detect without RETURN",
             )
-        table = self._watched(self.select("*").limit(n).toArrow, "fetching")
+        table = self._watched(lambda: self._again().limit(n).toArrow(), "fetching")
         # Besides the frame, the rows of the table and the table need memory.
         room = Room("matches", "a table of their events", "ask for fewer", copies=3)
         some = frame_of(table.to_batches(), table.schema, room, nested=True)

@@ -37,6 +37,7 @@ from cepkit.spark.passes.one_table import QUERY, OneTable
 from cepkit.spark.passes.part import origin_of
 from cepkit.spark.passes.rows import batch_frame
 from cepkit.spark.session.progress import run_with_progress
+from cepkit.stream.sessions import check_session
 from cepkit.tables import count_text
 from cepkit.values import dataclass
 
@@ -111,9 +112,9 @@ class SeveralSparkMatches(SeveralResults[SparkMatches]):
         sizes = [0] * len(self)
         counters = []
         for one in self._passes:
-            counted = run_with_progress(
-                one.sizes.select("*").collect, "counting", progress=self.progress, frame=one.sizes
-            )
+            check_session(one.sizes)
+            rows = one.sizes.select("*")  # Spark keeps the failure of a cancelled stage
+            counted = run_with_progress(rows.collect, "counting", progress=self.progress)
             for query, size in counted:
                 sizes[query] += size
             one.pass_.reports.warn()

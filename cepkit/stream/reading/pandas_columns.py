@@ -111,7 +111,7 @@ def _column(values: Any) -> ArrowColumn:
         floats = values.to_numpy(copy=True)
         return pa.array(floats, from_pandas=bool(np.isnan(np.min(floats, initial=0))))
     if isinstance(values.dtype, np.dtype | pd.DatetimeTZDtype) and values.dtype.kind in "Mm":
-        stored = values.astype(np.int64).to_numpy()
+        stored = values.astype(np.int64).to_numpy(copy=True)  # pandas 3 may cast without a copy
         if stored.min(initial=0) != MISSING_INTEGER:
             return integers(stored).view(pa.array(values.iloc[:0], from_pandas=True).type)
     return pa.array(values.copy(), from_pandas=True)

@@ -61,7 +61,7 @@ def is_spark(source: object) -> bool:
 def is_pandas(source: object) -> bool:
     """Return whether an object is a pandas DataFrame."""
     return any(
-        base.__module__.startswith("pandas.") and base.__name__ == "DataFrame"
+        base.__module__.partition(".")[0] == "pandas" and base.__name__ == "DataFrame"
         for base in type(source).__mro__
     )
 

@@ -11,7 +11,6 @@ from cepkit.errors import UnsupportedError
 from cepkit.pattern.builder import and_, as_query, event, not_, seq, var
 from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.checks import as_plan
-from cepkit.spark.cells.keys import key_of
 
 
 def events(kinds, times=None, **columns):
@@ -100,6 +99,9 @@ def test_search_for_absent_events_widens_until_a_pair_is_found():
 
 
 def test_key_needs_equalities_that_link_all_absent_events():
+    pytest.importorskip("pyspark")
+    from cepkit.spark.cells.keys import key_of
+
     def key(where):
         query = parse(f"PATTERN SEQ(A a, NOT(SEQ(B b, C c)), D d) WHERE a.k = d.k AND {where}")
         return key_of(compile_query(query, as_plan(None, query)))

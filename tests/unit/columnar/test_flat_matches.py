@@ -103,7 +103,11 @@ COLUMNS = {
     "structs": (pa.array([{"x": 1}, None] * 2), pd.ArrowDtype(pa.struct({"x": pa.int64()}))),
     "nothing": (pa.nulls(4), pd.ArrowDtype(pa.null())),
     "months": (pa.array([(1, 2, 3)] * 4, pa.month_day_nano_interval()), np.dtype(object)),
-    "uuids": (pa.array([b"a" * 16] * 4, pa.uuid()), np.dtype(object)),
+    # Objects, or with pandas 3 its type for those of Arrow.
+    "uuids": (
+        pa.array([b"a" * 16] * 4, pa.uuid()),
+        pa.chunked_array([], pa.uuid()).to_pandas().dtype,
+    ),
 }
 
 

@@ -17,7 +17,6 @@ from cepkit.figures.charts.counters import counted
 from cepkit.figures.player import Player, document, player_document
 from cepkit.figures.player.moments import counts_at, moments_of
 from cepkit.stream.stream import events
-from cepkit_widgets import PlayerWidget
 from tests.properties.test_aggregation import SEQUENCES
 from tests.strategies import as_table
 from tests.unit.aggregation.cases import stream
@@ -154,6 +153,9 @@ def test_no_text_of_the_document_can_end_the_script():
 
 
 def test_next_match_of_the_widget_goes_to_new_live_matches():
+    pytest.importorskip("anywidget")
+    from cepkit_widgets import PlayerWidget
+
     widget = PlayerWidget(figure_10("a b c | d e"))
     assert widget.steps == 16
     widget.next_match()

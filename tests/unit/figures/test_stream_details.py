@@ -2,8 +2,10 @@
 
 import itertools
 
+import pandas as pd
 import pytest
 
+import cepkit as ck
 from cepkit.errors import CepkitError
 from cepkit.figures import draw
 from cepkit.statistics import KeyCounts, OverTime, Statistics
@@ -83,3 +85,35 @@ def test_without_anything_to_draw():
 def test_other_figures_are_refused():
     with pytest.raises(CepkitError, match=r"'tim'(.|\n)*did you mean 'time'"):
         draw(MEASURED, of="tim")
+
+
+def test_a_stream_is_drawn_as_its_profile():
+    stream = ck.events(ck.sample_clicks(2_000), time="ts", type="action")
+    chart = ck.draw(stream)
+    assert chart == ck.draw(ck.profile(stream))
+    headings = [note.text for note in chart.layout.annotations]
+    assert headings[0].startswith("<b>ViewKindle</b><br>")
+    assert "gaps " in headings[0]
+    assert headings[-1].startswith("<b>channel</b><br>3 keys, ")
+    assert len(headings) == 8 + len(ck.profile(stream).keys)
+
+
+def test_rare_types_of_a_stream_are_left_out_and_counted():
+    chart = ck.draw(ck.events(ck.sample_stocks(500), time="ts", type="ticker"), types=2)
+    drawn = [note.text for note in chart.layout.annotations]
+    assert sum("gaps " in text for text in drawn) == 2
+    assert "rarer types left out" in chart.layout.title.text
+
+
+def test_a_stream_without_events_is_drawn_as_a_message():
+    empty = pd.DataFrame({"t": pd.Series([], dtype=float), "k": pd.Series([], dtype=str)})
+    chart = ck.draw(ck.events(empty, time="t", type="k", unit="s"))
+    assert chart.layout.title.text == "0 events"
+
+
+def test_a_value_without_a_figure_is_answered_with_a_table_of_verbs():
+    with pytest.raises(CepkitError, match="there is no figure of the type int") as error:
+        ck.draw(3)
+    verbs = str(error.value).splitlines()[3:]
+    assert len(verbs) <= 12
+    assert all("  " in line for line in verbs)

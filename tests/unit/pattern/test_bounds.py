@@ -16,7 +16,6 @@ from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.policies import StepBound, TimeWindow
 from cepkit.pattern.printer import expression_text
-from cepkit.spark.streaming.timeouts import timeout_queries
 from cepkit.stream.warnings import StreamWarning
 
 A, B, C = event("a", "A"), event("b", "B"), event("c", "C")
@@ -146,6 +145,9 @@ def test_plans_why_not_and_mechanisms_support_bounds():
 
 
 def test_a_partial_match_times_out_by_the_bounds_it_has():
+    pytest.importorskip("pyspark")
+    from cepkit.spark.streaming.timeouts import timeout_queries
+
     text = "PATTERN SEQ(A a, B b, C c) WITHIN 9 s WITHIN 2 s FROM a TO b WITHIN 3 s FROM b TO c"
     waiting = timeout_queries(parse(text))
     assert [[bound.last for bound in query.bounds] for query in waiting.values()] == [

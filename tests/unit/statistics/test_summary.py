@@ -79,3 +79,24 @@ def test_a_spark_stream_is_refused_with_a_way_out(monkeypatch):
     monkeypatch.setattr(planning, "at_hand", lambda stream, *_, **__: stream)  # too large
     with pytest.raises(UnsupportedError, match=r"head\(200_000\)"):
         ck.profile(stream)
+
+
+def test_a_column_whose_values_come_back_is_a_key():
+    rows = [(t, "AB"[t % 2], t % 3, "xy"[t > 3]) for t in range(12)]
+    keys = {each.attributes: each for each in summary(rows).keys}
+    assert keys[("x",)].most_frequent == (("0", 4), ("1", 4), ("2", 4))
+    assert keys[("word",)].most_frequent == (("y", 8), ("x", 4))
+    assert (keys[("word",)].events, keys[("word",)].distinct) == (12, 2)
+
+
+def test_values_that_hardly_come_back_and_a_constant_are_no_keys():
+    assert summary([(t, "A", t // 2 if t else 9, "x") for t in range(6)]).keys == ()
+
+
+def test_types_are_counted_over_time():
+    found = summary([(t, "AB"[t % 4 == 0], 1.0, "") for t in range(40)])
+    assert found.over_time is not None
+    assert found.over_time.counts == {"A": (7, 8, 7, 8), "B": (3, 2, 3, 2)}
+    data = json.loads(found.to_json())["over_time"]
+    assert data["begin"] == "1970-01-01T00:00:00+00:00"
+    assert data["counts"] == {"A": [7, 8, 7, 8], "B": [3, 2, 3, 2]}

@@ -97,14 +97,14 @@ def test_texts_that_occur_once_are_not_coded():
 
 def test_dictionary_includes_texts_that_first_occur_late():
     texts = ["a"] * 40_000 + ["b"] + ["c"] * 40_000 + ["a", "b"]
-    frame = pd.DataFrame({"x": texts})
+    frame = pd.DataFrame({"x": texts}, dtype=object)
     coded = from_pandas(frame, coded=True)
     assert coded.column(0).chunk(0).dictionary.to_pylist() == ["a", "b", "c"]
     assert decoded(coded).column(0).to_pylist() == texts
 
 
 def test_texts_that_one_array_could_not_hold_are_not_coded(monkeypatch):
-    frame = pd.DataFrame({"x": ["four"] * 1000})
+    frame = pd.DataFrame({"x": ["four"] * 1000}, dtype=object)
     for most, coded in ((4000, True), (3999, False)):
         monkeypatch.setattr(pandas_columns, "_MOST_BYTES", most)
         assert is_coded(from_pandas(frame, coded=True).schema.field(0)) is coded

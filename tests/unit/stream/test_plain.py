@@ -29,20 +29,26 @@ def runs(values: pa.Array) -> pa.Array:
     return pa.RunEndEncodedArray.from_arrays(pa.array(range(1, len(values) + 1)), values)
 
 
+NARROW_DECIMALS = [
+    getattr(pa, f"decimal{bits}") for bits in (32, 64) if hasattr(pa, f"decimal{bits}")
+]
+"""PyArrow has them since version 19."""
+
+HALVES = [None if each is None else np.float16(each) for each in (1.5, 2, None, 1.5)]
+
 SPELLINGS = {
     "texts": (TEXTS, [TEXTS.cast(pa.large_string()), TEXTS.cast(pa.string_view())]),
     "texts by code": (TEXTS, [TEXTS.dictionary_encode(), coded(TEXTS), runs(TEXTS)]),
     "views by code": (TEXTS, [coded(TEXTS.cast(pa.string_view()))]),
     "numbers": (NUMBERS, [NUMBERS.dictionary_encode(), coded(NUMBERS), runs(NUMBERS)]),
     "NaN": (pa.array([1.0, 2.0, None, 1.0]), [coded(pa.array([1.0, 2.0, np.nan, 1.0]))]),
-    "half floats": (pa.array([1.5, 2, None, 1.5]), [pa.array([1.5, 2, None, 1.5], pa.float16())]),
+    "half floats": (pa.array([1.5, 2, None, 1.5]), [pa.array(HALVES, pa.float16())]),
     "decimals": (
         pa.array([Decimal(100), None, Decimal(200), Decimal(100)], pa.decimal128(5, 0)),
         [
             pa.array([Decimal(100), None, Decimal(200), Decimal(100)], kind)
             for kind in (
-                pa.decimal32(5, 0),
-                pa.decimal64(5, 0),
+                *(narrow(5, 0) for narrow in NARROW_DECIMALS),
                 pa.decimal128(3, -2),
                 pa.decimal256(60, 2),
             )

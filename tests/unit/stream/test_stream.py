@@ -249,7 +249,8 @@ def test_sparse_columns_of_pandas_are_columns(column, dense):
     [[Decimal("1"), Decimal("Infinity")], ["a", "\ud800"], [1, "a"], [1j, 2j], [2**70, 1]],
 )
 def test_column_that_arrow_cannot_convert_is_refused_by_name(values):
-    frame = pd.DataFrame({"t": [0, 1], "k": ["A", "B"], "y": [1, 2], "x": pd.Series(values)})
+    frame = pd.DataFrame({"t": [0, 1], "k": ["A", "B"], "y": [1, 2]})
+    frame["x"] = pd.Series(values, dtype=object)
     stream = events(frame, time="t", type="k", unit="s")
     with pytest.raises(
         StreamError, match="the column 'x' of the DataFrame cannot be read"
