@@ -25,6 +25,7 @@ from typing import Any
 
 from benchmarks.datasets import absent
 from benchmarks.multi_runs import SEARCHED, WAYS, Way, gains, measured
+from benchmarks.multi_sensitivity import by_change, by_density, by_difference, by_instances
 from benchmarks.results import show
 from benchmarks.several_patterns import Source, drawn, generated, minute_bars, source, with_core
 from cepkit import profile
@@ -91,6 +92,7 @@ class Extent:
         lengths: The mean numbers of events of a pattern.
         patterns: The number of patterns in the tables by window, length and search.
         neighbours: How many neighbours a search may look at.
+        spread: The number of events of the streams with evenly spread rates.
     """
 
     events: int = 200_000
@@ -101,9 +103,10 @@ class Extent:
     lengths: tuple[int, ...] = (3, 4, 5, 6)
     patterns: int = 50
     neighbours: int = 20_000
+    spread: int = 40_000
 
 
-QUICK = Extent(20_000, (0,), 1, (5, 20), (5, 15), (3, 5), 15, 1_000)
+QUICK = Extent(20_000, (0,), 1, (5, 20), (5, 15), (3, 5), 15, 1_000, 5_000)
 
 
 def over(
@@ -211,6 +214,16 @@ TABLES: dict[str, tuple[Callable[[Extent], list[dict[str, Any]]], tuple[str, ...
     "searches": (by_search, ("stream", "patterns")),
     "core": (with_a_core, ("stream",)),
     "over_time": (over_time, ()),
+    "density": (
+        lambda extent: by_density(extent.spread, extent.seeds, extent.runs),
+        ("stream", "density"),
+    ),
+    "rates": (
+        lambda extent: by_difference(extent.spread, extent.seeds, extent.runs),
+        ("stream", "difference of rates"),
+    ),
+    "changes": (lambda extent: by_change(2 * extent.spread, extent.seeds[0]), ()),
+    "instances": (lambda extent: by_instances(extent.spread, extent.seeds[0]), ()),
 }
 
 

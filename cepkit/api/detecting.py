@@ -135,7 +135,8 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
             function by name or with settings (`cepkit.adaptation`), or an `Adaptation`: the plan of
             each slice depends on the slices before it, as in micro-batches. The matches are the
             same. `.plans` shows which plan was in force when, and why; for a streaming DataFrame
-            the progress of each micro-batch shows it.
+            the progress of each micro-batch shows it. Several patterns are planned together for
+            each slice, in memory: "slices" or "auto".
         buckets: For a streaming DataFrame: the number of buckets that keys are hashed into, or that
             time slices are assigned to; one task evaluates a bucket. None: 16. A checkpoint keeps
             its number.
@@ -219,16 +220,11 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
                 slice_seconds=slice_seconds, timeouts=timeouts,
                 follow=None if adapt == "static" else partial(_live_plans, adapt, sets),
             )  # fmt: skip
-        if adapt != "static":
-            raise UnsupportedError(
-                "adapt= with several patterns",
-                hint="detect them one by one, or leave `adapt` out",
-            )
         _check_recorded_options(buckets, late, timeouts)
         with showing("planning", progress):
             matches = detect_several(
                 stream, patterns, plan, share, limit=limit, sets=sets,
-                slice_seconds=slice_seconds, slice_events=slice_events,
+                slice_seconds=slice_seconds, slice_events=slice_events, adapt=adapt,
             )  # fmt: skip
         return matches.with_progress(progress)
     assert query is not None

@@ -278,7 +278,9 @@ def share_plans(
         share: "prefix" for orders that begin alike, "tree" for subtrees, "none" for each pattern's
             best order, "auto" for prefixes, and subtrees where they promise to halve the work.
         search: A name of `cepkit.sharing.SEARCHES`, or a search with settings of one's own.
-        cost: "work" (candidates and partial matches for each second), or "partial-matches".
+        cost: "work" (candidates and partial matches for each second), "partial-matches",
+            "latency", or a model such as `cepkit.costs.Blend(alpha=0.5)`. Each pattern waits for
+            its own matches: by latency alone nothing is gained by sharing.
         observe: Called with where the search stands (`cepkit.sharing.SharingObserved`).
         progress: "auto" for a bar where a search takes more than two seconds; True, or False.
             Interrupted, it returns the best plans until then.

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from cepkit.api.arguments import Pattern, at_hand, detectable, measured, measured_together
-from cepkit.errors import PlanError, telling
+from cepkit.errors import PlanError, UnsupportedError, telling
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import called, queries_of
 from cepkit.plan.checks import as_plan
@@ -41,11 +41,22 @@ def detect_several(
     sets: Sets,
     slice_seconds: float | None,
     slice_events: int | None,
+    adapt: Any,
 ) -> SeveralMatches | SeveralSparkMatches:
     """Return the matches of several patterns; see `detect`."""
+    follow = None
+    if adapt != "static":
+        from cepkit.adaptation.several import FollowingTogether
+
+        follow = FollowingTogether.of(adapt, stream.place)
     queries = queries_of(patterns, partial(detectable, stream))
     plans = _plans(stream, queries, plan, share)
     queries = as_the_plan_names_them(queries, plans)
+    if follow is not None and not isinstance(plans, SharedPlan):
+        raise UnsupportedError(
+            "adapt= with a plan of its own for each of several patterns",
+            hint="leave plan= out, or plan=share_plans(patterns, statistics)",
+        )
     measure = partial(measured, stream, seed=0)
     if stream.place == "spark":
         from cepkit.spark.matches.several import SeveralSparkMatches
@@ -58,8 +69,9 @@ def detect_several(
     from cepkit.columnar.results.several import SeveralMatches
 
     return SeveralMatches(
-        stream, queries, plans, measure, limit=limit, sets=sets, share=share != "none"
-    )
+        stream, queries, plans, measure, limit=limit, sets=sets, share=share != "none",
+        follow=follow,
+    )  # fmt: skip
 
 
 def detect_several_live(

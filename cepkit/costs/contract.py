@@ -82,7 +82,7 @@ class BranchCost:
             new: The variable to bind, as a mask.
         """
         work = self._work(bound, new)
-        return work if self.waiting is None else log_sum((work, self._waiting_step(bound, new)))
+        return work if self.waiting is None else log_sum((work, self.waiting_step(bound, new)))
 
     def leaf(self, variable: int) -> float:
         """Return the logarithm of the cost of a leaf of a tree; the variable is a mask."""
@@ -91,7 +91,7 @@ class BranchCost:
     def join(self, left: int, right: int) -> float:
         """Return the logarithm of the cost of a node of a tree that joins these two sets."""
         work = self._work(left, right)
-        return work if self.waiting is None else log_sum((work, self._waiting_join(left, right)))
+        return work if self.waiting is None else log_sum((work, self.waiting_join(left, right)))
 
     def _work(self, left: int, right: int) -> float:
         costs = [] if self.alive is None else [self.alive(left | right)]
@@ -100,12 +100,14 @@ class BranchCost:
             costs.append(both + side(left) + side(right))
         return log_sum(costs)
 
-    def _waiting_step(self, bound: int, new: int) -> float:
+    def waiting_step(self, bound: int, new: int) -> float:
+        """Return the logarithm of the waiting where an order binds one more variable."""
         if self.waiting is None:
             return log(0)
         return log(self.waiting.probability(bound)) + self.waiting.held(new)
 
-    def _waiting_join(self, left: int, right: int) -> float:
+    def waiting_join(self, left: int, right: int) -> float:
+        """Return the logarithm of the waiting where a node of a tree joins two sets."""
         return log(0) if self.waiting is None else log_sum(self.waiting.joined(left, right))
 
     def steps(self, plan: BranchPlan) -> list[tuple[int, int]]:
@@ -121,9 +123,9 @@ class BranchCost:
         steps = self.steps(plan)
         work = [self._work(*step) for step in steps]
         if isinstance(plan, OrderPlan):
-            return log_sum(work), log_sum(self._waiting_step(*step) for step in steps)
+            return log_sum(work), log_sum(self.waiting_step(*step) for step in steps)
         work += [self.leaf(self.mask((v,))) for v in leaves(plan.root)]
-        return log_sum(work), log_sum(self._waiting_join(*step) for step in steps)
+        return log_sum(work), log_sum(self.waiting_join(*step) for step in steps)
 
     def of(self, plan: BranchPlan) -> float:
         """Return the logarithm of the cost of a plan."""

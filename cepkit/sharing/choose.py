@@ -40,7 +40,8 @@ def share_plans(
             "none": nothing, each has its best order; "auto": prefixes, and subtrees if these
             promise to halve the work.
         search: A name of the shelf, or a search with settings of its own.
-        cost: The cost model: one of work or of partial matches.
+        cost: The cost model. By latency nothing is gained by sharing, because each pattern waits
+            for its own matches: in a blend only the partial matches are shared.
         observe: Called with the state of the search.
 
     Raises:
@@ -74,6 +75,8 @@ def plans_to_run(
     statistics: Statistics,
     share: Share = "auto",
     closer: Callable[[float], Statistics | None] | None = None,
+    *,
+    brief: bool = False,
 ) -> SharedPlan:
     """Return a plan for each of several queries, as `detect` runs them.
 
@@ -84,6 +87,8 @@ def plans_to_run(
         share: As for `share_plans`, whose errors are raised too.
         closer: Takes the expected seconds of running the queries one by one and returns statistics
             that are measured more closely; None if that is not worth it.
+        brief: Whether also with "prefix" a search may not take longer than all the work; equal
+            nodes of the queries' own plans are shared in any case.
     """
     if share == "tree":
         return share_plans(queries, statistics, share)
@@ -94,7 +99,7 @@ def plans_to_run(
     if closer is not None and (better := closer(work / 1e9)) is not None:
         return plans_to_run(queries, better, share)
     kind, search = share, SEARCHES["greedy-merge"]
-    if share == "auto" and work < len(listed) * (
+    if (share == "auto" or (brief and share == "prefix")) and work < len(listed) * (
         _SEARCH_NS if len(listed) <= _FEW else _SEARCH_OF_MANY_NS
     ):
         kind, search = "prefix", SEARCHES["own-plans"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from cepkit.sharing.prices import Prices
 from cepkit.sharing.workload import Places
@@ -115,6 +115,17 @@ class Local:
             bound |= 1 << place
             mask ^= 1 << place
         return tuple(order)
+
+    def waiting(self, plan: Places | Tree) -> int:
+        """Return the cost of the branch's waiting by a plan of it, or of a part of it."""
+        wait = self.prices.wait
+        if not self.prices.waits or isinstance(plan, int):
+            return 0
+        if self.prices.trees:
+            joins = inner(cast("Tree", plan))
+            return sum(wait(mask_of(left), mask_of(right)) for left, right in joins)
+        masks = [1 << place for place in cast("Places", plan)]
+        return sum(wait(sum(masks[:i]), mask) for i, mask in enumerate(masks))
 
     @property
     def tree(self) -> Tree:

@@ -149,7 +149,7 @@ class Prepared:
         """Return the prices of a branch at a window; None for its own."""
         key = sharer.number, sharer.window if window is None else window
         if key not in self._prices:
-            self._prices[key] = Prices(sharer, key[1], self.cost)
+            self._prices[key] = Prices(sharer, key[1], self.cost, trees=self.mode == "tree")
         return self._prices[key]
 
     def weaker(self, choice: Choice) -> Weaker | None:
@@ -172,7 +172,7 @@ class Prepared:
         key = made.node, window
         known = self._step_prices.get(key)
         if known is None:
-            known = self.prices(made.sharer, window).step(made.left, made.right)
+            known = self.prices(made.sharer, window).node(made.left, made.right)
             self._step_prices[key] = known
         return known
 
@@ -358,7 +358,7 @@ class PlanGraph:
                 self._widen(made, held, window)
         self.held[path[-1].node].ends[self._end_of(sharer, choice)] += 1
         self.choices[number] = choice
-        difference = self._cost_of(path) - before
+        difference = self._cost_of(path) - before + self._waiting(sharer, choice)
         self.cost += difference
         return difference
 
@@ -377,7 +377,7 @@ class PlanGraph:
             if window not in held.windows:
                 self._widen(made, held, max(held.windows, default=-1))
         left = [made for made in path if self.held[made.node].windows]
-        difference = self._cost_of(left) - before
+        difference = self._cost_of(left) - before - self._waiting(sharer, choice)
         for made in path:
             if made.node in self.held and not self.held[made.node].windows:
                 del self.held[made.node]
@@ -416,6 +416,9 @@ class PlanGraph:
                     held.cost += touched * prepared.row_price(made, held.window)
             total += held.cost
         return total
+
+    def _waiting(self, sharer: Sharer, choice: Choice) -> int:
+        return self.prepared.local(sharer).waiting(choice.plan)
 
     def swap(self, changes: Changes) -> dict[int, Choice]:
         """Replace plans; return the previous ones."""

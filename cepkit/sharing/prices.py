@@ -4,8 +4,10 @@ Prices are integers, in units of 2^-64, so that sums do not depend on the order 
 difference of costs is exact, and equal choices tie. With the cost model partial-matches, a step
 costs the partial matches alive in a window. With work, it costs the candidates and partial matches
 for each second of the stream, so that windows of different length compare; then handing rows to a
-second user, and filtering them by span for a smaller window, cost as well. O(2^n) numbers for n
-variables.
+second user, and filtering them by span for a smaller window, cost as well. With latency, or a
+blend, the work that remains after the last event of a match is a price of the user and not of the
+node: each pattern waits for its own matches, and sharing a node does not shorten that. O(2^n)
+numbers for n variables.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ from typing import assert_never
 
 from cepkit.costs.contract import CostModel
 from cepkit.costs.expectation import window_seconds
+from cepkit.costs.partial_matches import alive as partial_matches
 from cepkit.costs.set_functions import SetFunction
-from cepkit.errors import PlanError
 from cepkit.pattern.policies import CountWindow, TimeWindow, Window
 from cepkit.sharing.workload import Sharer
 
@@ -44,29 +46,51 @@ class Prices:
     Args:
         sharer: The branch.
         window: The window in units of its clock.
-        cost: The cost model; its `waiting` must be None.
+        cost: The cost model.
+        trees: Whether plans are trees: an order waits only for events, a tree for both sides.
+
+    Attributes:
+        trees: As given.
+        waits: Whether the cost model counts the work that remains after the last event.
     """
 
-    def __init__(self, sharer: Sharer, window: int, cost: CostModel) -> None:
+    def __init__(
+        self, sharer: Sharer, window: int, cost: CostModel, *, trees: bool = False
+    ) -> None:
         branch = replace(sharer.said.branch, window=window_of(sharer, window))
         ready = cost.on(branch, sharer.statistics)
-        if ready.waiting is not None or ready.alive is None:
-            raise PlanError(
-                f"plans of several patterns cannot be shared by the cost '{cost.name}'",
-                expected="a cost model of work only: partial-matches or work",
-            )
-        self._works = ready.pairs is not None
+        self._ready, self.trees, self.waits = ready, trees, ready.waiting is not None
+        self._keeps, self._works = ready.alive is not None, ready.pairs is not None
         self._shift = math.log(window_seconds(branch, sharer.statistics)) if self._works else 0.0
-        self._kept = _lookup(ready.alive)
-        self._weight = ready.alive.weight
+        kept = ready.alive or partial_matches(branch, sharer.statistics)
+        self._kept = _lookup(kept)
+        self._weight = kept.weight
         if ready.pairs is not None:
             self._between, self._side = _lookup(ready.pairs.between), _lookup(ready.pairs.side)
         self._size = sharer.size
         self._steps: dict[int, int] = {}
+        self._waits: dict[tuple[int, int], int] = {}
         self._written: dict[int, int] = {}
 
     def step(self, left: int, right: int) -> int:
-        """Return the cost of joining two sets; for a single variable the left one is empty."""
+        """Return the cost of joining two sets without sharing; see `node` and `wait`."""
+        node = self.node(left, right)
+        return node + self.wait(left, right) if self.waits else node
+
+    def wait(self, left: int, right: int) -> int:
+        """Return the cost of the branch's own waiting where a plan joins two sets."""
+        if not (self.waits and left):
+            return 0
+        known = self._waits.get((left, right))
+        if known is None:
+            waiting = self._ready.waiting_join if self.trees else self._ready.waiting_step
+            known = self._waits[left, right] = fixed(waiting(left, right))
+        return known
+
+    def node(self, left: int, right: int) -> int:
+        """Return the cost of the node that joins two sets; of one variable if the left is empty."""
+        if not self._keeps:
+            return 0
         key = min(left, right) << self._size | max(left, right)
         known = self._steps.get(key)
         if known is None:

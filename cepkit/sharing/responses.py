@@ -86,7 +86,7 @@ def reinsert(graph: PlanGraph, numbers: Sequence[int], starts: Starts = _NONE) -
 
 
 def _marginal(graph: PlanGraph, sharer: Sharer, made: Made) -> int:
-    """Return the marginal cost of one more branch using a node."""
+    """Return the marginal cost of one more branch using a node, without its waiting."""
     window = graph.held[made.node].window
     if sharer.window <= window:
         return 0
@@ -106,6 +106,7 @@ def _leaving(graph: PlanGraph, sharer: Sharer, made: Made) -> int:
 
 def _best_order(graph: PlanGraph, sharer: Sharer, pool: int) -> Places:
     prepared, local = graph.prepared, graph.prepared.local(sharer)
+    prices = local.prices
     # If variables look alike, several paths lead to a node.
     seen: set[tuple[int | None, int]] = set()
 
@@ -122,7 +123,7 @@ def _best_order(graph: PlanGraph, sharer: Sharer, pool: int) -> Places:
             if node is not None and node in graph.held and reach not in seen:
                 seen.add(reach)
                 made = Made(node, bound, 1 << place, (), sharer)
-                more = cost + _marginal(graph, sharer, made)
+                more = cost + _marginal(graph, sharer, made) + prices.wait(bound, 1 << place)
                 leave = _leaving(graph, sharer, made)
                 yield from reached(node, longer, bound | 1 << place, more, leave)
 
@@ -169,4 +170,5 @@ def _live(graph: PlanGraph, sharer: Sharer, pool: int, mask: int) -> Iterator[tu
         if node in graph.held:
             tree = renamed(shape, places)
             *_, made = graph.prepared.path(sharer, Choice(tree, pool))
-            yield _marginal(graph, sharer, made) + _leaving(graph, sharer, made), tree
+            used = _marginal(graph, sharer, made) + _leaving(graph, sharer, made)
+            yield used + graph.prepared.local(sharer).waiting(tree), tree

@@ -106,7 +106,7 @@ class SharedPlan(WithPrinter):
         late: For each branch the part that it takes from a weaker node; None if its nodes have all
             its conditions.
         cost: The total cost: by `work` for each second of the stream, by `partial-matches` the
-            number alive.
+            number alive. Latency is the sum over the branches, and belongs to no node.
         alone: The total cost of each pattern's best plan without sharing.
         share: The requested way of sharing: "auto", "none", "prefix" or "tree".
         cost_model: The name of the cost model.
@@ -265,6 +265,12 @@ class SharedPlan(WithPrinter):
                 "ends",
             ],
         )
+
+
+def cost_under(plan: SharedPlan, statistics: Statistics) -> float:
+    """Return the cost of a shared plan by other statistics of its queries."""
+    parts = _parts_of(replace(plan, statistics=statistics), tuple(map(_mode_of, plan.plans)))
+    return number_of(sum(PlanGraph(part.prepared, part.choices).cost for part in parts))
 
 
 def _parts_of(whole: SharedPlan, modes: Sequence[Mode]) -> list[Part]:

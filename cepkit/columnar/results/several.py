@@ -8,13 +8,13 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, NoReturn, Self, TypeVar
+from typing import Any, NoReturn, Protocol, Self, TypeAlias, TypeVar
 
 import pyarrow as pa
 
 from cepkit.arguments import typed
 from cepkit.columnar.compile.forest import Node, Prefix
-from cepkit.columnar.compile.query import Sets, compile_query
+from cepkit.columnar.compile.query import CompiledQuery, Sets, compile_query
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.results import expected
 from cepkit.columnar.results.flat import flat_schema
@@ -23,6 +23,7 @@ from cepkit.columnar.results.output import check_alike
 from cepkit.columnar.results.rows import Rows
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.counters import Counters, StepCounters
+from cepkit.columnar.slices.plans import Branches, SlicePlans
 from cepkit.columnar.workload import Group, grouped
 from cepkit.errors import PatternError, PlanError, StatisticsError, UnsupportedError
 from cepkit.lazy import pd
@@ -43,6 +44,10 @@ from cepkit.tables import first_rows, html_table, whole
 from cepkit.values import dataclass
 
 Result = TypeVar("Result")
+
+Counted: TypeAlias = "tuple[Sequence[int], Sequence[tuple[Group, Counters]]]"
+"""The number of matches of each query, and the counters of each group; where slices have plans of
+their own, of each group under each of its plans."""
 
 
 class SeveralResults(WithProgress, ByName[Result]):
@@ -93,7 +98,7 @@ class SeveralResults(WithProgress, ByName[Result]):
             for query, plan, late in zip(self.queries, self.plans, sharing.late, strict=True)
         ]
         self.groups = grouped(compiled, share=share, pools=sharing.pools)
-        self._counted: tuple[Sequence[int], Sequence[Counters]] | None = None
+        self._counted: Counted | None = None
         self._results: dict[int, Result] = {}
 
     @abstractmethod
@@ -101,7 +106,7 @@ class SeveralResults(WithProgress, ByName[Result]):
         """Return the matches of one query."""
 
     @abstractmethod
-    def _count(self) -> tuple[Sequence[int], Sequence[Counters]]:
+    def _count(self) -> Counted:
         """Return the number of matches of each query, and the counters of each group."""
 
     @property
@@ -173,13 +178,13 @@ class SeveralResults(WithProgress, ByName[Result]):
             **self.options,
         ).with_progress(self.progress)
 
-    def counted(self) -> tuple[Sequence[int], Sequence[Counters]]:
+    def counted(self) -> Counted:
         """Return the number of matches of each query and the counters of each group."""
         if self._counted is None:
             self._counted = self._count_all()
         return self._counted
 
-    def _count_all(self) -> tuple[Sequence[int], Sequence[Counters]]:
+    def _count_all(self) -> Counted:
         with showing("counting matches", self.progress, self._searched):
             return self._count()
 
@@ -219,7 +224,7 @@ class SeveralResults(WithProgress, ByName[Result]):
         if anew or self._counted is None:
             self._counted = self._count_all()
         rows: list[SharedStep] = []
-        for group, counters in zip(self.groups, self._counted[1], strict=True):
+        for group, counters in self._counted[1]:
             for node in group.query.forest:
                 rows += _steps(node, group, counters, self.names, 0)
         return SharedExplanation(tuple(rows), len(self))
@@ -276,6 +281,26 @@ def _paths(groups: Sequence[Group]) -> dict[int, list[Sequence[int]]]:
     return paths
 
 
+class SharedSlicePlans(SlicePlans, Protocol):
+    """Chooses the shared plan of each slice of several queries."""
+
+    def compiled(self, branches: Branches) -> CompiledQuery | None:
+        """Return the queries compiled under a plan that a slice ran; None for the whole's."""
+        ...
+
+
+class Follow(Protocol):
+    """How the plans of several queries follow a stream."""
+
+    def together(self, whole: SharedPlan, names: Sequence[str], sets: Sets) -> SharedSlicePlans:
+        """Return what plans the slices of some of the queries, which run together."""
+        ...
+
+    def alone(self, query: Query, plan: Plan, sets: Sets) -> SlicePlans | None:
+        """Return what plans the slices of one query."""
+        ...
+
+
 class SeveralMatches(SeveralResults[Matches]):
     """The matches of several queries in a local stream, each under its name or number."""
 
@@ -301,26 +326,47 @@ class SeveralMatches(SeveralResults[Matches]):
         return self.options.get("slice_rows")
 
     def _find(self, number: int) -> Matches:
+        query, plan, follow = self.queries[number], self.plans[number], self._follow
         return Matches(
             self.stream,
-            self.queries[number],
-            self.plans[number],
+            query,
+            plan,
             limit=self.limit,
             sets=self.sets,
             slice_rows=self._slice_rows,
             columns=self._columns,
+            plans=None if follow is None else follow.alone(query, plan, self.sets),
         )
 
-    def _count(self) -> tuple[Sequence[int], Sequence[Counters]]:
+    @property
+    def _follow(self) -> Follow | None:
+        follow: Follow | None = self.options.get("follow")
+        return follow
+
+    def _detector(self, group: Group) -> tuple[Detector, SharedSlicePlans | None]:
+        """Return a detector of a group, and what plans its slices."""
+        plans = None
+        one_way = group.query.chooses
+        if self._follow is not None and self.plan is not None and not one_way:
+            names = [self.names[q] for q in dict.fromkeys(group.of)]
+            plans = self._follow.together(self.plan, names, self.sets)
+        return Detector(group.query, slice_rows=self._slice_rows, plans=plans), plans
+
+    def _count(self) -> Counted:
         sizes = [0] * len(self)
-        counters = []
+        counted: list[tuple[Group, Counters]] = []
         for number, group in enumerate(self.groups):
-            detector = Detector(group.query, slice_rows=self._slice_rows)
+            detector, plans = self._detector(group)
             self._running = number, detector
             for program, block in detector.count(self._columns):
                 sizes[group.of[program]] += block.size
-            counters.append(detector.counters)
-        return sizes, counters
+            if plans is None or detector.work is None:
+                counted.append((group, detector.counters))
+                continue
+            for branches, counters in detector.work.counters.items():
+                query = plans.compiled(branches) or group.query
+                counted.append((Group(query, group.of), counters))
+        return sizes, counted
 
     def _searched(self) -> float | None:
         if self._running is None:
@@ -337,7 +383,7 @@ class SeveralMatches(SeveralResults[Matches]):
     def blocks(self, *, limited: bool) -> Iterator[tuple[int, tuple[str, ...], Block]]:
         """Yield the number of a query, the variables that are bound, and some of its matches."""
         for group in self.groups:
-            detector = Detector(group.query, slice_rows=self._slice_rows)
+            detector, _ = self._detector(group)
             for program, block in detector.matches(self._columns, limited=limited):
                 yield group.of[program], group.query.programs[program].variables, block
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, reduce
 
@@ -13,7 +13,7 @@ from pyspark.sql import types as t
 
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.results.output import MatchColumns, check_alike
-from cepkit.columnar.results.several import SeveralMatches, SeveralResults
+from cepkit.columnar.results.several import Counted, SeveralMatches, SeveralResults
 from cepkit.columnar.slices.counters import Counters
 from cepkit.columnar.workload import Group
 from cepkit.pattern.evaluation.kind_checks import check_kinds
@@ -106,7 +106,7 @@ class SeveralSparkMatches(SeveralResults[SparkMatches]):
         sliced = {name: self.options[name] for name in ("slice_seconds", "slice_events")}
         return detect(self.stream, query, plan, limit=limit, sets=sets, **sliced)
 
-    def _count(self) -> tuple[Sequence[int], Sequence[Counters]]:
+    def _count(self) -> Counted:
         if self._here is not None:
             return self._here.counted()
         sizes = [0] * len(self)
@@ -119,7 +119,7 @@ class SeveralSparkMatches(SeveralResults[SparkMatches]):
                 sizes[query] += size
             one.pass_.reports.warn()
             work = one.pass_.reports.work((), one.group.query.programs)
-            counters.append(work.counters[()])
+            counters.append((one.group, work.counters[()]))
         return sizes, counters
 
     @cached_property

@@ -169,11 +169,6 @@ def test_a_query_that_is_not_there_is_named(stream):
         several[1]
 
 
-def test_plans_do_not_follow_the_stream_of_several(stream):
-    with pytest.raises(UnsupportedError, match="several"):
-        ck.detect(stream, [PREFIX], adapt="slices")
-
-
 def test_an_empty_stream_has_no_matches_of_any():
     empty = pd.DataFrame({"ts": pd.to_datetime([]), "type": [], "x": []})
     with pytest.warns():

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepkit as ck
-from cepkit.costs import COSTS, LATENCY
+from cepkit.costs import COSTS, LATENCY, PARTIAL_MATCHES, Blend
 from cepkit.errors import ArgumentError, PatternError, PlanError, StatisticsError
+from cepkit.pattern.normal_form import normal_form
 from cepkit.plan import OrderPlan, TreePlan, check_plan
 from cepkit.plan.nodes import leaves
 from cepkit.sharing import SEARCHES, share_plans
@@ -361,8 +362,6 @@ def test_errors_name_the_pattern_and_the_expected_value():
         ck.share_plans([TEXTS["p"]], STATISTICS, search="greedy")
     with pytest.raises(PlanError, match=r"share='prefixes'(.|\n)*did you mean 'prefix'"):
         ck.share_plans([TEXTS["p"]], STATISTICS, "prefixes")
-    with pytest.raises(PlanError, match="cost model of work only"):
-        ck.share_plans([TEXTS["p"]], STATISTICS, cost=LATENCY)
     shared = ck.share_plans(TEXTS, STATISTICS)
     with pytest.raises(PatternError, match="there is a pattern 'p'"):
         shared.add(TEXTS["q"], "p")
@@ -413,3 +412,56 @@ def test_the_line_of_costs_says_less_or_more(cost, alone, said):
     from cepkit.sharing.printer import costs_text
 
     assert costs_text("ns", cost, alone).endswith(f" without sharing, {said}")
+
+
+WAITING = [
+    "PATTERN SEQ(A a, B b, C c, D d) WHERE a.x < b.x AND b.x < d.x WITHIN 10 seconds",
+    "PATTERN SEQ(A a, B b, C c, E e) WHERE a.x < b.x AND b.x < e.x WITHIN 10 seconds",
+    "PATTERN AND(A a, B b, F f) WHERE a.x < b.x WITHIN 10 seconds",
+]
+FAST = {"A": 3.0, "B": 2.0, "C": 5.0, "D": 0.5, "E": 0.7, "F": 1.0}
+
+
+@pytest.mark.parametrize("share", ["prefix", "tree"])
+@pytest.mark.parametrize("search", ["greedy-merge", "annealing", "tabu", "exact"])
+def test_shared_plan_by_latency_is_each_patterns_own_best(share, search):
+    queries = [ck.parse(text) for text in WAITING]
+    known = measured(queries, FAST)
+    shared = ck.share_plans(queries, known, share=share, search=search, cost=LATENCY)
+    planner = "dp-tree" if share == "tree" else "dp-order"
+    own = [ck.choose_plan(q, known.of(q), planner, cost=LATENCY).cost for q in queries]
+    assert shared.cost == pytest.approx(sum(own))
+    assert shared.alone == pytest.approx(sum(own))
+
+
+@pytest.mark.parametrize("share", ["prefix", "tree"])
+def test_shared_plan_by_a_blend_costs_its_partial_matches_once_and_all_waiting(share):
+    queries = [ck.parse(text) for text in WAITING]
+    known = measured(queries, FAST)
+    for alpha in (0.0, 0.5, 20.0):
+        shared = ck.share_plans(queries, known, share=share, cost=Blend(alpha))
+        exact = ck.share_plans(queries, known, share=share, search="exact", cost=Blend(alpha))
+        waiting = sum(
+            math.exp(LATENCY.on(branch, known.of(query)).of(plan.branches[0]))
+            for query, plan in zip(queries, shared.plans, strict=True)
+            for branch in normal_form(query)
+        )
+        alive = sum(node.alive for node in shared.nodes)
+        assert shared.cost == pytest.approx(alive + alpha * waiting)
+        assert exact.cost <= shared.cost * (1 + 1e-9)
+        assert shared.cost <= shared.alone * (1 + 1e-9)
+    merged = ck.share_plans(queries, known, share=share, cost=Blend(0.0))
+    assert merged.cost == pytest.approx(
+        ck.share_plans(queries, known, share=share, cost=PARTIAL_MATCHES).cost
+    )
+
+
+def test_response_by_a_blend_is_the_best_order_given_the_others():
+    queries = [ck.parse(text) for text in WAITING[:2]]
+    known = measured(queries, FAST)
+    for alpha in (0.5, 5.0):
+        shared = ck.share_plans(queries[:1], known, share="prefix", cost=Blend(alpha))
+        grown = shared.add(queries[1], statistics=known)
+        best = ck.share_plans(queries, known, share="prefix", search="exact", cost=Blend(alpha))
+        assert best.cost <= grown.cost * (1 + 1e-9)
+        assert grown.cost <= (shared.alone + grown.alone) * (1 + 1e-9)
