@@ -172,7 +172,7 @@ class Rows(WithProgress, ABC):
         if number > sys.maxsize or size > free_memory():
             raise LimitError(
                 f"{whole(number)} matches, too many for a list",
-                hint="count() gives their number, head(10) the first ones;"
+                hint=".count() gives their number, .head(10) the first ones;"
                 " a loop over the matches finds them one after the other",
             )
         return number

@@ -41,7 +41,8 @@ def test_totals_count_each_batch_once():
     watched = watch(query)
     query.ran(0, match=2)
     assert watched.totals()["match"] == 2
-    query.ran(1, match=3, late=1, events=10, looked=15)
+    late = {"late": 1, "late_first": 5_000_000, "late_last": 5_000_000, "lateness": 2_000}
+    query.ran(1, match=3, events=10, looked=15, **late)
     # Spark keeps the last hundred only.
     del query.recentProgress[0]
     assert watched.totals()["match"] == 5
