@@ -80,10 +80,10 @@ class Recording:
         journal, event = self._journal, min(self._ran + 1, self._events)
         fewer = f"limit={event - 1} ends before it; " if event > 1 else ""
         return LimitError(
-            f"at event {event:,} of {self._events:,} the run has {journal.evaluations:,} "
-            f"evaluations and {journal.created:,} partial matches behind it, "
-            f"{journal.instances:,} of them alive: {journal.work.done:,} of work",
-            expected=f"at most {journal.work.budget:,} up to there, by max_work",
+            f"the run stopped at event {event:,} of {self._events:,}: it evaluated conditions "
+            f"{journal.evaluations:,} times and made {journal.created:,} partial matches, of which "
+            f"{journal.instances:,} are alive; that is {journal.work.done:,} units of work",
+            expected=f"at most {journal.work.budget:,} up to this event (max_work)",
             hint=f"{fewer}a shorter window, a bound as KL(B b){{1,3}} or another plan needs less; "
             "max_work=None runs to the end; detect makes no partial matches one by one",
         )
