@@ -11,12 +11,25 @@ import plotly.graph_objects as go
 from cepkit.diagnosis.funnel import FunnelRow
 from cepkit.diagnosis.result import Funnel
 from cepkit.figures.kit.scales import Scale, log10
-from cepkit.figures.kit.style import BLUE, GRID, SIZE, SKY, beside, figure, message, note
+from cepkit.figures.kit.style import (
+    BLUE,
+    GRID,
+    SIZE,
+    SKY,
+    at_the_top,
+    beside,
+    figure,
+    legend_above,
+    message,
+    note,
+)
 from cepkit.figures.kit.texts import cut, shown, wrapped
 
 _ROW = 34
 _NAMES = 250
 _TITLE = 96
+_ABOVE = 60
+"""Pixels above the rows, without the legend."""
 _OF_EVENTS = ("type", "filter", "stretch")
 
 
@@ -43,7 +56,8 @@ def draw_funnel(
     after = [log10(row.after) for row in rows]
     scale = Scale.of((*(log for log in before if log is not None), *after))
     places = _places(steps)
-    chart = figure(title, round(118 + _ROW * (places[-1] + 1)))
+    height = round(118 + _ROW * (places[-1] + 1))
+    chart = figure(title, height)
     came = [-math.inf if log is None else log for log in before]
     chart.add_bar(
         **scale.bars(came), name="came", y=places, width=0.62, marker={"color": GRID},
@@ -65,8 +79,9 @@ def draw_funnel(
         note(end, place, f" {_label(row)}")
         for end, place, row in zip(ends, places, rows, strict=True)
     ]
-    chart.update_layout(barmode="overlay")
     beside(chart, notes)
+    legend = legend_above([bar.name for bar in chart.data], _ABOVE, height)
+    chart.update_layout(barmode="overlay", title=at_the_top(), **legend)
     chart.update_xaxes(**scale.axis())
     names = ["<br>".join(map(shown, wrapped(row.text, SIZE, _NAMES, 2))) for row in rows]
     firsts = [step != other for step, other in zip(steps, ["", *steps], strict=False)]
