@@ -21,7 +21,7 @@ from tests.spark.kills import contents
 from tests.spark.test_fetched import PATTERNS, jobs_of, rows
 
 pytestmark = pytest.mark.filterwarnings("ignore:rows left out")
-IN_ORDER = ("next", "strict", "events")
+IN_ORDER = ("greedy ends", "skip with OPT", "next", "strict", "events")
 
 
 @pytest.fixture

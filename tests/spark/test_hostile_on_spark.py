@@ -15,6 +15,7 @@ from cepkit.spark.matches.fetched import FetchedMatches
 from cepkit.spark.matches.result import SparkMatches
 from cepkit.spark.matches.several import SeveralSparkMatches
 from cepkit.spark.row_patterns import SparkRowMatches
+from cepkit.spark.streaming.ending import EndedRows
 from cepkit.spark.streaming.explanation import LiveStep, StreamExplanation
 from cepkit.spark.streaming.result import (
     StreamAggregates,
@@ -75,7 +76,9 @@ def shown(stream, live):
         name=EVIL, isActive=False, recentProgress=[], exception=lambda: ValueError(EVIL)
     )
     yield ck.watch(query)
-    yield StreamExplanation(EVIL, (LiveStep(EVIL, EVIL, EVIL, 2, 1.5, 1, None, 0, False),))
+    explanation = StreamExplanation(EVIL, (LiveStep(EVIL, EVIL, EVIL, 2, 1.5, 1, None, 0, False),))
+    yield explanation
+    yield EndedRows(ck.detect(stream, STRUCTURE).select("*"), EVIL, explanation, None)
     yield ck.detect(stream, STRUCTURE, route="driver")
     # Of the events that were fetched.
     yield ck.aggregate(stream, counted, functions={EVIL: Count()})
@@ -90,7 +93,7 @@ def test_texts_stay_texts(stream, live, eager):
     expected = [
         SparkMatches, SeveralSparkMatches, SparkAggregates, SeveralSparkAggregates,
         StreamMatches, StreamSeveralMatches, StreamAggregates, StreamSeveralAggregates,
-        SparkRowMatches, Watched, StreamExplanation,
+        SparkRowMatches, Watched, StreamExplanation, EndedRows,
         FetchedMatches, FetchedAggregates,
     ]  # fmt: skip
     assert kinds == [kind.__name__ for kind in expected]
