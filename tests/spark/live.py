@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import cepkit as ck
+from cepkit.spark.streaming.live import KINDS
 
 SECOND = 1_000_000
 START = 1_700_000_000 * SECOND
@@ -132,9 +133,8 @@ def counts(progress: list[Any]) -> dict[str, int]:
     for one in progress:
         observed = one.observedMetrics.get("cepkit")
         for kind, number in (observed.asDict() if observed else {}).items():
-            if kind in ("plans", "work"):
-                continue
-            total[kind] = total.get(kind, 0) + number
+            if kind in KINDS:
+                total[kind] = total.get(kind, 0) + number
     return {kind: number for kind, number in total.items() if number}
 
 
