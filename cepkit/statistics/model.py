@@ -41,6 +41,8 @@ from cepkit.values import dataclass
 
 _NOTHING: Mapping[str, float] = MappingProxyType({})
 _MOST_COMPUTED = 64
+_LONGEST = 1e12
+"""The longest window in seconds or events: 31,700 years."""
 _T = TypeVar("_T")
 
 
@@ -422,7 +424,8 @@ def _with_window(statistics: Statistics, window: float) -> Statistics:
     query = statistics.query
     if query is None:
         return statistics
-    not_negative(window, "the window")
+    if not_negative(window, "the window") > _LONGEST:
+        raise StatisticsError(f"a window of {window:g}", expected=f"at most {_LONGEST:g}")
     match query.window:
         case TimeWindow(microseconds) as before:
             now: Window = replace(before, microseconds=_rounded(window * 1e6))

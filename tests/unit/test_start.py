@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
+from cepkit import native_loops
 from cepkit.lazy import loading
 
 DETECT = """
@@ -31,6 +33,10 @@ print(sorted(heavy & set(sys.modules)))
 """
 
 
+@pytest.mark.skipif(
+    not native_loops.is_tested(native_loops.numba_version()),
+    reason="loops of this release of Numba are its own",
+)
 def test_a_count_of_a_parquet_file_imports_little_once_its_loops_are_compiled(
     tmp_path: Path,
 ) -> None:

@@ -137,5 +137,9 @@ def test_equal_names_empty_folders_and_single_pattern_options_are_refused(on_sto
     for option in ("--plan", "--planner"):
         ran = on_stocks("detect", "--pattern", rules, option, "a")
         assert (ran.code, f"{option} is for one pattern" in ran.err) == (2, True)
+
+
+def test_stream_of_several_patterns_without_out_is_refused(on_stocks, rules):
+    pytest.importorskip("pyspark")
     ran = on_stocks("detect", "--pattern", rules, "--stream")
     assert (ran.code, "--stream without --out" in ran.err) == (1, True)

@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any, get_args
 
@@ -313,7 +314,8 @@ def _drawn_aggregates() -> Drawn:
     for emit in get_args(Emit):
         yield from ((aggregates(emit), {}), (own_columns(emit), {"columns": EVIL}))
     yield aggregates(), {"groups": 1}
-    yield from_spark(), {}
+    if find_spec("pyspark"):
+        yield from_spark(), {}
 
 
 def _drawn_traces() -> Drawn:

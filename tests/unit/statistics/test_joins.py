@@ -154,6 +154,15 @@ def test_edited_statistics_keep_the_joins_that_still_hold() -> None:
     assert edited.joins.keys() == {frozenset("ac"), frozenset("bc")}
 
 
+@pytest.mark.parametrize("window", [1e13, 1e300])
+def test_window_longer_than_any_stream_is_refused(window: float) -> None:
+    table = pd.DataFrame({"ts": [1, 2, 3], "type": ["A", "B", "C"]})
+    stream = ck.events(table, time="ts", type="type", unit="s")
+    known = ck.profile(stream, "PATTERN SEQ(A a, B b, C c) WITHIN 5 seconds")
+    with pytest.raises(ck.errors.StatisticsError, match=r"(?s)a window of .* at most 1e\+12"):
+        known.moved(window=window)
+
+
 def test_moved_numbers_take_their_joins_along() -> None:
     known = ck.profile(EVENTS, PATTERNS["sequence"])
     share = known.selectivity("a", "b")
