@@ -28,7 +28,7 @@ import numpy as np
 
 from cepkit.values import dataclass
 
-TESTED = ("0.61", "0.62", "0.63", "0.64", "0.65", "0.66", "0.67", "0.68")
+TESTED = ("0.62", "0.63", "0.64", "0.65", "0.66", "0.67", "0.68")
 """The releases of Numba whose inner layout these loops are tested with; others run their own."""
 
 _WORD = 8

@@ -182,7 +182,8 @@ def _shown(value: Any) -> str:
 def _try(verb: Any, arguments: list[Any], options: dict[str, Any]) -> None:
     result = verb(*arguments, **options)
     if verb is ck.detect:
-        result.to_pandas()
+        for matches in result if hasattr(result, "counts") else (result,):
+            matches.to_pandas()
     if isinstance(result, builder.Pattern):
         builder.as_query(result)
     look_at(result)

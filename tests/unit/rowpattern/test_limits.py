@@ -78,6 +78,7 @@ def test_long_chain_of_conditions_is_not_deep(condition):
         ("pattern", "A \ud800"),
         ("pattern", "A /* \ud800 */"),
     ],
+    ids=["text", "name", "alias", "variable", "comment"],
 )
 def test_half_a_character_is_refused_with_its_place(clause, text):
     with pytest.raises(PatternSyntaxError, match="the character U\\+D") as error:

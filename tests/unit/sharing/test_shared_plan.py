@@ -402,6 +402,9 @@ def test_a_comparison_says_who_refused():
     assert comparison.refused[0][0] == "exact"
     with pytest.raises(PlanError, match="no search to compare"):
         ck.compare_shared_plans(texts, statistics, [])
+    for odd in (1.5, "exact"):
+        with pytest.raises(PlanError, match="a list of names or searches"):
+            ck.compare_shared_plans(texts, statistics, odd)
 
 
 @pytest.mark.parametrize(
