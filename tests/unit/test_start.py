@@ -37,6 +37,9 @@ print(sorted(heavy & set(sys.modules)))
     not native_loops.is_tested(native_loops.numba_version()),
     reason="loops of this release of Numba are its own",
 )
+@pytest.mark.skipif(
+    int(pa.__version__.split(".")[0]) < 22, reason="older releases of PyArrow import pandas"
+)
 def test_a_count_of_a_parquet_file_imports_little_once_its_loops_are_compiled(
     tmp_path: Path,
 ) -> None:

@@ -91,8 +91,9 @@ def test_half_a_character_is_refused_with_its_place(clause, text):
     [
         [{"i": 1, "name": "\ud800"}],
         [{"i": 1, "\ud800": 1}],
-        pd.DataFrame({"i": [1], "name": ["\ud800"]}),
-        pd.DataFrame({"i": [1], "\ud800": [1]}),
+        # As objects: the texts of pandas 3 cannot have them.
+        pd.DataFrame({"i": [1], "name": ["\ud800"]}, dtype=object),
+        pd.DataFrame([[1, 1]], columns=pd.Index(["i", "\ud800"], dtype=object)),
     ],
     ids=["value", "name", "value of a frame", "name of a frame"],
 )
