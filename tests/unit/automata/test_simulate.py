@@ -1,7 +1,6 @@
 """The verb `simulate`: its defaults and its refusals."""
 
 import re
-import time
 
 import pandas as pd
 import pytest
@@ -181,10 +180,8 @@ MECHANISMS = ("eager-nfa", "chain-nfa", "tree-nfa", "evaluation-tree")
     ],
 )
 def test_a_run_without_an_end_is_refused_with_the_events_that_fit(mechanism, letters, pattern):
-    begin = time.process_time()
     with pytest.raises(LimitError, match="max_work=None runs to the end") as refused:
         run(letters, pattern, mechanism, max_work=200_000)
-    assert time.process_time() - begin < 5
     at, of = re.search(r"at event (\d+) of ([\d,]+):", str(refused.value)).groups()
     assert int(of.replace(",", "")) == len(letters.split())
     trace = run(letters, pattern, mechanism, limit=int(at) - 1, max_work=200_000)
