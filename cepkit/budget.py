@@ -6,8 +6,7 @@ Work is counted, not timed, so that the same input always ends at the same place
 from __future__ import annotations
 
 import sys
-
-from cepkit.values import dataclass
+from dataclasses import dataclass
 
 
 class WorkBoundError(Exception):

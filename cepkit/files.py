@@ -21,11 +21,11 @@ import secrets
 import shutil
 import stat
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from cepkit.errors import FileError
-from cepkit.values import dataclass
 
 fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" else None
 """For locks. Elsewhere open files cannot be removed anyway."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from cepkit.adaptation.drift import Drift, Shares, with_shares
@@ -27,7 +27,6 @@ from cepkit.planners.by_rates import Rates
 from cepkit.statistics.model import Statistics
 from cepkit.stream.codec import SPARSE, decode, encode
 from cepkit.stream.columns import EventColumns
-from cepkit.values import dataclass
 
 Named: TypeAlias = Mapping[str, float]
 """Filters and selectivities that are not the whole stream's, by the names of their variables."""

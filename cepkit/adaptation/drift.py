@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from cepkit.pattern.policies import TimeWindow
@@ -24,7 +24,6 @@ from cepkit.statistics.model import Statistics
 from cepkit.statistics.selectivity import Selectivity
 from cepkit.stream.columns import EventColumns
 from cepkit.tables import number
-from cepkit.values import dataclass
 
 _COSTS = 1_500_000.0
 """The cost of sampling a slice, in candidates."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from cepkit.adaptation.loop import Adaptation
 from cepkit.automata.machine import Machine
@@ -37,7 +38,6 @@ from cepkit.stream.columns import EventColumns
 from cepkit.tracing import AdaptedTrace, Generation
 from cepkit.tracing.clauses import Clauses
 from cepkit.tracing.operations import Evaluate, Operation
-from cepkit.values import dataclass
 
 CHECK_EVENTS = 20
 """Events from one check of the decision function to the next."""

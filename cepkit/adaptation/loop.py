@@ -9,7 +9,7 @@ Source: *Efficient Adaptive Detection of Complex Event Patterns* (US 11,693,862 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cepkit.adaptation.decisions import DECISIONS, Decision
 from cepkit.costs.contract import CostModel, query_cost
@@ -21,7 +21,6 @@ from cepkit.plan.nodes import Plan, comparable
 from cepkit.planners.choose import answer_of, choose_plan, cost_plan
 from cepkit.planners.contract import Planner
 from cepkit.statistics.model import Statistics
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ to take longer.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cepkit.adaptation.choice import Adapt, checked, slice_plans
 from cepkit.adaptation.loop import Adaptation
@@ -28,7 +28,6 @@ from cepkit.sharing.choose import plans_to_run
 from cepkit.sharing.shared_plan import SharedPlan, Sharing, cost_under
 from cepkit.statistics.model import Statistics
 from cepkit.stream.columns import EventColumns
-from cepkit.values import dataclass
 
 _NEARLY, _PAYS = 1.1, 1.5
 """A known plan is replaced if it costs this much more than the best: always asked for, or not."""

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias, assert_never
 
 from cepkit.tracing.diagram import Diagram, DiagramKind, Edge, EdgeKind, Node, NodeKind, PlacedNode
-from cepkit.values import dataclass
 
 Places: TypeAlias = dict[int, tuple[float, float]]
 """The x and y of each node."""

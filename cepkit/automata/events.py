@@ -6,6 +6,7 @@ O(events), from columns. Missing values are None, texts are texts, times are mic
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,7 +20,6 @@ from cepkit.pattern.policies import CountWindow
 from cepkit.pattern.query import Query
 from cepkit.stream.columns import Column, EventColumns
 from cepkit.stream.values import plain_values
-from cepkit.values import dataclass
 
 Place: TypeAlias = "Event | tuple[Event, ...] | None"
 """The value of a variable: an event, the members of a set in stream order, or None."""

@@ -12,6 +12,7 @@ nodes). Source: MULTI, the multi-pattern NFA and the multitree.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from cepkit.costs.work import WORK
 from cepkit.pattern.canonical import canonical_conditions
@@ -23,7 +24,6 @@ from cepkit.sharing.parts import places_of
 from cepkit.sharing.plan_graph import COMMON, Choice, Mode, Prepared
 from cepkit.sharing.start import alone
 from cepkit.sharing.workload import Sharer, Workload
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, TypeAlias, assert_never
 
@@ -28,7 +28,6 @@ from cepkit.pattern.evaluation.closures import Kinded, Value, in_64_bits, nan_as
 from cepkit.pattern.evaluation.kinds import WHOLE, ValueKind, set_function_kind
 from cepkit.pattern.rewrite import without_not
 from cepkit.stream.columns import Kind
-from cepkit.values import dataclass
 
 Truth: TypeAlias = Callable[[Binding], bool]
 """Whether a condition is true for a binding."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from cepkit.automata.joint import Member
 from cepkit.pattern.canonical import canonical_conditions
@@ -12,7 +13,6 @@ from cepkit.pattern.printer import expression_text
 from cepkit.pattern.query import Query
 from cepkit.tracing.clauses import Clauses
 from cepkit.tracing.records import TracedPattern
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

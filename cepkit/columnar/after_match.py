@@ -8,7 +8,7 @@ Cost: a pass over the matches, and memory for as many as there are events.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import assert_never
 
 import numpy as np
@@ -21,7 +21,6 @@ from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.policies import AfterMatch, SkipTo
 from cepkit.pattern.repetitions import Group, Repetitions
 from cepkit.stream.columns import EventColumns
-from cepkit.values import dataclass
 
 _HELD = 1 << 20
 """After this many held matches, those that another one has made useless are dropped."""

@@ -9,7 +9,7 @@ matches, so any plan can take over at any time.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,6 @@ from cepkit.errors import StreamError
 from cepkit.pattern.policies import AfterMatch
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.joining import joined, kept
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -11,6 +11,7 @@ look-up for each row handed over.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -30,7 +31,6 @@ from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.stream.columns import Column, EventColumns
-from cepkit.values import dataclass
 
 
 def matches_of(

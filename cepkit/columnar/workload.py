@@ -8,12 +8,11 @@ queries: such a query runs alone over the same columns.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cepkit.columnar.compile.forest import Leaf, forest_of, trees_of
 from cepkit.columnar.compile.query import CompiledQuery
 from cepkit.columnar.slices.cutting import cutting_clock
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from cepkit.plan.logarithms import log, log_sum
 from cepkit.statistics.selectivity import Joined
-from cepkit.values import dataclass
 
 PRIOR = 1.0
 """With this many hits, a set's own sample counts as much as those of its subsets."""

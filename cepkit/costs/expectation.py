@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from typing import assert_never
@@ -44,7 +44,6 @@ from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.plan.logarithms import from_log, log, log_sum
 from cepkit.plan.negation import depends_on
 from cepkit.statistics.model import Statistics
-from cepkit.values import dataclass
 
 TICK_SECONDS = 1e-6
 """Times are whole microseconds: no window and no stream is shorter than one."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from cepkit.costs.contract import BranchCost, WaitCost
@@ -25,7 +25,6 @@ from cepkit.costs.set_functions import SetFunction
 from cepkit.errors import PlanError
 from cepkit.pattern.normal_form import Branch
 from cepkit.statistics.model import Statistics
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ Source: *Join Query Optimization Techniques for Complex Event Processing Applica
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cepkit.costs.contract import BranchCost
 from cepkit.costs.expectation import Expectation
@@ -24,7 +24,6 @@ from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import Strategy
 from cepkit.plan.logarithms import log
 from cepkit.statistics.model import Statistics
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

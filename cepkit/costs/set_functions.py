@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from cepkit.costs.ordering import Factorial
-from cepkit.values import dataclass
 
 Floats = npt.NDArray[np.float64]
 Masks = npt.NDArray[np.int64]

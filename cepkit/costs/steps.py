@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from cepkit.costs.expectation import Expectation
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.logarithms import from_log
 from cepkit.plan.nodes import BranchPlan, ExpectedStep, OrderPlan, TreePlan, Unit, work_of
 from cepkit.statistics.model import Statistics
-from cepkit.values import dataclass
 
 
 def expected_steps(

@@ -14,7 +14,7 @@ O(number of selectivities) a step. Source: ours.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cepkit.costs.contract import BranchCost, PairCost
 from cepkit.costs.expectation import Expectation
@@ -23,7 +23,6 @@ from cepkit.pattern.normal_form import Branch
 from cepkit.plan.logarithms import log_sum
 from cepkit.plan.nodes import OrderPlan
 from cepkit.statistics.model import Statistics
-from cepkit.values import dataclass
 
 PER_PARTIAL_MATCH = 3.0
 """The cost of writing one partial match, in candidates."""

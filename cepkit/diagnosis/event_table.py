@@ -9,6 +9,7 @@ that a condition with them is evaluated like any other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -30,7 +31,6 @@ from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import replaced
 from cepkit.statistics.slice_events import partition_of
 from cepkit.stream.columns import Column, EventColumns
-from cepkit.values import dataclass
 
 Ints = npt.NDArray[np.int64]
 Combinations = Mapping[str, Ints]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from itertools import chain, product
 from typing import assert_never
 
@@ -18,7 +19,6 @@ from cepkit.pattern.nodes import Beside, Event, Structure
 from cepkit.pattern.numbers import set_of_neighbours
 from cepkit.pattern.policies import TimeWindow
 from cepkit.tables import count_text
-from cepkit.values import dataclass
 
 Binding = Mapping[str, tuple[int, ...]]
 """The events of each variable: one, or the members of a Kleene variable's set."""

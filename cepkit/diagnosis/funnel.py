@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from cepkit.pattern.names import variable_text
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import TimeWindow
 from cepkit.pattern.printer import structure_text
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

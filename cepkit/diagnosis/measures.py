@@ -10,6 +10,7 @@ event that must not be there) counts 1.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from itertools import chain
 from typing import assert_never
@@ -36,7 +37,6 @@ from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.rewrite import renamed, without_not
 from cepkit.stream.columns import Column
-from cepkit.values import dataclass
 
 Mask = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]

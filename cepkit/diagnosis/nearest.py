@@ -6,6 +6,8 @@ miss.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -13,7 +15,6 @@ from cepkit.diagnosis.event_table import Ints
 from cepkit.diagnosis.partials import Partials
 from cepkit.diagnosis.search import Search
 from cepkit.diagnosis.work import Coverage
-from cepkit.values import dataclass
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 """The multiplier of the hash that tells near misses apart: 2**64 over the golden ratio."""

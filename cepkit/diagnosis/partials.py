@@ -8,6 +8,7 @@ key must agree, they are looked up by that key.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,7 +23,6 @@ from cepkit.diagnosis.requirements import (
     Within,
 )
 from cepkit.pattern.conditions import Attribute, Comparison
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -24,7 +25,6 @@ from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.stream.columns import Column, EventColumns
 from cepkit.tables import count_text
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from cepkit.diagnosis.findings import Finding
@@ -15,7 +15,6 @@ from cepkit.lazy import pd
 from cepkit.pattern.query import Query
 from cepkit.printing import Printed, cut, html_output, html_text
 from cepkit.tables import count_text, html_table, text_table
-from cepkit.values import dataclass
 
 _TEXT = 72
 """The most characters of a cell in a text table."""

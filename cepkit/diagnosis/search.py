@@ -12,7 +12,7 @@ Kleene variables are bound to one event.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -25,7 +25,6 @@ from cepkit.diagnosis.partials import STRETCH, Key, KeyIndex, Partials, Scopes, 
 from cepkit.diagnosis.work import Coverage, Tally
 from cepkit.pattern.conditions import has_set_functions
 from cepkit.pattern.policies import TimeWindow
-from cepkit.values import dataclass
 
 _FIRST_CHUNK = 4
 """The number of events of the first variable that are extended at a time, to begin with."""

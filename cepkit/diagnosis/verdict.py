@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -25,7 +25,6 @@ from cepkit.diagnosis.search import Search
 from cepkit.diagnosis.sets import SetsBoundError, SetSearch, demands_of
 from cepkit.diagnosis.words import list_text
 from cepkit.pattern.policies import Strategy
-from cepkit.values import dataclass
 
 _PASSES = ((0, STRETCH), (1, STRETCH), (2, STRETCH), (0, np.inf), (3, np.inf))
 """The tolerance and the stretch of each search, tried in turn until one finds a completion."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from cepkit.diagnosis.requirements import Requirement
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import plotly.graph_objects as go
@@ -16,7 +17,6 @@ from cepkit.arguments import typed
 from cepkit.errors import CepkitError
 from cepkit.figures.player import Player
 from cepkit.tables import text_table
-from cepkit.values import dataclass
 
 _VERBS = (
     ("events", "types over time, gaps and keys"),

@@ -16,7 +16,7 @@ operators make nodes. Every step returns a new value; nothing is changed.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from numbers import Real
 from typing import cast
@@ -54,7 +54,6 @@ from cepkit.pattern.terms import (
     sum_,
     var,
 )
-from cepkit.values import dataclass
 
 __all__ = [
     "Pattern",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import get_args
 
@@ -25,7 +26,6 @@ from cepkit.pattern.nodes import (
 )
 from cepkit.pattern.nodes import walk as walk_structure
 from cepkit.pattern.printer import expression_text
-from cepkit.values import dataclass
 
 MAX_INTEGER = 2**63 - 1
 """The greatest that a column of integers, or of times, can hold."""

@@ -15,14 +15,13 @@ Set functions leave missing values out, as SQL's do.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal as OneOf
 from typing import TypeAlias, assert_never, cast
 
 from cepkit.errors import Span
 from cepkit.stream.columns import TIME as TIME
-from cepkit.values import dataclass
 
 ArithmeticOperator: TypeAlias = OneOf["+", "-", "*", "/", "%"]
 ComparisonOperator: TypeAlias = OneOf["<", "<=", "=", "!=", ">=", ">"]

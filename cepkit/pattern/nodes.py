@@ -7,12 +7,11 @@ its place there, for error messages; the place does not count in comparisons.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, assert_never
 
 from cepkit.errors import Span
 from cepkit.printing import cut
-from cepkit.values import dataclass
 
 _TYPES = 30
 """The greatest length of a variable's types in a table."""

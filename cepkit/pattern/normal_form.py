@@ -12,7 +12,7 @@ The number of branches is the product of the numbers of choices at independent O
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import product
 from operator import itemgetter
@@ -54,7 +54,6 @@ from cepkit.pattern.query import Query
 from cepkit.pattern.repetitions import Repetitions, in_first
 from cepkit.pattern.rewrite import renamed, replaced
 from cepkit.pattern.unrolling.structures import unrolled
-from cepkit.values import dataclass
 
 Names: TypeAlias = "Mapping[tuple[str, str], str]"
 """The names of implied absences, by kind ("earlier", or a place beside a set) and variable."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
 from cepkit.errors import Span
-from cepkit.values import dataclass
 
 
 class Strategy(StrEnum):

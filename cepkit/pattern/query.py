@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cepkit.errors import Span
@@ -19,7 +19,6 @@ from cepkit.pattern.nodes import Structure
 from cepkit.pattern.policies import AfterMatch, StepBound, Strategy, Window
 from cepkit.pattern.repetitions import Group
 from cepkit.printing import WithPrinter
-from cepkit.values import dataclass
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, product
 
@@ -22,7 +22,6 @@ from cepkit.pattern.conditions import (
 )
 from cepkit.pattern.policies import StepBound
 from cepkit.pattern.rewrite import replaced
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 from cepkit.errors import PlanError
@@ -14,7 +14,6 @@ from cepkit.plan.validity import Decided, Validity
 from cepkit.printing import WithPrinter
 from cepkit.statistics.forecast import Forecast, around
 from cepkit.statistics.model import Statistics
-from cepkit.values import dataclass
 
 if TYPE_CHECKING:
     import networkx as nx

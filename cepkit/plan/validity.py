@@ -9,13 +9,12 @@ share of time in which drift breaks a condition, are ours.
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Protocol
 
 from cepkit.printing import WithPrinter, html_of, html_output, html_text, text_of
 from cepkit.statistics.model import Statistics
 from cepkit.tables import html_table, number, text_table
-from cepkit.values import dataclass
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,6 +7,7 @@ variable its planning rate) and ignores conditions between variables and the cos
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 
 from cepkit.costs.contract import BranchCost, CostModel
@@ -18,7 +19,6 @@ from cepkit.planners.contract import Observer
 from cepkit.planners.deciding import DecidingCondition, Next
 from cepkit.planners.search import report_plan
 from cepkit.statistics.model import Statistics
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from cepkit.planners.dp_order import Orders
 from cepkit.planners.dp_tree import Trees
 from cepkit.planners.set_kernels import Tables
 from cepkit.statistics.model import Statistics
-from cepkit.values import dataclass
 
 MOST_VARIABLES = 12
 """With more variables, the tables cost more than they save."""

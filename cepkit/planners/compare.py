@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,6 @@ from cepkit.printing import Printed, html_output
 from cepkit.progress import Bar, Progress
 from cepkit.statistics.model import Statistics
 from cepkit.tables import html_table, number, text_table, whole
-from cepkit.values import dataclass
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,13 +7,13 @@ seed are its fields) and its entry in `PLANNERS`; tests/contracts/test_planners.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from cepkit.costs.contract import CostModel
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.nodes import BranchPlan
 from cepkit.statistics.model import Statistics
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

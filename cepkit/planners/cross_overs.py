@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from cepkit.plan.logarithms import SAME, grouped
 from cepkit.plan.nodes import Plan
 from cepkit.plan.printer import one_line
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ Source: TRIVIAL of *Join Query Optimization Techniques for Complex Event Process
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from cepkit.costs.contract import BranchCost, CostModel
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.nodes import BranchPlan, OrderPlan
@@ -13,7 +15,6 @@ from cepkit.planners.contract import Observer
 from cepkit.planners.deciding import DecidingCondition
 from cepkit.planners.search import report_plan
 from cepkit.statistics.model import Statistics
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

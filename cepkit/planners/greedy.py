@@ -8,6 +8,7 @@ Source: GREEDY of *Join Query Optimization Techniques for Complex Event Processi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from cepkit.costs.contract import BranchCost, CostModel
 from cepkit.pattern.normal_form import Branch
@@ -16,7 +17,6 @@ from cepkit.planners.contract import Observer
 from cepkit.planners.deciding import DecidingCondition, Next
 from cepkit.planners.search import report_plan
 from cepkit.statistics.model import Statistics
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ by the cost of a known order.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 
@@ -29,7 +30,6 @@ from cepkit.planners.contract import Observer
 from cepkit.planners.greedy import greedy_order
 from cepkit.planners.search import Search
 from cepkit.statistics.model import Statistics
-from cepkit.values import dataclass
 
 Orders = npt.NDArray[np.int64]
 

@@ -18,6 +18,7 @@ Optimization Techniques for Complex Event Processing Applications* (VLDB 2018), 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from heapq import merge
 from itertools import combinations
 
@@ -30,7 +31,6 @@ from cepkit.plan.nodes import OrderPlan
 from cepkit.planners.contract import Observer
 from cepkit.planners.search import Search
 from cepkit.statistics.model import Statistics
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

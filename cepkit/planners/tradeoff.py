@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cepkit.costs import PARTIAL_MATCHES, Blend, Latency, OutputProfile
@@ -30,7 +31,6 @@ from cepkit.printing import Printed, html_output
 from cepkit.progress import Bar, Progress
 from cepkit.statistics.model import Statistics
 from cepkit.tables import html_table, number, text_table
-from cepkit.values import dataclass
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,6 @@ from cepkit.printing import Printed, html_output
 from cepkit.progress import counted
 from cepkit.statistics.model import Statistics
 from cepkit.tables import html_table, number, text_table
-from cepkit.values import dataclass
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from cepkit.costs.contract import BranchCost, CostModel
 from cepkit.pattern.normal_form import Branch
@@ -21,7 +22,6 @@ from cepkit.planners.deciding import DecidingCondition
 from cepkit.planners.greedy import greedy_order, order_conditions
 from cepkit.planners.search import TOLERANCE, report_plan
 from cepkit.statistics.model import Statistics
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
@@ -26,7 +27,6 @@ from cepkit.routes.functions import attributes_of, carrying
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.schema import Schema
 from cepkit.stream.stream import Stream
-from cepkit.values import dataclass
 
 METHODS: tuple[str, ...] = ("auto", "a-seq", *get_args(Method), "detect")
 EMITS: tuple[Emit, ...] = ("trigger", "changes", "new", "total")

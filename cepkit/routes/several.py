@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -47,7 +48,6 @@ from cepkit.routes.functions import attributes_of, carrying
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
 from cepkit.tables import count_text, number
-from cepkit.values import dataclass
 
 if TYPE_CHECKING:
     from cepkit.sharing.printer import PrintedSharing

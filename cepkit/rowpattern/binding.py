@@ -10,7 +10,7 @@ search maps.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cepkit.errors import PatternError
 from cepkit.rowpattern.expressions import (
@@ -23,7 +23,6 @@ from cepkit.rowpattern.expressions import (
 )
 from cepkit.rowpattern.names import Binder, Names
 from cepkit.rowpattern.nodes import Exclusion, Key, Named, RowQuery, walk
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Literal as Word
 from typing import assert_never
 
 from cepkit.errors import Span
-from cepkit.values import dataclass
 
 Value = bool | int | float | str | datetime | date | timedelta | None
 End = Word["first", "last"]

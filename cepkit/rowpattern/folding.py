@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from operator import gt, lt
 from typing import Any
 
 import pyarrow as pa
-
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

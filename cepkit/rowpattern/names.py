@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from cepkit.errors import PatternError, Span, UnsupportedError
@@ -23,7 +23,6 @@ from cepkit.rowpattern.expressions import (
 )
 from cepkit.rowpattern.folding import FOLD_SYNONYMS, FOLDS
 from cepkit.rowpattern.operations import OPERATIONS, SYNONYMS, TYPES
-from cepkit.values import dataclass
 
 _NAVIGATIONS = ("first", "last", "prev", "next")
 _OF_MATCHES = (*_NAVIGATIONS, *FOLDS, *FOLD_SYNONYMS, "classifier", "match_number")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
 from cepkit.errors import Span
 from cepkit.rowpattern.expressions import Column, Constant, Expression, Here
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ version runs only if they fit. Rare operations on single values are left to Arro
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
 from operator import add, eq, ge, gt, le, lt, mul, ne, sub
@@ -15,8 +16,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-
-from cepkit.values import dataclass
 
 INTEGER_DIVISION = "a whole number divided by a whole number"
 

@@ -7,7 +7,7 @@ rows are counted once; then `FIRST`, `LAST` and their offsets are look-ups.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,6 @@ from cepkit.rowpattern.folding import FOLDS, Running, fold_kind
 from cepkit.rowpattern.program import Program
 from cepkit.rowpattern.rows import Rows
 from cepkit.rowpattern.search import Matches
-from cepkit.values import dataclass
 
 Members = tuple[str, ...] | None
 

@@ -15,7 +15,7 @@ have not.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import permutations
 from math import factorial
@@ -34,7 +34,6 @@ from cepkit.rowpattern.nodes import (
     RowPattern,
     Variable,
 )
-from cepkit.values import dataclass
 
 ACCEPT, FAIL, ROW, CHOICE, START, END = range(6)
 _MOST_INSTRUCTIONS = 20_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,6 @@ from cepkit.rowpattern.expressions import Expression, Here, place_text
 from cepkit.rowpattern.nodes import Key
 from cepkit.rowpattern.operations import comparable
 from cepkit.stream.reading.arrow import described
-from cepkit.values import dataclass
 
 
 @dataclass(slots=True)

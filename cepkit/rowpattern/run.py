@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -18,7 +18,6 @@ from cepkit.rowpattern.output import leaf_kind, result_table
 from cepkit.rowpattern.program import Program, compile_pattern
 from cepkit.rowpattern.rows import Rows, ranks, rows_of
 from cepkit.rowpattern.search import Matches, Search, as_truth, check_truth
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ visits none of them twice, and raises an error where nearly all states differ.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -27,7 +27,6 @@ from cepkit.rowpattern.expressions import Expression, place_text
 from cepkit.rowpattern.mapping import Mapping
 from cepkit.rowpattern.program import ACCEPT, CHOICE, ROW, Program
 from cepkit.rowpattern.rows import Rows
-from cepkit.values import dataclass
 
 _CHUNK = 1 << 18
 _SMALL = 1 << 24

@@ -9,6 +9,7 @@ pattern: `detect` returns a column for each variable and attribute.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import assert_never
 
@@ -42,7 +43,6 @@ from cepkit.rowpattern.nodes import (
     RowQuery,
     Variable,
 )
-from cepkit.values import dataclass
 
 _SIGNS = {
     "eq": "=",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Literal
 
@@ -32,7 +32,6 @@ from cepkit.sharing.start import alone
 from cepkit.sharing.workload import Workload
 from cepkit.statistics.model import Statistics
 from cepkit.tables import count_text, html_table, number, text_table
-from cepkit.values import dataclass
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ one side, the window belongs to it. O(n^2 c) for n variables and c conditions.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, permutations
 from typing import TypeAlias
@@ -35,7 +35,6 @@ from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.printer import expression_text
 from cepkit.pattern.rewrite import without_not
 from cepkit.plan.negation import depends_on
-from cepkit.values import dataclass
 
 EventKey: TypeAlias = tuple[tuple[str, ...], ...]
 PairKey: TypeAlias = tuple[int, tuple[str, ...]]

@@ -9,7 +9,7 @@ needs n. Source: MULTI, section on the multi-pattern graph.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field  # noqa: TID251 - for `order`
+from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 

@@ -8,7 +8,7 @@ that they let everything through, so that nothing is shared on a guess.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from cepkit.pattern.canonical import CanonicalEvent, SubPattern, canonical_event
@@ -17,7 +17,6 @@ from cepkit.pattern.normal_form import Branch
 from cepkit.statistics.binding import measured_form, measured_sets
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.selectivity import Equality, Selectivity
-from cepkit.values import dataclass
 
 _Shares: TypeAlias = tuple[Selectivity, Equality | None]
 

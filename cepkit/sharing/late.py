@@ -11,7 +11,7 @@ Source: ours; MULTI requires equality.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TypeAlias
 
@@ -20,7 +20,6 @@ from cepkit.pattern.conditions import Attribute, Comparison, Expression, Literal
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.printer import expression_text
 from cepkit.plan.negation import depends_on
-from cepkit.values import dataclass
 
 Demands: TypeAlias = frozenset[Expression]
 """Conditions over `_0`, `_1`, ... in place of variables, in canonical form."""

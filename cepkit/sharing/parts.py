@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, cast
 
 from cepkit.costs.contract import CostModel
@@ -23,7 +23,6 @@ from cepkit.sharing.weakening import starts_beside
 from cepkit.sharing.workload import Places, Sharer, Workload
 from cepkit.statistics.binding import measured_sets
 from cepkit.statistics.model import Statistics
-from cepkit.values import dataclass
 
 Share: TypeAlias = Literal["auto", "none", "prefix", "tree"]
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Literal, TypeAlias, cast
 
@@ -29,7 +29,6 @@ from cepkit.pattern.canonical import MOST_ARRANGEMENTS
 from cepkit.sharing.local import Local, Tree, mask_of, nodes_of, renamed
 from cepkit.sharing.prices import CHECK, HAND_OVER, SPAN_FILTER, Prices
 from cepkit.sharing.workload import Form, Places, Sharer, Weaker, Workload
-from cepkit.values import dataclass
 
 Mode: TypeAlias = Literal["order", "tree"]
 

@@ -7,6 +7,7 @@ users, another the plan of each query.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from cepkit.pattern.durations import window_text
 from cepkit.plan.nodes import BranchPlan, OrderPlan
@@ -15,7 +16,6 @@ from cepkit.printing import cut, html_of, html_output, html_text, text_of
 from cepkit.sharing.late import Late, check_text
 from cepkit.sharing.shared_plan import SharedNode, SharedPlan
 from cepkit.tables import count_text, first_rows, html_table, number
-from cepkit.values import dataclass
 
 _WIDEST = 60
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cepkit.costs.contract import CostModel
@@ -35,7 +35,6 @@ from cepkit.sharing.start import alone
 from cepkit.sharing.texts import sub_pattern_text
 from cepkit.sharing.workload import Places
 from cepkit.statistics.model import Statistics
-from cepkit.values import dataclass
 
 if TYPE_CHECKING:
     import pandas as pd

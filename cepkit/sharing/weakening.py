@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 from cepkit.pattern.printer import expression_text
@@ -21,7 +22,6 @@ from cepkit.sharing.merging import pooled
 from cepkit.sharing.plan_graph import Changes, Choice, PlanGraph, Prepared, handed
 from cepkit.sharing.start import order_cost
 from cepkit.sharing.workload import Places, Sharer, Weaker
-from cepkit.values import dataclass
 
 _FEW, _MOST_DISTINCT = 4, 12
 """The number of most frequent sets of conditions whose pairs are tried; of a few, all subsets."""

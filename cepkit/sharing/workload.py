@@ -9,7 +9,7 @@ which are bits of masks; a branch's places are sorted by event too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import chain, groupby, permutations, product
 from math import factorial, prod
@@ -24,7 +24,6 @@ from cepkit.sharing.description import Description, EventKey, Family, PairKey, d
 from cepkit.sharing.known_shares import KnownShares
 from cepkit.sharing.late import Late, bare_branch, weaker_branch
 from cepkit.statistics.model import Statistics
-from cepkit.values import dataclass
 
 Form: TypeAlias = tuple[Family, tuple[int, ...], tuple[int, ...], tuple[tuple[str, ...], ...]]
 """A sub-pattern: family, events, pairs, and texts of conditions on three or more variables."""

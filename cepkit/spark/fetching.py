@@ -8,7 +8,7 @@ are counted and read without a job. A stream caches the fetched part until `forg
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import pyarrow as pa
@@ -27,7 +27,6 @@ from cepkit.spark.passes.file_rows import file_rows
 from cepkit.spark.passes.part import Part, Rows, Types
 from cepkit.spark.passes.rows import batch_frame
 from cepkit.stream.stream import Stream
-from cepkit.values import dataclass
 
 Where: TypeAlias = Literal["auto", "driver", "workers"]
 

@@ -9,7 +9,7 @@ so their key is the whole canonical branch.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, TypeAlias, TypeVar
 
@@ -25,7 +25,6 @@ from cepkit.statistics.over_time import OverTime
 from cepkit.statistics.selectivity import Equality, Joined, Selectivity
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.statistics.together import partition_attributes
-from cepkit.values import dataclass
 
 _Types: TypeAlias = frozenset[str] | None
 _Shares: TypeAlias = tuple[Selectivity, Equality | None]

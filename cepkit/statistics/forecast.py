@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from cepkit.tables import number
-from cepkit.values import dataclass
 
 MANY = 1e9
 """Matches or partial matches over a stream: minutes to hours of work."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,6 @@ import numpy.typing as npt
 from cepkit.errors import StatisticsError
 from cepkit.stream.columns import Column
 from cepkit.stream.durations import duration_text
-from cepkit.values import dataclass
 
 MOST_FREQUENT = 10
 """The most keys by name."""

@@ -7,14 +7,13 @@ counts of parts of a stream can be added up.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from cepkit.errors import StatisticsError
 from cepkit.statistics.selectivity import not_negative
-from cepkit.values import dataclass
 
 _BINS_PER_DOUBLING = 64
 _BINS = 63 * _BINS_PER_DOUBLING

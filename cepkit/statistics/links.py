@@ -8,6 +8,7 @@ the attributes are. O(n) for n events.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,6 @@ from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
 from cepkit.stream.columns import Column, Kind
 from cepkit.stream.distinct import value_codes
-from cepkit.values import dataclass
 
 Codes = npt.NDArray[np.int64]
 

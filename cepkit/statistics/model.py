@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -37,7 +37,6 @@ from cepkit.statistics.selectivity import (
 )
 from cepkit.stream.columns import Dropped
 from cepkit.tables import count_text
-from cepkit.values import dataclass
 
 _NOTHING: Mapping[str, float] = MappingProxyType({})
 _MOST_COMPUTED = 64

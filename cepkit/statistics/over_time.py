@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
@@ -12,7 +13,6 @@ from cepkit.errors import StatisticsError
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
 from cepkit.stream.shapes import Time
-from cepkit.values import dataclass
 
 MOST_BUCKETS = 60
 """The number of buckets in a narrow figure."""

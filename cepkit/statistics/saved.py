@@ -9,7 +9,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from cepkit.errors import PatternError, StatisticsError
@@ -26,7 +26,6 @@ from cepkit.stream.columns import Dropped
 from cepkit.stream.json_text import parse_object
 from cepkit.stream.paths import path_of, read_text
 from cepkit.stream.shapes import ShapeError, Time
-from cepkit.values import dataclass
 
 LARGEST_FILE = 100_000_000
 FORMAT, *_OLDER = (f"cepkit statistics {number}" for number in (4, 3, 2, 1))

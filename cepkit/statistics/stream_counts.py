@@ -7,7 +7,7 @@ events.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from cepkit.statistics.links import KeySource, Link, key_sources, link_codes, li
 from cepkit.statistics.over_time import Buckets, OverTime
 from cepkit.statistics.slice_events import has_type, partition_of
 from cepkit.stream.columns import Dropped, EventColumns
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

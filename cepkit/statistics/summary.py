@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,6 @@ from cepkit.stream.columns import Dropped, EventColumns
 from cepkit.stream.reading.arrow import described, is_list
 from cepkit.stream.values import in_known_zone
 from cepkit.tables import count_text, first_rows, html_table, number, whole
-from cepkit.values import dataclass
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,13 +15,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
 from types import UnionType
 from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from cepkit.stream.shapes import Number, ShapeError, check, check_even, shown
-from cepkit.values import dataclass
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ all-NaN row in arrays. So no column needs a validity mask.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -16,7 +16,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepkit.stream.coded import decoded_schema
-from cepkit.values import dataclass
 
 Kind: TypeAlias = Literal[
     "float", "integer", "boolean", "text", "timestamp", "duration", "array", "null"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -21,7 +22,6 @@ import pyarrow.parquet as pa_parquet
 from cepkit.errors import FileError
 from cepkit.files import CSV, PARQUET, check_target, whole_file
 from cepkit.stream.clicks import click_events as click_events
-from cepkit.values import dataclass
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

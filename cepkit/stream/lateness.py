@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import timedelta
 
 import pyarrow as pa
@@ -10,7 +11,6 @@ import pyarrow as pa
 from cepkit.errors import StreamError, nearest, shown
 from cepkit.stream.durations import NOT_UNITS, UNITS, duration_text, whole
 from cepkit.stream.reading.arrow import described
-from cepkit.values import dataclass
 
 _WRITTEN = re.compile(r"\s*([0-9_]*\.?[0-9]+)\s*([^\W\d_]+)\s*")
 _MOST = 10 * 365 * UNITS["days"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pyarrow as pa
 
 from cepkit.printing import cut, html_output, html_text
 from cepkit.stream.schema import Schema
 from cepkit.tables import html_table, text_table
-from cepkit.values import dataclass
 
 # Even if escaping turned every character into six, a page stays below 20 kB.
 _ROWS = 5

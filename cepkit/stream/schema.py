@@ -6,13 +6,12 @@ import re
 import zoneinfo
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
 from cepkit.errors import StreamError, nearest
-from cepkit.values import dataclass
 
 UNITS: Mapping[str, int] = {
     "us": 1,

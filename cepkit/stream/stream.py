@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
@@ -26,7 +26,6 @@ from cepkit.stream.reading.texts import check_type
 from cepkit.stream.reading.times import microseconds
 from cepkit.stream.schema import Schema, Ties
 from cepkit.stream.sessions import check_session, run_job
-from cepkit.values import dataclass
 
 Place = Literal["local", "spark"]
 

@@ -5,7 +5,7 @@ The text is parsed again, and its nodes know their places.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from cepkit.errors import Span
@@ -18,7 +18,6 @@ from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.policies import StepBound
 from cepkit.pattern.query import Query
 from cepkit.pattern.repetitions import Repetitions
-from cepkit.values import dataclass
 
 ClauseKind: TypeAlias = Literal["event", "absence", "condition", "window", "partition"]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from cepkit.printing import Printed, html_output
 from cepkit.tables import html_table, text_table, whole
 from cepkit.tracing.records import Counts, Totals, TracedMatch
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

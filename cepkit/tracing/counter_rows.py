@@ -7,11 +7,10 @@ gives its counters after each step.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Annotated, TypeAlias, assert_never
 
 from cepkit.stream.shapes import ShapeError, Time, Within, check_below
-from cepkit.values import dataclass
 
 Count: TypeAlias = Annotated[int, Within(0, 10**1000)]
 """Counts are exact; for 2,000 events they have at most some 600 digits."""

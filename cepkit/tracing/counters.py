@@ -13,7 +13,7 @@ Source: ASEQ, figures 4, 6, 7 and 10.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
@@ -26,7 +26,6 @@ from cepkit.tracing.counter_rows import Change, Close, Count, Rows, StartCounter
 from cepkit.tracing.events import CountedEvents
 from cepkit.tracing.records import Truncated
 from cepkit.tracing.trace import Place, Trace
-from cepkit.values import dataclass
 
 Action: TypeAlias = Literal["start", "extend", "end", "expire"]
 """The action: a new counter, a longer prefix, prefixes ended by an event that must be absent, or an

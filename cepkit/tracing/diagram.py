@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from cepkit.pattern.limits import MAX_EVENTS
 from cepkit.stream.codec import INLINE, SPARSE, keyed
 from cepkit.stream.shapes import ShapeError
-from cepkit.values import dataclass
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import isnan
 from typing import Any, TypeAlias
 
@@ -16,7 +16,6 @@ from cepkit.stream.columns import Column, EventColumns
 from cepkit.stream.durations import duration_text
 from cepkit.stream.shapes import Number, Time, Value
 from cepkit.stream.values import plain_values
-from cepkit.values import dataclass
 
 Attributes: TypeAlias = Mapping[str, tuple[Value | tuple[Value, ...], ...]]
 

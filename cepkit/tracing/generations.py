@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cepkit.printing import Printed, html_lines, html_output, time_text
@@ -11,7 +12,6 @@ from cepkit.tables import count_text, html_table, text_table, whole
 from cepkit.tracing.mechanisms import MechanismTrace
 from cepkit.tracing.records import TracedMatch
 from cepkit.tracing.trace import Saved
-from cepkit.values import dataclass
 
 if TYPE_CHECKING:
     import pandas as pd

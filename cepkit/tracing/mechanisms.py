@@ -7,7 +7,7 @@ streams keep only their first steps; totals cover the whole run.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -25,7 +25,6 @@ from cepkit.tracing.operations import Create, Operation, OperationName, Reason, 
 from cepkit.tracing.records import Counts, Step, Totals, TracedMatch, TracedPattern, Truncated
 from cepkit.tracing.trace import Place, Trace
 from cepkit.tracing.words import Words
-from cepkit.values import dataclass
 
 _MOST_NAMED = 4
 """The most patterns whose plans are a part of a trace's name."""

@@ -7,10 +7,9 @@ A closed family of frozen values. Events are numbers in stream order, instances 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, TypeAlias, get_args
-
-from cepkit.values import dataclass
 
 Reason: TypeAlias = Literal[
     "expired",

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from cepkit.stream.codec import INLINE, SPARSE
 from cepkit.tracing.operations import Operation
-from cepkit.values import dataclass
 
 
 class Counts(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from cepkit.errors import TraceError
@@ -11,7 +12,6 @@ from cepkit.tables import html_table
 from cepkit.tracing import operations as ops
 from cepkit.tracing.records import Step
 from cepkit.tracing.words import Words
-from cepkit.values import dataclass
 
 Births: TypeAlias = Mapping[int, tuple[int, ops.Create]]
 """For each instance the step of its creation, and the operation."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
@@ -17,7 +17,6 @@ from cepkit.stream.shapes import ShapeError, check_below, check_even
 from cepkit.tracing.clauses import Clause
 from cepkit.tracing.events import EventTable
 from cepkit.tracing.records import Truncated
-from cepkit.values import dataclass
 
 
 class Place(NamedTuple):

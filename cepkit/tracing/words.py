@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import assert_never
 
 from cepkit.tracing import operations as ops
@@ -10,7 +11,6 @@ from cepkit.tracing.diagram import Diagram
 from cepkit.tracing.events import EventTable
 from cepkit.tracing.operations import REASONS, TOGETHER, Checked, Operation, forbidden_in
 from cepkit.tracing.records import Step, TracedMatch
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

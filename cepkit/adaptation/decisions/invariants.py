@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import groupby
 from statistics import median
 from typing import Literal
@@ -22,7 +23,6 @@ from cepkit.errors import PlanError
 from cepkit.plan.nodes import Plan
 from cepkit.planners.deciding import Decisions
 from cepkit.statistics.model import Statistics
-from cepkit.values import dataclass
 
 _MOST = 1.0
 """The largest distance from the median: the costs of a block have doubled."""

@@ -5,9 +5,10 @@ It is the baseline: an engine without adaptation.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from cepkit.plan.nodes import Plan
 from cepkit.statistics.model import Statistics
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

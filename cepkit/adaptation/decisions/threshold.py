@@ -10,12 +10,12 @@ with it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from cepkit.errors import PlanError
 from cepkit.plan.nodes import Plan
 from cepkit.statistics.model import Statistics
 from cepkit.tables import number
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

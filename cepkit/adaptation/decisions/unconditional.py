@@ -7,9 +7,10 @@ with it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from cepkit.plan.nodes import Plan
 from cepkit.statistics.model import Statistics
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +15,6 @@ from cepkit.lazy import pd
 from cepkit.pattern.query import Query
 from cepkit.printing import html_output, html_text
 from cepkit.tables import html_table, text_table, value_text
-from cepkit.values import dataclass
 
 _SHOWN = 10
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.aggregates.contract import EXTREMES, AggregateFunction, merged, state_of
 from cepkit.pattern.conditions import Aggregate
-from cepkit.values import dataclass
 
 Element: TypeAlias = Any
 """The aggregate state of a set of matches; never changed in place."""

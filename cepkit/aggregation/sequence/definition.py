@@ -10,6 +10,7 @@ Source: ASEQ, sections 3.3 and 3.4.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import combinations
 from typing import NoReturn, TypeAlias
 
@@ -29,7 +30,6 @@ from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
 from cepkit.pattern.printer import expression_text
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
-from cepkit.values import dataclass
 
 _Link: TypeAlias = tuple[Attribute, Attribute]
 Member: TypeAlias = tuple[str, str]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from cepkit.aggregation.semirings.functions import Count, Element, Function, known
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.values import plain_values
-from cepkit.values import dataclass
 
 Emit: TypeAlias = Literal["trigger", "changes", "new", "total"]
 """See `cepkit.aggregate`."""

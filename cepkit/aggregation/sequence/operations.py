@@ -12,6 +12,7 @@ Source: ASEQ, sections 3.3 and 3.4 (recounting rule, hashed prefix counters).
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,6 @@ from cepkit.compiling import compiled
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.nodes import Event
 from cepkit.stream.columns import Column, EventColumns
-from cepkit.values import dataclass
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]

@@ -8,6 +8,7 @@ lane of the earlier pieces.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,6 @@ from cepkit.aggregation.kernels.shared.records import FLOAT, LEAST, SUM
 from cepkit.aggregation.semirings.functions import Count
 from cepkit.aggregation.semirings.lanes import Lanes
 from cepkit.aggregation.sharing.plan import Forest, path_of
-from cepkit.values import dataclass
 
 Values = dict["ForestLane", npt.NDArray[Any]]
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from cepkit.automata.compile.shown import Shown
 from cepkit.automata.events import Event
 from cepkit.automata.scalars import Truth
 from cepkit.pattern.nodes import Beside
 from cepkit.tracing.operations import Reason
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

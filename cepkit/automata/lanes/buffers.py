@@ -9,11 +9,10 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from cepkit.automata.events import Event
 from cepkit.automata.lanes.journal import Instance, Journal
-from cepkit.values import dataclass
 
 _COMPACT = 1024
 """A buffer carries at most this many dropped events, or as many as live ones."""

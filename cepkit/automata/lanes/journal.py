@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from cepkit.automata.compile.demands import Test
 from cepkit.automata.events import Binding, Event
@@ -14,7 +14,6 @@ from cepkit.memory import Room
 from cepkit.tracing import operations as ops
 from cepkit.tracing.operations import Checked, Operation, Reason
 from cepkit.tracing.records import Counts
-from cepkit.values import dataclass
 
 MOST_INSTANCES = 1_000_000
 MOST_IN_STEP = 400_000

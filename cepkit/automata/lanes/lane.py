@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 
 from cepkit.automata.compile.demands import Absence, Breach, Sought, Test
 from cepkit.automata.compile.rules import Rules
@@ -18,7 +19,6 @@ from cepkit.automata.lanes.journal import Instance, Journal, with_event
 from cepkit.automata.lanes.scopes import Scopes, end_of, is_beside, own
 from cepkit.errors import LimitError
 from cepkit.tracing.operations import Reason
-from cepkit.values import dataclass
 
 MOST_MEMBERS = 30
 """The most members of a set; all sets of so many events would take an hour."""

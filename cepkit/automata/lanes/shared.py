@@ -9,12 +9,12 @@ O(followers) for each instance. Source: MULTI; views for different windows are o
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 
 from cepkit.automata.compile.demands import Test
 from cepkit.automata.events import Place
 from cepkit.automata.lanes.journal import Instance
 from cepkit.automata.lanes.lane import Lane, Setting
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,6 +15,7 @@ initial state. Source: MULTI.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from cepkit.automata.chart import Chart
 from cepkit.automata.compile.demands import Stage
@@ -28,7 +29,6 @@ from cepkit.automata.mechanisms.contract import Follows
 from cepkit.plan.nodes import BranchPlan
 from cepkit.tracing.diagram import DiagramKind, NodeKind
 from cepkit.tracing.operations import Reason
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

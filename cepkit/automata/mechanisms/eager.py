@@ -10,6 +10,7 @@ Source: LAZY, section 3; the states beyond sequences are ours.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from cepkit.automata.chart import Chart
 from cepkit.automata.compile.demands import Absence, Stage, Test
@@ -20,7 +21,6 @@ from cepkit.automata.lanes.lane import Lane, Setting, with_place
 from cepkit.automata.mechanisms.contract import Follows
 from cepkit.plan.nodes import BranchPlan
 from cepkit.tracing.diagram import DiagramKind, NodeKind
-from cepkit.values import dataclass
 
 _DRAWN = 32
 """Up to so many states are drawn in advance; of more, only those that are reached."""

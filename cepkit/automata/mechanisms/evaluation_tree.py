@@ -13,6 +13,7 @@ Source: MULTI.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import assert_never
 
@@ -27,7 +28,6 @@ from cepkit.automata.lanes.shared import Handed, SharedLane
 from cepkit.automata.mechanisms.contract import Follows
 from cepkit.plan.nodes import BranchPlan, Pair, Tree, as_tree, leaves, tree_text
 from cepkit.tracing.diagram import DiagramKind, NodeKind
-from cepkit.values import dataclass
 
 NO_OTHERS: Mapping[int, int] = MappingProxyType({})
 """No nodes of other branches."""

@@ -19,6 +19,7 @@ import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 
 from cepkit.automata.chart import Chart
@@ -33,7 +34,6 @@ from cepkit.plan.nodes import BranchPlan
 from cepkit.statistics.model import Statistics
 from cepkit.tracing.diagram import DiagramKind, NodeKind
 from cepkit.tracing.operations import Reason
-from cepkit.values import dataclass
 
 _DRAWN = 3
 """A tree of up to so many variables is drawn whole; of a larger one, the reached states."""

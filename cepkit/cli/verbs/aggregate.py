@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -17,7 +18,6 @@ from cepkit.cli.rows import table_of
 from cepkit.cli.terminal import run_with_progress, say, seconds
 from cepkit.routes.aggregates import EMITS, METHODS
 from cepkit.tables import count_text, whole
-from cepkit.values import dataclass
 
 _SHOWN = 10
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-
-from cepkit.values import dataclass
+from dataclasses import dataclass
 
 _SHELLS = ("bash", "zsh", "fish")
 

@@ -9,7 +9,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from dataclasses import field
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
@@ -29,7 +29,6 @@ from cepkit.files import HTML, check_target
 from cepkit.plan.printer import one_line
 from cepkit.stream.generators import stock_events
 from cepkit.tables import count_text, text_table
-from cepkit.values import dataclass
 
 PATTERN = """\
 PATTERN SEQ(MSFT a, INTC b, GOOG c, AAPL d)

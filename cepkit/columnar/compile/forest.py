@@ -13,7 +13,7 @@ which loses matches.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from cepkit.columnar.compile.program import (
@@ -27,7 +27,6 @@ from cepkit.columnar.compile.program import (
 from cepkit.columnar.compile.step_keys import keys_of, may_share, tree_key
 from cepkit.pattern.canonical import canonical_conditions
 from cepkit.pattern.conditions import Expression, variables_of
-from cepkit.values import dataclass
 
 LEAST = 2
 """The fewest steps that are worth sharing: the first alone only names its candidates."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal as Words
 
 from cepkit.pattern.conditions import (
@@ -37,7 +37,6 @@ from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.numbers import set_of_neighbours
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.rewrite import MIRRORED, replaced
-from cepkit.values import dataclass
 
 MOST_MEMBERS = 2**31 - 1
 """More events than a slice can have: larger sizes mean the same."""

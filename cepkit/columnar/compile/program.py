@@ -6,13 +6,13 @@ Programs know nothing of data: `branch.py` makes one from a branch and a plan,
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
 from cepkit.columnar.compile.kleene import Cap, Repeated
 from cepkit.pattern.conditions import ComparisonOperator, Expression, set_of_members
 from cepkit.pattern.nodes import Event
-from cepkit.values import dataclass
 
 Member = tuple[str, str | None]
 """A variable and an attribute that equals those of other members; None: its partition."""

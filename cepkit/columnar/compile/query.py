@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from cepkit.columnar.compile.branch import compile_branch
@@ -16,7 +17,6 @@ from cepkit.pattern.printer import structure_text
 from cepkit.pattern.query import Query
 from cepkit.pattern.repetitions import Group
 from cepkit.plan.nodes import Plan
-from cepkit.values import dataclass
 
 if TYPE_CHECKING:
     from cepkit.sharing.late import Late

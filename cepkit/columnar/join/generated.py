@@ -12,6 +12,7 @@ Generated source compiles once for each shape and is cached on disk by content (
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from cepkit.columnar.slices.candidates import Candidates, reader
 from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation.columns import Read
 from cepkit.pattern.evaluation.source import ConditionWriter, Numbers, Operand, can_be_written
-from cepkit.values import dataclass
 
 Ints = npt.NDArray[np.int32]
 

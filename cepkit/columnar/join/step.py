@@ -7,6 +7,7 @@ The same look-up serves a step that binds a variable (`pairs`) and one that only
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any
 
@@ -31,7 +32,6 @@ from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation.columns import truth, value
 from cepkit.pattern.evaluation.floats import as_floats
 from cepkit.stream.columns import Column
-from cepkit.values import dataclass
 
 Ints = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]

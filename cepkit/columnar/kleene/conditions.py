@@ -13,7 +13,7 @@ members of several sets their combinations.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any
 
@@ -45,7 +45,6 @@ from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.evaluation.set_functions import set_function
 from cepkit.pattern.rewrite import replaced
 from cepkit.stream.columns import Column
-from cepkit.values import dataclass
 
 Ints = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]

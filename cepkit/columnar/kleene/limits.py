@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from cepkit.columnar.compile.program import Program
 from cepkit.errors import LimitError
 from cepkit.tables import whole
-from cepkit.values import dataclass
 
 SetChoice: TypeAlias = Literal["every", "maximal", "count", "bound", "tried"]
 """every: each non-empty set is a match. maximal: for each choice of the single events the match

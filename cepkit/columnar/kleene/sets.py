@@ -13,7 +13,7 @@ that are asked for.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 
@@ -42,7 +42,6 @@ from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.blocks import Members, SetBlock
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.conditions import Expression, set_of_members
-from cepkit.values import dataclass
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]

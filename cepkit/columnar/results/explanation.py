@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.lazy import pd
@@ -11,7 +12,6 @@ from cepkit.pattern.nodes import labels_of
 from cepkit.plan.nodes import Plan, Unit, work_of
 from cepkit.printing import Printed, html_output
 from cepkit.tables import html_table, whole
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

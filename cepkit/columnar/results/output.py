@@ -7,7 +7,7 @@ RETURN has its columns instead.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import BinaryIO
 
@@ -29,7 +29,6 @@ from cepkit.stream.coded import is_coded, texts_at
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.reading.arrow import single
 from cepkit.stream.schema import Schema
-from cepkit.values import dataclass
 
 START, END = RESULT_ENDS
 ROWS = 1 << 16

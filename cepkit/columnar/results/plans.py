@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,6 @@ from cepkit.plan.nodes import Plan
 from cepkit.planners.deciding import because
 from cepkit.printing import Printed, html_lines, html_output, time_text
 from cepkit.tables import count_text, html_table, number, text_table, whole
-from cepkit.values import dataclass
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -41,7 +41,6 @@ from cepkit.sharing.shared_plan import SharedPlan, Sharing
 from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import Stream
 from cepkit.tables import first_rows, html_table, whole
-from cepkit.values import dataclass
 
 Result = TypeVar("Result")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -18,7 +19,6 @@ from cepkit.errors import StreamError
 from cepkit.lazy import pd
 from cepkit.printing import cut, html_output, html_text
 from cepkit.tables import number, text_table
-from cepkit.values import dataclass
 
 _COLUMNS = 12
 _WIDTH = 28

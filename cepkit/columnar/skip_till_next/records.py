@@ -7,14 +7,13 @@ Rows, tables and key codes are concatenated in `ints`, times in `times`, columns
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from cepkit.compiling import by_name
-from cepkit.values import dataclass
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]

@@ -8,7 +8,7 @@ columns of numbers. Cost: O(candidates of all variables).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import numpy as np
@@ -62,7 +62,6 @@ from cepkit.pattern.evaluation.columns import truth, value
 from cepkit.pattern.evaluation.exactness import as_exact_floats, stays_exact
 from cepkit.pattern.evaluation.operations import common_codes
 from cepkit.stream.columns import EventColumns
-from cepkit.values import dataclass
 
 Ints = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]

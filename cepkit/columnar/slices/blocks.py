@@ -6,7 +6,7 @@ Each block is consumed before the next one is built, so memory is bounded by one
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -15,7 +15,6 @@ import numpy.typing as npt
 from cepkit.columnar.kernels.loops import take
 from cepkit.columnar.slices.candidates import Candidates
 from cepkit.pattern.repetitions import Group
-from cepkit.values import dataclass
 
 Ints = npt.NDArray[np.int32]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Absence, AnyStep, Band, Bound, GroupStep
 from cepkit.columnar.slices.candidates import Candidates, Group
 from cepkit.pattern.conditions import Expression
-from cepkit.values import dataclass
 
 Ints = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]

@@ -8,6 +8,7 @@ slice, and two binary searches for each partial match.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,6 @@ from cepkit.pattern.evaluation.columns import value
 from cepkit.pattern.evaluation.exactness import as_exact_floats
 from cepkit.pattern.rewrite import MIRRORED
 from cepkit.stream.columns import Column
-from cepkit.values import dataclass
 
 Floats = npt.NDArray[np.float64]
 Order = npt.NDArray[np.intp]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from cepkit.pattern.canonical import CanonicalEvent
 from cepkit.pattern.evaluation.columns import Read, truth
 from cepkit.pattern.keys import dense_keys, partition_keys
 from cepkit.stream.columns import Column, EventColumns
-from cepkit.values import dataclass
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from cepkit.columnar.compile.program import Program
-from cepkit.values import dataclass
 
 
 @dataclass(slots=True)

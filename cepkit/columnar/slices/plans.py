@@ -6,14 +6,13 @@ A slice depends only on events, so it may run with any plan, whatever ran before
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from cepkit.columnar.compile.query import CompiledQuery
 from cepkit.columnar.slices.counters import Counters, StepCounters, counters_for
 from cepkit.plan.nodes import BranchPlan
 from cepkit.stream.columns import EventColumns
-from cepkit.values import dataclass
 
 Branches: TypeAlias = tuple[BranchPlan, ...]
 """The plan of a query: one for each of its branches."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from cepkit.figures.kit.scales import Scale, TextScale, log10
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.stream.sessions import run_job
 from cepkit.tables import value_text
-from cepkit.values import dataclass
 
 _PANEL, _GAP = 150, 36
 _ABOVE, _BELOW = 64, 52

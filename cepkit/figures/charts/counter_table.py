@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
@@ -20,7 +21,6 @@ from cepkit.figures.player.moments import Moment, moments_of
 from cepkit.tables import number, whole
 from cepkit.tracing import CounterTrace
 from cepkit.tracing.counter_rows import StartCounters
-from cepkit.values import dataclass
 
 _MOST_ROWS = 20
 _MOST_SAVED = 6

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import plotly.graph_objects as go
@@ -13,7 +14,6 @@ from cepkit.figures.kit.panels import stacked
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.figures.player import Traces
 from cepkit.figures.player.moments import counts_at, first_of, moments_of
-from cepkit.values import dataclass
 
 _LINES = (
     (style.BLUE, "solid"), (style.VERMILLION, "dash"), (style.GREEN, "dot"),

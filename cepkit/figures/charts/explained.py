@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
@@ -11,7 +12,6 @@ from cepkit.figures.kit.scales import Scale, log10
 from cepkit.figures.kit.style import BLUE, ORANGE, TEXT, beside, figure, message, note
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.tables import number, whole
-from cepkit.values import dataclass
 
 _ROW = 30
 _NAME_LENGTH = 24

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
@@ -22,7 +23,6 @@ from cepkit.plan.nodes import TreePlan, as_tree
 from cepkit.plan.printer import one_line
 from cepkit.planners.compare import ComparedPlan, Measured, PlanComparison
 from cepkit.tables import number, whole
-from cepkit.values import dataclass
 
 By: TypeAlias = Literal["work", "candidates", "partial-matches", "seconds"]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import assert_never
 
 import plotly.graph_objects as go
@@ -27,7 +28,6 @@ from cepkit.tables import count_text
 from cepkit.tracing import MechanismTrace
 from cepkit.tracing.diagram import Diagram, Edge, Node
 from cepkit.tracing.operations import Create, Discard
-from cepkit.values import dataclass
 
 RADIUS = 20
 _ACROSS, _DOWN = 160, 96

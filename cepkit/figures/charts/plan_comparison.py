@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
@@ -15,7 +16,6 @@ from cepkit.plan.nodes import OrderPlan
 from cepkit.plan.printer import one_line
 from cepkit.planners.compare import PlanComparison
 from cepkit.tables import number
-from cepkit.values import dataclass
 
 _BAR = 25
 _LINE = SMALL * 1.3

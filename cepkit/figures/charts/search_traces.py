@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import plotly.graph_objects as go
@@ -21,7 +22,6 @@ from cepkit.plan.nodes import BranchPlan, TreePlan, as_tree
 from cepkit.planners.compare import PlanComparison
 from cepkit.planners.contract import Observed
 from cepkit.tables import number
-from cepkit.values import dataclass
 
 Over: TypeAlias = Literal["plans", "seconds"]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import plotly.graph_objects as go
@@ -18,7 +19,6 @@ from cepkit.figures.kit.plotly_canvas import laid_out
 from cepkit.figures.kit.style import FINAL, PLAIN, SIZE, SMALL
 from cepkit.figures.kit.texts import fitted
 from cepkit.routes.several import Cluster, Several, SharingPlan, node_text
-from cepkit.values import dataclass
 
 RADIUS = 11
 SPACING = 118

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import plotly.graph_objects as go
@@ -12,7 +13,6 @@ from cepkit.figures.kit.scales import Scale, log10
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.statistics.model import Statistics
 from cepkit.tables import number
-from cepkit.values import dataclass
 
 _ROW = 30
 _GAP = 84

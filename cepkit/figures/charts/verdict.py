@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -19,7 +20,6 @@ from cepkit.figures.kit.style import GRID, SIZE, SMALL, VERMILLION, colour_of, i
 from cepkit.figures.kit.texts import cut, fitted, width_of, wrapped
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.policies import TimeWindow
-from cepkit.values import dataclass
 
 WIDTH = 860
 _LEFT, _RIGHT = 28, 28

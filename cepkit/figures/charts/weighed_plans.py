@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
@@ -23,7 +24,6 @@ from cepkit.figures.kit.texts import cut, shown
 from cepkit.plan.logarithms import grouped, log_text
 from cepkit.plan.printer import one_line
 from cepkit.planners.tradeoff import Tradeoff, Weighed
-from cepkit.values import dataclass
 
 _PLOT = 320
 _TITLE = 72

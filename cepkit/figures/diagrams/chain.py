@@ -6,7 +6,7 @@ Source: *Lazy Evaluation Methods for Detecting Complex Events* (DEBS 2015), sect
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cepkit.figures.diagrams import words
 from cepkit.figures.kit.strokes import held_in_window
@@ -17,7 +17,6 @@ from cepkit.pattern.printer import expression_text
 from cepkit.plan.logarithms import log
 from cepkit.plan.nodes import ExpectedStep
 from cepkit.statistics.model import Statistics
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cepkit.figures.kit.canvas import BOLD, LINE_HEIGHT, THIN, Canvas, Card, Item, Line, Text
 from cepkit.figures.kit.layers import LANE, Layers, Spot, layered, middles
 from cepkit.figures.kit.style import BLUE, SIZE, SMALL, TEXT, ink
 from cepkit.figures.kit.texts import fitted, width_of, wrapped
-from cepkit.values import dataclass
 
 ROOM = 780
 """The default width: that of a narrow notebook."""

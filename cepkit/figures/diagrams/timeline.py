@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -12,7 +13,6 @@ import plotly.graph_objects as go
 from cepkit.columnar.results.shown import moment_text
 from cepkit.figures.kit.style import GRID, SMALL, TEXT, colour_of, figure, ink, message, symbol_of
 from cepkit.figures.kit.texts import cut, shown
-from cepkit.values import dataclass
 
 _MARK = 20
 ROW = 30

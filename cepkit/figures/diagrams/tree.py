@@ -9,6 +9,7 @@ Source: *Join Query Optimization Techniques for Complex Event Processing Applica
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from cepkit.figures.diagrams import words
@@ -22,7 +23,6 @@ from cepkit.plan.logarithms import log
 from cepkit.plan.negation import depends_on
 from cepkit.plan.nodes import ExpectedStep, Pair, TreePlan, Unit, work_of
 from cepkit.statistics.model import Statistics
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import chain
 
 from cepkit.figures.diagrams.tree import Join, Leaf, TreeNode, joined_text
@@ -11,7 +12,6 @@ from cepkit.figures.kit.style import FINAL, PLAIN, QUIET, SIZE, SMALL
 from cepkit.figures.kit.texts import fitted, width_of, wrapped
 from cepkit.printing import plain
 from cepkit.tables import number
-from cepkit.values import dataclass
 
 _PADDING = 8
 _LEAST = 40

@@ -7,11 +7,10 @@ Pixels make it possible to compute, and test, that nothing overlaps.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, assert_never
 
 from cepkit.figures.kit.texts import width_of
-from cepkit.values import dataclass
 
 Anchor: TypeAlias = Literal["left", "center", "right"]
 Dash: TypeAlias = Literal["solid", "dash", "dot"]

@@ -7,12 +7,12 @@ broken to fit the narrowest page (500 pixels).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
 from cepkit.figures.kit import style
 from cepkit.figures.kit.texts import cut, shown, width_of, wrapped
-from cepkit.values import dataclass
 
 LEFT = 76
 """The margin left of a plot above a key, with room for ticks."""

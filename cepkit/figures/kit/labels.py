@@ -8,6 +8,7 @@ moves points apart horizontally, so labels that did not overlap still do not.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import plotly.graph_objects as go
@@ -15,7 +16,6 @@ import plotly.graph_objects as go
 from cepkit.figures.kit.scales import Scale
 from cepkit.figures.kit.style import SIZE, TEXT, note
 from cepkit.figures.kit.texts import width_of
-from cepkit.values import dataclass
 
 HEIGHT = 15
 """Of a label, in pixels."""

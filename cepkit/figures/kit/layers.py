@@ -9,9 +9,8 @@ Hierarchical System Structures* (Sugiyama, Tagawa and Toda, 1981).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations, pairwise
-
-from cepkit.values import dataclass
 
 LANE = 11.0
 """The width of a lane, in pixels: an edge at its widest, and room around it."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.tables import number
-from cepkit.values import dataclass
 
 _LARGE_SPREAD = math.log10(50)
 _MOST_TICKS = 7

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 
 from cepkit.costs.partial_matches import alive
 from cepkit.figures.kit.canvas import THIN
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.logarithms import log_text
 from cepkit.statistics.model import Statistics
-from cepkit.values import dataclass
 
 _WIDEST = 7.0
 

@@ -9,8 +9,7 @@ column. Children keep their order. O(nodes * depth).
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from cepkit.values import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from cepkit.errors import TraceError
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

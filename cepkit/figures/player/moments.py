@@ -9,12 +9,12 @@ without an event, or an event that does nothing. O(moments and traces).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from cepkit.errors import TraceError
 from cepkit.tracing import AnyTrace
 from cepkit.tracing.counters import CounterCounts
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias, assert_never
 
@@ -31,7 +32,6 @@ from cepkit.pattern.evaluation.kinds import ValueKind, constant_kind
 from cepkit.pattern.evaluation.operations import computed
 from cepkit.pattern.moments import moment, since_1970
 from cepkit.stream.columns import MISSING_INTEGER, Column
-from cepkit.values import dataclass
 
 Value: TypeAlias = Callable[[Sequence[Any]], Any]
 """The value of an expression for a binding, None where it is missing."""

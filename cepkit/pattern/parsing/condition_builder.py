@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from lark import Token, v_args
@@ -17,7 +18,6 @@ from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.evaluation.functions.registered import SET_FUNCTIONS
 from cepkit.pattern.moments import read_time
 from cepkit.pattern.names import name_text, unquoted
-from cepkit.values import dataclass
 
 Children = list[Any]
 OPERATORS = {"==": "=", "<>": "!="}

@@ -9,12 +9,12 @@ Source: MULTI, which begins with the largest difference and cools at each step.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from statistics import median
 
 from cepkit.sharing.plan_graph import Changes, PlanGraph, Prepared
 from cepkit.sharing.searches.contract import SharingObserver
 from cepkit.sharing.searches.moves import LocalSearch, Moves
-from cepkit.values import dataclass
 
 _REPORTED = 200
 """Report progress to the observer after this many steps."""

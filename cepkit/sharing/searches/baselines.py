@@ -10,12 +10,12 @@ Source: MULTI, whose RE picks the least cost, although its text says "maximizing
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from cepkit.sharing.plan_graph import Changes, Choice, PlanGraph, Planned, Prepared
 from cepkit.sharing.searches.contract import Progressed, SharingObserver
 from cepkit.sharing.start import alone, in_order, pools_of, text_order
 from cepkit.sharing.workload import Sharer
-from cepkit.values import dataclass
 
 
 def _greedy(prepared: Prepared, sharer: Sharer) -> Planned:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Protocol, TypeAlias
 
 from cepkit.planners.contract import SearchInterrupted
 from cepkit.sharing.plan_graph import Changes, PlanGraph, Prepared
 from cepkit.sharing.prices import number_of
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

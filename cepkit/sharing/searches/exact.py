@@ -10,6 +10,7 @@ Source: ours.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import permutations, product
 from math import prod
 
@@ -20,7 +21,6 @@ from cepkit.sharing.searches.greedy_merge import GreedyMerge
 from cepkit.sharing.start import all_plans, pools_of
 from cepkit.sharing.weakening import beginning_with, weaker_nodes
 from cepkit.sharing.workload import Sharer
-from cepkit.values import dataclass
 
 _MOST = 4
 

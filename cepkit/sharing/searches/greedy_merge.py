@@ -14,6 +14,7 @@ Source: ours.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import combinations, permutations
 
 from cepkit.sharing.merging import common_forms, merges
@@ -22,7 +23,6 @@ from cepkit.sharing.responses import Starts, reinsert, respond
 from cepkit.sharing.searches.contract import Progressed, SharingObserver
 from cepkit.sharing.start import own_plans
 from cepkit.sharing.weakening import starts_of, weakenings, weaker_nodes
-from cepkit.values import dataclass
 
 _FEW = 3
 """The most branches that are put back in every order."""

@@ -11,14 +11,13 @@ is ours, and operators are not transformed into each other.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from cepkit.sharing.plan_graph import Changes, Choice, PlanGraph, Prepared
 from cepkit.sharing.searches.contract import Progressed, SharingObserver
 from cepkit.sharing.start import in_order, order_cost, pools_of, text_order
 from cepkit.sharing.workload import Form, Places, Sharer
-from cepkit.values import dataclass
 
 _Key: TypeAlias = tuple[Form, int]
 """A sub-pattern and a window."""

@@ -10,6 +10,7 @@ too. Source: MULTI, section on local search; weaker nodes are ours.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from random import Random
 
@@ -19,7 +20,6 @@ from cepkit.sharing.searches.contract import Progressed, SharingObserver
 from cepkit.sharing.start import own_plans, pools_of
 from cepkit.sharing.weakening import WeakerNode, beginning_with, weaker_nodes
 from cepkit.sharing.workload import Form, Sharer
-from cepkit.values import dataclass
 
 _NOTHING_SHARED = 0.1
 """The probability that a neighbour shares nothing."""

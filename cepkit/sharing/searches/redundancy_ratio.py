@@ -12,6 +12,7 @@ model are ours.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from cepkit.sharing.local import leaning_left
@@ -19,7 +20,6 @@ from cepkit.sharing.plan_graph import Changes, Choice, Mode, PlanGraph, Planned,
 from cepkit.sharing.searches.contract import Progressed, SharingObserver
 from cepkit.sharing.start import order_cost, pools_of, text_order
 from cepkit.sharing.workload import Form, Places, Sharer
-from cepkit.values import dataclass
 
 _Users: TypeAlias = list[tuple[Sharer, Places]]
 _Substrings: TypeAlias = dict[tuple[Form, int], _Users]

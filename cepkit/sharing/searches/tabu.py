@@ -7,10 +7,11 @@ Source: MULTI.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from cepkit.sharing.plan_graph import Changes, PlanGraph, Prepared
 from cepkit.sharing.searches.contract import Progressed, SharingObserver
 from cepkit.sharing.searches.moves import LocalSearch, Moves
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

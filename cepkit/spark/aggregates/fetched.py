@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,7 +16,6 @@ from cepkit.spark.aggregates.totals import as_promised
 from cepkit.spark.passes.fetched_frame import FetchedFrame
 from cepkit.spark.passes.part import origin_of
 from cepkit.stream.stream import Stream
-from cepkit.values import dataclass
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ Source: ASEQ.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -28,7 +28,6 @@ from cepkit.spark.passes.one_table import QUERY, OneTable, one_table
 from cepkit.spark.passes.scan import Scan
 from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import Stream
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, eq=False, slots=True)

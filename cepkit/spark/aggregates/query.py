@@ -9,7 +9,7 @@ groups share no match, buckets of their keys need no halo.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +39,6 @@ from cepkit.spark.cells.schemas import nullable
 from cepkit.spark.cells.sending import Sending, numbers_for, sending_for
 from cepkit.spark.passes.delivery import Route
 from cepkit.stream.stream import Stream
-from cepkit.values import dataclass
 
 _EACH = "each cell takes prefix counters or a window product"
 

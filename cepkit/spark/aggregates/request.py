@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,6 @@ from cepkit.routes.aggregates import Way, aggregate_sequence
 from cepkit.routes.detected import aggregate_blocks
 from cepkit.spark.cells.sending import Sending
 from cepkit.stream.columns import EventColumns
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

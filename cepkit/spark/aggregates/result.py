@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -20,7 +20,6 @@ from cepkit.spark.aggregates.one_pass import AggregationPass
 from cepkit.spark.matches.table import pattern_column
 from cepkit.spark.passes.frame import ResultFrame
 from cepkit.stream.sessions import check_session
-from cepkit.values import dataclass
 
 _KEPT = StorageLevel.MEMORY_AND_DISK_DESER
 

@@ -7,7 +7,7 @@ second round merges the few small sums of each group.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,6 @@ from cepkit.spark.aggregates.totals import Totals, as_promised
 from cepkit.spark.cells.dealing import Batches
 from cepkit.spark.passes.one_pass import Cell
 from cepkit.spark.passes.one_table import OneTable
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

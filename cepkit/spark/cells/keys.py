@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,6 @@ import pandas as pd
 from cepkit.columnar.compile.program import RUN, Program
 from cepkit.columnar.compile.query import CompiledQuery
 from cepkit.stream.columns import Column
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ many.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from cepkit.columnar.compile.program import Clock
@@ -21,7 +21,6 @@ from cepkit.columnar.slices.candidates import Owned
 from cepkit.columnar.slices.cutting import WINDOWS_PER_SLICE
 from cepkit.errors import StreamError
 from cepkit.spark.cells.keys import Key
-from cepkit.values import dataclass
 
 LEAST_EVENTS = 50_000
 """The least relevant events of a cell, or as much work as they bring, if the stream has them."""

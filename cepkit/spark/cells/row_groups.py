@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,6 @@ from cepkit.spark.cells.layout import Layout
 from cepkit.spark.cells.sending import Sending
 from cepkit.stream.columns import Dropped
 from cepkit.stream.reading.arrow import is_text
-from cepkit.values import dataclass
 
 _BATCH = 1 << 17
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,6 @@ from cepkit.stream.reading.texts import type_codes
 from cepkit.stream.reading.times import microseconds
 from cepkit.stream.schema import Schema
 from cepkit.stream.stream import Stream
-from cepkit.values import dataclass
 
 Integers = npt.NDArray[np.int64]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 
 import pyarrow as pa
@@ -39,7 +39,6 @@ from cepkit.spark.passes.rows import batch_frame
 from cepkit.spark.session.progress import run_with_progress
 from cepkit.stream.sessions import check_session
 from cepkit.tables import count_text
-from cepkit.values import dataclass
 
 _COUNT = "n"
 

@@ -6,6 +6,7 @@ In a separate file, because workers load only this.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -14,7 +15,6 @@ from cepkit.columnar.detector import Detector
 from cepkit.columnar.results.output import MatchColumns, Writer
 from cepkit.columnar.slices.plans import SlicePlans, Work
 from cepkit.spark.passes.one_pass import Cell
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

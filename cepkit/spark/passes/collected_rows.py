@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +15,6 @@ from cepkit.spark.passes.part import FETCHED, Types
 from cepkit.spark.passes.rows import StreamRows
 from cepkit.spark.session.progress import run_with_progress
 from cepkit.stream.stream import Stream
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

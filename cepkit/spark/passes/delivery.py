@@ -13,7 +13,7 @@ numbered first (`numbering.py`) and take the first route.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from pyspark.sql import DataFrame
@@ -33,7 +33,6 @@ from cepkit.spark.passes.numbering import numbered
 from cepkit.spark.passes.rows import StreamRows
 from cepkit.spark.passes.scan import Scan
 from cepkit.stream.columns import Dropped
-from cepkit.values import dataclass
 
 Route: TypeAlias = Literal["rows", "files"]
 

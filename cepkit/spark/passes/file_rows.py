@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -29,7 +30,6 @@ from cepkit.stream.reading.texts import type_codes
 from cepkit.stream.reading.times import microseconds
 from cepkit.stream.schema import Schema
 from cepkit.stream.stream import Stream
-from cepkit.values import dataclass
 
 Result = TypeVar("Result")
 

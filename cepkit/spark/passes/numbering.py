@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import accumulate
 from operator import xor
@@ -36,7 +36,6 @@ from cepkit.spark.session.access import access_to
 from cepkit.spark.session.progress import run_with_progress
 from cepkit.stream.columns import Dropped
 from cepkit.stream.reading.arrival import refuse_missing
-from cepkit.values import dataclass
 
 _RANGE_EVENTS = 500_000
 _MOST_RANGES = 1000

@@ -7,6 +7,7 @@ common: the cut of the stream, the data sent, the reports of tasks.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
@@ -24,7 +25,6 @@ from cepkit.spark.passes.scan import Scan
 from cepkit.spark.session.access import access_to
 from cepkit.stream.columns import Dropped, EventColumns
 from cepkit.stream.warnings import warn_of_dropped
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

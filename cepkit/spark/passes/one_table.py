@@ -7,13 +7,12 @@ null for queries that lack it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as t
-
-from cepkit.values import dataclass
 
 QUERY = "q"
 """The column of the query's number. The others are named c0, c1, ..."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
 from cepkit.stream.stream import Stream
-from cepkit.values import dataclass
 
 Types: TypeAlias = frozenset[str] | None
 """Event types; None for any."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.slices.counters import counters_for
@@ -11,7 +12,6 @@ from cepkit.pattern.query import Query
 from cepkit.spark.session.access import TaskReports
 from cepkit.stream.columns import Dropped
 from cepkit.stream.warnings import warn_of_dropped
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

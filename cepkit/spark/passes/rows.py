@@ -6,6 +6,7 @@ Workers check again, because only they interpret times and types exactly.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -21,7 +22,6 @@ from cepkit.stream.reading.time_zones import instants, is_utc
 from cepkit.stream.schema import UNITS, Schema
 from cepkit.stream.sessions import check_session
 from cepkit.stream.stream import Stream, check_all_there
-from cepkit.values import dataclass
 
 _NO_TIMES = ("", "NAT", "NAN", "NULL", "NONE", "NA", "N/A")
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from cepkit.pattern.query import Query
 from cepkit.spark.cells.layout import Cut
 from cepkit.spark.cells.sending import Sending
 from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import Stream
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ alike for attributes that are compared with each other.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -29,7 +30,6 @@ from cepkit.stream.columns import Column as Values
 from cepkit.stream.columns import Kind
 from cepkit.stream.reading.ingest import attribute
 from cepkit.stream.schema import Schema
-from cepkit.values import dataclass
 
 Counts = npt.NDArray[np.int64]
 Kinds = tuple[Kind, ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -17,7 +18,6 @@ from cepkit.pattern.query import Query
 from cepkit.spark.passes.rows import StreamRows
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.reading.times import microseconds
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -44,7 +44,6 @@ from cepkit.stream.columns import Dropped
 from cepkit.stream.reading.ingest import event_columns
 from cepkit.stream.reading.time_zones import is_utc
 from cepkit.stream.stream import Stream
-from cepkit.values import dataclass
 
 SAMPLE_EVENTS = 400_000
 """The number of relevant events to measure; a stream with fewer is measured completely."""

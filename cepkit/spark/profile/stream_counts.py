@@ -9,7 +9,7 @@ time, events out of order. Another action is needed only if Spark's partitions o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,6 @@ from cepkit.statistics.stream_counts import Details, StreamCounts, readers, type
 from cepkit.stream.columns import MISSING_INTEGER, Dropped, Kind
 from cepkit.stream.reading.texts import type_codes
 from cepkit.stream.reading.times import microseconds
-from cepkit.values import dataclass
 
 _ENDS = "first long, last long"
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -31,7 +32,6 @@ from cepkit.statistics.over_time import Buckets, OverTime
 from cepkit.statistics.stream_counts import StreamCounts
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.reading.times import microseconds
-from cepkit.values import dataclass
 
 HEAD = 4096
 """The number of first events of each partition that are returned as they are."""

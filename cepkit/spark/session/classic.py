@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,7 +13,6 @@ from pyspark.sql.classic import dataframe as classic
 from pyspark.sql.types import StructType
 
 from cepkit.spark.session.tasks import Batches, Work, task_number
-from cepkit.values import dataclass
 
 if TYPE_CHECKING:
     from pyspark.accumulators import Accumulator

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Generator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -23,7 +23,6 @@ from pyspark.sql.connect import dataframe as connect
 from pyspark.sql.connect.observation import Observation
 
 from cepkit.spark.session.tasks import Batches, Work, pickled, task_number
-from cepkit.values import dataclass
 
 _REPORT = "\0report"
 """The column of reports; no stream has such a name."""

@@ -14,11 +14,11 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from cepkit.errors import JavaNotFoundError
-from cepkit.values import dataclass
 
 OLDEST_JAVA = 17
 """The oldest Java that Spark 4 runs on."""

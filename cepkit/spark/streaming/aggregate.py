@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -48,7 +48,6 @@ from cepkit.spark.streaming.result import StreamAggregates, StreamSeveralAggrega
 from cepkit.spark.streaming.searches import FAR, Carried, Reach
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

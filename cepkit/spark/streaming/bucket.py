@@ -12,7 +12,7 @@ Nothing here knows Spark: state and events are Arrow.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,6 @@ from cepkit.spark.streaming.explanation import work_texts
 from cepkit.spark.streaming.searches import Carried, Counted, Search
 from cepkit.spark.streaming.slices import Slices
 from cepkit.stream.columns import EventColumns
-from cepkit.values import dataclass
 
 TAKEN = "\0taken"
 """The names of columns of marks begin so, one for each search whose matches depend on earlier."""

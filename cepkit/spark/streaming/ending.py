@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -32,7 +33,6 @@ from cepkit.spark.streaming.result import StreamFrame
 from cepkit.spark.streaming.searches import FAR
 from cepkit.spark.streaming.state import from_bytes
 from cepkit.spark.streaming.watching import LateEvents, Watched, watch
-from cepkit.values import dataclass
 
 _FOUND = pa.schema([("kind", pa.string()), ("rows", pa.int64()), ("packed", pa.binary())])
 _LOOK_SECONDS = 1

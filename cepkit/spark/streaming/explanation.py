@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 
@@ -11,7 +12,6 @@ from cepkit.columnar.slices.counters import Counters, StepCounters
 from cepkit.plan.nodes import Plan
 from cepkit.printing import Printed, html_output
 from cepkit.tables import html_table, number, text_table, whole
-from cepkit.values import dataclass
 
 _MOST_STEPS = 300
 """The most steps of plans whose work is in the progress of each micro-batch."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from cepkit.errors import StreamError
 from cepkit.printing import cut
-from cepkit.values import dataclass
 
 FORMAT = 3
 """The version of the state. It changes when the contents of the state do."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -32,7 +33,6 @@ from cepkit.spark.streaming.identity import Identity
 from cepkit.spark.streaming.pieces import PIECES, Packing, bucket_labels, read_pieces
 from cepkit.spark.streaming.state import from_bytes, to_bytes
 from cepkit.stream.stream import Stream
-from cepkit.values import dataclass
 
 KINDS = ("match", "timed-out", "row", "late", "ahead", "no-time", "no-type", "events", "looked")
 """The kinds of rows that buckets yield, and those of counts alone."""

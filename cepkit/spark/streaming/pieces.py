@@ -7,6 +7,7 @@ micro-batch is run again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import count, pairwise
 
@@ -22,7 +23,6 @@ from cepkit.spark.cells.sending import Sending
 from cepkit.spark.streaming.bucket import batch_of
 from cepkit.spark.streaming.slices import Slices
 from cepkit.stream.reading.ingest import attribute
-from cepkit.values import dataclass
 
 PIECES = "bucket int, task int, number long, kind string, rows long, packed binary"
 _FIELDS = pa.schema(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pyspark.sql.classic.dataframe import DataFrame as Classic
@@ -29,7 +29,6 @@ from cepkit.spark.streaming.timeouts import TimeoutSearch, timeout_queries
 from cepkit.stream.durations import duration_text
 from cepkit.stream.sessions import check_session
 from cepkit.stream.stream import Stream
-from cepkit.values import dataclass
 
 BUCKETS = 16
 """The number of buckets of a pattern with a key: fixed, so that a checkpoint fits any cluster."""

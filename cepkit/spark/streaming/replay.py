@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,6 @@ from cepkit.arguments import check_range, typed
 from cepkit.errors import StreamError
 from cepkit.stream.lateness import as_microseconds
 from cepkit.stream.stream import Stream
-from cepkit.values import dataclass
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

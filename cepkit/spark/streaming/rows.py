@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import types as t
 
 from cepkit.errors import UnsupportedError
 from cepkit.spark.streaming.timeouts import AWAITED, WINDOW_END, with_timeout
-from cepkit.values import dataclass
 
 KIND, EVENT = "kind", "event"
 """The columns with the kind of a row, and with a late event."""

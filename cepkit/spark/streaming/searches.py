@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -18,7 +18,6 @@ from cepkit.columnar.slices.plans import SlicePlans
 from cepkit.printing import time_text
 from cepkit.spark.streaming.explanation import PlanSteps, add_work
 from cepkit.stream.columns import EventColumns
-from cepkit.values import dataclass
 
 Taken = npt.NDArray[np.bool_]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -66,7 +66,6 @@ from cepkit.spark.streaming.timeouts import (
 )
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ them and, if a later event may break a match, of a window after them. So an even
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.slices.candidates import Owned
-from cepkit.values import dataclass
 
 Integers = npt.NDArray[np.int64]
 

@@ -9,7 +9,7 @@ so the engine finds timeouts as it finds matches, whatever the plan.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,6 @@ from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.spark.streaming.searches import Carried, Reach, Search
 from cepkit.stream.columns import EventColumns
-from cepkit.values import dataclass
 
 AWAITED, WINDOW_END = "awaited", "window_end"
 """The columns of a timed-out partial match: the variable that did not come, its window's end."""

@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
@@ -21,7 +21,6 @@ from cepkit.spark.streaming.live import KINDS, OBSERVED
 from cepkit.stream.durations import duration_text
 from cepkit.stream.warnings import warn_of_late
 from cepkit.tables import count_text
-from cepkit.values import dataclass
 
 _ROWS = 10
 """The number of micro-batches that are shown."""

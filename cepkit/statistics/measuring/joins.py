@@ -14,6 +14,7 @@ Sampling* (CIDR 2017); windows, order and all subsets are ours.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from itertools import combinations
 from math import exp, fsum, log, prod
 
@@ -30,7 +31,6 @@ from cepkit.statistics.model import Statistics
 from cepkit.statistics.selectivity import Joined
 from cepkit.statistics.slice_events import Held, Rows, reader
 from cepkit.stream.columns import EventColumns
-from cepkit.values import dataclass
 
 MOST_VARIABLES = 6
 """More variables have too many sets."""

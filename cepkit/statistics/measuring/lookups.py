@@ -7,6 +7,7 @@ match lie side by side. O(n log n) for each index, O(log n) for each look-up.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -18,7 +19,6 @@ from cepkit.pattern.policies import TimeWindow
 from cepkit.statistics.links import Codes, links_of
 from cepkit.statistics.slice_events import Rows, partition_of, sorting_order
 from cepkit.stream.columns import EventColumns
-from cepkit.values import dataclass
 
 EqualKeys: TypeAlias = Mapping[str, Codes]
 """For some variables, the key of each event of the stream; the keys of a match must agree."""

@@ -7,13 +7,13 @@ look-up.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, TimeWindow
 from cepkit.statistics.slice_events import Rows, Sorted, sorting_order
-from cepkit.values import dataclass
 
 
 class Ranges:

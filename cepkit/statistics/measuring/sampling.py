@@ -8,6 +8,7 @@ scope, O(draws * log n) to draw.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from cepkit.pattern.rewrite import without_not
 from cepkit.statistics.links import Link
 from cepkit.statistics.measuring.ranges import Pairs, Ranges
 from cepkit.statistics.slice_events import Events, Held, Rows, reader
-from cepkit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ O(size log size).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from cepkit.statistics.model import Statistics
 from cepkit.statistics.slice_events import Events, Held, Rows, has_type, partition_of
 from cepkit.statistics.stream_counts import count_types, types_of_variables
 from cepkit.stream.columns import EventColumns
-from cepkit.values import dataclass
 
 SIZE = 32_000
 """The total events of the slices if the window is short: measuring takes milliseconds."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -26,7 +26,6 @@ from cepkit.stream.reading import readers, sources
 from cepkit.stream.reading.ingest import attribute, event_columns
 from cepkit.stream.reading.plain import plain
 from cepkit.stream.schema import Schema
-from cepkit.values import dataclass
 
 MOST_KEPT = 1 << 30
 """The most bytes of columns that a stream caches."""

@@ -15,6 +15,7 @@ import stat
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TextIO
 
@@ -26,7 +27,6 @@ from cepkit.errors import StreamError
 from cepkit.lazy import pc
 from cepkit.stream.paths import cannot_read, check_file, shown, status_of
 from cepkit.stream.reading.arrow import is_text
-from cepkit.values import dataclass
 
 if TYPE_CHECKING:
     import pyarrow.dataset as pa_dataset

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
-
-from cepkit.values import dataclass
 
 Kind: TypeAlias = Literal["linear", "log", "date"]
 

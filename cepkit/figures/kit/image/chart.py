@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, TypeAlias
 
@@ -15,7 +15,6 @@ from cepkit.figures.kit.image import marks
 from cepkit.figures.kit.image.axes import Axis, Kind, axis_of, kind_of, numbers
 from cepkit.figures.kit.image.legend import Legend, legend_of
 from cepkit.figures.kit.image.markup import LINE_HEIGHT, Label, plain_text
-from cepkit.values import dataclass
 
 WIDTH = 900.0
 """The width of a picture whose figure has none of its own."""

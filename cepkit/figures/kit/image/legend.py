@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from cepkit.figures.kit.image import marks
 from cepkit.figures.kit.image.markup import Label
-from cepkit.values import dataclass
 
 _SIGN = 56.0
 _GAP = 18.0

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from html import escape, unescape
 
 from cepkit.figures.kit.texts import width_of
-from cepkit.values import dataclass
 
 LINE_HEIGHT = 1.3
 """Of a text, in units of its size."""

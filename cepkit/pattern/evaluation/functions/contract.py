@@ -7,12 +7,12 @@ texts and integers never get one, and forms of floats return NaN for NaN.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache, reduce
 from typing import Any, TypeAlias
 
 from cepkit.pattern.evaluation.kinds import WHOLE, Class, ValueKind, classes
 from cepkit.stream.columns import Column
-from cepkit.values import dataclass
 
 Signature: TypeAlias = tuple[tuple[Class, ...], Class | ValueKind]
 """The classes of the operands, and the class or kind of the result; the result "number" is an
