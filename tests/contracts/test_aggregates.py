@@ -9,22 +9,26 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from decimal import Decimal
 from functools import cache
 from math import inf, nan
 from typing import Any, get_args
+from unittest import mock
 
 import pyarrow as pa
 import pytest
 
 import cepkit as ck
+from cepkit.aggregation.methods import running
 from cepkit.aggregation.sequence.elements import Method
 from cepkit.errors import PatternError
 from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.query import Query
+from cepkit.routes import detected
 from cepkit.routes.aggregates import EMITS
 from tests.aggregates import Row, meaning, rows_in, rows_of
 from tests.judge import Event
@@ -40,6 +44,7 @@ COLUMNS: dict[str, tuple[pa.DataType, tuple[Any, ...]]] = {
     "far": (pa.int64(), (2**53 + 1, 2**53 + 2, None, 2**53 + 4, *(2**53 + i for i in range(6)))),
     "absent": (pa.int64(), (None,) * 10),
     "float": (pa.float64(), (0.5, nan, -1.25, 40.25, None, 3.0, -0.0, 1e-3, 7.0, 2.5)),
+    "shifted": (pa.float64(), tuple(1e9 + i for i in (1, 3, 8, 2, 5, 4, 7, 6, 9, 0))),
     "infinite": (pa.float64(), (inf, 1.0, 2.0, -inf, nan, 3.0, 0.0, inf, 1.0, 2.0)),
     "text": (pa.string(), ("b", "", None, "é", "a", "B", "bb", "a", None, "c")),
     "truth": (pa.bool_(), (True, None, False, True, True, False, None, False, True, True)),
@@ -48,7 +53,7 @@ COLUMNS: dict[str, tuple[pa.DataType, tuple[Any, ...]]] = {
 }
 """The values that are aggregated, in the order of rows."""
 KINDS = {
-    "numbers": ("few", "wide", "far", "absent", "float", "infinite"),
+    "numbers": ("few", "wide", "far", "absent", "float", "shifted", "infinite"),
     "ordered": ("text", "truth", "time", "span"),
 }
 WHOLE, OTHERS = KINDS["numbers"][:4], (*KINDS["numbers"][4:], *KINDS["ordered"])
@@ -116,9 +121,9 @@ def query(name: str, columns: Iterable[str], pattern: str, part: str) -> Query:
     structure = PATTERNS[pattern]
     variables = [v for v in "ab" if f" {v}" in structure]
     taken = [c for c in columns if c in KINDS["numbers"] or takes_anything_ordered(name)]
-    aggregates = ", ".join(f"{name}({v}.{column})" for v in variables for column in taken)
+    aggregates = ["COUNT", *(f"{name}({v}.{column})" for v in variables for column in taken)]
     partition, group = (f" {part}", "") if part.startswith("PARTITION") else ("", part)
-    return parse(f"PATTERN {structure % partition} AGG COUNT, {aggregates} {group}")
+    return parse(f"PATTERN {structure % partition} AGG {', '.join(aggregates)} {group}")
 
 
 def takes_anything_ordered(name: str) -> bool:
@@ -168,6 +173,51 @@ def test_method_gives_the_aggregates_of_the_judges_matches(
         assert found(name, "matches", columns, shape, method) == expected(
             name, "matches", columns, shape
         ), shape
+
+
+@contextmanager
+def by(way: str) -> Iterator[None]:
+    """Aggregate in Python, as a user's functions, by remainders, or with matches merged early."""
+    with ExitStack() as patches:
+        match way:
+            case "elements":
+                for module in (running, detected):
+                    patches.enter_context(mock.patch.object(module, "lanes_of", return_value=None))
+            case "remainders":
+                patches.enter_context(mock.patch.object(running, "SAFE", 0.0))
+            case "merged":
+                patches.enter_context(mock.patch.object(detected, "_MERGED", 1))
+        yield
+
+
+@pytest.mark.parametrize(
+    ("way", "method"),
+    [
+        ("elements", "prefix-counters"),
+        ("elements", "window-product"),
+        ("elements", "detect"),
+        ("remainders", "prefix-counters"),
+        ("remainders", "window-product"),
+        ("merged", "detect"),
+    ],
+)
+@NAME
+def test_other_ways_of_a_method_give_the_same(name: str, way: str, method: str) -> None:
+    for emit in EMITS:
+        for columns in (WHOLE, OTHERS):
+            shape = ("three", emit, "GROUP BY k")
+            with by(way):
+                rows = found(name, "matches", columns, shape, method)
+            assert rows == expected(name, "matches", columns, shape), (shape, columns)
+
+
+@METHOD
+def test_count_alone_is_the_number_of_the_judges_matches(method: str) -> None:
+    for shape in SHAPES:
+        if method in OWN_METHODS and shape[0] in NO_SEQUENCE:
+            continue
+        rows = found("count", "matches", (), shape, method)
+        assert rows == expected("count", "matches", (), shape), shape
 
 
 @METHOD
