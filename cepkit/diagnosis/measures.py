@@ -19,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Clock
-from cepkit.diagnosis import requirements as req
 from cepkit.diagnosis.event_table import (
     Combinations,
     EventTable,
@@ -30,6 +29,7 @@ from cepkit.diagnosis.event_table import (
     without_set_functions,
 )
 from cepkit.pattern import conditions as c
+from cepkit.pattern import requirements as req
 from cepkit.pattern.evaluation.columns import Read, truth, value
 from cepkit.pattern.evaluation.floats import as_floats
 from cepkit.pattern.nodes import Beside, Event
