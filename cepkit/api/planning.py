@@ -359,12 +359,12 @@ def compare_shared_plans(
         ... }
         >>> rates = {"a": 10, "b": 10, "c": 1, "d": 1}
         >>> statistics = ck.Statistics.assumed(rates, {("a", "b"): 0.1})
-        >>> searches = ["text-order", "greedy-merge"]
+        >>> searches = ["own-plans", "greedy-merge"]
         >>> compared = ck.compare_shared_plans(rules, statistics, searches, share="prefix")
-        >>> compared.to_pandas()[["search", "cost", "nodes", "shared"]].round(1)
-                 search    cost  nodes  shared
-        0    text-order  2713.3      6       0
-        1  greedy-merge  2073.3      4       2
+        >>> compared.to_pandas()[["search", "cost", "gain", "nodes", "shared"]].round(1)
+                 search    cost  gain  nodes  shared
+        0     own-plans  2073.3   1.3      4       2
+        1  greedy-merge  2073.3   1.3      4       2
     """
     from cepkit.sharing.compare import compare_shared_plans as compared
 

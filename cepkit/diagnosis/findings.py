@@ -9,10 +9,10 @@ from typing import assert_never
 
 import numpy as np
 
-from cepkit.diagnosis import requirements as req
 from cepkit.diagnosis.event_table import Ints
 from cepkit.diagnosis.measures import Measures, forbidden_together
 from cepkit.diagnosis.words import duration_text, failure, list_text, value_text, with_values
+from cepkit.pattern import requirements as req
 from cepkit.pattern.conditions import Expression, reach_back, set_of_members, set_of_prev
 from cepkit.pattern.names import attribute_text, variable_text
 from cepkit.pattern.nodes import Beside, Event, Structure

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cepkit.budget import Work
-from cepkit.diagnosis import requirements as req
 from cepkit.diagnosis.measures import Measures
 from cepkit.diagnosis.partials import join_key
 from cepkit.diagnosis.search import Search
 from cepkit.diagnosis.sets import SetSearch, counted, demands_of
 from cepkit.diagnosis.words import list_text
 from cepkit.diagnosis.work import Coverage, Tally
+from cepkit.pattern import requirements as req
 from cepkit.pattern.conditions import has_set_functions
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.names import variable_text

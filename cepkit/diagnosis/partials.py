@@ -14,7 +14,8 @@ import numpy as np
 
 from cepkit.diagnosis.event_table import Ints, scope, spans
 from cepkit.diagnosis.measures import Floats, Limit, Mask, Measures
-from cepkit.diagnosis.requirements import (
+from cepkit.pattern.conditions import Attribute, Comparison
+from cepkit.pattern.requirements import (
     Before,
     Holds,
     Requirement,
@@ -22,7 +23,6 @@ from cepkit.diagnosis.requirements import (
     SideBySide,
     Within,
 )
-from cepkit.pattern.conditions import Attribute, Comparison
 
 
 @dataclass(frozen=True, slots=True)

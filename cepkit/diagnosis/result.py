@@ -9,10 +9,10 @@ from typing import Any
 
 from cepkit.diagnosis.findings import Finding
 from cepkit.diagnosis.funnel import FunnelRow
-from cepkit.diagnosis.requirements import kind_of, text_of
 from cepkit.diagnosis.words import list_text
 from cepkit.lazy import pd
 from cepkit.pattern.query import Query
+from cepkit.pattern.requirements import kind_of, text_of
 from cepkit.printing import Printed, cut, html_output, html_text
 from cepkit.tables import count_text, html_table, text_table
 

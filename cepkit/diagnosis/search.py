@@ -18,11 +18,11 @@ from functools import partial
 import numpy as np
 
 from cepkit.budget import Work, WorkBoundError
-from cepkit.diagnosis import requirements as req
 from cepkit.diagnosis.event_table import BLOCK, Ints, pairs
 from cepkit.diagnosis.measures import Mask, Measures, Violation, forbidden_together
 from cepkit.diagnosis.partials import STRETCH, Key, KeyIndex, Partials, Scopes, join_key
 from cepkit.diagnosis.work import Coverage, Tally
+from cepkit.pattern import requirements as req
 from cepkit.pattern.conditions import has_set_functions
 from cepkit.pattern.policies import TimeWindow
 

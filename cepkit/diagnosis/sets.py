@@ -22,10 +22,10 @@ from cepkit.columnar.kleene.sets import Offers
 from cepkit.columnar.run import Run
 from cepkit.columnar.slices.binding import BoundProgram, bind
 from cepkit.columnar.slices.counters import counters_for
-from cepkit.diagnosis import requirements as req
 from cepkit.diagnosis.event_table import EventTable
 from cepkit.diagnosis.findings import Binding
 from cepkit.errors import LimitError, UnsupportedError
+from cepkit.pattern import requirements as req
 from cepkit.pattern.conditions import (
     Aggregate,
     Attribute,

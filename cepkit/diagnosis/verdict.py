@@ -16,7 +16,6 @@ from typing import TypeAlias
 import numpy as np
 
 from cepkit.budget import Work
-from cepkit.diagnosis import requirements as req
 from cepkit.diagnosis.findings import Binding, Finding, Inspector
 from cepkit.diagnosis.measures import Measures
 from cepkit.diagnosis.nearest import Combination, nearest
@@ -24,6 +23,7 @@ from cepkit.diagnosis.partials import STRETCH
 from cepkit.diagnosis.search import Search
 from cepkit.diagnosis.sets import SetsBoundError, SetSearch, demands_of
 from cepkit.diagnosis.words import list_text
+from cepkit.pattern import requirements as req
 from cepkit.pattern.policies import Strategy
 
 _PASSES = ((0, STRETCH), (1, STRETCH), (2, STRETCH), (0, np.inf), (3, np.inf))

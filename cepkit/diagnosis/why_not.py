@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from cepkit.budget import Work
-from cepkit.diagnosis import requirements as req
 from cepkit.diagnosis.event_table import EventTable
 from cepkit.diagnosis.findings import Binding, Finding
 from cepkit.diagnosis.funnel import BranchFunnel, FunnelRow, branch_funnel
@@ -24,6 +23,7 @@ from cepkit.diagnosis.verdict import Completion, Verdict, consumption, verdict_o
 from cepkit.diagnosis.words import variables_text
 from cepkit.diagnosis.work import Coverage
 from cepkit.errors import PatternError, UnsupportedError
+from cepkit.pattern import requirements as req
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.nodes import together_in
 from cepkit.pattern.normal_form import Branch

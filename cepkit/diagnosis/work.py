@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cepkit.diagnosis.requirements import Requirement
+from cepkit.pattern.requirements import Requirement
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cepkit.diagnosis.requirements import (
+from cepkit.diagnosis.why_not import why_not
+from cepkit.pattern import conditions as c
+from cepkit.pattern import nodes
+from cepkit.pattern.bounds import bound_of
+from cepkit.pattern.normal_form import Branch, normal_form
+from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
+from cepkit.pattern.query import Query
+from cepkit.pattern.requirements import (
     Absent,
     Before,
     Distinct,
@@ -22,13 +29,6 @@ from cepkit.diagnosis.requirements import (
     Size,
     Within,
 )
-from cepkit.diagnosis.why_not import why_not
-from cepkit.pattern import conditions as c
-from cepkit.pattern import nodes
-from cepkit.pattern.bounds import bound_of
-from cepkit.pattern.normal_form import Branch, normal_form
-from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
-from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.stream.stream import events
 from tests import judge as judging

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
-from cepkit.diagnosis.requirements import text_of
 from cepkit.diagnosis.result import NearMiss, NearMisses
 from cepkit.figures.kit.panels import add_bars, rows_of
 from cepkit.figures.kit.scales import Scale, log10
 from cepkit.figures.kit.style import SMALL, beside, colour_of, figure, message, note
 from cepkit.figures.kit.texts import cut, shown, wrapped
+from cepkit.pattern.requirements import text_of
 from cepkit.tables import number
 
 _ROW = 74

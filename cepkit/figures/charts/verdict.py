@@ -9,7 +9,6 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from cepkit.columnar.results.shown import moment_text
-from cepkit.diagnosis.requirements import text_of
 from cepkit.diagnosis.result import AnswerEvent, WhyNot
 from cepkit.diagnosis.words import duration_text
 from cepkit.figures.charts.funnel import draw_funnel
@@ -20,6 +19,7 @@ from cepkit.figures.kit.style import GRID, SIZE, SMALL, VERMILLION, colour_of, i
 from cepkit.figures.kit.texts import cut, fitted, width_of, wrapped
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.policies import TimeWindow
+from cepkit.pattern.requirements import text_of
 
 WIDTH = 860
 _LEFT, _RIGHT = 28, 28

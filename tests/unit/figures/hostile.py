@@ -46,7 +46,7 @@ from cepkit.routes.several import SeveralAggregates, SharingPlan
 from cepkit.rowpattern.result import RowMatches
 from cepkit.sharing.compare import SharingComparison
 from cepkit.sharing.graph import PatternGraph
-from cepkit.sharing.searches.baselines import OWN_PLANS
+from cepkit.sharing.searches import OwnPlans
 from cepkit.sharing.shared_plan import SharedPlan
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.summary import StreamSummary
@@ -430,7 +430,7 @@ SHOWN: dict[type, Callable[[], Any]] = {
     SharedExplanation: lambda: detected_together().explain(),
     SharedPlan: lambda: detected_together().plan,
     SharingComparison: lambda: ck.compare_shared_plans(
-        {EVIL: QUERY}, statistics(), [replace(OWN_PLANS, name=EVIL)]
+        {EVIL: QUERY}, statistics(), [OwnPlans(EVIL)]
     ),
     PatternGraph: pattern_graph,
     Aggregates: aggregates,

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
-from cepkit.diagnosis.requirements import text_of
 from cepkit.errors import PatternError
 from cepkit.pattern.bounds import bound_of
 from cepkit.pattern.builder import and_, event, kl, not_, seq, var
@@ -16,6 +15,7 @@ from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.policies import StepBound, TimeWindow
 from cepkit.pattern.printer import expression_text
+from cepkit.pattern.requirements import text_of
 from cepkit.stream.warnings import StreamWarning
 
 A, B, C = event("a", "A"), event("b", "B"), event("c", "C")

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from cepkit.columnar.results.shown import moment_text
-from cepkit.diagnosis import requirements as req
 from cepkit.diagnosis.event_table import EventTable
 from cepkit.diagnosis.findings import Binding, Finding, Inspector
 from cepkit.diagnosis.measures import Measures, gaps
 from cepkit.diagnosis.words import duration_text, value_text
+from cepkit.pattern import requirements as req
 from cepkit.pattern.conditions import Comparison
 from cepkit.pattern.evaluation.columns import value
 from cepkit.pattern.nodes import events_of
