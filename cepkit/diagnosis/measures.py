@@ -18,7 +18,6 @@ from typing import assert_never
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.compile.program import Clock
 from cepkit.diagnosis.event_table import (
     Combinations,
     EventTable,
@@ -34,7 +33,7 @@ from cepkit.pattern.evaluation.columns import Read, truth, value
 from cepkit.pattern.evaluation.floats import as_floats
 from cepkit.pattern.nodes import Beside, Event
 from cepkit.pattern.normal_form import Branch
-from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
+from cepkit.pattern.policies import Clock, CountWindow, TimeWindow
 from cepkit.pattern.rewrite import renamed, without_not
 from cepkit.stream.columns import Column
 
@@ -127,14 +126,12 @@ class Measures:
             events: The number of events that the match has.
         """
         match requirement:
-            case req.Within(TimeWindow(microseconds, exclusive)):
-                return Limit("time", microseconds - exclusive, self.time_scale)
-            case req.Within(CountWindow(count, exclusive), partitioned):
-                clock: Clock = "place" if partitioned else "arrival"
-                return Limit(clock, count - 1 - exclusive, float(max(1, count)))
-            case req.SideBySide(strategy):
-                clock = "arrival" if strategy is Strategy.STRICT_CONTIGUITY else "place"
-                return Limit(clock, events - 1, float(events))
+            case req.Within(TimeWindow() as window):
+                return Limit(requirement.clock, window.most, self.time_scale)
+            case req.Within(CountWindow(count) as window):
+                return Limit(requirement.clock, window.most, float(max(1, count)))
+            case req.SideBySide():
+                return Limit(requirement.clock, events - 1, float(events))
             case _:
                 raise AssertionError("checks.py knows two kinds of windows")
 

@@ -13,7 +13,7 @@ from cepkit.pattern.names import name_text, variable_text
 from cepkit.pattern.nodes import And, Beside, Event, First, Kleene, Next, Not, Seq, Structure
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.numbers import set_of_neighbours
-from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
+from cepkit.pattern.policies import Clock, CountWindow, Strategy, TimeWindow
 from cepkit.pattern.printer import expression_text, structure_text
 
 Kind: TypeAlias = Literal[
@@ -60,12 +60,24 @@ class Within:
     window: TimeWindow | CountWindow
     partitioned: bool = False
 
+    @property
+    def clock(self) -> Clock:
+        """The unit of its length."""
+        if isinstance(self.window, TimeWindow):
+            return "time"
+        return "place" if self.partitioned else "arrival"
+
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
     """No other event lies between those of the match (of their partition, where that counts)."""
 
     strategy: Strategy
+
+    @property
+    def clock(self) -> Clock:
+        """The numbers that have no gap."""
+        return "arrival" if self.strategy is Strategy.STRICT_CONTIGUITY else "place"
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from cepkit.pattern.nodes import Event as EventNode
 from cepkit.pattern.nodes import Kleene
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.numbers import next_in
-from cepkit.pattern.policies import CountWindow, TimeWindow
+from cepkit.pattern.policies import CountWindow
 from cepkit.pattern.printer import expression_text, structure_text
 from cepkit.pattern.rewrite import renamed, replaced
 from cepkit.stream.columns import Kind
@@ -78,13 +78,7 @@ class Rules:
         self.everything = (1 << len(self.variables)) - 1
         self.bounds = {self.slot[v]: (least, most) for v, least, most in branch.repeated}
         self.timed = not isinstance(branch.window, CountWindow)
-        match branch.window:
-            case None:
-                self.limit: int | None = None
-            case TimeWindow(width, exclusive):
-                self.limit = width - exclusive
-            case CountWindow(width, exclusive):
-                self.limit = width - 1 - exclusive
+        self.limit = None if branch.window is None else branch.window.most
         self._written = {e.variable: v for e in branch.negated if (v := _written_as(e)) is not None}
         self._missed = {
             e.variable for e in branch.negated if e.beside and e.variable in self._written

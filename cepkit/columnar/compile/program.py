@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 from cepkit.columnar.compile.kleene import Cap, Repeated
 from cepkit.pattern.conditions import ComparisonOperator, Expression, set_of_members
 from cepkit.pattern.nodes import Event
+from cepkit.pattern.policies import Clock
 
 Member = tuple[str, str | None]
 """A variable and an attribute that equals those of other members; None: its partition."""
@@ -21,9 +22,6 @@ RUN = "\0run"
 """Stands for an attribute: the stretch of events side by side, each of which some variable of
 the branch could take. Events of a contiguous match are in one such stretch."""
 
-
-Clock = Literal["time", "arrival", "place"]
-"""The unit of a window: microseconds, arrival numbers, or those inside the partition."""
 
 BoundClock = Clock | Literal["order"]
 """The unit of a bound: a clock, or the order of events. That is time, unless events of equal

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cepkit.columnar.compile.kleene import size_of
-from cepkit.columnar.compile.program import Bound, Clock, Windows
+from cepkit.columnar.compile.program import Bound, Windows
 from cepkit.pattern.normal_form import Branch
-from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
+from cepkit.pattern.policies import Clock, CountWindow, Strategy, TimeWindow
 
 
 def window_length(branch: Branch) -> int | None:
     """Return the largest time difference inside a match in microseconds; None for no limit."""
-    if isinstance(branch.window, TimeWindow):
-        return branch.window.microseconds - branch.window.exclusive
-    return None
+    return branch.window.most if isinstance(branch.window, TimeWindow) else None
 
 
 def windows_of(branch: Branch, *, absent: bool = False) -> Windows:
@@ -31,8 +29,7 @@ def windows_of(branch: Branch, *, absent: bool = False) -> Windows:
     if length is not None:
         windows.append((length, "time"))
     if isinstance(branch.window, CountWindow):
-        count = branch.window.events - 1 - branch.window.exclusive
-        windows.append((count, "place" if branch.partition_by else "arrival"))
+        windows.append((branch.window.most, "place" if branch.partition_by else "arrival"))
     size, gapless = size_of(branch), gapless_clock(branch)
     if gapless is not None and size is not None and not absent:
         windows.append((size - 1, gapless))
