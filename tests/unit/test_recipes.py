@@ -188,7 +188,7 @@ def test_add_an_aggregate(project: Path, answers: Answers):
     *by_method, text, error, of_text, in_set, several, suite = answers(
         *(
             _aggregates(agg, f"emit='total', method={method!r}")
-            for method in ("prefix-counters", "window-product", "two-step", "detect")
+            for method in ("prefix-counters", "window-product", "detect")
         ),
         "str(ck.parse('PATTERN A a AGG MIDRANGE(a.x)'))",
         "shown(ck.parse, 'PATTERN A a AGG MIDRANG(a.x)')",
