@@ -447,7 +447,7 @@ class _Compiler:
                 upper=_without(step.upper, r.last, r.first),
             )
         if beside is not None:
-            step = _beside(step, beside.place, self._repeated[beside.variable])
+            step = _beside(step, beside, self._repeated[beside.variable])
         counted = any(clock != "time" for _, clock in step.windows)
         apart = tuple(v for v in self._repeated if self._may_coincide(core, v, variable))
         if on_sets or apart or further is not None or (counted and self._repeated):
@@ -470,12 +470,11 @@ class _Compiler:
         """Return the part of a GREEDY absence that depends on the members of its set."""
         if beside.place not in ("before", "behind"):
             return None
-        ends = (e for e in branch.negated if e.beside == Beside("until", beside.variable))
-        end = next((self._absences[e.variable] for e in ends), None)
+        until = branch.until(beside.variable)
+        end = None if until is None else self._absences[until.variable]
         if end is not None:
             step = replace(end.step, lower=(), upper=(), follows=(), precedes=())
-            step = _beside(step, beside.place, self._repeated[beside.variable])
-            end = replace(end, step=step)
+            end = replace(end, step=_beside(step, beside, self._repeated[beside.variable]))
         elif not of_members:
             return None
         own = {variable: beside.variable}
@@ -529,20 +528,15 @@ def _without(bounds: tuple[Bound, ...], end: str | None, other: str | None) -> t
     return tuple(b for b in bounds if b.variable != end or b.clock not in ("time", "order"))
 
 
-def _beside(step: Step, place: str, repeated: Repeated) -> Step:
+def _beside(step: Step, beside: Beside, repeated: Repeated) -> Step:
     """Return a step that searches for an event beside a set, in stream order."""
-    first, last = repeated.first, repeated.last
-    if place == "until":
-        assert last is not None
-        step = replace(step, upper=(Bound(last, 1),), precedes=((last, 0),))
-        if first is None or any(bound.delta > 0 for bound in step.lower):
-            return step  # an event precedes the set
-        return replace(step, lower=(Bound(first, 0),), follows=((first, 0),))
-    if place == "before":
-        assert first is not None
-        return replace(step, upper=(Bound(first, 1),), precedes=((first, 1),))
-    assert last is not None
-    return replace(step, lower=(Bound(last, 0),), follows=((last, 1),))
+    if (begin := beside.begin) is not None:
+        end = repeated.end(begin.end)
+        step = replace(step, lower=(Bound(end, 0),), follows=((end, begin.apart),))
+    if (last := beside.end) is not None:
+        end = repeated.end(last.end)
+        step = replace(step, upper=(Bound(end, 1),), precedes=((end, last.apart),))
+    return step
 
 
 def _with_absences(

@@ -73,6 +73,12 @@ class Repeated:
         """The variables of its ends."""
         return tuple(end for end in (self.first, self.last) if end is not None)
 
+    def end(self, which: Words["first", "last"]) -> str:
+        """Return the variable of an end that is bound."""
+        variable = self.first if which == "first" else self.last
+        assert variable is not None
+        return variable
+
     @property
     def images(self) -> tuple[str, ...]:
         """All variables that a condition on its members is about."""
@@ -184,13 +190,12 @@ class _Ends:
         beside = event.beside
         if beside is None:
             return
-        if beside.place != "before":
-            self.last.add(beside.variable)
-        before = branch.before(event.variable) & {*branch.variables}
-        if beside.place == "before" or (beside.place == "until" and not before):
-            self.first.add(beside.variable)
+        for limit in (beside.begin, beside.end):
+            if limit is not None:
+                (self.first if limit.end == "first" else self.last).add(beside.variable)
         # Of sets before it, the last member of each.
-        self.last |= before & {variable for variable, _, _ in branch.repeated}
+        sets = {variable for variable, _, _ in branch.repeated}
+        self.last |= branch.before(event.variable) & sets
 
 
 def _is_until(event: Event) -> bool:
