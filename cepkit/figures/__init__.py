@@ -19,7 +19,6 @@ from cepkit.figures.charts.counter_table import draw_counter_table
 from cepkit.figures.charts.counters import draw_counters
 from cepkit.figures.charts.explained import draw_explanation
 from cepkit.figures.charts.funnel import draw_funnel
-from cepkit.figures.charts.generations import draw_generations
 from cepkit.figures.charts.matches import draw_matches, is_matches
 from cepkit.figures.charts.measured_plans import draw_measured
 from cepkit.figures.charts.mechanism import draw_mechanism
@@ -80,7 +79,7 @@ FIGURES = Figures(
         Figure("funnel", Funnel, draw_funnel, "how many partial matches pass each requirement"),
         Figure("near-misses", NearMisses, draw_near_misses, "the nearest misses"),
         Figure("player", Trace, Player, "traces to play, step by step", "any number"),
-        Figure("player", AdaptedTrace, draw_generations, "generations of plans, side by side"),
+        Figure("player", AdaptedTrace, Player, "generations of plans, side by side"),
         Figure("counters", Trace, draw_counters, "counters of traces by step", "any number"),
         Figure("diagram", MechanismTrace, draw_mechanism, "the mechanism of a trace"),
         Figure("diagram", CounterTrace, draw_counter_table, "the counters after one step"),

@@ -336,7 +336,7 @@ def _drawn_traces() -> Drawn:
         (adapted_trace(), {}),
         (
             adapted_trace(),
-            {"steps": 9, "start": 5, "attributes": [NOTE], "redact": [NOTE]},
+            {"steps": 9, "start": 5, "link": EVIL, "attributes": [NOTE], "redact": [NOTE]},
         ),
     )
     yield trace(), {"of": "counters", "counters": ["created"]}
