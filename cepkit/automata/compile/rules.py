@@ -326,11 +326,12 @@ class Rules:
         earlier = self.mask(self.branch.before(name))
         later = self.mask(self.branch.after(name))
         nearest = {*searches[0][0].after, *searches[0][0].before}
-        place = None if event.beside is None else event.beside.place
-        low = bool(earlier) or place in ("behind", "between", "until")
-        high = bool(later) or place in ("before", "between", "until")
+        beside = event.beside
+        place = None if beside is None else beside.place
+        low = bool(earlier) or (beside is not None and beside.begin is not None)
+        high = bool(later) or (beside is not None and beside.end is not None)
         windowed = not (low and high and (self.timed or self.ascending))
-        slot = -1 if event.beside is None else self.slot[event.beside.variable]
+        slot = -1 if beside is None else self.slot[beside.variable]
         end = ends.get(slot) if place in ("before", "behind") else None
         needs = self.everything
         if not windowed:
@@ -349,7 +350,7 @@ class Rules:
                     needs |= test.mask
             needs |= 0 if end is None else end.needs
         clause = self.clauses.events[self._written.get(name, name)]
-        return Absence(searches, clause, needs, windowed, event.beside, slot, end)
+        return Absence(searches, clause, needs, windowed, beside, slot, end)
 
     def _sought(self, events: Sequence[EventNode]) -> Iterator[Sought]:
         """Yield the steps of the search for absent events in a given order."""
