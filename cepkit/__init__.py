@@ -45,9 +45,6 @@ if TYPE_CHECKING:
     from cepkit.api.tracing import simulate as simulate
     from cepkit.errors import CepkitError as CepkitError
     from cepkit.spark.session.local import get_session as get_session
-    from cepkit.spark.streaming.ending import run_to_end as run_to_end
-    from cepkit.spark.streaming.replay import replay as replay
-    from cepkit.spark.streaming.watching import watch as watch
     from cepkit.statistics.model import Statistics as Statistics
     from cepkit.tracing import Trace as Trace
 
@@ -85,9 +82,6 @@ _HOMES = {
     ),
     "cepkit.errors": ("CepkitError",),
     "cepkit.spark.session.local": ("get_session",),
-    "cepkit.spark.streaming.ending": ("run_to_end",),
-    "cepkit.spark.streaming.replay": ("replay",),
-    "cepkit.spark.streaming.watching": ("watch",),
     "cepkit.statistics.model": ("Statistics",),
     "cepkit.tracing": ("Trace",),
 }
@@ -111,13 +105,23 @@ def __getattr__(name: str) -> Any:
         globals()[name] = _version()
         return globals()[name]
     if name not in _HOME_OF:
-        raise AttributeError(f"module 'cepkit' has no attribute '{name}'")
+        return _old_name(name)
     from cepkit.lazy import loading
 
     with loading():
         value = getattr(import_module(_HOME_OF[name]), name)
     globals()[name] = value
     return value
+
+
+def _old_name(name: str) -> Any:
+    missing = AttributeError(f"module 'cepkit' has no attribute '{name}'")
+    if name.startswith("_"):
+        raise missing
+    deprecated = import_module("cepkit.deprecated")
+    if name not in deprecated.OLD_NAMES:
+        raise missing
+    return deprecated.old_name(name)
 
 
 def _version() -> str:

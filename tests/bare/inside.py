@@ -25,7 +25,7 @@ COUNTED = f"{PATTERN} AGG COUNT"
 ROWS = """SELECT * FROM trades MATCH_RECOGNIZE (PARTITION BY ticker ORDER BY ts
     MEASURES LAST(down.price) AS bottom PATTERN (down+) DEFINE down AS price < PREV(price))"""
 
-ON_SPARK = ("get_session", "run_to_end", "replay", "watch")
+ON_SPARK = ("get_session",)
 
 
 def main() -> None:
