@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.several_patterns import Source
-from cepkit import detect, profile, share_plans
+from cepkit import choose_plan, detect, profile
 from cepkit.pattern.query import Query
 from cepkit.sharing.parts import Share
 from cepkit.sharing.shared_plan import SharedPlan
@@ -59,7 +59,7 @@ def measured(
     rows, plans, counts = [], {}, None
     for way in ways:
         began = time.process_time()
-        plan = share_plans(queries, known, share=way.share, search=way.search)
+        plan = choose_plan(queries, known, way.search, share=way.share)
         planning = time.process_time() - began
         row: dict[str, Any] = {"way": way.name, "planning s": planning, "cost": plan.cost}
         row |= {"seconds": None, "candidates": None, "partial matches": None, "peak MB": None}

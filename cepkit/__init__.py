@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from cepkit.api.aggregating import aggregate as aggregate
+    from cepkit.api.comparing import compare_plans as compare_plans
+    from cepkit.api.comparing import what_if as what_if
     from cepkit.api.detecting import check_detectable as check_detectable
     from cepkit.api.detecting import detect as detect
     from cepkit.api.explaining import draw as draw
@@ -33,13 +35,7 @@ if TYPE_CHECKING:
     from cepkit.api.inputs import sample_clicks as sample_clicks
     from cepkit.api.inputs import sample_stocks as sample_stocks
     from cepkit.api.planning import choose_plan as choose_plan
-    from cepkit.api.planning import compare_plans as compare_plans
-    from cepkit.api.planning import compare_shared_plans as compare_shared_plans
-    from cepkit.api.planning import pattern_graph as pattern_graph
     from cepkit.api.planning import profile as profile
-    from cepkit.api.planning import share_plans as share_plans
-    from cepkit.api.planning import weigh_plans as weigh_plans
-    from cepkit.api.planning import what_if as what_if
     from cepkit.api.row_patterns import from_match_recognize as from_match_recognize
     from cepkit.api.tracing import aggregate_trace as aggregate_trace
     from cepkit.api.tracing import simulate as simulate
@@ -50,6 +46,10 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "cepkit.api.aggregating": ("aggregate",),
+    "cepkit.api.comparing": (
+        "compare_plans",
+        "what_if",
+    ),
     "cepkit.api.detecting": (
         "check_detectable",
         "detect",
@@ -67,13 +67,7 @@ _HOMES = {
     ),
     "cepkit.api.planning": (
         "choose_plan",
-        "compare_plans",
-        "compare_shared_plans",
-        "pattern_graph",
         "profile",
-        "share_plans",
-        "weigh_plans",
-        "what_if",
     ),
     "cepkit.api.row_patterns": ("from_match_recognize",),
     "cepkit.api.tracing": (

@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import cepkit as ck
+
 
 def _watch(query: Any, *, last: int = 0) -> Any:
     from cepkit.spark.streaming.watching import watch
@@ -13,7 +15,21 @@ def _watch(query: Any, *, last: int = 0) -> Any:
     return watch(query, last=last)
 
 
+def _graph(patterns: Any) -> Any:
+    return ck.sharing.pattern_graph(patterns)
+
+
 OLD_NAMES: Mapping[str, tuple[str, Callable[..., Any]]] = {
+    "compare_shared_plans": (
+        "ck.compare_plans(patterns, statistics, searches)",
+        lambda patterns, statistics, searches=None, **options: ck.compare_plans(
+            patterns, statistics, searches, **options
+        ),
+    ),
+    "pattern_graph": (
+        "ck.draw(patterns) for the figure, ck.sharing.pattern_graph(patterns) for the value",
+        _graph,
+    ),
     "replay": (
         "stream.replay(folder)",
         lambda stream, *args, **options: stream.replay(*args, **options),
@@ -22,7 +38,19 @@ OLD_NAMES: Mapping[str, tuple[str, Callable[..., Any]]] = {
         "matches.run_to_end(out, checkpoint=...), a method of what detect and aggregate return",
         lambda rows, *args, **options: rows.run_to_end(*args, **options),
     ),
+    "share_plans": (
+        "ck.choose_plan(patterns, statistics, search, share=...)",
+        lambda patterns, statistics, share="auto", *, search=None, **options: ck.choose_plan(
+            patterns, statistics, search, share=share, **options
+        ),
+    ),
     "watch": ("matches.watch(query), a method of what detect and aggregate return", _watch),
+    "weigh_plans": (
+        'ck.compare_plans(pattern, statistics, planners, alphas="auto")',
+        lambda pattern, statistics, planners=None, *, alphas="auto", **options: ck.compare_plans(
+            pattern, statistics, planners, alphas=alphas, **options
+        ),
+    ),
 }
 """What to write instead of each old name, and a function that still does what it did."""
 

@@ -12,6 +12,7 @@ import cepkit
 import cepkit_widgets
 from cepkit.pattern import builder, printer
 from cepkit.pattern.parsing import parser
+from cepkit.sharing import pattern_graph
 from cepkit.stream import clicks, generators
 from cepkit.stream.stream import Stream
 
@@ -42,6 +43,7 @@ def with_examples() -> Mapping[str, Any]:
     return {
         **verbs(),
         "Stream.replay": Stream.replay,
+        "sharing.pattern_graph": pattern_graph,
         "printer.to_text": printer.to_text,
         "parser.parse": parser.parse,
         **{name: value for name, value in built.items() if ">>>" in (value.__doc__ or "")},
