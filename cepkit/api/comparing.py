@@ -129,12 +129,12 @@ def compare_plans(
         a: A, b: B, c: C
         ★ no plan is as good in both and better in one
         >>> rules = [pattern, "PATTERN SEQ(A a, B b, D d) WHERE a.x < b.x WITHIN 10 seconds"]
-        >>> searches = ["text-order", "greedy-merge"]
+        >>> searches = ["own-plans", "greedy-merge"]
         >>> compared = ck.compare_plans(rules, statistics, searches, share="prefix")
-        >>> compared.to_pandas()[["search", "nodes", "shared"]]
-                 search  nodes  shared
-        0    text-order      6       0
-        1  greedy-merge      4       2
+        >>> compared.to_pandas()[["search", "cost", "gain", "nodes", "shared"]].round(1)
+                 search    cost  gain  nodes  shared
+        0     own-plans  2073.3   1.3      4       2
+        1  greedy-merge  2073.3   1.3      4       2
     """
     several = are_several(pattern)
     if several:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from cepkit.diagnosis.result import WhyNot
-    from cepkit.figures.player import Player
+    from cepkit.figures import Player
     from cepkit.plan.nodes import OrderPlan, Plan
 
 _MOST_MISSES = 1_000

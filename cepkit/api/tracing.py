@@ -191,8 +191,7 @@ def _run(
                 "plan= together with adapt=",
                 hint="leave plan= out: the first plan is chosen as well",
             )
-        from cepkit.adaptation.choice import of_mechanism
-        from cepkit.adaptation.generations import simulate_adapted
+        from cepkit.automata.generations import of_mechanism, simulate_adapted
 
         columns = stream.columns(attributes_read(query))
         warn_of_dropped(columns.dropped, query)

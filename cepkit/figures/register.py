@@ -11,11 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-import plotly.graph_objects as go
-
 from cepkit.arguments import typed
 from cepkit.errors import CepkitError
-from cepkit.figures.player import Player
 from cepkit.tables import text_table
 
 _VERBS = (
@@ -45,14 +42,14 @@ class Figure:
     Attributes:
         name: Its name in `of=`, unique among the figures of the same values.
         kind: The types of the values that it draws, or a function that recognises them.
-        draw: Draws it; the parameters after the first are its options.
+        draw: Returns it, or a player; the parameters after the first are its options.
         help: Its contents, in a line.
         takes: How many values it draws.
     """
 
     name: str
     kind: type | tuple[type, ...] | Callable[[object], bool]
-    draw: Callable[..., go.Figure | Player]
+    draw: Callable[..., Any]
     help: str
     takes: Takes = "one"
 
@@ -63,7 +60,7 @@ class Figure:
             return several and all(map(self._fits, value))
         return self.takes != "several" and self._fits(value)
 
-    def of(self, value: object, options: Mapping[str, Any]) -> go.Figure | Player:
+    def of(self, value: object, options: Mapping[str, Any]) -> Any:
         """Return the figure of a value that fits.
 
         Raises:
@@ -124,9 +121,7 @@ class Figures:
             option="of= ",
         )
 
-    def draw(
-        self, value: object, name: str | None, options: Mapping[str, Any]
-    ) -> go.Figure | Player:
+    def draw(self, value: object, name: str | None, options: Mapping[str, Any]) -> Any:
         """Return the figure of a value.
 
         Args:

@@ -27,8 +27,7 @@ from cepkit.sharing.parts import known_statistics
 from cepkit.sharing.plan_graph import Mode, PlanGraph, Prepared
 from cepkit.sharing.prices import number_of
 from cepkit.sharing.searches import SEARCHES, SharingObserved, SharingSearch
-from cepkit.sharing.searches.baselines import TEXT_ORDER
-from cepkit.sharing.start import alone
+from cepkit.sharing.start import alone, text_plans
 from cepkit.sharing.workload import Workload
 from cepkit.statistics.model import Statistics
 from cepkit.tables import count_text, html_table, number, text_table
@@ -249,7 +248,7 @@ def _compared(
             for s in workload.sharers
         },
     )
-    text = PlanGraph(prepared, TEXT_ORDER.search(prepared))
+    text = PlanGraph(prepared, text_plans(prepared))
     compared = ComparedSharing(
         search.name if whole else f"{search.name}, interrupted",
         "prefix" if mode == "order" else "tree",

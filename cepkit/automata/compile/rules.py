@@ -31,7 +31,7 @@ from cepkit.pattern.nodes import Event as EventNode
 from cepkit.pattern.nodes import Kleene
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.numbers import next_in
-from cepkit.pattern.policies import CountWindow, TimeWindow
+from cepkit.pattern.policies import CountWindow
 from cepkit.pattern.printer import expression_text, structure_text
 from cepkit.pattern.rewrite import renamed, replaced
 from cepkit.stream.columns import Kind
@@ -78,13 +78,7 @@ class Rules:
         self.everything = (1 << len(self.variables)) - 1
         self.bounds = {self.slot[v]: (least, most) for v, least, most in branch.repeated}
         self.timed = not isinstance(branch.window, CountWindow)
-        match branch.window:
-            case None:
-                self.limit: int | None = None
-            case TimeWindow(width, exclusive):
-                self.limit = width - exclusive
-            case CountWindow(width, exclusive):
-                self.limit = width - 1 - exclusive
+        self.limit = None if branch.window is None else branch.window.most
         self._written = {e.variable: v for e in branch.negated if (v := _written_as(e)) is not None}
         self._missed = {
             e.variable for e in branch.negated if e.beside and e.variable in self._written
@@ -332,11 +326,12 @@ class Rules:
         earlier = self.mask(self.branch.before(name))
         later = self.mask(self.branch.after(name))
         nearest = {*searches[0][0].after, *searches[0][0].before}
-        place = None if event.beside is None else event.beside.place
-        low = bool(earlier) or place in ("behind", "between", "until")
-        high = bool(later) or place in ("before", "between", "until")
+        beside = event.beside
+        place = None if beside is None else beside.place
+        low = bool(earlier) or (beside is not None and beside.begin is not None)
+        high = bool(later) or (beside is not None and beside.end is not None)
         windowed = not (low and high and (self.timed or self.ascending))
-        slot = -1 if event.beside is None else self.slot[event.beside.variable]
+        slot = -1 if beside is None else self.slot[beside.variable]
         end = ends.get(slot) if place in ("before", "behind") else None
         needs = self.everything
         if not windowed:
@@ -355,7 +350,7 @@ class Rules:
                     needs |= test.mask
             needs |= 0 if end is None else end.needs
         clause = self.clauses.events[self._written.get(name, name)]
-        return Absence(searches, clause, needs, windowed, event.beside, slot, end)
+        return Absence(searches, clause, needs, windowed, beside, slot, end)
 
     def _sought(self, events: Sequence[EventNode]) -> Iterator[Sought]:
         """Yield the steps of the search for absent events in a given order."""

@@ -11,8 +11,8 @@ import pytest
 
 import cepkit as ck
 from cepkit.errors import PatternError, PlanError, TraceError, UnsupportedError
-from cepkit.figures.charts.mechanism import layout
 from cepkit.figures.player.document import player_document
+from cepkit.figures.traces.mechanism import layout
 from cepkit.tracing.operations import Create
 from tests.unit.automata.cases import stream
 from tests.unit.figures.overlaps import assert_nothing_overlaps

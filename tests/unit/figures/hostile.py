@@ -46,7 +46,7 @@ from cepkit.routes.several import SeveralAggregates, SharingPlan
 from cepkit.rowpattern.result import RowMatches
 from cepkit.sharing.compare import SharingComparison
 from cepkit.sharing.graph import PatternGraph
-from cepkit.sharing.searches.baselines import OWN_PLANS
+from cepkit.sharing.searches import OwnPlans
 from cepkit.sharing.shared_plan import SharedPlan
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.summary import StreamSummary
@@ -336,7 +336,7 @@ def _drawn_traces() -> Drawn:
         (adapted_trace(), {}),
         (
             adapted_trace(),
-            {"steps": 9, "start": 5, "attributes": [NOTE], "redact": [NOTE]},
+            {"steps": 9, "start": 5, "link": EVIL, "attributes": [NOTE], "redact": [NOTE]},
         ),
     )
     yield trace(), {"of": "counters", "counters": ["created"]}
@@ -429,9 +429,7 @@ SHOWN: dict[type, Callable[[], Any]] = {
     SeveralMatches: detected_together,
     SharedExplanation: lambda: detected_together().explain(),
     SharedPlan: lambda: detected_together().plan,
-    SharingComparison: lambda: ck.compare_plans(
-        {EVIL: QUERY}, statistics(), [replace(OWN_PLANS, name=EVIL)]
-    ),
+    SharingComparison: lambda: ck.compare_plans({EVIL: QUERY}, statistics(), [OwnPlans(EVIL)]),
     PatternGraph: pattern_graph,
     Aggregates: aggregates,
     WhyNot: lambda: why(True),
