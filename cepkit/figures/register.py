@@ -19,13 +19,13 @@ _VERBS = (
     ("events", "types over time, gaps and keys"),
     ("profile", "statistics: rates, selectivities, keys"),
     ("parse", "an automaton"),
-    ("choose_plan, compare_plans", "plans and their costs"),
-    ("weigh_plans, what_if", "costs as the weight of latency or a rate changes"),
+    ("choose_plan, compare_plans", "plans and their costs, by the weight of latency as well"),
+    ("what_if", "costs as a rate changes"),
     ("detect, explain()", "matches in time; the work of each step"),
     ("aggregate", "aggregates over time"),
     ("why_not", "why events do not match"),
     ("simulate, aggregate_trace", "a player, step by step"),
-    ("share_plans, pattern_graph", "what patterns have in common"),
+    ("choose_plan of several, or several patterns", "what patterns have in common"),
 )
 """What most verbs return is drawn as."""
 
