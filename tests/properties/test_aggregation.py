@@ -15,6 +15,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from benchmarks.two_step import two_step
 from cepkit.aggregation.methods import running, subtraction
 from cepkit.aggregation.sequence.definition import sequence_of
 from cepkit.aggregation.sequence.elements import Method
@@ -163,7 +164,11 @@ def found(case: Case, method: str, emit: Any) -> Counter[Row]:
     stream = events(as_table(case.events), time="ts", type="kind", ties=case.ties)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of types that never occur
-        result = aggregate(stream, case.query, functions_of(case.query, {}), method, emit)
+        result = (
+            two_step(stream, case.query, emit)
+            if method == "two-step"
+            else aggregate(stream, case.query, functions_of(case.query, {}), method, emit)
+        )
     table = result.to_arrow()
     if emit != "total":
         times = table.column("ts").cast("int64").to_pylist()
@@ -182,7 +187,7 @@ def expected(case: Case, emit: str) -> Counter[Row]:
     )
 
 
-@pytest.mark.parametrize("method", [*get_args(Method), "detect"])
+@pytest.mark.parametrize("method", [*get_args(Method), "two-step", "detect"])
 @given(case=SEQUENCES, data=st.data())
 def test_every_method_gives_the_aggregates_of_the_judges_matches(
     method: str, case: Case, data: st.DataObject

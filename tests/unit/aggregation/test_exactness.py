@@ -56,7 +56,7 @@ def test_float_sums_stay_within_a_billionth(method: str) -> None:
     events = stream(" ".join(kinds), w=weights.tolist())
     text = "PATTERN SEQ(A a, B b, C c, D d) WITHIN 60 s AGG SUM(b.w)"
     got = ck.aggregate(events, text, method=method).to_pandas()["sum(b.w)"]
-    want = ck.aggregate(events, text, method="two-step").to_pandas()["sum(b.w)"]
+    want = ck.aggregate(events, text, method="detect").to_pandas()["sum(b.w)"]
     assert np.allclose(got, want, rtol=1e-9, atol=0, equal_nan=True)
     assert math.isfinite(float(got.iloc[-1]))
 
@@ -83,8 +83,7 @@ def test_hundreds_of_live_starts_give_the_same_by_every_method(items: str, rest:
         f"AGG COUNT, SUM(q.x), SUM(q.w), MIN(p.w), MAX(r.x) {rest}"
     )
     tables = [
-        ck.aggregate(events, text, method=method).to_pandas()
-        for method in (*A_SEQ, "two-step", "detect")
+        ck.aggregate(events, text, method=method).to_pandas() for method in (*A_SEQ, "detect")
     ]
     for table in tables[1:]:
         pd.testing.assert_frame_equal(table, tables[0], rtol=1e-9)

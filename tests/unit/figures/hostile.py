@@ -177,11 +177,11 @@ def detected_together() -> SeveralMatches:
 
 
 def pattern_graph() -> PatternGraph:
-    return ck.pattern_graph({EVIL: QUERY, f"{EVIL}2": QUERY})
+    return ck.sharing.pattern_graph({EVIL: QUERY, f"{EVIL}2": QUERY})
 
 
 def tradeoff() -> Tradeoff:
-    return ck.weigh_plans(QUERY, statistics(), ["greedy", "dp-tree", Evil()])
+    return ck.compare_plans(QUERY, statistics(), ["greedy", "dp-tree", Evil()], alphas="auto")
 
 
 @cache
@@ -336,7 +336,7 @@ def _drawn_traces() -> Drawn:
         (adapted_trace(), {}),
         (
             adapted_trace(),
-            {"steps": 9, "start": 5, "attributes": [NOTE], "redact": [NOTE]},
+            {"steps": 9, "start": 5, "link": EVIL, "attributes": [NOTE], "redact": [NOTE]},
         ),
     )
     yield trace(), {"of": "counters", "counters": ["created"]}
@@ -429,9 +429,7 @@ SHOWN: dict[type, Callable[[], Any]] = {
     SeveralMatches: detected_together,
     SharedExplanation: lambda: detected_together().explain(),
     SharedPlan: lambda: detected_together().plan,
-    SharingComparison: lambda: ck.compare_shared_plans(
-        {EVIL: QUERY}, statistics(), [OwnPlans(EVIL)]
-    ),
+    SharingComparison: lambda: ck.compare_plans({EVIL: QUERY}, statistics(), [OwnPlans(EVIL)]),
     PatternGraph: pattern_graph,
     Aggregates: aggregates,
     WhyNot: lambda: why(True),
