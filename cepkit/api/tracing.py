@@ -34,7 +34,7 @@ PREFIX_COUNTERS = "prefix-counters"
 
 
 @overload
-def simulate(
+def simulate(  # type: ignore[overload-overlap]  # this text gives another trace than all others
     stream: Stream,
     pattern: Pattern,
     mechanism: Literal["prefix-counters"],

@@ -15,14 +15,12 @@ from cepkit.stream.columns import EventColumns
 from cepkit.tracing.events import CountedEvents, shown_attributes, shown_values
 
 
-def pieces_of(
-    sequence: EventSequence, pieces: Sequence[Sequence[str]] | None
-) -> tuple[tuple[str, ...], ...]:
+def pieces_of(sequence: EventSequence, pieces: Any) -> tuple[tuple[str, ...], ...]:
     """Return the variables of each piece.
 
     Args:
         sequence: The query.
-        pieces: The user's pieces; None for one piece.
+        pieces: The pieces that the user gives, valid or not; None for one piece.
 
     Raises:
         PatternError: The pieces do not make up the sequence.
