@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain
+from typing import assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -108,8 +109,10 @@ class Measures:
                 limit = self.limit(requirement, len(self.branch.positive))
                 beyond = spans(table.clock(limit.clock), rows) - limit.most
                 return _violation(beyond > 0, beyond / limit.scale)
-            case _:
+            case req.OfType() | req.Size() | req.Absent() | req.Unconsumed():
                 raise AssertionError("not about the bound events alone")
+            case _:
+                assert_never(requirement)
 
     def condition(self, condition: c.Expression, read: Read, size: int) -> Violation:
         """Return how much a condition is violated by the values that `read` gives."""

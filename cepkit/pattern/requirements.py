@@ -317,5 +317,7 @@ def about_sets(requirement: Requirement, branch: Branch) -> bool:
             return has_set_functions(condition)
         case SideBySide() | Absent():
             return bool(branch.repeated)
-        case _:
+        case OfType() | Before() | Distinct() | SamePartition() | Within() | Unconsumed():
             return False
+        case _:
+            assert_never(requirement)
