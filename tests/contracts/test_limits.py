@@ -49,7 +49,7 @@ verbs = {
     "why_not": lambda: str(ck.why_not(stream, text)),
     "profile": lambda: str(ck.profile(stream, text)),
     "aggregate": lambda: str(ck.aggregate(stream, text + " AGG COUNT")),
-    "aggregate_trace": lambda: str(ck.aggregate_trace(stream, text)),
+    "simulate counters": lambda: str(ck.simulate(stream, text, "prefix-counters")),
     "count": lambda: ck.detect(stream, text).count(),
     "counts": lambda: str(ck.detect(stream, pair).counts()),
     "to_pandas": lambda: ck.detect(stream, text).to_pandas(),
@@ -87,8 +87,8 @@ for case, rows in ROWS.items():
     print(json.dumps([case, outcome]))
 """
 
-SIMULATE = ("eager-nfa", "chain-nfa", "tree-nfa", "evaluation-tree", "several", "adapt")
-REFUSED = [*(f"simulate {name}" for name in SIMULATE), "aggregate_trace", "to_pandas"]
+SIMULATE = ("eager-nfa", "chain-nfa", "tree-nfa", "evaluation-tree", "several", "adapt", "counters")
+REFUSED = [*(f"simulate {name}" for name in SIMULATE), "to_pandas"]
 """Refused before the clock of the test interrupts them."""
 ANSWERED = ["profile", "print", "compare_plans", "choose_plan", "choose_plan several"]
 LONG = ["why_not", "aggregate", "count", "counts", "list", "explain"]

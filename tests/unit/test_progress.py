@@ -77,7 +77,7 @@ _ON_SPARK = (pytest.mark.spark, pytest.mark.quick)
 @pytest.mark.parametrize(
     "verb",
     ["profile", "choose_plan", "compare_plans", "detect", "aggregate", "simulate", "why_not",
-     "what_if", "aggregate_trace", "from_match_recognize",
+     "what_if", "from_match_recognize",
      pytest.param("get_session", marks=_ON_SPARK)],
 )  # fmt: skip
 def test_long_verbs_have_progress_auto_by_default(verb):
@@ -168,7 +168,9 @@ def test_counted_advances_progress_per_item():
         lambda stream: ck.aggregate(stream, f"{PATTERN.replace('1 minute', '1 second')} AGG COUNT"),
         lambda stream: ck.simulate(stream, PATTERN.replace("minute", "second")),
         lambda stream: ck.why_not(stream, PATTERN.replace("<", "= 5 +")),
-        lambda stream: ck.aggregate_trace(stream, "PATTERN SEQ(MSFT a, GOOG b)", limit=300),
+        lambda stream: ck.simulate(
+            stream, "PATTERN SEQ(MSFT a, GOOG b)", "prefix-counters", limit=300
+        ),
         lambda stream: ck.from_match_recognize(ROWS, stream).to_pandas(),
         lambda _: len(ck.from_match_recognize(ROWS, ck.sample_stocks(30_000))),
     ],
