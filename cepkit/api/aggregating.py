@@ -19,7 +19,7 @@ from cepkit.api.checks import are_several, check_functions, check_name, check_pi
 from cepkit.arguments import typed
 from cepkit.errors import StreamError, UnsupportedError
 from cepkit.pattern.query import Query
-from cepkit.pattern.several import check_share, queries_of
+from cepkit.pattern.several import ALONE, check_share, queries_of
 from cepkit.plan.nodes import Plan
 from cepkit.planners import choose as choosing
 from cepkit.progress import Progress, showing
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from cepkit.routes.several import SeveralAggregates, Shared
     from cepkit.spark.aggregates.result import SeveralSparkAggregates, SparkAggregates
     from cepkit.spark.fetching import Where
-    from cepkit.spark.streaming.result import StreamAggregates, StreamSeveralAggregates
+    from cepkit.spark.streaming.result import StreamFrame
 
 
 @overload
@@ -49,7 +49,7 @@ def aggregate(
     share: Shared = "auto",
     slice_seconds: float | None = None,
     progress: Progress = "auto",
-) -> SeveralAggregates | SeveralSparkAggregates | StreamSeveralAggregates: ...
+) -> SeveralAggregates | SeveralSparkAggregates | StreamFrame: ...
 
 
 @overload
@@ -62,7 +62,7 @@ def aggregate(
     functions: Mapping[str, Function] | None = None,
     slice_seconds: float | None = None,
     progress: Progress = "auto",
-) -> Aggregates | SparkAggregates | StreamAggregates: ...
+) -> Aggregates | SparkAggregates | StreamFrame: ...
 
 
 @typed
@@ -76,14 +76,7 @@ def aggregate(
     share: Shared = "auto",
     slice_seconds: float | None = None,
     progress: Progress = "auto",
-) -> (
-    Aggregates
-    | SeveralAggregates
-    | SparkAggregates
-    | SeveralSparkAggregates
-    | StreamAggregates
-    | StreamSeveralAggregates
-):
+) -> Aggregates | SeveralAggregates | SparkAggregates | SeveralSparkAggregates | StreamFrame:
     """Aggregate the matches of a pattern, without detecting them if possible.
 
     The live matches at a moment are those whose events have all occurred by then and whose first
@@ -180,9 +173,9 @@ def aggregate(
         return query
 
     several = are_several(pattern)
-    by_name = queries_of(pattern, read) if several else {"": read(pattern)}
+    by_name = queries_of(pattern, read) if several else {ALONE: read(pattern)}
     if stream.lateness is not None:
-        return _on_stream(stream, by_name, by_query, several, method, emit, share, slice_seconds)
+        return _on_stream(stream, by_name, by_query, method, emit, share, slice_seconds)
     with showing("aggregating", progress):
         result: Any = _aggregate_recorded(
             stream, by_name, by_query, several, method, emit, share, slice_seconds
@@ -248,12 +241,11 @@ def _on_stream(
     stream: Stream,
     queries: Mapping[str, Query],
     functions: Sequence[Mapping[str, Function]],
-    several: bool,
     method: str,
     emit: Emit,
     share: Shared,
     slice_seconds: float | None,
-) -> StreamAggregates | StreamSeveralAggregates:
+) -> StreamFrame:
     """Return the aggregates of a query, or several, in a streaming DataFrame.
 
     Raises:
@@ -266,10 +258,7 @@ def _on_stream(
             "slices with a streaming DataFrame",
             hint="each micro-batch is one: .trigger(processingTime=...) says how long",
         )
-    if several:
-        return on_stream.aggregate_several(stream, queries, functions, method, emit, share)
-    (query,) = queries.values()
-    return on_stream.aggregate(stream, query, functions[0], method, emit)
+    return on_stream.aggregate(stream, queries, functions, method, emit, share)
 
 
 def _are_quick(plans: Mapping[int, Plan]) -> bool:

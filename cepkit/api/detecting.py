@@ -19,7 +19,7 @@ from cepkit.arguments import typed
 from cepkit.columnar.results.matches import Matches, report
 from cepkit.errors import StatisticsError, StreamError, UnsupportedError
 from cepkit.pattern.query import Query
-from cepkit.pattern.several import check_share
+from cepkit.pattern.several import ALONE, check_share, queries_of
 from cepkit.plan.checks import as_plan
 from cepkit.planners import choose as choosing
 from cepkit.progress import Progress, showing
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from cepkit.plan.nodes import OrderPlan, Plan
     from cepkit.spark.matches.result import SparkMatches
     from cepkit.spark.matches.several import SeveralSparkMatches
-    from cepkit.spark.streaming.result import StreamMatches, StreamSeveralMatches
+    from cepkit.spark.streaming.result import StreamFrame
 
 
 _VERY_MANY = 10_000_000
@@ -58,7 +58,7 @@ def detect(
     late: Literal["count", "collect"] = "count",
     timeouts: bool = False,
     progress: Progress = "auto",
-) -> SeveralMatches | SeveralSparkMatches | StreamSeveralMatches: ...
+) -> SeveralMatches | SeveralSparkMatches | StreamFrame: ...
 
 
 @overload
@@ -77,7 +77,7 @@ def detect(
     timeouts: bool = False,
     route: Literal["auto", "driver", "workers"] = "auto",
     progress: Progress = "auto",
-) -> Matches | SparkMatches | StreamMatches: ...
+) -> Matches | SparkMatches | StreamFrame: ...
 
 
 @typed
@@ -97,14 +97,7 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
     timeouts: bool = False,
     route: Literal["auto", "driver", "workers"] = "auto",
     progress: Progress = "auto",
-) -> (
-    Matches
-    | SeveralMatches
-    | SparkMatches
-    | SeveralSparkMatches
-    | StreamMatches
-    | StreamSeveralMatches
-):
+) -> Matches | SeveralMatches | SparkMatches | SeveralSparkMatches | StreamFrame:
     """Find all matches of a pattern, or of several.
 
     Nothing is computed until you ask for a result.
@@ -209,17 +202,23 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
     if slice_events is not None and slice_events < 1:
         raise StreamError(f"slice_events={slice_events}", expected="1 or more")
     _check_route(route, stream, several)
-    if several:
-        from cepkit.api.several import detect_several, detect_several_live
+    patterns: Any = pattern
+    if stream.lateness is not None:
+        _check_live_options(limit, slice_events)
+        from cepkit.api.several import detect_live
 
-        patterns: Any = pattern
-        if stream.lateness is not None:
-            _check_live_options(limit, slice_events)
-            return detect_several_live(
-                stream, patterns, plan, share, sets=sets, buckets=buckets, late=late,
-                slice_seconds=slice_seconds, timeouts=timeouts,
-                follow=None if adapt == "static" else partial(_live_plans, adapt, sets),
-            )  # fmt: skip
+        if query is None:
+            queries = queries_of(patterns, partial(detectable, stream))
+        else:
+            queries, plan = {ALONE: query}, None if plan is None else [plan]
+        return detect_live(
+            stream, queries, plan, share, sets=sets, buckets=buckets, late=late,
+            slice_seconds=slice_seconds, timeouts=timeouts,
+            follow=None if adapt == "static" else partial(_live_plans, adapt, sets),
+        )  # fmt: skip
+    if query is None:
+        from cepkit.api.several import detect_several
+
         _check_recorded_options(buckets, late, timeouts)
         with showing("planning", progress):
             matches = detect_several(
@@ -227,23 +226,6 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
                 slice_seconds=slice_seconds, slice_events=slice_events, adapt=adapt,
             )  # fmt: skip
         return matches.with_progress(progress)
-    assert query is not None
-    if stream.lateness is not None:
-        _check_live_options(limit, slice_events)
-        from cepkit.spark.streaming.detect import detect as detect_on_stream
-
-        chosen = as_plan(plan, query)
-        return detect_on_stream(
-            stream,
-            query,
-            chosen,
-            sets=sets,
-            buckets=buckets,
-            slice_seconds=slice_seconds,
-            late=late,
-            timeouts=timeouts,
-            plans=_live_plans(adapt, sets, query, chosen),
-        )
     _check_recorded_options(buckets, late, timeouts)
     with showing("planning", progress):
         result = _detect_recorded(

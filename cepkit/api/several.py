@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from cepkit.columnar.compile.query import Sets
     from cepkit.columnar.results.several import SeveralMatches
     from cepkit.spark.matches.several import SeveralSparkMatches
-    from cepkit.spark.streaming.result import StreamSeveralMatches
-    from cepkit.spark.streaming.several import PlansOf
+    from cepkit.spark.streaming.prepare import PlansOf
+    from cepkit.spark.streaming.result import StreamFrame
 
 
 def detect_several(
@@ -74,9 +74,9 @@ def detect_several(
     )  # fmt: skip
 
 
-def detect_several_live(
+def detect_live(
     stream: Stream,
-    patterns: Mapping[str, Pattern] | Sequence[Pattern],
+    queries: Mapping[str, Query],
     plan: Any,
     share: Share,
     *,
@@ -86,20 +86,24 @@ def detect_several_live(
     late: Literal["count", "collect"],
     timeouts: bool,
     follow: PlansOf | None,
-) -> StreamSeveralMatches:
-    """Return the matches of several patterns in a streaming DataFrame; see `detect`.
+) -> StreamFrame:
+    """Return the matches of patterns in a streaming DataFrame; see `detect`.
 
     A live stream cannot be profiled: without a plan each uses the order of its pattern.
-    """
-    from cepkit.spark.streaming.several import detect_several as detect_several_on_stream
 
-    queries = queries_of(patterns, partial(detectable, stream))
+    Args:
+        queries: The patterns by their names; a single one is called `ALONE`.
+        plan: None, or a plan for each.
+    """
+    from cepkit.spark.streaming.detect import detect
+
+    plans: SharedPlan | list[Plan]
     if plan is None:
-        plans: SharedPlan | list[Plan] = [as_plan(None, query) for query in queries.values()]
+        plans = [as_plan(None, query) for query in queries.values()]
     else:
-        plans = _plans(stream, queries, plan, share)
+        plans = plans_given(queries, plan)
     queries = as_the_plan_names_them(queries, plans)
-    return detect_several_on_stream(
+    return detect(
         stream, queries, plans, sets=sets, share=share != "none", buckets=buckets, late=late,
         slice_seconds=slice_seconds, timeouts=timeouts, follow=follow,
     )  # fmt: skip

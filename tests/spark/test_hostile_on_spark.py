@@ -17,12 +17,7 @@ from cepkit.spark.matches.several import SeveralSparkMatches
 from cepkit.spark.row_patterns import SparkRowMatches
 from cepkit.spark.streaming.ending import EndedRows
 from cepkit.spark.streaming.explanation import LiveStep, StreamExplanation
-from cepkit.spark.streaming.result import (
-    StreamAggregates,
-    StreamMatches,
-    StreamSeveralAggregates,
-    StreamSeveralMatches,
-)
+from cepkit.spark.streaming.result import StreamFrame
 from cepkit.spark.streaming.watching import Watched
 from tests.unit.figures.hostile import EVIL, quoted
 from tests.unit.figures.test_hostile_texts import check_output, classes
@@ -92,7 +87,7 @@ def test_texts_stay_texts(stream, live, eager):
         kinds.append(type(thing).__name__)
     expected = [
         SparkMatches, SeveralSparkMatches, SparkAggregates, SeveralSparkAggregates,
-        StreamMatches, StreamSeveralMatches, StreamAggregates, StreamSeveralAggregates,
+        *[StreamFrame] * 4,
         SparkRowMatches, Watched, StreamExplanation, EndedRows,
         FetchedMatches, FetchedAggregates,
     ]  # fmt: skip
