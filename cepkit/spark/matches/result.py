@@ -2,27 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from pyspark.sql import DataFrame
 
-from cepkit.columnar.compile.program import Program
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.frames import frame_of
+from cepkit.columnar.results.output import MatchColumns
 from cepkit.columnar.results.plans import AdaptedExplanation, PlansInForce, explanation_of
 from cepkit.columnar.results.shown import timeline
 from cepkit.columnar.slices.plans import SliceWork
+from cepkit.columnar.workload import Group
 from cepkit.errors import UnsupportedError
 from cepkit.memory import Room
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
+from cepkit.spark.matches.table import lists_in, named_columns
 from cepkit.spark.passes.frame import ResultFrame
 from cepkit.spark.passes.one_pass import Pass
+from cepkit.spark.passes.one_table import OneTable
 from cepkit.stream.columns import Dropped
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class MatchesPass:
+    """A pass for the matches of queries that run together.
+
+    Attributes:
+        group: The queries.
+        pass_: The pass over the stream.
+        table: The columns of its rows.
+        rows: The matches of all queries.
+        sizes: The numbers of matches of each query in each task.
+    """
+
+    group: Group
+    pass_: Pass
+    table: OneTable
+    rows: DataFrame
+    sizes: DataFrame
 
 
 class SparkMatches(ResultFrame):
@@ -45,31 +67,30 @@ class SparkMatches(ResultFrame):
 
     def __init__(
         self,
-        rows: DataFrame,
-        counting: DataFrame,
-        pass_: Pass,
+        found: MatchesPass,
         *,
         query: Query,
         plan: Plan,
-        programs: Sequence[Program],
-        variables: tuple[str, ...],
         limit: int | None,
         sets: Literal["every", "maximal"] = "every",
     ) -> None:
-        limited = rows if limit is None else rows.limit(limit)
-        order = "; ".join(map(str, plan.branches))
-        title = f"Matches of {', '.join(variables)} by the plan {order}"
-        super().__init__(limited, title=title, route=pass_.delivery.route, reports=pass_.reports)
+        rows = found.rows.select(*named_columns(found.table, lists_in([found.table])))
+        pass_ = found.pass_
         self.query = query
         self.plan = plan
         self.most = limit
-        self.variables = variables
         self.sets = sets
-        self._counting = counting
-        self._programs = programs
         self.stream = pass_.scan.stream
-        self._roles = self.stream.schema
-        self._left_out = pass_.delivery.left_out
+        self.variables = MatchColumns.of(query, self.stream.schema).variables
+        self._found = found
+        order = "; ".join(map(str, plan.branches))
+        title = f"Matches of {', '.join(self.variables)} by the plan {order}"
+        super().__init__(
+            rows if limit is None else rows.limit(limit),
+            title=title,
+            route=pass_.delivery.route,
+            reports=pass_.reports,
+        )
 
     def explain(  # type: ignore[override]
         self, extended: bool | str | None = None, mode: str | None = None
@@ -137,11 +158,11 @@ class SparkMatches(ResultFrame):
         # Besides the frame, the rows of the table and the table need memory.
         room = Room("matches", "a table of their events", "ask for fewer", copies=3)
         some = frame_of(table.to_batches(), table.schema, room, nested=True)
-        return timeline(some, self.variables, self._roles.time, self._roles.type)
+        return timeline(some, self.variables, self.stream.schema.time, self.stream.schema.type)
 
     def _run(self) -> tuple[SliceWork, Dropped]:
         """Return the counters and the dropped rows of a whole run; make one if there was none."""
         if not self._reports.complete:
-            self._watched(self._counting.count, "counting")
-        work = self._reports.work(self.plan.branches, self._programs)
-        return work, self._reports.dropped + self._left_out
+            self._watched(self._found.sizes.count, "counting")
+        work = self._reports.work(self.plan.branches, self._found.group.query.programs)
+        return work, self._reports.dropped + self._found.pass_.delivery.left_out

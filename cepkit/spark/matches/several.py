@@ -2,45 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
-from cepkit.columnar.detector import Detector
 from cepkit.columnar.results.output import MatchColumns, check_alike
 from cepkit.columnar.results.several import Counted, SeveralMatches, SeveralResults
-from cepkit.columnar.slices.counters import Counters
 from cepkit.columnar.workload import Group
-from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.several import PATTERN
-from cepkit.planners.choose import is_quick, seconds_expected
+from cepkit.planners.choose import is_quick
 from cepkit.spark.cells.schemas import match_columns, quoted
-from cepkit.spark.matches.detect import detect, detect_fetched, scan_for
-from cepkit.spark.matches.result import SparkMatches
-from cepkit.spark.matches.table import (
-    ends_last,
-    lists_in,
-    matches_table,
-    named_columns,
-    pattern_column,
-    table_rows,
-)
+from cepkit.spark.matches.detect import detect, detect_fetched, start
+from cepkit.spark.matches.result import MatchesPass, SparkMatches
+from cepkit.spark.matches.table import ends_last, lists_in, named_columns, pattern_column
 from cepkit.spark.passes.fetched_frame import FetchedFrame
 from cepkit.spark.passes.frame import ResultFrame
-from cepkit.spark.passes.one_pass import Cell, Pass, start_pass
-from cepkit.spark.passes.one_table import QUERY, OneTable
+from cepkit.spark.passes.one_table import QUERY
 from cepkit.spark.passes.part import origin_of
-from cepkit.spark.passes.rows import batch_frame
 from cepkit.spark.session.progress import run_with_progress
 from cepkit.stream.sessions import check_session
 from cepkit.tables import count_text
-
-_COUNT = "n"
 
 
 class SeveralSparkMatches(SeveralResults[SparkMatches]):
@@ -65,36 +48,20 @@ class SeveralSparkMatches(SeveralResults[SparkMatches]):
         )
 
     @cached_property
-    def _passes(self) -> list[_GroupPass]:
+    def _passes(self) -> list[MatchesPass]:
         return [self._pass(group) for group in self.groups]
 
-    def _pass(self, group: Group) -> _GroupPass:
-        numbers = tuple(dict.fromkeys(group.of))
-        queries = tuple(self.queries[q] for q in numbers)
-        known = None if self.plan is None else self.plan.statistics
-        scan = scan_for(
+    def _pass(self, group: Group) -> MatchesPass:
+        numbers = dict.fromkeys(group.of)
+        return start(
             self.stream,
-            queries,
-            group.query,
-            known,
-            self.options.get("slice_seconds"),
-            self.options.get("slice_events"),
-        )
-        seconds = sum(seconds_expected(self.plans[q]) or 0.0 for q in numbers)
-        scan = replace(scan, seconds=seconds)
-        for query in queries:
-            check_kinds(query, scan.sending.nothing.kinds)
-        pass_ = start_pass(scan, None, dropped=None if known is None else known.dropped)
-        sending, members = scan.sending, {q: self.queries[q] for q in numbers}
-        columns = batch_frame(self.stream).schema
-        table, in_spark = matches_table(self.stream, columns, sending, members)
-        written = {q: MatchColumns.of(query, sending.schema) for q, query in members.items()}
-        sink = SeveralSink(group, table, written, self.limit is not None)
-        counts = t.StructType(
-            [t.StructField(QUERY, t.IntegerType()), t.StructField(_COUNT, t.LongType())]
-        )
-        return _GroupPass(
-            group, pass_, table, pass_.rows(sink, in_spark), pass_.rows(SizesSink(group), counts)
+            {q: self.queries[q] for q in numbers},
+            {q: self.plans[q] for q in numbers},
+            group,
+            None if self.plan is None else self.plan.statistics,
+            slice_seconds=self.options.get("slice_seconds"),
+            slice_events=self.options.get("slice_events"),
+            limited=self.limit is not None,
         )
 
     def _find(self, number: int) -> SparkMatches:
@@ -178,72 +145,3 @@ class SeveralSparkMatches(SeveralResults[SparkMatches]):
             route="; ".join(dict.fromkeys(one.pass_.delivery.route for one in self._passes)),
             reports=self._passes[0].pass_.reports,
         )
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _GroupPass:
-    """A pass for queries that run together.
-
-    Attributes:
-        group: The queries.
-        table: The columns of its rows.
-        rows: The matches.
-        sizes: Their numbers.
-    """
-
-    group: Group
-    pass_: Pass
-    table: OneTable
-    rows: DataFrame
-    sizes: DataFrame
-
-
-@dataclass(frozen=True, slots=True)
-class SeveralSink:
-    """Yields the matches of several queries as rows of one table.
-
-    Attributes:
-        group: The queries.
-        table: Its columns.
-        written: Those of the matches of each query, by its number.
-        limited: Whether only some of the matches are wanted.
-    """
-
-    group: Group
-    table: OneTable
-    written: Mapping[int, MatchColumns]
-    limited: bool
-
-    def __call__(self, cells: Iterator[Cell]) -> Generator[pa.RecordBatch, None, Counters]:
-        """Yield the matches of each cell in batches."""
-        detector = Detector(self.group.query)
-        for cell in cells:
-            blocks = detector.matches(cell.events, cell.owned, limited=self.limited)
-            yield from table_rows(blocks, self.group, self.table, cell.events, self.written)
-        return detector.counters
-
-
-@dataclass(frozen=True, slots=True)
-class SizesSink:
-    """Counts the matches of each query without building rows.
-
-    Attributes:
-        group: The queries.
-    """
-
-    group: Group
-
-    def __call__(self, cells: Iterator[Cell]) -> Generator[pa.RecordBatch, None, Counters]:
-        """Yield the number of matches of each query in the task."""
-        detector, of = Detector(self.group.query), self.group.of
-        sizes = dict.fromkeys(of, 0)
-        for cell in cells:
-            for number, block in detector.count(cell.events, cell.owned):
-                sizes[of[number]] += block.size
-        yield pa.RecordBatch.from_pydict(
-            {
-                QUERY: pa.array(sizes.keys(), pa.int32()),
-                _COUNT: pa.array(sizes.values(), pa.int64()),
-            }
-        )
-        return detector.counters
