@@ -23,19 +23,20 @@ from cepkit.pattern.several import ALONE, check_share, queries_of
 from cepkit.plan.nodes import Plan
 from cepkit.planners import choose as choosing
 from cepkit.progress import Progress, showing
-from cepkit.routes.aggregates import EMITS, METHODS, way_of
-from cepkit.routes.aggregates import aggregate as aggregate_locally
+from cepkit.routes.aggregates import aggregate as aggregate_here
 from cepkit.routes.functions import attributes_of, functions_of
-from cepkit.routes.several import SHARES, aggregate_several
+from cepkit.routes.sharing import SHARES
+from cepkit.routes.ways import EMITS, METHODS, way_of
 from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
     from cepkit.aggregation.rows.result import Aggregates
     from cepkit.aggregation.semirings.functions import Function
     from cepkit.aggregation.sequence.elements import Emit
-    from cepkit.routes.several import SeveralAggregates, Shared
-    from cepkit.spark.aggregates.result import SeveralSparkAggregates, SparkAggregates
+    from cepkit.routes.result import SeveralAggregates
+    from cepkit.routes.sharing import Shared
     from cepkit.spark.fetching import Where
+    from cepkit.spark.passes.frame import ResultFrame
     from cepkit.spark.streaming.result import StreamFrame
 
 
@@ -49,7 +50,7 @@ def aggregate(
     share: Shared = "auto",
     slice_seconds: float | None = None,
     progress: Progress = "auto",
-) -> SeveralAggregates | SeveralSparkAggregates | StreamFrame: ...
+) -> SeveralAggregates[Any] | StreamFrame: ...
 
 
 @overload
@@ -62,7 +63,7 @@ def aggregate(
     functions: Mapping[str, Function] | None = None,
     slice_seconds: float | None = None,
     progress: Progress = "auto",
-) -> Aggregates | SparkAggregates | StreamFrame: ...
+) -> Aggregates | ResultFrame | StreamFrame: ...
 
 
 @typed
@@ -76,7 +77,7 @@ def aggregate(
     share: Shared = "auto",
     slice_seconds: float | None = None,
     progress: Progress = "auto",
-) -> Aggregates | SeveralAggregates | SparkAggregates | SeveralSparkAggregates | StreamFrame:
+) -> Aggregates | SeveralAggregates[Any] | ResultFrame | StreamFrame:
     """Aggregate the matches of a pattern, without detecting them if possible.
 
     The live matches at a moment are those whose events have all occurred by then and whose first
@@ -182,7 +183,7 @@ def aggregate(
         )
     if stream.place == "spark":
         result = result.with_progress(progress)  # its rows are computed on demand
-    aggregates: Aggregates | SeveralAggregates | SparkAggregates | SeveralSparkAggregates = result
+    aggregates: Aggregates | SeveralAggregates[Any] | ResultFrame = result
     return aggregates
 
 
@@ -216,25 +217,22 @@ def _aggregate_recorded(
         from cepkit.spark.aggregates import aggregate as on_spark
 
         plans = _plans_on_spark(stream, queries, method)
-        if several:
-            return on_spark.aggregate_several(
-                stream, by_name, by_query, method, emit, share,
-                plans=plans, slice_seconds=slice_seconds,
-            )  # fmt: skip
         workers = partial(
-            on_spark.aggregate, stream, queries[0], by_query[0], method, emit, plan=plans.get(0)
-        )
+            on_spark.aggregate, stream, by_name, by_query, method, emit,
+            share if several else "none", plans=plans,
+        )  # fmt: skip
+        if several:
+            return workers(slice_seconds=slice_seconds)
         attributes = {*queries[0].group_by, *attributes_of(by_query[0])}
         where: Where = "auto" if slice_seconds is None and _are_quick(plans) else "workers"
         part = at_hand(stream, queries, attributes, where=where, output=False)
         if part.place == "spark":
-            return workers(slice_seconds=slice_seconds)
+            return workers(slice_seconds=slice_seconds)[0]
         return on_spark.aggregate_fetched(
-            stream, part, queries[0], by_query[0], method, emit, workers, plans.get(0)
+            stream, part, queries[0], by_query[0], method, emit, lambda: workers()[0], plans.get(0)
         )
-    if several:
-        return aggregate_several(stream, by_name, by_query, method, emit, share)
-    return aggregate_locally(stream, queries[0], by_query[0], method, emit)
+    results = aggregate_here(stream, by_name, by_query, method, emit, share if several else "none")
+    return results if several else results[0]
 
 
 def _on_stream(

@@ -32,7 +32,8 @@ from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
 from cepkit.planners.choose import choose_plan
 from cepkit.routes.functions import functions_of
-from cepkit.routes.several import Shared, SharingPlan, plan_sharing, shareable
+from cepkit.routes.sharing import Shared, SharingPlan, plan_sharing, shareable
+from cepkit.routes.ways import way_of
 from cepkit.spark.profile.rates import unknown_rates
 from cepkit.spark.streaming.aggregate import prepare_aggregation
 from cepkit.spark.streaming.bucket import Bucket, Held
@@ -601,7 +602,7 @@ def test_the_aggregates_of_several_queries_are_those_of_each(
     emit: Any = data.draw(st.sampled_from(["trigger", "changes", "new"]))
     events = data.draw(streams(30, types=("A", "B", "C", "X"), attributes=AGGREGATED_OF))
     functions = [functions_of(query, {}) for query in queries]
-    sequences, reasons = shareable(queries, functions, "auto")
+    sequences, reasons = shareable([way_of(query, "auto") for query in queries], functions, "auto")
     names = [f"pattern {number}" for number in range(len(queries))]
     plan = plan_sharing(names, sequences, functions, reasons, unknown_rates, share)
     recorded = ck.events(as_table(events), time="ts", type="kind")

@@ -29,8 +29,7 @@ from cepkit.spark.cells.keys import key_of
 from cepkit.spark.cells.layout import IN_TURN, Cut
 from cepkit.spark.cells.schemas import match_columns
 from cepkit.spark.cells.sending import numbers_for, sending_for
-from cepkit.spark.matches.fetched import FetchedMatches
-from cepkit.spark.matches.result import MatchesPass, SparkMatches
+from cepkit.spark.matches.result import MatchesHere, MatchesPass, SparkMatches
 from cepkit.spark.matches.sinks import COUNT, CountsSink, MatchesSink
 from cepkit.spark.matches.table import matches_table
 from cepkit.spark.passes.delivery import Route
@@ -149,7 +148,7 @@ def detect_fetched(
     limit: int | None = None,
     sets: Literal["every", "maximal"] = "every",
     plans: SlicePlans | None = None,
-) -> FetchedMatches:
+) -> SparkMatches:
     """Return the matches in a fetched Spark stream, found in this process.
 
     Args:
@@ -174,7 +173,8 @@ def detect_fetched(
     workers = partial(
         detect, stream, query, plan, limit=limit, sets=sets, plans=plans, reported=True
     )
-    return FetchedMatches(stream, matches, origin_of(part), columns, workers)
+    found = MatchesHere(stream, matches, origin_of(part), columns, workers)
+    return SparkMatches(found, query=query, plan=plan, limit=limit, sets=sets)
 
 
 _SIZES = t.StructType([t.StructField(QUERY, t.IntegerType()), t.StructField(COUNT, t.LongType())])

@@ -17,8 +17,8 @@ from cepkit.spark.cells.schemas import match_columns, quoted
 from cepkit.spark.matches.detect import detect, detect_fetched, start
 from cepkit.spark.matches.result import MatchesPass, SparkMatches
 from cepkit.spark.matches.table import ends_last, lists_in, named_columns, pattern_column
-from cepkit.spark.passes.fetched_frame import FetchedFrame
 from cepkit.spark.passes.frame import ResultFrame
+from cepkit.spark.passes.here import Here
 from cepkit.spark.passes.one_table import QUERY
 from cepkit.spark.passes.part import origin_of
 from cepkit.spark.session.progress import run_with_progress
@@ -99,11 +99,14 @@ class SeveralSparkMatches(SeveralResults[SparkMatches]):
             return self._by_workers()
         columns = self._together_columns(self._here)
         in_order = [F.col(quoted(name)) for name in columns.names]
-        return FetchedFrame(
+        rows = Here(
             self._here.together,
             columns,
             self.stream.source.sparkSession,
             lambda: self._by_workers().select(*in_order),
+        )
+        return ResultFrame(
+            rows,
             title=f"{self.title} together",
             route=f"searched in this process, {count_text(self._here.events, 'event')}"
             f" {origin_of(self._here.stream)}",

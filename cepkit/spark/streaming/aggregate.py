@@ -20,8 +20,8 @@ from cepkit.columnar.slices.candidates import Owned
 from cepkit.errors import UnsupportedError, telling
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import ALONE, called
-from cepkit.routes.aggregates import way_of
-from cepkit.routes.several import Shared, SharingPlan, plan_sharing, shareable
+from cepkit.routes.sharing import Shared, SharingPlan, plan_sharing, shareable
+from cepkit.routes.ways import way_of
 from cepkit.spark.aggregates.aggregate import passes_of
 from cepkit.spark.aggregates.one_pass import scan_for
 from cepkit.spark.aggregates.query import AggregateQuery
@@ -117,7 +117,8 @@ def aggregate(
             " of events",
             hint="share=aggregate(recorded, patterns, share='chop-connect').plan",
         )
-    sequences, reasons = shareable([*queries.values()], functions, method)
+    ways = [way_of(query, method) for query in queries.values()]
+    sequences, reasons = shareable(ways, functions, method)
     wanted = "prefix" if share == "auto" else share
     plan = plan_sharing(tuple(queries), sequences, functions, reasons, unknown_rates, wanted)
     prepared = prepare_aggregation(stream, queries, functions, method, emit, plan)

@@ -14,7 +14,7 @@ from cepkit.pattern.query import Query
 from cepkit.pattern.several import ALONE
 from cepkit.plan.nodes import Plan
 from cepkit.printing import html_output, html_text
-from cepkit.routes.several import SharingPlan
+from cepkit.routes.sharing import SharingPlan
 from cepkit.spark.streaming.checkpoints import Writer
 from cepkit.spark.streaming.explanation import (
     Branch,

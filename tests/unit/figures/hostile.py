@@ -42,7 +42,8 @@ from cepkit.plan.validity import Validity
 from cepkit.planners.compare import PlanComparison
 from cepkit.planners.tradeoff import Tradeoff
 from cepkit.planners.what_if import WhatIf
-from cepkit.routes.several import SeveralAggregates, SharingPlan
+from cepkit.routes.result import SeveralAggregates
+from cepkit.routes.sharing import SharingPlan
 from cepkit.rowpattern.result import RowMatches
 from cepkit.sharing.compare import SharingComparison
 from cepkit.sharing.graph import PatternGraph
@@ -271,7 +272,7 @@ def counter_trace(*cuts: int) -> CounterTrace:
 
 
 @cache
-def several() -> SeveralAggregates:
+def several() -> SeveralAggregates[Any]:
     longer = f"PATTERN {structure('a', 'b', 'c', 'n')} WITHIN 30 s AGG COUNT"
     repeated = f"PATTERN {structure('a', 'bb', 'c')} WHERE {RISING} WITHIN 30 s AGG COUNT"
     queries = [f"{SIMPLE} AGG COUNT", longer, repeated]
