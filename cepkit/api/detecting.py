@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from cepkit.columnar.slices.plans import SlicePlans
     from cepkit.plan.nodes import OrderPlan, Plan
     from cepkit.spark.matches.result import SparkMatches
-    from cepkit.spark.matches.several import SeveralSparkMatches
     from cepkit.spark.streaming.result import StreamFrame
 
 
@@ -58,7 +57,7 @@ def detect(
     late: Literal["count", "collect"] = "count",
     timeouts: bool = False,
     progress: Progress = "auto",
-) -> SeveralMatches | SeveralSparkMatches | StreamFrame: ...
+) -> SeveralMatches[Any] | StreamFrame: ...
 
 
 @overload
@@ -97,7 +96,7 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
     timeouts: bool = False,
     route: Literal["auto", "driver", "workers"] = "auto",
     progress: Progress = "auto",
-) -> Matches | SeveralMatches | SparkMatches | SeveralSparkMatches | StreamFrame:
+) -> Matches | SeveralMatches[Any] | SparkMatches | StreamFrame:
     """Find all matches of a pattern, or of several.
 
     Nothing is computed until you ask for a result.

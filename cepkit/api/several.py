@@ -26,7 +26,6 @@ from cepkit.stream.stream import Stream
 if TYPE_CHECKING:
     from cepkit.columnar.compile.query import Sets
     from cepkit.columnar.results.several import SeveralMatches
-    from cepkit.spark.matches.several import SeveralSparkMatches
     from cepkit.spark.streaming.prepare import PlansOf
     from cepkit.spark.streaming.result import StreamFrame
 
@@ -42,7 +41,7 @@ def detect_several(
     slice_seconds: float | None,
     slice_events: int | None,
     adapt: Any,
-) -> SeveralMatches | SeveralSparkMatches:
+) -> SeveralMatches[Any]:
     """Return the matches of several patterns; see `detect`."""
     follow = None
     if adapt != "static":
@@ -58,20 +57,23 @@ def detect_several(
             hint="leave plan= out, or plan=share_plans(patterns, statistics)",
         )
     measure = partial(measured, stream, seed=0)
+    place: Any
     if stream.place == "spark":
-        from cepkit.spark.matches.several import SeveralSparkMatches
+        from cepkit.spark.matches.several import OnSpark
 
-        return SeveralSparkMatches(
-            stream, queries, plans, measure, limit=limit, sets=sets, share=share != "none",
-            slice_seconds=slice_seconds, slice_events=slice_events,
-            fetch=None if slice_seconds or slice_events else partial(at_hand, stream),
-        )  # fmt: skip
+        fetch = None if slice_seconds or slice_events else partial(at_hand, stream)
+        place = partial(
+            OnSpark, slice_seconds=slice_seconds, slice_events=slice_events, fetch=fetch
+        )
+    else:
+        from cepkit.columnar.results.together import InMemory
+
+        place = partial(InMemory, follow=follow)
     from cepkit.columnar.results.several import SeveralMatches
 
     return SeveralMatches(
-        stream, queries, plans, measure, limit=limit, sets=sets, share=share != "none",
-        follow=follow,
-    )  # fmt: skip
+        stream, queries, plans, measure, place, limit=limit, sets=sets, share=share != "none"
+    )
 
 
 def detect_live(

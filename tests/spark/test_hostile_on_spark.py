@@ -9,9 +9,9 @@ import pytest
 
 import cepkit as ck
 from cepkit.aggregation.semirings.functions import Count
+from cepkit.columnar.results.several import SeveralMatches
 from cepkit.routes.result import SeveralAggregates
 from cepkit.spark.matches.result import SparkMatches
-from cepkit.spark.matches.several import SeveralSparkMatches
 from cepkit.spark.passes.frame import ResultFrame
 from cepkit.spark.row_patterns import SparkRowMatches
 from cepkit.spark.streaming.ending import ended_rows
@@ -85,7 +85,7 @@ def test_texts_stay_texts(stream, live, eager):
         # The kind of session gives a class of its own, under the same name.
         kinds.append(type(thing).__name__)
     expected = [
-        SparkMatches, SeveralSparkMatches, ResultFrame, SeveralAggregates,
+        SparkMatches, SeveralMatches, ResultFrame, SeveralAggregates,
         *[StreamFrame] * 4,
         SparkRowMatches, Watched, StreamExplanation, ResultFrame,
         SparkMatches, ResultFrame,

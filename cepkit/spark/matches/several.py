@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cached_property, reduce
 
 from pyspark.sql import Window
@@ -9,10 +10,13 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
 from cepkit.columnar.results.output import MatchColumns, check_alike
-from cepkit.columnar.results.several import Counted, SeveralMatches, SeveralResults
+from cepkit.columnar.results.several import Counted, Planned
+from cepkit.columnar.results.together import InMemory
 from cepkit.columnar.workload import Group
+from cepkit.pattern.query import Query
 from cepkit.pattern.several import PATTERN
 from cepkit.planners.choose import is_quick
+from cepkit.progress import Progress
 from cepkit.spark.cells.schemas import match_columns, quoted
 from cepkit.spark.matches.detect import detect, detect_fetched, start
 from cepkit.spark.matches.result import MatchesPass, SparkMatches
@@ -23,128 +27,154 @@ from cepkit.spark.passes.one_table import QUERY
 from cepkit.spark.passes.part import origin_of
 from cepkit.spark.session.progress import run_with_progress
 from cepkit.stream.sessions import check_session
+from cepkit.stream.stream import Stream
 from cepkit.tables import count_text
 
 
-class SeveralSparkMatches(SeveralResults[SparkMatches]):
-    """The matches of several queries in a Spark stream, each under its name or number.
+class OnSpark:
+    """A Spark stream as the place where queries' matches are found (see `several.Place`).
 
-    Each is a separate Spark DataFrame; `together` has all matches, from one pass for the queries
+    Each query's are a separate Spark DataFrame; `together` has all, from one pass for the queries
     with the same cut.
+
+    Args:
+        slice_seconds: As for `detect`.
+        slice_events: As for `detect`.
+        fetch: Fetches the events that queries need, if there are few; None: workers have them.
     """
 
+    def __init__(
+        self,
+        stream: Stream,
+        planned: Planned,
+        *,
+        slice_seconds: float | None = None,
+        slice_events: int | None = None,
+        fetch: Callable[[Sequence[Query]], Stream] | None = None,
+    ) -> None:
+        self.stream, self.planned = stream, planned
+        self._slice_seconds, self._slice_events = slice_seconds, slice_events
+        self._fetch = fetch
+        self._counted: Counted | None = None
+
     @cached_property
-    def _here(self) -> SeveralMatches | None:
-        """The matches, found in this process if the stream is small; else None."""
-        fetch, plans = self.options["fetch"], self.plan or self.plans
-        if fetch is None or not all(map(is_quick, self.plans)):
+    def _here(self) -> InMemory | None:
+        """The events in this process if they are few; else None."""
+        if self._fetch is None or not all(map(is_quick, self.planned.plans)):
             return None
-        part = fetch(self.queries)
-        if part.place == "spark":
-            return None
-        queries = dict(zip(self.names, self.queries, strict=True))
-        return SeveralMatches(
-            part, queries, plans, self._measure, limit=self.limit, sets=self.sets, share=self._share
-        )
+        part = self._fetch(self.planned.queries)
+        return None if part.place == "spark" else InMemory(part, self.planned)
 
     @cached_property
     def _passes(self) -> list[MatchesPass]:
-        return [self._pass(group) for group in self.groups]
+        return [self._pass(group) for group in self.planned.groups]
 
     def _pass(self, group: Group) -> MatchesPass:
-        numbers = dict.fromkeys(group.of)
+        planned, numbers = self.planned, dict.fromkeys(group.of)
         return start(
             self.stream,
-            {q: self.queries[q] for q in numbers},
-            {q: self.plans[q] for q in numbers},
+            {q: planned.queries[q] for q in numbers},
+            {q: planned.plans[q] for q in numbers},
             group,
-            None if self.plan is None else self.plan.statistics,
-            slice_seconds=self.options.get("slice_seconds"),
-            slice_events=self.options.get("slice_events"),
-            limited=self.limit is not None,
+            None if planned.plan is None else planned.plan.statistics,
+            slice_seconds=self._slice_seconds,
+            slice_events=self._slice_events,
+            limited=planned.limit is not None,
         )
 
-    def _find(self, number: int) -> SparkMatches:
-        query, plan, limit, sets = self.queries[number], self.plans[number], self.limit, self.sets
+    def find(self, number: int) -> SparkMatches:
+        """Return the matches of one query."""
+        planned = self.planned
+        query, plan = planned.queries[number], planned.plans[number]
         if self._here is not None:
-            part = self._here.stream
-            return detect_fetched(self.stream, part, query, plan, limit=limit, sets=sets)
-        sliced = {name: self.options[name] for name in ("slice_seconds", "slice_events")}
-        return detect(self.stream, query, plan, limit=limit, sets=sets, **sliced)
+            return detect_fetched(
+                self.stream, self._here.stream, query, plan,
+                limit=planned.limit, sets=planned.sets,
+            )  # fmt: skip
+        return detect(
+            self.stream, query, plan, limit=planned.limit, sets=planned.sets,
+            slice_seconds=self._slice_seconds, slice_events=self._slice_events,
+        )  # fmt: skip
 
-    def _count(self) -> Counted:
-        if self._here is not None:
-            return self._here.counted()
-        sizes = [0] * len(self)
+    @property
+    def known(self) -> Sequence[int] | None:
+        """The number of matches of each query; None if not counted yet."""
+        return None if self._counted is None else self._counted[0]
+
+    def counted(self, progress: Progress, *, anew: bool = False) -> Counted:
+        """Return the number of matches of each query and the counters of each group."""
+        if anew or self._counted is None:
+            here = self._here
+            counted = here.counted(progress, anew=anew) if here else self._count(progress)
+            self._counted = counted
+        return self._counted
+
+    def _count(self, progress: Progress) -> Counted:
+        sizes = [0] * len(self.planned.queries)
         counters = []
         for one in self._passes:
             check_session(one.sizes)
             rows = one.sizes.select("*")  # Spark keeps the failure of a cancelled stage
-            counted = run_with_progress(rows.collect, "counting", progress=self.progress)
-            for query, size in counted:
+            for query, size in run_with_progress(rows.collect, "counting", progress=progress):
                 sizes[query] += size
             one.pass_.reports.warn()
             work = one.pass_.reports.work((), one.group.query.programs)
             counters.append((one.group, work.counters[()]))
         return sizes, counters
 
-    @cached_property
     def together(self) -> ResultFrame:
-        """The matches of all queries, with the name of the query in the column `pattern`.
-
-        A variable of several queries is one column; a list of events where it is a Kleene variable
-        of any of them.
-        """
-        if self._here is None:
+        """Return the matches of all queries, with the name of the query in column `pattern`."""
+        here = self._here
+        if here is None:
             return self._by_workers()
-        columns = self._together_columns(self._here)
+        together = here.together()
+        columns = self._together_columns(here, together.schema.names)
         in_order = [F.col(quoted(name)) for name in columns.names]
         rows = Here(
-            self._here.together,
+            together,
             columns,
             self.stream.source.sparkSession,
             lambda: self._by_workers().select(*in_order),
         )
+        events = count_text(len(here.columns), "event")
         return ResultFrame(
             rows,
-            title=f"{self.title} together",
-            route=f"searched in this process, {count_text(self._here.events, 'event')}"
-            f" {origin_of(self._here.stream)}",
+            title=f"{self.planned.title} together",
+            route=f"searched in this process, {events} {origin_of(here.stream)}",
         )
 
-    def _together_columns(self, here: SeveralMatches) -> t.StructType:
+    def _together_columns(self, here: InMemory, names: Sequence[str]) -> t.StructType:
         """Return the Spark columns of `together`, from its matches in this process."""
         schema = self.stream.schema.without_arrival()
         kinds: dict[str, t.DataType] = {PATTERN: t.StringType()}
-        for matches in here:
+        for q, query in enumerate(self.planned.queries):
             columns = match_columns(
                 self.stream.source.schema,
                 self.stream.column_names,
-                MatchColumns.of(matches.query, schema),
-                matches.schema,
+                MatchColumns.of(query, schema),
+                here.find(q).schema,
             )
             for column in columns:
                 if column.name not in kinds or isinstance(column.dataType, t.ArrayType):
                     kinds[column.name] = column.dataType
-        names = here.together.schema.names
         return t.StructType([t.StructField(name, kinds[name]) for name in names])
 
     def _by_workers(self) -> ResultFrame:
         check_alike(schema for one in self._passes for schema in one.table.of.values())
         lists = lists_in([one.table for one in self._passes])
-        pattern = pattern_column(self.names)
+        pattern = pattern_column(self.planned.names)
         parts = []
         for one in self._passes:
             rows = one.rows
-            if self.limit is not None:
+            if self.planned.limit is not None:
                 order = Window.partitionBy(QUERY).orderBy(F.lit(0))
                 rows = rows.withColumn("row", F.row_number().over(order))
-                rows = rows.where(F.col("row") <= self.limit)
+                rows = rows.where(F.col("row") <= self.planned.limit)
             parts.append(rows.select(pattern, *named_columns(one.table, lists)))
         union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
         return ResultFrame(
             ends_last(union),
-            title=f"{self.title} together",
+            title=f"{self.planned.title} together",
             route="; ".join(dict.fromkeys(one.pass_.delivery.route for one in self._passes)),
             reports=self._passes[0].pass_.reports,
         )
