@@ -28,6 +28,7 @@ from benchmarks.datasets import absent, trades
 from benchmarks.ecube import Place
 from benchmarks.measured import least_seconds
 from benchmarks.results import show, write
+from benchmarks.two_step import two_step
 from cepkit import aggregate, events, parse
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
@@ -182,7 +183,7 @@ def methods(data: Data, text: str, runs: int, most: int = MOST_MATCHES) -> dict[
             continue
 
         def work(method: str = method) -> None:
-            aggregate(data.stream, query, method=method)
+            _rows(data.stream, query, method)
 
         long = method == "two-step" and matches > 10_000_000
         if not long:
@@ -327,16 +328,21 @@ def against_ecube(data: Data, runs: int) -> list[dict[str, Any]]:
     return rows
 
 
+def _rows(stream: Stream, query: Query, method: str) -> Any:
+    if method == "two-step":
+        return two_step(stream, query)
+    return aggregate(stream, query, method=method)
+
+
 def _each(stream: Stream, queries: Sequence[Query], method: str) -> list[Any]:
-    return [_counts(aggregate(stream, query, method=method)) for query in queries]
+    return [np.asarray(_rows(stream, query, method).columns["count"]) for query in queries]
 
 
 def _shared(stream: Stream, queries: Sequence[Query], share: Any) -> list[Any]:
-    return [_counts(result) for result in aggregate(stream, list(queries), share=share)]
-
-
-def _counts(result: Any) -> Any:
-    return result.to_arrow()["count"].to_numpy()
+    return [
+        result.to_arrow()["count"].to_numpy()
+        for result in aggregate(stream, list(queries), share=share)
+    ]
 
 
 def of_windows(measure: Callable[..., list[dict[str, Any]]], data: Data, runs: int) -> Any:

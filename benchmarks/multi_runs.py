@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.several_patterns import Source
-from cepkit import detect, profile, share_plans
+from benchmarks.sharing_searches import STUDIED
+from cepkit import choose_plan, detect, profile
 from cepkit.pattern.query import Query
 from cepkit.sharing.parts import Share
+from cepkit.sharing.searches import SharingSearch
 from cepkit.sharing.shared_plan import SharedPlan
 
 MOST = 2e9
@@ -27,14 +29,15 @@ class Way:
 
     name: str
     share: Share
-    search: str
+    search: str | SharingSearch
 
 
-BASE = Way("text order", "prefix", "text-order")
+_STUDIED = {search.name: search for search in STUDIED}
+BASE = Way("text order", "prefix", _STUDIED["text-order"])
 WAYS = (
     BASE,
-    Way("sharing only (SH)", "prefix", "sharing-only"),
-    Way("reordering (RE)", "prefix", "reordering"),
+    Way("sharing only (SH)", "prefix", _STUDIED["sharing-only"]),
+    Way("reordering (RE)", "prefix", _STUDIED["reordering"]),
     Way("own plans, apart", "none", "greedy-merge"),
     Way("own plans, equal once", "prefix", "own-plans"),
     Way("prefixes, greedy-merge", "prefix", "greedy-merge"),
@@ -44,7 +47,7 @@ WAYS = (
 SEARCHED = (
     BASE,
     *(
-        Way(f"{kind}, {search}", share, search)
+        Way(f"{kind}, {search}", share, _STUDIED.get(search, search))
         for kind, share in (("prefixes", "prefix"), ("trees", "tree"))
         for search in ("redundancy-ratio", "merge-decompose", "greedy-merge", "annealing", "tabu")
     ),
@@ -59,7 +62,7 @@ def measured(
     rows, plans, counts = [], {}, None
     for way in ways:
         began = time.process_time()
-        plan = share_plans(queries, known, share=way.share, search=way.search)
+        plan = choose_plan(queries, known, way.search, share=way.share)
         planning = time.process_time() - began
         row: dict[str, Any] = {"way": way.name, "planning s": planning, "cost": plan.cost}
         row |= {"seconds": None, "candidates": None, "partial matches": None, "peak MB": None}

@@ -94,10 +94,9 @@ def aggregate(
         stream: From `events`.
         pattern: The query with AGG, or its text; or several, as a list or as
             {"name": query}.
-        method: "prefix-counters" (the source's DPC, SEM and HPC), "window-product", or "two-step"
-            (which constructs all matches: a baseline for comparison); "a-seq" chooses between the
-            first two; "detect" detects the matches and aggregates them; "auto" detects only if it
-            must, and the result says why. All give the same rows.
+        method: "prefix-counters" (the source's DPC, SEM and HPC) or "window-product"; "a-seq"
+            chooses between the two; "detect" detects the matches and aggregates them; "auto"
+            detects only if it must, and the result says why. All give the same rows.
         emit: Which rows. "trigger": at each trigger the aggregates of its group's live matches. If
             several triggers have the same time, each has a row, after all events of that time.
             "changes": also when live matches expire, including those after the end of the stream;
@@ -154,6 +153,10 @@ def aggregate(
         0      1            1
         1      2            1
     """
+    if method == "two-step":
+        raise StreamError(
+            "method='two-step' has gone", hint="method='detect' constructs all matches, too"
+        )
     check_name("method", method, METHODS)
     if slice_seconds is not None and not slice_seconds > 0:
         raise StreamError(f"slice_seconds={slice_seconds}", expected="more than 0")

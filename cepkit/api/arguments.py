@@ -72,12 +72,21 @@ def statistics_given(statistics: Statistics, query: Query) -> Statistics:
     Raises:
         StatisticsError: The value is not statistics, or does not cover its events and conditions.
     """
+    check_statistics(statistics)
+    return statistics.of(query)
+
+
+def check_statistics(statistics: object) -> None:
+    """Check that a value is statistics.
+
+    Raises:
+        StatisticsError: It is not.
+    """
     if not isinstance(statistics, Statistics):
         raise StatisticsError(
             f"a {type(statistics).__name__} instead of statistics",
-            hint="cepkit.profile(stream, pattern) measures them",
+            hint="cepkit.profile(stream, pattern) measures them, of several patterns those of all",
         )
-    return statistics.of(query)
 
 
 def at_hand(

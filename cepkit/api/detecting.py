@@ -107,7 +107,7 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
             found in one pass; the first steps that they have in common are evaluated once.
         plan: From `choose_plan`; or the order of the variables, as ["c", "b", "a"]; None to profile
             the stream and take the cheapest plan. For several queries a list of plans, or the
-            result of `share_plans`. A streaming DataFrame cannot be profiled: there None is the
+            result of `choose_plan`. A streaming DataFrame cannot be profiled: there None is the
             order of the pattern.
         share: What several queries may share: "prefix" common first steps, "tree" also common
             subtrees of their plans, "none" only the scan of the stream; "auto" what is cheapest.

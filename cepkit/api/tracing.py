@@ -90,8 +90,8 @@ def simulate(
         plan: From `choose_plan`; or an order, as ["c", "b", "a"]; or a tree, as
             ("a", ("b", "c")). None: rare events first, as measured in the stream; an order is a
             tree that leans left. Only for mechanisms that follow a plan. Of several patterns: from
-            `share_plans`; or a plan for each, of which all that is equal is shared; None: the plan
-            of `share_plans`, by prefixes or by subtrees.
+            `choose_plan`; or a plan for each, of which all that is equal is shared; None: what
+            `choose_plan` gives, by prefixes or by subtrees.
         limit: How many events to take, from the beginning of the stream; None for all.
         max_steps: How many steps to keep, 20,000 at most. Longer streams run to their end all
             the same: the totals are those of all.
@@ -191,8 +191,7 @@ def _run(
                 "plan= together with adapt=",
                 hint="leave plan= out: the first plan is chosen as well",
             )
-        from cepkit.adaptation.choice import of_mechanism
-        from cepkit.adaptation.generations import simulate_adapted
+        from cepkit.automata.generations import of_mechanism, simulate_adapted
 
         columns = stream.columns(attributes_read(query))
         warn_of_dropped(columns.dropped, query)

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.after_match import AfterMatchSelection
-from cepkit.columnar.compile.program import Clock
 from cepkit.columnar.compile.query import CompiledQuery
 from cepkit.columnar.forest import matches_of
 from cepkit.columnar.kleene.limits import (
@@ -39,7 +38,7 @@ from cepkit.columnar.slices.cutting import (
 )
 from cepkit.columnar.slices.plans import SlicePlans, SliceRun, SliceWork, total
 from cepkit.errors import StreamError
-from cepkit.pattern.policies import AfterMatch
+from cepkit.pattern.policies import AfterMatch, Clock
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.joining import joined, kept
 

@@ -307,13 +307,13 @@ def window_in(branch: Branch, span_seconds: float, events: int, same_key: float)
             return span
         case TimeWindow(microseconds):
             return max(microseconds / 1e6, TICK_SECONDS)
-        case CountWindow(number, exclusive):
+        case CountWindow() as window:
             per_second = events / span
             if branch.partition_by:
                 # The window counts the events of one partition, which gets this share of all
                 # arrivals.
                 per_second *= same_key
-            size = number - 1 if exclusive else number
+            size = window.most + 1
             return max(size / per_second, TICK_SECONDS) if per_second > 0 else span
         case _:
             assert_never(branch.window)

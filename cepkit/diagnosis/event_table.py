@@ -16,7 +16,6 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.compile.program import Clock
 from cepkit.pattern.conditions import (
     Aggregate,
     Attribute,
@@ -27,6 +26,7 @@ from cepkit.pattern.conditions import (
 from cepkit.pattern.evaluation.columns import Read
 from cepkit.pattern.evaluation.set_functions import set_function
 from cepkit.pattern.numbers import has_next, with_numbers_as_attributes
+from cepkit.pattern.policies import Clock
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import replaced
 from cepkit.statistics.slice_events import partition_of

@@ -40,9 +40,7 @@ def _cut_short(bound: StepBound, query: Query) -> Not | None:
     window = query.window
     if not isinstance(window, TimeWindow) or not isinstance(bound.window, TimeWindow):
         return None
-    if bound.window.microseconds - bound.window.exclusive <= (
-        window.microseconds - window.exclusive
-    ):
+    if bound.window.most <= window.most:
         return None
     for branch in normal_form(query):
         positive = {*branch.variables}

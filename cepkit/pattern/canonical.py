@@ -251,10 +251,10 @@ def _sorted(expressions: Iterable[c.Expression]) -> tuple[c.Expression, ...]:
 
 def _inclusive(window: Window | None) -> Window | None:
     match window:
-        case TimeWindow(microseconds, exclusive):
-            return TimeWindow(microseconds - exclusive)
-        case CountWindow(events, exclusive):
-            return CountWindow(events - exclusive)
+        case TimeWindow():
+            return TimeWindow(window.most)
+        case CountWindow():
+            return CountWindow(window.most + 1)
         case None:
             return None
         case _:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from cepkit.errors import Span
+
+Clock: TypeAlias = Literal["time", "arrival", "place"]
+"""The unit of a distance: microseconds, arrival numbers, or those inside the partition."""
 
 
 class Strategy(StrEnum):
@@ -26,6 +29,11 @@ class TimeWindow:
     exclusive: bool = False
     span: Span | None = field(default=None, compare=False, repr=False)
 
+    @property
+    def most(self) -> int:
+        """The greatest distance of two events."""
+        return self.microseconds - self.exclusive
+
 
 @dataclass(frozen=True, slots=True)
 class CountWindow:
@@ -37,6 +45,11 @@ class CountWindow:
     events: int
     exclusive: bool = False
     span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def most(self) -> int:
+        """The greatest distance of two events."""
+        return self.events - 1 - self.exclusive
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.aggregation.rows.matched import NEVER
-from cepkit.columnar.compile.program import Clock
 from cepkit.columnar.slices.blocks import Members
 from cepkit.columnar.slices.clocks import with_numbers
 from cepkit.pattern.keys import partition_keys
-from cepkit.pattern.policies import CountWindow, TimeWindow, Window
+from cepkit.pattern.policies import Clock, CountWindow, TimeWindow, Window
 from cepkit.stream.columns import EventColumns
 
 Wide = npt.NDArray[np.int64]
@@ -43,10 +42,10 @@ class Lifetimes:
         self._length: int | None = None
         self._numbers: Wide | None = None
         match window:
-            case TimeWindow(microseconds, exclusive):
-                self._length = microseconds - exclusive
-            case CountWindow(events, exclusive):
-                self._count(columns, partition_by, events - exclusive)
+            case TimeWindow():
+                self._length = window.most
+            case CountWindow():
+                self._count(columns, partition_by, window.most + 1)
             case None:
                 pass
 

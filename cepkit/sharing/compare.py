@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 from cepkit.costs.contract import CostModel
 from cepkit.costs.work import WORK
-from cepkit.errors import LimitError, PlanError, shown
+from cepkit.errors import LimitError, PlanError
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import named
 from cepkit.planners.contract import SearchInterrupted
@@ -27,8 +27,7 @@ from cepkit.sharing.parts import known_statistics
 from cepkit.sharing.plan_graph import Mode, PlanGraph, Prepared
 from cepkit.sharing.prices import number_of
 from cepkit.sharing.searches import SEARCHES, SharingObserved, SharingSearch
-from cepkit.sharing.searches.baselines import TEXT_ORDER
-from cepkit.sharing.start import alone
+from cepkit.sharing.start import alone, text_plans
 from cepkit.sharing.workload import Workload
 from cepkit.statistics.model import Statistics
 from cepkit.tables import count_text, html_table, number, text_table
@@ -192,8 +191,6 @@ def compare_shared_plans(
     """
     if share not in _MODES:
         raise PlanError.unknown(f"share='{share}'", share, _MODES)
-    if searches is not None and (isinstance(searches, str) or not isinstance(searches, Sequence)):
-        raise PlanError(f"searches={shown(searches)}", expected="a list of names or searches")
     picked = [*map(SEARCHES.pick, SEARCHES if searches is None else searches)]
     if not picked:
         raise PlanError("no search to compare", expected=f"some of {', '.join(SEARCHES)}")
@@ -251,7 +248,7 @@ def _compared(
             for s in workload.sharers
         },
     )
-    text = PlanGraph(prepared, TEXT_ORDER.search(prepared))
+    text = PlanGraph(prepared, text_plans(prepared))
     compared = ComparedSharing(
         search.name if whole else f"{search.name}, interrupted",
         "prefix" if mode == "order" else "tree",

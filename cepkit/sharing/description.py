@@ -96,11 +96,8 @@ def _event_texts(event: CanonicalEvent) -> tuple[tuple[str, ...], tuple[str, ...
 
 
 def _inclusive(branch: Branch) -> int:
-    match branch.window:
-        case TimeWindow(length, exclusive) | CountWindow(length, exclusive):
-            return length - exclusive
-        case None:
-            return 0
+    window = branch.window
+    return 0 if window is None else window.most + isinstance(window, CountWindow)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from cepkit.errors import LimitError
 from cepkit.lazy import nx
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.query import Query
-from cepkit.pattern.several import free_name, named, number_of
+from cepkit.pattern.several import free_name, number_of, queries_of
 from cepkit.printing import Printed, cut, html_output
 from cepkit.sharing.common import maximal_common
 from cepkit.sharing.texts import sub_pattern_text
@@ -173,17 +173,28 @@ class PatternGraph(Printed):
         return html_output(html_table(_HEAD, self._cells(), self._title(), left=4))
 
 
-def pattern_graph(queries: Sequence[Query] | Mapping[str, Query]) -> PatternGraph:
-    """Return the common sub-patterns of several queries.
+def pattern_graph(patterns: Sequence[Any] | Mapping[str, Any]) -> PatternGraph:
+    """Return the common parts of several patterns: the maximal sub-patterns of each two.
 
     Args:
-        queries: The queries, by name or with their numbers as names.
+        patterns: Queries or their texts, in a list, or in a dict by name.
 
     Raises:
-        PatternError: There is no query.
+        PatternError: There is no pattern, or one that means nothing; the error says which.
         LimitError: Too many pairs of them have events in common.
+
+    Example:
+        >>> import cepkit as ck
+        >>> rules = {
+        ...     "p": "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 10 seconds",
+        ...     "q": "PATTERN SEQ(A a, B b, D d) WHERE a.x < b.x WITHIN 10 seconds",
+        ... }
+        >>> print(ck.sharing.pattern_graph(rules))
+        2 patterns in 1 connected group; 1 of 1 pair have something in common
+        patterns  variables  common sub-pattern         of
+        2         2          SEQ(A, B) where A.x < B.x  p, q
     """
-    by_name = named(queries)
+    by_name = queries_of(patterns)
     names, listed = tuple(by_name), tuple(by_name.values())
     return PatternGraph(names, listed, _edges(names, listed))
 
@@ -234,7 +245,7 @@ def _with_common_events(
                 raise LimitError(
                     f"more than {MOST_PAIRS:,} pairs of patterns have events in common",
                     expected="fewer patterns in one graph",
-                    hint="detect and share_plans take any number of patterns, without a graph",
+                    hint="detect and choose_plan take any number of patterns, without a graph",
                 )
             yield from ((i, j) for i in others)
         for event in events:

@@ -39,6 +39,16 @@ def text_order(sharer: Sharer) -> Places:
     return tuple(places[variable] for variable in sharer.said.text_order)
 
 
+def text_plans(prepared: Prepared, *, shared: bool = False) -> dict[int, Choice]:
+    """Return each branch's plan in the order of the text; `shared` as for `own_plans`."""
+    return {
+        s.number: Choice(
+            in_order(prepared.mode, text_order(s)), pools_of(prepared, s)[0] if shared else alone(s)
+        )
+        for s in prepared.workload.sharers
+    }
+
+
 def in_order(mode: Mode, units: Sequence[Tree]) -> Planned:
     """Return an order as a plan; if plans are trees, as one that leans left.
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,9 @@ from cepkit.stream.reading.texts import check_type
 from cepkit.stream.reading.times import microseconds
 from cepkit.stream.schema import Schema, Ties
 from cepkit.stream.sessions import check_session, run_job
+
+if TYPE_CHECKING:
+    from cepkit.stream.replay import Replay
 
 Place = Literal["local", "spark"]
 
@@ -113,6 +117,52 @@ class Stream:
         first = pa.array(columns.source_rows(np.arange(min(n, len(columns)))))
         table = self._table(self.column_names) if self.schema.columns else columns.source
         return Stream(table.take(first), self.schema, self.column_names)
+
+    @typed
+    def replay(
+        self,
+        folder: str | PathLike[str],
+        *,
+        speed: float = 60.0,
+        disorder: str | timedelta = "0 seconds",
+        every: str | timedelta = "1 second",
+        seed: int = 0,
+    ) -> Replay:
+        """Play a recorded stream again: its events come into a folder as files.
+
+        Args:
+            folder: A folder that is empty or not there yet.
+            speed: How many times as fast as recorded.
+            disorder: The most by which an event arrives after it happened; drawn evenly for each
+                event.
+            every: The time between two files.
+            seed: The seed of the random generator.
+
+        Returns:
+            The replay: `start()` and `stop()` it, or `put(n)` files by hand; `frame()` is the
+            folder as a streaming DataFrame.
+
+        Raises:
+            StreamError: The folder has something in it, or there are no events.
+            UnsupportedError: The events are in Spark.
+
+        Example:
+            >>> import tempfile
+            >>> import cepkit as ck
+            >>> folder = tempfile.TemporaryDirectory()
+            >>> recorded = ck.events(ck.sample_stocks(500), time="ts", type="ticker")
+            >>> files = recorded.replay(f"{folder.name}/in", speed=10)
+            >>> files.put(2)
+            2
+            >>> files.written, len(files.files)
+            (2, 4)
+        """
+        from cepkit.stream.replay import replay
+
+        return replay(
+            self.columns(()), self.schema.time, Path(folder),
+            speed=speed, disorder=disorder, every=every, seed=seed,
+        )  # fmt: skip
 
     def __len__(self) -> int:
         """Return the number of events: of rows with a time and a type."""

@@ -55,7 +55,7 @@ verbs = {
     "explain": lambda: str(ck.detect(stream, text).explain()),
     "compare_plans": lambda: str(ck.compare_plans(text, ck.profile(stream, text))),
     "choose_plan": lambda: str(ck.choose_plan(text, ck.profile(stream, text))),
-    "share_plans": lambda: str(ck.share_plans(pair, ck.profile(stream, pair))),
+    "choose_plan several": lambda: str(ck.choose_plan(pair, ck.profile(stream, pair))),
 }
 
 
@@ -88,7 +88,7 @@ for case, rows in ROWS.items():
 SIMULATE = ("eager-nfa", "chain-nfa", "tree-nfa", "evaluation-tree", "several", "adapt")
 REFUSED = [*(f"simulate {name}" for name in SIMULATE), "aggregate_trace", "to_pandas"]
 """Refused before the clock of the test interrupts them."""
-ANSWERED = ["profile", "print", "compare_plans", "choose_plan", "share_plans"]
+ANSWERED = ["profile", "print", "compare_plans", "choose_plan", "choose_plan several"]
 LONG = ["why_not", "aggregate", "count", "counts", "list", "explain"]
 """They may work as long as they must, until the user interrupts."""
 

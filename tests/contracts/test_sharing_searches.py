@@ -1,10 +1,11 @@
-"""The contract of searches for shared plans; its tests run for every entry of the shelf."""
+"""The contract of searches for shared plans: every entry of the shelf, and those of the study."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cepkit as ck
+from benchmarks.sharing_searches import STUDIED
 from cepkit.costs import PARTIAL_MATCHES, WORK
 from cepkit.errors import LimitError
 from cepkit.sharing import SEARCHES
@@ -17,7 +18,10 @@ from tests.unit.sharing.cases import drawn, measured, prepared
 
 QUICK = {"annealing": Annealing(steps=200, probes=20), "tabu": Tabu(steps=4, width=10)}
 """Anytime searches, stopped early."""
-SHELF = {name: QUICK.get(name, search) for name, search in SEARCHES.items()}
+SHELF = {
+    **{search.name: search for search in STUDIED},
+    **{name: QUICK.get(name, search) for name, search in SEARCHES.items()},
+}
 SEARCH = pytest.mark.parametrize("search", SHELF.values(), ids=list(SHELF))
 NEVER_WORSE = {"own-plans", "greedy-merge", "annealing", "tabu", "exact"}
 """Those that begin with each pattern's best plan."""
@@ -152,13 +156,11 @@ def test_many_branches_are_searched_in_blocks():
     ]
     queries = [ck.parse(rule) for rule in rules]
     known = measured(queries, 100.0, share=1e-4)
-    plan = ck.share_plans(queries, known, share="prefix", search=GreedyMerge(at_once=5))
+    plan = ck.choose_plan(queries, known, GreedyMerge(at_once=5), share="prefix")
     assert "search: greedy-merge, 5 at a time" in str(plan)
-    whole = ck.share_plans(queries, known, share="prefix")
-    own = ck.share_plans(queries, known, share="prefix", search="own-plans")
+    whole = ck.choose_plan(queries, known, share="prefix")
+    own = ck.choose_plan(queries, known, "own-plans", share="prefix")
     assert whole.cost <= plan.cost < own.cost
     seen = []
-    ck.share_plans(
-        queries, known, share="prefix", search=GreedyMerge(at_once=5), observe=seen.append
-    )
+    ck.choose_plan(queries, known, GreedyMerge(at_once=5), share="prefix", observe=seen.append)
     assert seen[-1].examined == 3

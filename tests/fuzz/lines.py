@@ -39,7 +39,7 @@ _OPTIONS = {
     "--cost": _NAMES, "--run": _NUMBERS, "--plan": _NAMES, "--limit": _NUMBERS,
     "--sets": ("every", "maximal", "some"), "--explain": None, "--overwrite": None,
     "--mechanism": _NAMES, "--max-steps": _NUMBERS, "--emit": ("total", "new", "changes", "x"),
-    "--method": ("auto", "two-step", "detect", "x"), "--json": ("-", "out.json", "", "gone/x.json"),
+    "--method": ("auto", "a-seq", "detect", "x"), "--json": ("-", "out.json", "", "gone/x.json"),
     "--out": ("m.csv", "m.parquet", "m.txt", "", "gone/m.csv", "/", "t.csv"),
     "--html": ("play.html", "gone/play.html", ""), "--traceback": None, "--help": None,
     "--version": None, "--nope": None, "--local": None,

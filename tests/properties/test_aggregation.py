@@ -15,6 +15,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from benchmarks.two_step import two_step
 from cepkit.aggregation.methods import running, subtraction
 from cepkit.aggregation.sequence.definition import sequence_of
 from cepkit.aggregation.sequence.elements import Method
@@ -164,8 +165,11 @@ def found(case: Case, method: str, emit: Any) -> Counter[Row]:
     stream = events(as_table(case.events), time="ts", type="kind", ties=case.ties)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of types that never occur
-        functions = functions_of(case.query, {})
-        (result,) = aggregate(stream, {"": case.query}, [functions], method, emit)
+        if method == "two-step":
+            result = two_step(stream, case.query, emit)
+        else:
+            functions = functions_of(case.query, {})
+            (result,) = aggregate(stream, {"": case.query}, [functions], method, emit)
     table = result.to_arrow()
     if emit != "total":
         times = table.column("ts").cast("int64").to_pylist()
@@ -184,7 +188,7 @@ def expected(case: Case, emit: str) -> Counter[Row]:
     )
 
 
-@pytest.mark.parametrize("method", [*get_args(Method), "detect"])
+@pytest.mark.parametrize("method", [*get_args(Method), "two-step", "detect"])
 @given(case=SEQUENCES, data=st.data())
 def test_every_method_gives_the_aggregates_of_the_judges_matches(
     method: str, case: Case, data: st.DataObject

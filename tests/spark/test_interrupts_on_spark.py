@@ -45,7 +45,7 @@ def stream():
 
 
 def streamed():
-    files = ck.replay(ck.events(frame, time="ts", type="ticker"), "in", speed=1000)
+    files = ck.events(frame, time="ts", type="ticker").replay("in", speed=1000)
     files.put()
     live = files.frame(spark)
     live = live.mapInArrow(nap, live.schema)
@@ -86,7 +86,7 @@ actions = {
     "head of a stream": lambda: stream().head(),
     "profile": lambda: ck.profile(stream(), text),
     "why_not": lambda: ck.why_not(stream(), text),
-    "run_to_end": lambda: ck.run_to_end(live, "out", checkpoint="state"),
+    "run_to_end": lambda: live.run_to_end("out", checkpoint="state"),
 }
 tracker = spark.sparkContext.statusTracker()
 
@@ -117,7 +117,7 @@ for name, action in actions.items():
         raise AssertionError(f"{name}: was not interrupted")
 ASLEEP.unlink()
 assert matches.count() == len(matches.toPandas()) > 0
-assert ck.run_to_end(live, "out", checkpoint="state").count() > 0
+assert live.run_to_end("out", checkpoint="state").count() > 0
 print(len(actions), "were interrupted")
 """
 

@@ -102,7 +102,7 @@ def test_time_slices_go_to_buckets_and_late_events_come_once(live):
     stream = live.events(lateness="1 second")
     matches = ck.detect(stream, text, slice_seconds=0.5, buckets=3, late="collect")
     assert "3 buckets of slices of 500 milliseconds, each in about 1.2" in repr(matches)
-    rows = ck.run_to_end(matches, live.root / "out", checkpoint=live.root / "state").toArrow()
+    rows = matches.run_to_end(live.root / "out", checkpoint=live.root / "state").toArrow()
     kinds = np.array(rows["kind"].to_pylist())
     late = [event["id"] for event in rows.filter(pa.array(kinds == "late"))["event"].to_pylist()]
     assert len(late) == len(set(late)) > 20

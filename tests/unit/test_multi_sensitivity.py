@@ -16,6 +16,7 @@ from benchmarks.multi_sensitivity import (
     within,
 )
 from benchmarks.several_patterns import source
+from benchmarks.sharing_searches import TextOrder
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +61,7 @@ def test_costs_of_an_event_are_those_of_the_states_that_take_it():
     ]
     rates = {"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0}
     known = ck.Statistics.assumed(rates, {("a", "b"): 0.1})
-    plan = ck.share_plans(texts, known, share="prefix", search="sharing-only")
+    plan = ck.choose_plan(texts, known, TextOrder(shared=True), share="prefix")
     assert [str(each.branches[0]) for each in plan.plans] == ["a → b → c", "a → b → d"]
     # 10 of A, 10 * 20 * 0.1 of A and B once, and both ends.
     assert instances(plan) == pytest.approx(10 + 20 + 20 * 30 + 20 * 40)

@@ -67,10 +67,9 @@ _ON_SPARK = (pytest.mark.spark, pytest.mark.quick)
 
 @pytest.mark.parametrize(
     "verb",
-    ["profile", "choose_plan", "compare_plans", "weigh_plans", "share_plans",
-     "compare_shared_plans", "detect", "aggregate", "simulate", "why_not", "what_if",
-     "aggregate_trace", "from_match_recognize", pytest.param("get_session", marks=_ON_SPARK),
-     pytest.param("run_to_end", marks=_ON_SPARK)],
+    ["profile", "choose_plan", "compare_plans", "detect", "aggregate", "simulate", "why_not",
+     "what_if", "aggregate_trace", "from_match_recognize",
+     pytest.param("get_session", marks=_ON_SPARK)],
 )  # fmt: skip
 def test_long_verbs_have_progress_auto_by_default(verb):
     assert inspect.signature(getattr(ck, verb)).parameters["progress"].default == "auto"

@@ -128,8 +128,8 @@ def test_add_a_planner(project: Path, answers: Answers):
 def test_add_a_search_for_shared_plans(project: Path, answers: Answers):
     follow("Add a search for shared plans", project)
     compared, error, suite = answers(
-        "str(ck.compare_shared_plans([pattern], statistics, ['backwards'], progress=False))",
-        "shown(lambda: ck.share_plans([pattern], statistics, search='backward'))",
+        "str(ck.compare_plans([pattern], statistics, ['backwards'], progress=False))",
+        "shown(lambda: ck.choose_plan([pattern], statistics, 'backward'))",
         "taken_in('tests/contracts/test_sharing_searches.py', 'SEARCH')",
     )
     assert re.search(r"^backwards ★? +prefix", compared, re.MULTILINE)
@@ -185,10 +185,10 @@ def test_add_a_decision_function(project: Path, answers: Answers):
 def test_add_an_aggregate(project: Path, answers: Answers):
     follow("Add an aggregate", project)
     agg = "MIDRANGE(a.x), MIDRANGE(b.y)"
-    *by_method, text, error, of_text, in_set, several = answers(
+    *by_method, text, error, of_text, in_set, several, suite = answers(
         *(
             _aggregates(agg, f"emit='total', method={method!r}")
-            for method in ("prefix-counters", "window-product", "two-step", "detect")
+            for method in ("prefix-counters", "window-product", "detect")
         ),
         "str(ck.parse('PATTERN A a AGG MIDRANGE(a.x)'))",
         "shown(ck.parse, 'PATTERN A a AGG MIDRANG(a.x)')",
@@ -198,8 +198,10 @@ def test_add_an_aggregate(project: Path, answers: Answers):
         "'PATTERN SEQ(A a, B b) WITHIN 9 s AGG MIDRANGE(a.x)', "
         "'PATTERN SEQ(A a, B b, B c) WITHIN 9 s AGG MIDRANGE(a.x)'], "
         "emit='total', share='prefix')]",
+        "taken_in('tests/contracts/test_aggregates.py', 'NAME')",
     )
     assert by_method == [[2.5, 1.5]] * 4
+    assert "midrange" in suite
     assert "AGG MIDRANGE(a.x)" in text
     assert "STDDEV or MIDRANGE" in error
     assert "did you mean 'MIDRANGE'?" in error

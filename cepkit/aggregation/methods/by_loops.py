@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from cepkit.aggregation.kernels import count as count_loops
 from cepkit.aggregation.kernels import stacks as stack_loops
-from cepkit.aggregation.kernels import two_step as two_step_loops
 from cepkit.aggregation.kernels.records import Output, Steps, Tracks
 from cepkit.aggregation.rows.emission import finished, wants_expiries
 from cepkit.aggregation.rows.moments import Moments
@@ -41,9 +40,7 @@ def run(operations: Operations, lanes: Lanes, method: Method, emit: Emit) -> Mom
         return run_alone(operations, lanes, emit)
     if by_stacks and not lanes.empty:
         return _by_stacks(operations, lanes, emit)
-    out = _Output(operations, lanes, emit)
-    if method == "two-step":
-        return out.moments(two_step_loops.run(out.steps, lanes.arrays, out.to))
+    out = LoopOutput(operations, lanes, emit)
     counting = count_loops.by_stacks if by_stacks else count_loops.by_prefix_counters
     return out.moments(counting(out.steps, most_live(operations), out.to))
 
@@ -82,12 +79,12 @@ def _by_stacks(operations: Operations, lanes: Lanes, emit: Emit, prime: int = 0)
     """Return the rows by two stacks; with a prime, remainders with rows that change nothing."""
     if prime:
         lanes = replace(lanes, ints=lanes.ints % prime)
-    out = _Output(operations, lanes, emit, every=bool(prime))
+    out = LoopOutput(operations, lanes, emit, every=bool(prime))
     written = stack_loops.run(out.steps, most_live(operations), lanes.arrays, prime, out.to)
     return out.moments(written, whole=bool(prime))
 
 
-class _Output:
+class LoopOutput:
     """The input of a loop, and the arrays that it writes its rows to.
 
     Attributes:

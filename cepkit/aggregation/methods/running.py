@@ -63,18 +63,14 @@ def _by_loops(operations: Interleaved, lanes: Lanes, method: Method, emit: Emit)
     most = _greatest(operations, lanes, emit)
     # Without a window the product's first column is a row of prefix counters.
     products = method == "window-product" or operations.window is None
-    subtracting = products and method != "two-step" and can_subtract(operations, lanes)
+    subtracting = products and can_subtract(operations, lanes)
     if subtracting and most < SAFE:
         return subtract(operations, lanes, emit)
     by_key = operations.by_key()
     if most >= SAFE and len(by_key.groups) > 1:
         most = _greatest(by_key, lanes, emit)
     if most >= SAFE:
-        return (
-            by_loops.run_remainders(by_key, lanes, most, emit)
-            if most < math.inf and method != "two-step"
-            else None
-        )
+        return by_loops.run_remainders(by_key, lanes, most, emit) if most < math.inf else None
     if subtracting:
         return subtract(operations, lanes, emit)
     return by_loops.run(by_key, lanes, method, emit)

@@ -26,7 +26,7 @@ class Aggregates:
     Attributes:
         query: The query.
         emit: Which rows it has: see `cepkit.aggregate`.
-        method: The method: "prefix-counters", "window-product", "two-step" or "detect".
+        method: The method: "prefix-counters", "window-product" or "detect".
         reason: Why this method was chosen.
         columns: The columns of the result by name; one with integers beyond 64 bits is a list.
     """

@@ -26,7 +26,7 @@ from cepkit.pattern.conditions import (
 )
 from cepkit.pattern.nodes import And, Event, First, Next, Not, Opt, Or, Seq, Structure, events_of
 from cepkit.pattern.normal_form import Branch, normal_form
-from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
+from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.pattern.printer import expression_text
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
@@ -115,7 +115,7 @@ def sequence_of(query: Query) -> EventSequence:
                 same = Comparison("=", Attribute(*one), Attribute(*other))
                 filters.setdefault(one[0], []).append(same)
     window = query.window
-    length = window.microseconds - window.exclusive if isinstance(window, TimeWindow) else None
+    length = None if window is None else window.most
     return EventSequence(
         positive,
         negated,

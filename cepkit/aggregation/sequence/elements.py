@@ -13,8 +13,8 @@ from cepkit.stream.values import plain_values
 Emit: TypeAlias = Literal["trigger", "changes", "new", "total"]
 """See `cepkit.aggregate`."""
 
-Method: TypeAlias = Literal["prefix-counters", "window-product", "two-step"]
-"""The methods for A-Seq's queries; two-step is the baseline."""
+Method: TypeAlias = Literal["prefix-counters", "window-product"]
+"""The methods for A-Seq's queries."""
 
 
 class Together:

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
+from cepkit.columnar.compile.demands import Windows
 from cepkit.columnar.compile.kleene import Cap, Repeated
 from cepkit.pattern.conditions import ComparisonOperator, Expression, set_of_members
 from cepkit.pattern.nodes import Event
+from cepkit.pattern.policies import Clock
 
 Member = tuple[str, str | None]
 """A variable and an attribute that equals those of other members; None: its partition."""
@@ -22,16 +24,9 @@ RUN = "\0run"
 the branch could take. Events of a contiguous match are in one such stretch."""
 
 
-Clock = Literal["time", "arrival", "place"]
-"""The unit of a window: microseconds, arrival numbers, or those inside the partition."""
-
 BoundClock = Clock | Literal["order"]
 """The unit of a bound: a clock, or the order of events. That is time, unless events of equal
 time have an order too."""
-
-
-Windows = tuple[tuple[int, Clock], ...]
-"""The greatest difference between any two events of a match, in each clock that matters."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from cepkit.columnar.compile.program import (
     Band,
     Bound,
     BoundClock,
-    Clock,
     GroupStep,
     Program,
     Step,
@@ -61,6 +60,7 @@ from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.columns import truth, value
 from cepkit.pattern.evaluation.exactness import as_exact_floats, stays_exact
 from cepkit.pattern.evaluation.operations import common_codes
+from cepkit.pattern.policies import Clock
 from cepkit.stream.columns import EventColumns
 
 Ints = npt.NDArray[np.int32]

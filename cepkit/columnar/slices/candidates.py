@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.compile.program import RUN, BoundClock, Clock, Member, Program, Step
+from cepkit.columnar.compile.program import RUN, BoundClock, Member, Program, Step
 from cepkit.columnar.kernels.loops import counting_sort, partition
 from cepkit.columnar.slices.clocks import owners_of, readings
 from cepkit.pattern.canonical import CanonicalEvent
 from cepkit.pattern.evaluation.columns import Read, truth
 from cepkit.pattern.keys import dense_keys, partition_keys
+from cepkit.pattern.policies import Clock
 from cepkit.stream.columns import Column, EventColumns
 
 Ints = npt.NDArray[np.int32]

@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.compile.program import BoundClock, Clock, Program
+from cepkit.columnar.compile.program import BoundClock, Program
 from cepkit.columnar.kernels.loops import counting_sort
 from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.numbers import with_numbers_as_attributes
+from cepkit.pattern.policies import Clock
 from cepkit.stream.columns import EventColumns
 
 Times = npt.NDArray[np.int64]

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from cepkit.columnar.compile.program import Clock, Program
+from cepkit.columnar.compile.program import Program
 from cepkit.columnar.slices.clocks import came_in_order
+from cepkit.pattern.policies import Clock
 from cepkit.stream.columns import EventColumns
 
 SLICE_ROWS = 1 << 20

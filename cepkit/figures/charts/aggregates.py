@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from cepkit.aggregation.rows.result import Aggregates
 from cepkit.errors import CepkitError, LimitError
 from cepkit.figures.kit import style
-from cepkit.figures.kit.panels import axis_name, rows_of, stacked
+from cepkit.figures.kit.panels import Panels, add_bars, add_points, axis_name, hover_text, rows_of
 from cepkit.figures.kit.scales import Scale, TextScale, log10
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.stream.sessions import run_job
@@ -29,7 +29,6 @@ _BUCKETS = 1000
 _NAME_LENGTH = 24
 _HEAD_LENGTH = 90
 """Characters of the names of all panels side by side."""
-_DASHES = ("solid", "dash", "dot", "dashdot")
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,26 +190,27 @@ def _keys(result: Aggregates) -> pd.DataFrame:
 def _over_time(
     panels: dict[str, tuple[Line, ...]], title: str, *, step: bool, joined: bool
 ) -> go.Figure:
-    plot, domains = stacked([_PANEL] * len(panels), _GAP)
-    height = plot + _ABOVE + _BELOW
-    chart = style.figure(shown(title), height)
     named = [shown(cut(line.group, _NAME_LENGTH)) for line in next(iter(panels.values()), ())]
-    legend = style.legend_above([name for name in named if name], _ABOVE, height)
-    notes = []
-    for place, (domain, (name, some)) in enumerate(zip(domains, panels.items(), strict=True)):
+    made = Panels.of(
+        shown(title), [_PANEL] * len(panels), _GAP, above=_ABOVE, below=_BELOW,
+        legend=[name for name in named if name],
+    )  # fmt: skip
+    for place, (name, some) in enumerate(panels.items()):
         scale = _scale([value for line in some for value in line.values])
+        axis = axis_name("y", place)
         for i, line in enumerate(some):
-            chart.add_scatter(
-                x=line.ts,
-                y=[_place(scale, value) for value in line.values],
+            mode = "lines+markers" if len(line.values) < 200 else "lines"
+            add_points(
+                made.chart,
+                mode if joined else "markers",
+                line.ts,
+                [_place(scale, value) for value in line.values],
                 name=shown(cut(line.group or name, _NAME_LENGTH)),
                 legendgroup=str(i),
                 showlegend=place == 0 and bool(line.group),
-                mode="lines+markers" if joined and len(line.values) < 200
-                else "lines" if joined else "markers",
                 connectgaps=False,
                 line={"color": style.colour_of(i), "width": 1.8,
-                      "dash": _DASHES[i // 2 % len(_DASHES)] if joined else "solid",
+                      "dash": style.dash_of(i // 2) if joined else "solid",
                       "shape": "hv" if step else "linear"},
                 marker={"color": style.colour_of(i), "size": 5, "symbol": i},
                 hovertext=[
@@ -220,24 +220,13 @@ def _over_time(
                 ],
                 hoverinfo="text+x",
                 xaxis="x",
-                yaxis=axis_name("y", place),
+                yaxis=axis,
             )  # fmt: skip
         empty = all(value is None for line in some for value in line.values)
-        axis = {**style.axis_of(chart), "domain": domain, "automargin": True, "anchor": "x"}
-        if scale is not None:
-            axis |= scale.axis()
-        chart.update_layout({f"yaxis{place + 1 if place else ''}": axis})
-        text = shown(cut(name, 60)) + (": no value" if empty else "")
-        notes.append(style.heading(text, domain[1], font={"size": style.SIZE, "color": style.TEXT}))
-    chart.update_layout(
-        annotations=notes,
-        title=style.at_the_top(),
-        hovermode="closest",
-        xaxis={"anchor": "free", "position": 0},
-    )
-    chart.update_layout(**legend)
-    chart.update_layout(margin={"b": _BELOW})
-    return chart
+        made.set_axis(axis, place, anchor="x", **(scale.axis() if scale is not None else {}))
+        made.add_heading(place, shown(cut(name, 60)) + (": no value" if empty else ""))
+    made.chart.update_layout(hovermode="closest", xaxis={"anchor": "free", "position": 0})
+    return made.chart
 
 
 def _scale(values: Sequence[Any]) -> Scale | TextScale | None:
@@ -280,7 +269,8 @@ def _bars(result: Aggregates, columns: Sequence[str], title: str) -> go.Figure:
         title += f"; the {_MOST_BARS} of {len(parts):,} groups with the most matches"
         parts = parts[:_MOST_BARS]
     names = [shown(cut(group, _NAME_LENGTH)) for group, _ in parts]
-    chart = style.figure(shown(title), len(parts) * _ROW + _ABOVE + _BELOW + _ROW)
+    made = Panels.of(shown(title), [(len(parts) + 1) * _ROW], above=_ABOVE, below=_BELOW)
+    chart = made.chart
     width = 1 / len(columns)
     notes = []
     for place, name in enumerate(columns):
@@ -292,35 +282,31 @@ def _bars(result: Aggregates, columns: Sequence[str], title: str) -> go.Figure:
         scale = Scale.of(logs, room=0.3) if all(v is None or v >= 0 for v in plain) else None
         begin = scale.begin if scale is not None else 0.0
         ends = [None if v is None else (v if scale is None else _place(scale, v)) for v in plain]
-        chart.add_bar(
+        add_bars(
+            chart,
+            [0.0 if end is None else end - begin for end in ends],
+            list(range(len(parts))),
             orientation="h",
-            x=[0.0 if end is None else end - begin for end in ends],
             base=begin,
-            y=list(range(len(parts))),
             text=[shown(cut(_text(value), _NAME_LENGTH)) for value in values],
             textposition="outside",
             textangle=0,
             cliponaxis=False,
             marker={"color": style.COLOURS[place % len(style.COLOURS)]},
-            hovertext=[f"<b>{group}</b><br>{shown(name)} {shown(_text(value))}"
-                       for group, value in zip(names, values, strict=True)],
-            hoverinfo="text",
-            showlegend=False,
+            hovertext=[
+                hover_text(group, f"{shown(name)} {shown(_text(value))}")
+                for (group, _), value in zip(parts, values, strict=True)
+            ],
             xaxis=axis_name("x", place),
-            yaxis="y",
-        )  # fmt: skip
-        axis = {
-            **style.axis_of(chart),
-            "domain": [left, min(1.0, (place + 1) * width)],
-            "anchor": "y",
-        }
+        )
+        axis: dict[str, Any] = {"domain": [left, min(1.0, (place + 1) * width)], "anchor": "y"}
         if not logs:
             axis["visible"] = False  # texts have no length
         axis |= scale.axis() if scale is not None else {}
-        chart.update_layout({f"xaxis{place + 1 if place else ''}": axis})
+        made.set_axis(axis_name("x", place), None, **axis)
         text = shown(cut(name, _HEAD_LENGTH // len(columns)))
         notes.append({**style.heading(text, 1, font={"size": style.SMALL}), "x": left})
-    chart.update_layout(annotations=notes, margin={"t": _ABOVE, "b": _BELOW}, yaxis=rows_of(names))
+    chart.update_layout(annotations=notes, yaxis=rows_of(names))
     return chart
 
 

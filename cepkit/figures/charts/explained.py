@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from cepkit.columnar.results.explanation import Explanation
+from cepkit.figures.kit.panels import add_points, hover_text, rows_of
 from cepkit.figures.kit.scales import Scale, log10
 from cepkit.figures.kit.style import BLUE, ORANGE, TEXT, beside, figure, message, note
 from cepkit.figures.kit.texts import cut, shown
@@ -81,26 +82,28 @@ def draw_explanation(explanation: Explanation) -> go.Figure:
     actual = [scale.place(log10(row.actual)) for row in rows]
     expected = [None if r.expected is None else scale.place(log10(r.expected)) for r in rows]
     both = [pair for pair in zip(places, actual, expected, strict=True) if pair[2] is not None]
-    chart.add_scatter(
-        x=[x for _, one, other in both for x in (one, other, None)],
-        y=[y for place, _, _ in both for y in (place, place, None)],
-        mode="lines", line={"color": TEXT, "width": 1.5}, hoverinfo="skip", showlegend=False,
-    )  # fmt: skip
+    add_points(
+        chart,
+        "lines",
+        [x for _, one, other in both for x in (one, other, None)],
+        [y for place, _, _ in both for y in (place, place, None)],
+        line={"color": TEXT, "width": 1.5},
+    )
     for name, values, marker in (
         ("expected", expected, {"symbol": "diamond-open", "size": 12, "color": ORANGE}),
         ("actual", actual, {"symbol": "circle", "size": 10, "color": BLUE}),
     ):
         if all(value is None for value in values):
             continue
-        chart.add_scatter(
+        add_points(
+            chart,
+            "markers",
+            values,
+            places,
             name=name,
-            x=values,
-            y=places,
-            mode="markers",
             cliponaxis=False,
             marker={**marker, "line": {"width": 2, "color": marker["color"]}},
             hovertext=[_hover(row) for row in rows],
-            hoverinfo="text",
         )
     ends = [a if e is None else max(a, e) for a, e in zip(actual, expected, strict=True)]
     notes = [
@@ -111,9 +114,7 @@ def draw_explanation(explanation: Explanation) -> go.Figure:
     factor = "; factor: actual / expected" if compared else ""
     chart.update_xaxes(**scale.axis(), title_text=f"over the whole stream{factor}")
     names = [f"{shown(cut(row.step, _NAME_LENGTH))}  {row.what}" for row in rows]
-    chart.update_yaxes(
-        tickvals=places, ticktext=names, range=[places[-1] + 0.7, -0.7], showgrid=False
-    )
+    chart.update_yaxes(rows_of(names, 0.7, 0.7, places))
     return chart
 
 
@@ -123,9 +124,6 @@ def _label(row: StepNumber) -> str:
 
 
 def _hover(row: StepNumber) -> str:
-    lines = [f"<b>{shown(cut(row.step, 200))}</b>", f"{row.what}: {whole(row.actual)}"]
-    if row.expected is not None:
-        lines.append(f"expected: {number(row.expected)}")
-    if row.ratio is not None:
-        lines.append(f"actual / expected: {number(row.ratio)}")
-    return "<br>".join(lines)
+    expected = "" if row.expected is None else f"expected: {number(row.expected)}"
+    ratio = "" if row.ratio is None else f"actual / expected: {number(row.ratio)}"
+    return hover_text(row.step, f"{row.what}: {whole(row.actual)}", expected, ratio)

@@ -10,25 +10,15 @@ import plotly.graph_objects as go
 
 from cepkit.diagnosis.funnel import FunnelRow
 from cepkit.diagnosis.result import Funnel
+from cepkit.figures.kit.panels import Panels, add_bars, rows_of
 from cepkit.figures.kit.scales import Scale, log10
-from cepkit.figures.kit.style import (
-    BLUE,
-    GRID,
-    SIZE,
-    SKY,
-    at_the_top,
-    beside,
-    figure,
-    legend_above,
-    message,
-    note,
-)
+from cepkit.figures.kit.style import BLUE, GRID, SIZE, SKY, beside, message, note
 from cepkit.figures.kit.texts import cut, shown, wrapped
 
 _ROW = 34
 _NAMES = 250
 _TITLE = 96
-_ABOVE = 60
+_ABOVE, _BELOW = 60, 40
 """Pixels above the rows, without the legend."""
 _OF_EVENTS = ("type", "filter", "stretch")
 
@@ -56,23 +46,23 @@ def draw_funnel(
     after = [log10(row.after) for row in rows]
     scale = Scale.of((*(log for log in before if log is not None), *after))
     places = _places(steps)
-    height = round(118 + _ROW * (places[-1] + 1))
-    chart = figure(title, height)
+    names = ("came", "events that passed", "partial matches that passed")
+    made = Panels.of(
+        title, [18 + _ROW * (places[-1] + 1)], above=_ABOVE, below=_BELOW, legend=names
+    )
+    chart = made.chart
     came = [-math.inf if log is None else log for log in before]
-    chart.add_bar(
-        **scale.bars(came), name="came", y=places, width=0.62, marker={"color": GRID},
-        hoverinfo="skip",
-    )  # fmt: skip
-    for name, colour, of_events in (("events", SKY, True), ("partial matches", BLUE, False)):
+    add_bars(chart, name=names[0], y=places, width=0.62, marker={"color": GRID}, **scale.bars(came))
+    for name, colour, of_events in ((names[1], SKY, True), (names[2], BLUE, False)):
         some = [i for i, row in enumerate(rows) if (row.kind in _OF_EVENTS) is of_events]
-        chart.add_bar(
-            **scale.bars(after[i] for i in some),
-            name=f"{name} that passed",
+        add_bars(
+            chart,
+            name=name,
             y=[places[i] for i in some],
             width=0.62,
             marker={"color": colour},
             hovertext=["<br>".join(map(shown, _hover(steps[i], rows[i]))) for i in some],
-            hoverinfo="text",
+            **scale.bars(after[i] for i in some),
         )
     ends = [scale.place(max(logs)) for logs in zip(came, after, strict=True)]
     notes = [
@@ -80,14 +70,12 @@ def draw_funnel(
         for end, place, row in zip(ends, places, rows, strict=True)
     ]
     beside(chart, notes)
-    legend = legend_above([bar.name for bar in chart.data], _ABOVE, height)
-    chart.update_layout(barmode="overlay", title=at_the_top(), **legend)
+    chart.update_layout(barmode="overlay")
     chart.update_xaxes(**scale.axis())
-    names = ["<br>".join(map(shown, wrapped(row.text, SIZE, _NAMES, 2))) for row in rows]
+    texts = ["<br>".join(map(shown, wrapped(row.text, SIZE, _NAMES, 2))) for row in rows]
     firsts = [step != other for step, other in zip(steps, ["", *steps], strict=False)]
-    names = [f"<b>{name}</b>" if new else name for name, new in zip(names, firsts, strict=True)]
-    span = [places[-1] + 0.8, -0.8]
-    chart.update_yaxes(tickvals=places, ticktext=names, range=span, showgrid=False)
+    texts = [f"<b>{text}</b>" if new else text for text, new in zip(texts, firsts, strict=True)]
+    chart.update_yaxes(rows_of(texts, 0.8, 0.8, places))
     return chart
 
 

@@ -13,10 +13,21 @@ import plotly.graph_objects as go
 
 from cepkit.costs.work import PER_PARTIAL_MATCH
 from cepkit.errors import CepkitError
-from cepkit.figures.kit.key import LEFT, NARROWEST, KeyRow, Mark, add_key, mark_of, name_axis
+from cepkit.figures.kit.key import (
+    AXIS,
+    HEIGHT,
+    LEFT,
+    NARROWEST,
+    KeyRow,
+    Mark,
+    add_key,
+    mark_of,
+    plot,
+)
 from cepkit.figures.kit.labels import add_labels
+from cepkit.figures.kit.panels import add_points, hover_text
 from cepkit.figures.kit.scales import Scale, log10
-from cepkit.figures.kit.style import TEXT, figure, message
+from cepkit.figures.kit.style import TEXT, message
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.plan.logarithms import log_text
 from cepkit.plan.nodes import TreePlan, as_tree
@@ -26,9 +37,6 @@ from cepkit.tables import number, whole
 
 By: TypeAlias = Literal["work", "candidates", "partial-matches", "seconds"]
 
-_PLOT = 300
-_TITLE = 68
-_AXIS = 52
 _FEWEST = 3
 
 
@@ -155,26 +163,27 @@ def draw_measured(comparison: PlanComparison, by: By = "work") -> go.Figure:
     run = [(plan, mark_of(i)) for i, plan in enumerate(plans) if plan.value is not None]
     if not run:
         chart = message(title, "no plan was run")
+        chart.update_layout(margin={"l": LEFT, "b": AXIS})
     else:
-        chart = figure(title, _TITLE + _PLOT + _AXIS)
-        _add_points(chart, run)
-        chart.update_xaxes(title_text=f"cost: {shown(comparison.cost_model)}")
-        name_axis(chart, what)
-    chart.update_layout(margin={"t": _TITLE, "l": LEFT, "b": _AXIS})
+        chart = _points(title, run, (f"cost: {shown(comparison.cost_model)}", what))
     rows = [_key(plan, mark_of(i)) for i, plan in enumerate(plans)]
-    add_key(chart, [*rows, *(KeyRow(note) for note in comparison.notes)], axis=_AXIS)
+    add_key(chart, [*rows, *(KeyRow(note) for note in comparison.notes)])
     return chart
 
 
-def _add_points(chart: go.Figure, run: Sequence[tuple[MeasuredPlan, Mark]]) -> None:
+def _points(
+    title: str, run: Sequence[tuple[MeasuredPlan, Mark]], names: tuple[str, str]
+) -> go.Figure:
     across = Scale.of_powers((plan.log_cost for plan, _ in run), room=0.08)
     upwards = Scale.of_powers((log10(plan.value or 0.0) for plan, _ in run), room=0.04)
     x = [across.place(plan.log_cost) for plan, _ in run]
     y = [upwards.place(log10(plan.value or 0.0)) for plan, _ in run]
-    chart.add_scatter(
-        x=x,
-        y=y,
-        mode="markers",
+    chart = plot(title, across, upwards, names)
+    add_points(
+        chart,
+        "markers",
+        x,
+        y,
         marker={
             "symbol": [mark.symbol for _, mark in run],
             "color": [mark.colour for _, mark in run],
@@ -182,13 +191,10 @@ def _add_points(chart: go.Figure, run: Sequence[tuple[MeasuredPlan, Mark]]) -> N
             "line": {"color": TEXT, "width": 1},
         },
         hovertext=[_hover(plan) for plan, _ in run],
-        hoverinfo="text",
-        showlegend=False,
     )
     points = [(a, b, mark.letter) for a, b, (_, mark) in zip(x, y, run, strict=True)]
-    add_labels(chart, points, (across, upwards), (NARROWEST, _PLOT))
-    chart.update_xaxes(**across.axis())
-    chart.update_yaxes(**upwards.axis(), automargin=False)
+    add_labels(chart, points, (across, upwards), (NARROWEST, HEIGHT))
+    return chart
 
 
 def _key(plan: MeasuredPlan, mark: Mark) -> KeyRow:
@@ -198,11 +204,10 @@ def _key(plan: MeasuredPlan, mark: Mark) -> KeyRow:
 
 
 def _hover(plan: MeasuredPlan) -> str:
-    lines = [
-        f"<b>{shown(cut(', '.join(plan.planners), 200))}</b>",
+    return hover_text(
+        ", ".join(plan.planners),
         shown(cut(plan.plan, 400)),
         f"cost {shown(plan.cost)}",
         f"measured {number(plan.value or 0.0)}",
         f"{whole(plan.matches or 0)} matches",
-    ]
-    return "<br>".join(lines)
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from cepkit.diagnosis.result import NearMiss, NearMisses
-from cepkit.figures.kit.panels import rows_of
+from cepkit.figures.kit.panels import add_bars, rows_of
 from cepkit.figures.kit.scales import Scale, log10
 from cepkit.figures.kit.style import SMALL, beside, colour_of, figure, message, note
 from cepkit.figures.kit.texts import cut, shown, wrapped
@@ -31,14 +31,13 @@ def draw_near_misses(misses: NearMisses) -> go.Figure:
     kinds = [text_of(row.violated[0].requirement) for row in rows]
     colours = {kind: colour_of(i) for i, kind in enumerate(dict.fromkeys(kinds))}
     chart = figure(title, 104 + _ROW * len(rows))
-    chart.add_bar(
-        **scale.bars(logs),
+    add_bars(
+        chart,
         y=list(range(len(rows))),
         width=0.22,
         marker={"color": [colours[kind] for kind in kinds]},
         hovertext=["<br>".join(shown(cut(line, 200)) for line in _hover(row)) for row in rows],
-        hoverinfo="text",
-        showlegend=False,
+        **scale.bars(logs),
     )
     sizes = [
         note(scale.place(log), place, f" {number(row.relative)}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from cepkit.figures.kit.key import KeyRow, add_key
+from cepkit.figures.kit.panels import add_bars, hover_text, rows_of
 from cepkit.figures.kit.scales import Scale
 from cepkit.figures.kit.style import BLUE, GREEN, SMALL, beside, figure, note
 from cepkit.figures.kit.texts import cut, shown, wrapped
@@ -96,14 +97,13 @@ def draw_costs(comparison: PlanComparison) -> go.Figure:
     chart.update_layout(margin={"b": _AXIS})
     hatched = {"shape": ["/" if row.best else "" for row in rows], "fillmode": "overlay",
                "fgcolor": "#111111", "fgopacity": 0.35}  # fmt: skip
-    chart.add_bar(
-        **scale.bars(row.log_cost for row in rows),
+    add_bars(
+        chart,
         y=places,
         width=_BAR,
         marker={"color": [GREEN if row.best else BLUE for row in rows], "pattern": hatched},
         hovertext=[_hover(row) for row in rows],
-        hoverinfo="text",
-        showlegend=False,
+        **scale.bars(row.log_cost for row in rows),
     )
     costs = [
         note(scale.place(row.log_cost), place, f" {shown(row.cost)}{_remark(row)}", align="left")
@@ -119,7 +119,7 @@ def draw_costs(comparison: PlanComparison) -> go.Figure:
     as_trees = " as a tree; an order is one that leans left" if comparison.has_trees else ""
     chart.update_xaxes(**scale.axis(), title_text=f"cost{as_trees}")
     names = [shown(cut(row.planner, _NAME_LENGTH)) for row in rows]
-    chart.update_yaxes(tickvals=places, ticktext=names, range=[below, 0], showgrid=False)
+    chart.update_yaxes(rows_of(names, below - places[-1], 0, places))
     refused = [KeyRow(f"{planner} refused", reason) for planner, reason in comparison.refused]
     if refused:
         add_key(chart, refused, axis=_AXIS, left=0)
@@ -143,11 +143,9 @@ def _times(relative: float) -> str:
 
 
 def _hover(row: Bar) -> str:
-    return "<br>".join(
-        (
-            f"<b>{shown(row.planner)}</b>",
-            shown(cut(row.plan, 400)),
-            f"cost {shown(row.cost)}, {number(row.relative)} times the best",
-            f"planned in {number(row.seconds)} s",
-        )
+    return hover_text(
+        row.planner,
+        shown(cut(row.plan, 400)),
+        f"cost {shown(row.cost)}, {number(row.relative)} times the best",
+        f"planned in {number(row.seconds)} s",
     )

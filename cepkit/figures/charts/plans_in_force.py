@@ -9,27 +9,14 @@ import plotly.graph_objects as go
 
 from cepkit.columnar.results.plans import PlansInForce
 from cepkit.columnar.slices.plans import SliceRun
-from cepkit.figures.kit.panels import stacked
-from cepkit.figures.kit.style import (
-    GREY,
-    SMALL,
-    TEXT,
-    at_the_top,
-    axis_of,
-    colour_of,
-    figure,
-    heading,
-    ink,
-    legend_above,
-    message,
-)
+from cepkit.figures.kit.panels import Panels, add_bars, add_points, hover_text
+from cepkit.figures.kit.style import GREY, SMALL, TEXT, colour_of, dash_of, heading, ink, message
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.tables import count_text, number, whole
 
 _RATES, _BAND, _WORK, _GAP = 200, 34, 120, 44
 _ABOVE, _BELOW, _LEGEND = 76, 44, 22
 _NAME, _MOST_VARIABLES = 24, 8
-_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 
 def draw_plans_in_force(plans: PlansInForce, *, beside: PlansInForce | None = None) -> go.Figure:
@@ -47,31 +34,24 @@ def draw_plans_in_force(plans: PlansInForce, *, beside: PlansInForce | None = No
     if not slices:
         return message(title, "one plan ran over the whole stream")
     texts = list(dict.fromkeys(stretch.plan for stretch in plans.stretches))
-    total, domains = stacked([_RATES, _BAND, _WORK], _GAP)
-    below = _BELOW + _LEGEND * len(texts[:6])
-    height = total + _ABOVE + below
-    chart = figure(f"{title}<br><sub>{_summary(plans)}</sub>", height)
     named = [shown(cut(variable, _NAME)) for variable in list(slices[0].rates)[:_MOST_VARIABLES]]
-    chart.update_layout(**legend_above(named, _ABOVE, height), title=at_the_top(2))
-    chart.update_layout(margin={"b": below}, hovermode="closest", bargap=0)
-    axis = axis_of(chart)
-    for name, domain in zip(("yaxis", "yaxis2", "yaxis3"), domains, strict=True):
-        chart.update_layout({name: {**axis, "domain": list(domain), "anchor": "x"}})
-    chart.update_layout(
-        xaxis={"type": "date", "anchor": "y3", "nticks": 5},
-        yaxis={"type": "log", "nticks": 4, "tickfont": {"size": SMALL}},
-        yaxis2={"range": [0, 1], "visible": False},
-        yaxis3={"rangemode": "tozero", "nticks": 3, "tickfont": {"size": SMALL}},
-    )
+    made = Panels.of(
+        f"{title}<br><sub>{_summary(plans)}</sub>", [_RATES, _BAND, _WORK], _GAP, above=_ABOVE,
+        below=_BELOW + _LEGEND * len(texts[:6]), legend=named,
+    )  # fmt: skip
+    chart = made.chart
+    chart.update_layout(hovermode="closest", bargap=0)
+    small = {"tickfont": {"size": SMALL}, "anchor": "x"}
+    made.set_axis("y", 0, type="log", nticks=4, **small)
+    made.set_axis("y2", 1, range=[0, 1], visible=False, anchor="x")
+    made.set_axis("y3", 2, rangemode="tozero", nticks=3, **small)
+    chart.update_layout(xaxis={"type": "date", "anchor": "y3", "nticks": 5})
     _add_rates(chart, slices)
     _add_band(chart, plans, texts)
     _add_work(chart, plans, texts, beside)
-    for text, domain in zip(
-        ("events per second, by type of the variable", "plan in force", "candidates a slice"),
-        domains,
-        strict=True,
-    ):
-        chart.add_annotation(heading(text, domain[1], font={"size": SMALL}))
+    heads = ("events per second, by type of the variable", "plan in force", "candidates a slice")
+    for place, text in enumerate(heads):
+        made.add_heading(place, text, SMALL)
     return chart
 
 
@@ -89,19 +69,14 @@ def _add_rates(chart: go.Figure, slices: list[SliceRun]) -> None:
     moments = [_moment(run.first) for run in slices] + [_moment(slices[-1].last)]
     for place, variable in enumerate(list(slices[0].rates)[:_MOST_VARIABLES]):
         rates = [run.rates[variable] for run in slices]
-        name = shown(cut(variable, _NAME))
-        chart.add_scatter(
-            x=moments,
-            y=[*rates, rates[-1]],
-            mode="lines",
-            name=name,
-            line={
-                "shape": "hv",
-                "color": colour_of(place),
-                "width": 1.8,
-                "dash": _DASHES[place % len(_DASHES)],
-            },
-            hovertext=[f"<b>{name}</b><br>{number(rate)}/s" for rate in (*rates, rates[-1])],
+        add_points(
+            chart,
+            "lines",
+            moments,
+            [*rates, rates[-1]],
+            name=shown(cut(variable, _NAME)),
+            line={"shape": "hv", "color": colour_of(place), "width": 1.8, "dash": dash_of(place)},
+            hovertext=[hover_text(variable, f"{number(rate)}/s") for rate in (*rates, rates[-1])],
             hoverinfo="text+x",
         )
 
@@ -114,22 +89,25 @@ def _add_band(chart: go.Figure, plans: PlansInForce, texts: list[str]) -> None:
             type="rect", x0=_moment(stretch.first), x1=_moment(stretch.last), y0=0, y1=1,
             yref="y2", fillcolor=colour_of(place), line={"width": 0}, layer="below",
         )  # fmt: skip
-    chart.add_scatter(
-        x=[_moment(stretch.first) for stretch in plans.stretches],
-        y=[0.5] * len(plans.stretches),
+    add_points(
+        chart,
+        "markers+text",
+        [_moment(stretch.first) for stretch in plans.stretches],
+        [0.5] * len(plans.stretches),
         yaxis="y2",
-        mode="markers+text",
         marker={"symbol": "triangle-right", "size": 9, "color": TEXT},
         text=[f" {_letter(texts.index(stretch.plan))}" for stretch in plans.stretches],
         textposition="middle right",
         textfont={"color": [ink(colour_of(texts.index(s.plan))) for s in plans.stretches]},
         hovertext=[
-            f"<b>{shown(cut(s.plan, 80))}</b><br>{shown(cut(s.why, 160))}<br>"
-            f"{whole(s.events)} events, {number(s.candidates)} candidates"
+            hover_text(
+                s.plan,
+                shown(cut(s.why, 160)),
+                f"{whole(s.events)} events, {number(s.candidates)} candidates",
+            )
             for s in plans.stretches
         ],
         hoverinfo="text+x",
-        showlegend=False,
     )
     for place, text in enumerate(texts[:6]):
         line = f"<b>{_letter(place)}</b> {shown(cut(text, 80))}"
@@ -145,21 +123,23 @@ def _add_work(
     chart: go.Figure, plans: PlansInForce, texts: list[str], beside: PlansInForce | None
 ) -> None:
     if beside is not None:
-        chart.add_scatter(
-            x=[_moment(run.first) for run in beside.slices],
-            y=[run.candidates for run in beside.slices],
+        add_points(
+            chart,
+            "lines",
+            [_moment(run.first) for run in beside.slices],
+            [run.candidates for run in beside.slices],
             yaxis="y3",
-            mode="lines",
             line={"shape": "hv", "color": GREY, "dash": "dot", "width": 1.6},
             name="work beside",
             hovertext=[f"beside: {whole(run.candidates)} candidates" for run in beside.slices],
             hoverinfo="text+x",
         )
     numbers = [texts.index(" | ".join(map(str, run.branches))) for run in plans.slices]
-    chart.add_bar(
-        x=[_moment((run.first + run.last) // 2) for run in plans.slices],
+    add_bars(
+        chart,
+        [_moment((run.first + run.last) // 2) for run in plans.slices],
+        [run.candidates for run in plans.slices],
         width=[max(1.0, (run.last - run.first) / 1000) for run in plans.slices],
-        y=[run.candidates for run in plans.slices],
         yaxis="y3",
         marker={"color": [colour_of(place) for place in numbers]},
         hovertext=[
@@ -168,5 +148,4 @@ def _add_work(
             for place, run in zip(numbers, plans.slices, strict=True)
         ],
         hoverinfo="text+x",
-        showlegend=False,
     )

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from cepkit.figures.kit.key import LEFT, KeyRow, add_key, mark_of, name_axis
+from cepkit.figures.kit.key import HEIGHT, LEFT, KeyRow, add_key, mark_of, plot
 from cepkit.figures.kit.labels import add_ends
+from cepkit.figures.kit.panels import add_points, hover_text
 from cepkit.figures.kit.scales import Scale, log10
-from cepkit.figures.kit.style import SMALL, TEXT, at_the_top, figure
+from cepkit.figures.kit.style import SMALL, TEXT
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.plan.logarithms import log_text
 from cepkit.plan.nodes import TreePlan
@@ -18,9 +19,7 @@ from cepkit.planners.cross_overs import CrossOver, RateCurve, cheapest_at
 from cepkit.planners.what_if import WhatIf
 from cepkit.tables import number
 
-_PLOT = 320
 _TITLE = 104
-_AXIS = 52
 _LABEL_WIDTH = 46
 _BROAD = "rgba(118,118,118,0.35)"
 
@@ -34,11 +33,15 @@ def draw_what_if(what_if: WhatIf) -> go.Figure:
     """
     curves, crossings = what_if.lines(), what_if.cross_overs()
     title = f"cost by the rate of {shown(cut(what_if.variable, 40))}"
-    chart = figure(f"{title}, cost: {shown(what_if.cost_model)}", _TITLE + _PLOT + _AXIS)
-    margin = {"t": _TITLE, "l": LEFT, "r": 40, "b": _AXIS}
-    chart.update_layout(margin=margin, title=at_the_top())
     across = Scale.of_powers(map(log10, (*what_if.rates, what_if.now)))
     upwards = Scale.of_powers(log for curve in curves for log in curve.log_costs)
+    trees = any(isinstance(p, TreePlan) for c in what_if.curves for p in c.plan.branches)
+    names = (
+        f"events/s of {shown(cut(what_if.variable, 40))}",
+        "cost, as trees" if trees else "cost",
+    )
+    title += f", cost: {shown(what_if.cost_model)}"
+    chart = plot(title, across, upwards, names, above=_TITLE, right=40, shift=32)
     x = [across.place(log10(rate)) for rate in what_if.rates]
     cheapest = [cheapest_at(curves, i) for i in range(len(x))]
     for i, curve in enumerate(curves):
@@ -46,20 +49,13 @@ def draw_what_if(what_if: WhatIf) -> go.Figure:
     _add_cheapest(chart, curves, crossings, cheapest, x, across, upwards)
     ends = [upwards.place(curve.log_costs[-1]) for curve in curves]
     letters = [(end, mark_of(i).letter, "") for i, end in enumerate(ends)]
-    add_ends(chart, letters, upwards, _PLOT)
+    add_ends(chart, letters, upwards, HEIGHT)
     _add_rates(chart, what_if.now, crossings, across)
-    chart.update_xaxes(
-        **across.axis(), title_text=f"events/s of {shown(cut(what_if.variable, 40))}"
-    )
-    trees = any(isinstance(p, TreePlan) for c in what_if.curves for p in c.plan.branches)
-    as_trees = ", as trees" if trees else ""
-    chart.update_yaxes(**upwards.axis(), automargin=False)
-    name_axis(chart, f"cost{as_trees}", above=32)
     rows = [_key(curve, i) for i, curve in enumerate(curves)]
     rows.append(KeyRow("the cheapest at each rate", colour=_BROAD, dash="solid", thick=8))
     if crossings:
         rows.append(KeyRow("here another becomes the cheapest; the rate stands above", sign="○"))
-    add_key(chart, rows, axis=_AXIS)
+    add_key(chart, rows)
     return chart
 
 
@@ -72,20 +68,21 @@ def _add_curve(
     y: list[float],
 ) -> None:
     mark = mark_of(number_)
-    names = shown(cut(", ".join(curve.planners), 200))
-    chart.add_scatter(
-        x=x,
-        y=y,
-        mode="lines" if len(x) > 1 else "markers",
+    add_points(
+        chart,
+        "lines" if len(x) > 1 else "markers",
+        x,
+        y,
         line={"width": 1.6, "color": mark.colour, "dash": mark.dash},
         marker={"symbol": mark.symbol, "color": mark.colour, "size": 9},
         hovertext=[
-            f"<b>{mark.letter}  {names}</b><br>{shown(cut(curve.plans[0], 400))}<br>"
-            f"cost {log_text(log * math.log(10))} at {number(rate)} events/s"
+            hover_text(
+                f"{mark.letter}  {', '.join(curve.planners)}",
+                shown(cut(curve.plans[0], 400)),
+                f"cost {log_text(log * math.log(10))} at {number(rate)} events/s",
+            )
             for rate, log in zip(what_if.rates, curve.log_costs, strict=True)
         ],
-        hoverinfo="text",
-        showlegend=False,
     )
 
 
@@ -108,22 +105,19 @@ def _add_cheapest(
             line_y.append(upwards.place(crossing.log_cost))
         line_x.append(place)
         line_y.append(upwards.place(curves[cheapest[i]].log_costs[i]))
-    chart.add_scatter(
-        x=line_x, y=line_y, mode="lines", hoverinfo="skip",
-        line={"width": 8, "color": _BROAD}, showlegend=False,
-    )  # fmt: skip
-    chart.add_scatter(
-        x=[across.place(log10(c.rate)) for c in crossings],
-        y=[upwards.place(c.log_cost) for c in crossings],
-        mode="markers",
+    add_points(chart, "lines", line_x, line_y, line={"width": 8, "color": _BROAD})
+    add_points(
+        chart,
+        "markers",
+        [across.place(log10(c.rate)) for c in crossings],
+        [upwards.place(c.log_cost) for c in crossings],
         marker={"symbol": "circle-open", "size": 12, "color": TEXT, "line": {"width": 2}},
         hovertext=[
             f"at {number(c.rate)} events/s {mark_of(c.above).letter} becomes cheaper than "
             f"{mark_of(c.below).letter}"
             for c in crossings
         ],
-        hoverinfo="text", showlegend=False,
-    )  # fmt: skip
+    )
 
 
 def _add_rates(chart: go.Figure, now: float, crossings: Sequence[CrossOver], across: Scale) -> None:

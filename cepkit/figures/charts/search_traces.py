@@ -11,10 +11,10 @@ import plotly.graph_objects as go
 
 from cepkit.costs.contract import BranchCost
 from cepkit.errors import CepkitError
-from cepkit.figures.kit.key import LEFT, KeyRow, add_key, mark_of, name_axis, runs_of
+from cepkit.figures.kit.key import HEIGHT, KeyRow, add_key, mark_of, plot, runs_of
 from cepkit.figures.kit.labels import add_ends
+from cepkit.figures.kit.panels import add_points, hover_text
 from cepkit.figures.kit.scales import Scale, log10
-from cepkit.figures.kit.style import figure
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.pattern.normal_form import normal_form
 from cepkit.plan.logarithms import grouped, log_text
@@ -26,11 +26,7 @@ from cepkit.tables import number
 Over: TypeAlias = Literal["plans", "seconds"]
 
 _OVER = {"plans": "plans examined (exact planners: sets of variables)", "seconds": "seconds"}
-_PLOT = 300
-_TITLE = 68
-_AXIS = 52
 _RIGHT = 96
-_SAME = 1e-9
 _RUN = 3
 _DASH = "\N{EN DASH}"
 
@@ -155,24 +151,20 @@ def draw_searches(
     several = len(comparison.rows[0].plan.branches)
     if several > 1:
         title += f", branch {_branch(comparison, branch) + 1} of {several}"
-    chart = figure(title, _TITLE + _PLOT + _AXIS)
-    chart.update_layout(margin={"t": _TITLE, "l": LEFT, "r": _RIGHT, "b": _AXIS})
     across = Scale.of_powers((log10(v) for t in searches for v in (*t.at, t.end)), room=0.05)
     upwards = Scale.of_powers(log for t in searches for log in t.log_costs)
+    as_trees = ", as trees" if comparison.has_trees else ""
+    chart = plot(title, across, upwards, (_OVER[over], f"cost{as_trees}"), right=_RIGHT)
     ends = []
     for i, trace in enumerate(searches):
         mark = mark_of(i)
         x = [across.place(log10(v)) for v in trace.at]
         y = [upwards.place(log) for log in trace.log_costs]
-        chart.add_scatter(
-            x=[*x, across.end], y=[*y, y[-1]], mode="lines", showlegend=False, hoverinfo="skip",
-            line={"shape": "hv", "width": 2, "color": mark.colour, "dash": mark.dash},
-        )  # fmt: skip
-        chart.add_scatter(
-            x=[across.place(log10(trace.end))], y=[y[-1]], mode="markers", showlegend=False,
-            marker={"size": 9, "color": mark.colour, "symbol": mark.symbol},
-            hovertext=_hover(trace), hoverinfo="text",
-        )  # fmt: skip
+        line = {"shape": "hv", "width": 2, "color": mark.colour, "dash": mark.dash}
+        add_points(chart, "lines", [*x, across.end], [*y, y[-1]], line=line)
+        marker = {"size": 9, "color": mark.colour, "symbol": mark.symbol}
+        end = across.place(log10(trace.end))
+        add_points(chart, "markers", [end], [y[-1]], marker=marker, hovertext=_hover(trace))
         ends.append(y[-1])
     # Lines that end at the same point share a place.
     together = grouped(range(len(ends)), lambda i: (ends[i],))
@@ -181,12 +173,8 @@ def draw_searches(
          "<br>".join(shown(searches[i].planner) for i in members))
         for members in together
     ]  # fmt: skip
-    add_ends(chart, letters, upwards, _PLOT)
-    chart.update_xaxes(**across.axis(), title_text=_OVER[over])
-    as_trees = ", as trees" if comparison.has_trees else ""
-    chart.update_yaxes(**upwards.axis(), automargin=False)
-    name_axis(chart, f"cost{as_trees}")
-    add_key(chart, [_key(trace, i) for i, trace in enumerate(searches)], axis=_AXIS)
+    add_ends(chart, letters, upwards, HEIGHT)
+    add_key(chart, [_key(trace, i) for i, trace in enumerate(searches)])
     return chart
 
 
@@ -214,10 +202,5 @@ def _cost(trace: Trace) -> str:
 
 
 def _hover(trace: Trace) -> str:
-    lines = (
-        f"<b>{shown(cut(trace.planner, 200))}</b>",
-        shown(cut(trace.plan, 400)),
-        f"cost {_cost(trace)}",
-        _effort(trace),
-    )
-    return "<br>".join(lines)
+    plan = shown(cut(trace.plan, 400))
+    return hover_text(trace.planner, plan, f"cost {_cost(trace)}", _effort(trace))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from cepkit.figures.diagrams.layered import MOST, ROOM, Vertex, folded, layout
-from cepkit.figures.kit.canvas import Canvas, Item, moved
+from cepkit.figures.kit.canvas import Canvas, stacked
 from cepkit.figures.kit.plotly_canvas import laid_out
 from cepkit.figures.kit.strokes import Strokes
 from cepkit.sharing.shared_plan import SharedNode, SharedPlan
@@ -48,12 +48,7 @@ def picture(plans: Sequence[SharedPlan], nodes: int = MOST, width: float = ROOM)
     """Return the picture of plans, their lines on one scale."""
     strokes = Strokes.of(_log(node.alive) for plan in plans for node in plan.nodes)
     pictures = [_picture(plan, nodes, width, strokes, i == 0) for i, plan in enumerate(plans)]
-    items: list[Item] = []
-    y = 0.0
-    for each in pictures:
-        items += moved(each.items, 0, y)
-        y += each.height + 16
-    return Canvas(max(each.width for each in pictures), y, tuple(items))
+    return stacked(pictures, 16)
 
 
 def _picture(plan: SharedPlan, most: int, width: float, strokes: Strokes, first: bool) -> Canvas:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
-from cepkit.figures.kit.panels import add_heading, axis_name, rows_of, stacked
-from cepkit.figures.kit.style import BLUE, SKY, VERMILLION, at_the_top, axis_of, figure, message
+from cepkit.figures.kit.panels import Panels, add_bars, add_points, axis_name, hover_text, rows_of
+from cepkit.figures.kit.style import BLUE, SKY, VERMILLION, message
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.statistics.keys import KeyCounts
 from cepkit.statistics.model import Statistics
@@ -25,52 +25,53 @@ def draw_keys(statistics: Statistics) -> go.Figure:
     title = "the most frequent keys"
     if not panels:
         return message(title, "the pattern compares no keys, or no event has one")
-    plot, domains = stacked([_ROW * len(keys.most_frequent) for keys in panels], _GAP)
-    chart = figure(f"{title}<br><sub>dashed: the mean of all keys</sub>", plot + _ABOVE + _BELOW)
-    chart.update_layout(
-        margin={"t": _ABOVE, "b": _BELOW, "r": 40}, title=at_the_top(2), showlegend=False
-    )
-    for place, (keys, domain) in enumerate(zip(panels, domains, strict=True)):
-        add_panel(chart, place, keys, domain)
-    return chart
+    made = Panels.of(
+        f"{title}<br><sub>dashed: the mean of all keys</sub>",
+        [_ROW * len(keys.most_frequent) for keys in panels], _GAP, above=_ABOVE, below=_BELOW,
+    )  # fmt: skip
+    for place, keys in enumerate(panels):
+        add_panel(made, place, keys)
+    made.chart.update_layout(margin={"r": 40})
+    return made.chart
 
 
-def add_panel(chart: go.Figure, place: int, keys: KeyCounts, domain: tuple[float, float]) -> None:
+def add_panel(made: Panels, place: int, keys: KeyCounts) -> None:
     """Add the most frequent values of a key as bars, on axes of their own."""
     x, y = axis_name("x", place), axis_name("y", place)
     names, numbers = zip(*keys.most_frequent, strict=True)
     places = list(range(len(names)))
-    chart.add_bar(
+    add_bars(
+        made.chart,
+        list(numbers),
+        places,
         orientation="h",
-        x=list(numbers),
-        y=places,
         width=0.66,
         marker={"color": SKY, "line": {"color": BLUE, "width": 1.2}},
-        hovertext=[
-            f"<b>{shown(cut(name, 200))}</b><br>{n:,} events" for name, n in keys.most_frequent
-        ],
-        hoverinfo="text",
+        hovertext=[hover_text(name, f"{n:,} events") for name, n in keys.most_frequent],
         xaxis=x,
         yaxis=y,
     )
     mean = keys.events / keys.distinct
-    chart.add_scatter(
+    add_points(
+        made.chart,
+        "text",
         # To the right of the mean's line if they would lie on it.
-        x=[max(n, mean) for n in numbers], y=places, mode="text",
-        text=[f" {n:,}" for n in numbers], textposition="middle right", hoverinfo="skip",
-        cliponaxis=False, xaxis=x, yaxis=y,
-    )  # fmt: skip
-    chart.add_scatter(
-        x=[mean, mean], y=[-0.5, len(places) - 0.5], mode="lines", hoverinfo="skip",
-        line={"dash": "dash", "color": VERMILLION, "width": 2}, xaxis=x, yaxis=y,
-    )  # fmt: skip
+        [max(n, mean) for n in numbers],
+        places,
+        text=[f" {n:,}" for n in numbers],
+        textposition="middle right",
+        cliponaxis=False,
+        xaxis=x,
+        yaxis=y,
+    )
+    line = {"dash": "dash", "color": VERMILLION, "width": 2}
+    ends = [-0.5, len(places) - 0.5]
+    add_points(made.chart, "lines", [mean, mean], ends, line=line, xaxis=x, yaxis=y)
     most = max(numbers)
     # Room for the number behind the longest bar; whole numbers at the ticks.
     ticks = {"dtick": 1 if most < 4 else None, "tickformat": "~s" if most >= 1000 else None}
-    plain = {**axis_of(chart), "automargin": True}
-    across = {**plain, "anchor": y, "range": [0, 1.3 * most], "nticks": 4, **ticks}
+    made.set_axis(x, None, anchor=y, range=[0, 1.3 * most], nticks=4, **ticks)
     rows = rows_of([shown(cut(name, _LABEL_LENGTH)) for name in names], 0.5, 0.5)
-    upwards = {**plain, "anchor": x, "domain": list(domain), **rows}
-    chart.update_layout({f"xaxis{x[1:]}": across, f"yaxis{y[1:]}": upwards})
+    made.set_axis(y, place, anchor=x, **rows)
     summary = f"{keys.distinct:,} keys, top {keys.skew:.3g} x mean"
-    add_heading(chart, ", ".join(keys.attributes), summary, domain[1])
+    made.add_name(place, ", ".join(keys.attributes), summary)

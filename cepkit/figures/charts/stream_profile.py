@@ -8,7 +8,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from cepkit.figures.kit import style
-from cepkit.figures.kit.panels import rows_of
+from cepkit.figures.kit.panels import Panels, add_bars, add_points, hover_text, rows_of
 from cepkit.figures.kit.scales import Scale, log10
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.statistics.model import Statistics
@@ -51,23 +51,17 @@ def draw_overview(statistics: Statistics) -> go.Figure:
     if not arriving:
         return style.message(title, "no variables")
     upper, lower = (1.4 * len(arriving) + 0.4) * _ROW, (len(fitting) + 0.4) * _ROW
-    plot = upper + (_GAP + lower if fitting else 0)
-    chart = style.figure(title, round(plot + _ABOVE + _BELOW))
-    chart.update_layout(margin={"t": _ABOVE, "b": _BELOW}, title=style.at_the_top())
-    _add_rates(chart, statistics)
-    chart.update_yaxes(domain=[1 - upper / plot, 1])
+    made = Panels.of(
+        title, [upper, lower] if fitting else [upper], _GAP, above=_ABOVE, below=_BELOW
+    )
+    chart = made.chart
+    _add_rates(made, statistics)
     if fitting:
-        _add_shares(chart, fitting)
-        plain = {**style.axis_of(chart), "automargin": True}
-        domain = [0, lower / plot]
-        chart.update_layout(
-            xaxis2={**plain, "anchor": "y2"}, yaxis2={**plain, "anchor": "x2", "domain": domain}
-        )
-    chart.update_yaxes(showgrid=False)
+        _add_shares(made, fitting)
     return chart
 
 
-def _add_rates(chart: go.Figure, statistics: Statistics) -> None:
+def _add_rates(made: Panels, statistics: Statistics) -> None:
     names = list(statistics.rates)
     before = list(statistics.rates.values())
     after = [statistics.rate(name) for name in names]
@@ -77,8 +71,8 @@ def _add_rates(chart: go.Figure, statistics: Statistics) -> None:
         ("after the variable's own conditions", after, 0.19, {}, "/"),
     )
     for name, values, shift, marker, pattern in kinds:
-        chart.add_bar(
-            **scale.bars(map(log10, values)),
+        add_bars(
+            made.chart,
             name=name,
             y=[place + shift for place in range(len(names))],
             width=0.34,
@@ -89,25 +83,26 @@ def _add_rates(chart: go.Figure, statistics: Statistics) -> None:
             textangle=0,
             cliponaxis=False,
             hovertext=[
-                f"<b>{shown(cut(variable, 200))}</b><br>{name}: {number(value)} events/s"
+                hover_text(variable, f"{name}: {number(value)} events/s")
                 for variable, value in zip(names, values, strict=True)
             ],
-            hoverinfo="text",
+            **scale.bars(map(log10, values)),
         )  # fmt: skip
-    chart.update_xaxes(**scale.axis(), title_text="events per second")
-    chart.update_layout(yaxis=_names(names))
+    made.chart.update_xaxes(**scale.axis(), title_text="events per second")
+    made.set_axis("y", 0, **_names(names))
 
 
-def _add_shares(chart: go.Figure, rows: tuple[Share, ...]) -> None:
+def _add_shares(made: Panels, rows: tuple[Share, ...]) -> None:
     scale = Scale.of((log10(v) for row in rows for v in (row.share, row.high)), room=0.12)
     at = [scale.place(log10(row.share)) for row in rows]
     high = [scale.place(log10(row.high)) for row in rows]
     low = [max(scale.begin, scale.place(log10(row.low))) for row in rows]
-    chart.add_scatter(
+    add_points(
+        made.chart,
+        "markers",
+        at,
+        list(range(len(rows))),
         name="selectivity, 95 % interval",
-        x=at,
-        y=list(range(len(rows))),
-        mode="markers",
         marker={"symbol": "diamond", "size": 10, "color": style.ORANGE,
                 "line": {"color": style.TEXT, "width": 1}},
         error_x={
@@ -116,7 +111,6 @@ def _add_shares(chart: go.Figure, rows: tuple[Share, ...]) -> None:
             "arrayminus": [here - end for here, end in zip(at, low, strict=True)],
         },
         hovertext=[_hover(row) for row in rows],
-        hoverinfo="text",
         xaxis="x2",
         yaxis="y2",
     )  # fmt: skip
@@ -130,11 +124,9 @@ def _add_shares(chart: go.Figure, rows: tuple[Share, ...]) -> None:
         "standoff": 8,
         "font": {"size": style.SIZE},
     }
-    chart.update_layout(
-        annotations=notes,
-        xaxis2={**scale.axis(), "title": title},
-        yaxis2=_names([row.variables for row in rows]),
-    )
+    made.chart.update_layout(annotations=notes)
+    made.set_axis("x2", None, anchor="y2", title=title, **scale.axis())
+    made.set_axis("y2", 1, anchor="x2", **_names([row.variables for row in rows]))
 
 
 def _names(names: list[str]) -> dict[str, Any]:
@@ -142,8 +134,10 @@ def _names(names: list[str]) -> dict[str, Any]:
 
 
 def _hover(row: Share) -> str:
-    lines = [f"<b>{shown(cut(row.variables, 400))}</b>", f"selectivity {number(row.share)}"]
-    if row.low < row.high:
-        lines.append(f"95 % interval {number(row.low)} to {number(row.high)}")
-    lines.append("exact or assumed" if row.pairs is None else f"{row.pairs:,} combinations sampled")
-    return "<br>".join(lines)
+    interval = f"95 % interval {number(row.low)} to {number(row.high)}"
+    return hover_text(
+        row.variables,
+        f"selectivity {number(row.share)}",
+        interval if row.low < row.high else "",
+        "exact or assumed" if row.pairs is None else f"{row.pairs:,} combinations sampled",
+    )

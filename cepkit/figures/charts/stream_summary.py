@@ -6,8 +6,8 @@ import plotly.graph_objects as go
 
 from cepkit.arguments import check_range
 from cepkit.figures.charts import stream_keys, stream_times
-from cepkit.figures.kit.panels import axis_name, stacked
-from cepkit.figures.kit.style import at_the_top, figure, message
+from cepkit.figures.kit.panels import Panels
+from cepkit.figures.kit.style import message
 from cepkit.statistics.summary import StreamSummary
 from cepkit.tables import count_text, number
 
@@ -30,25 +30,20 @@ def draw_stream(summary: StreamSummary, *, types: int = 8) -> go.Figure:
     rows = summary.types[:types]
     columns = summary.keys[:_KEYS]
     heights = [_PANEL] * len(rows) + [_KEY * len(each.most_frequent) for each in columns]
-    plot, domains = stacked(heights, _GAP)
     more = len(summary.types) - len(rows)
     left_out = f"; {count_text(more, 'rarer type')} left out" if more else ""
     title = f"{count_text(summary.events, 'event')} of {count_text(len(summary.types), 'type')}"
     bucket = f"events/s in buckets of {number(counted.bucket_seconds)} s; dashed: the mean"
-    chart = figure(f"{title}<br><sub>{bucket}{left_out}</sub>", plot + _ABOVE + _BELOW)
-    chart.update_layout(
-        margin={"t": _ABOVE, "b": _BELOW, "r": _MARGIN}, title=at_the_top(2), showlegend=False
+    made = Panels.of(
+        f"{title}<br><sub>{bucket}{left_out}</sub>", heights, _GAP, above=_ABOVE, below=_BELOW
     )
+    made.chart.update_layout(margin={"r": _MARGIN})
     for place, row in enumerate(rows):
         text = f"{count_text(row.events, 'event')}, no gap"
         if row.median_gap is not None and row.longest_gap is not None:
             gaps = f"{number(row.median_gap)} s (median) to {number(row.longest_gap)} s"
             text = f"{count_text(row.events, 'event')}, gaps {gaps}"
-        stream_times.add_panel(
-            chart, axis_name("y", place), counted, row.type, domains[place], text
-        )
-    below = axis_name("y", len(rows) - 1)
-    chart.update_layout(xaxis={"type": "date", "anchor": below, "showgrid": True, "nticks": 5})
+        stream_times.add_panel(made, place, counted, row.type, text)
     for place, each in enumerate(columns, len(rows)):
-        stream_keys.add_panel(chart, place, each, domains[place])
-    return chart
+        stream_keys.add_panel(made, place, each)
+    return made.chart

@@ -6,7 +6,8 @@ import math
 
 import plotly.graph_objects as go
 
-from cepkit.figures.kit.style import BLUE, SMALL, TEXT, VERMILLION, at_the_top, figure, message
+from cepkit.figures.kit.panels import Panels, add_bars, hover_text, rows_of
+from cepkit.figures.kit.style import BLUE, TEXT, VERMILLION, beside, message, note
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.plan.validity import Validity, ValidityRow
 from cepkit.tables import number
@@ -30,36 +31,32 @@ def draw_validity(validity: Validity) -> go.Figure:
     left_out = len(validity.rows) - len(rows)
     more = f"; {left_out} more are farther off" if left_out else ""
     below = f"planner: {shown(cut(validity.planner, _LONGEST))}{more}"
-    chart = figure(f"{title}<br><sub>{below}</sub>", len(rows) * _ROW + _ABOVE + _BELOW)
-    chart.update_layout(
-        margin={"t": _ABOVE, "b": _BELOW}, title=at_the_top(2), showlegend=False, bargap=0.4
-    )
-    places = list(range(len(rows)))
-    chart.add_bar(
+    chart = Panels.of(
+        f"{title}<br><sub>{below}</sub>", [_ROW * len(rows)], above=_ABOVE, below=_BELOW
+    ).chart
+    chart.update_layout(bargap=0.4)
+    lengths = [_drawn(row) for row in rows]
+    add_bars(
+        chart,
+        lengths,
+        list(range(len(rows))),
         orientation="h",
-        y=places,
-        x=[_drawn(row) for row in rows],
         marker_color=[BLUE if row.holds else VERMILLION for row in rows],
-        text=[_text(row) for row in rows],
-        textposition="outside",
-        textfont={"size": SMALL, "color": TEXT},
-        cliponaxis=False,
         hovertext=[_hover(row) for row in rows],
-        hoverinfo="text",
     )
-    span = max(abs(_drawn(row)) for row in rows) or 0.1
+    # At the right of the line even where the bar goes left: there the conditions stand.
+    ends = enumerate(zip(lengths, rows, strict=True))
+    beside(chart, [note(max(0.0, end), place, f" {_text(row)}") for place, (end, row) in ends])
+    span = max(map(abs, lengths)) or 0.1
     ticks = sorted({round(t, 6) for t in (-span, 0.0, span)})
-    least = min(0.0, *(_drawn(row) for row in rows))
     chart.update_xaxes(
         title_text="slack: how many times the left side may grow",
         tickvals=ticks,
         ticktext=[number(10**t) for t in ticks],
-        range=[1.6 * least - 0.02 * span, 1.6 * span],
+        range=[min(0.0, *lengths) - 0.02 * span, 1.02 * span],
     )
     names = [shown(cut(row.condition, _LONGEST)) for row in rows]
-    chart.update_yaxes(
-        tickvals=places, ticktext=names, range=[len(rows) - 0.4, -0.6], showgrid=False
-    )
+    chart.update_yaxes(rows_of(names, 0.6, 0.6))
     chart.add_vline(x=0, line={"color": TEXT, "width": 1})
     return chart
 
@@ -80,4 +77,4 @@ def _text(row: ValidityRow) -> str:
 
 def _hover(row: ValidityRow) -> str:
     known = "" if row.crossed is None else f"<br>does not hold in {row.crossed:.0%} of the stream"
-    return f"<b>{shown(cut(row.condition, 120))}</b><br>{shown(row.numbers)}{known}"
+    return hover_text(row.condition, f"{shown(row.numbers)}{known}")

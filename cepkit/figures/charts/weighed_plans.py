@@ -8,27 +8,16 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from cepkit.figures.kit.key import (
-    LEFT,
-    NARROWEST,
-    KeyRow,
-    add_key,
-    mark_of,
-    name_axis,
-    runs_of,
-)
+from cepkit.figures.kit.key import HEIGHT, NARROWEST, KeyRow, add_key, mark_of, plot, runs_of
 from cepkit.figures.kit.labels import add_labels
+from cepkit.figures.kit.panels import add_points
 from cepkit.figures.kit.scales import Scale
-from cepkit.figures.kit.style import GREEN, SMALL, TEXT, figure
+from cepkit.figures.kit.style import GREEN, SMALL, TEXT
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.plan.logarithms import grouped, log_text
 from cepkit.plan.printer import one_line
 from cepkit.planners.tradeoff import Tradeoff, Weighed
 
-_PLOT = 320
-_TITLE = 72
-_AXIS = 52
-_SAME = 1e-9
 _MOST_RANGES = 3
 _ALPHA = "\N{GREEK SMALL LETTER ALPHA}"
 
@@ -139,28 +128,28 @@ def draw_tradeoff(tradeoff: Tradeoff) -> go.Figure:
     means less work, further down a quicker answer.
     """
     spots, lines = ways(tradeoff)
-    chart = figure("throughput against latency", _TITLE + _PLOT + _AXIS)
-    chart.update_layout(margin={"t": _TITLE, "l": LEFT, "b": _AXIS})
     across = Scale.of_powers((spot.log_partial_matches for spot in spots), room=0.3)
     upwards = Scale.of_powers((spot.log_latency for spot in spots), room=0.06)
+    names = ("partial matches", "latency")
+    chart = plot("throughput against latency", across, upwards, names)
     x = [across.place(spot.log_partial_matches) for spot in spots]
     y = [upwards.place(spot.log_latency) for spot in spots]
     for i, way in enumerate(lines):
         mark = mark_of(i)
-        chart.add_scatter(
-            x=[x[at] for at in way.spots], y=[y[at] for at in way.spots], mode="lines",
-            line={"width": 2, "color": mark.colour, "dash": mark.dash},
-            hoverinfo="skip", showlegend=False,
-        )  # fmt: skip
+        line = {"width": 2, "color": mark.colour, "dash": mark.dash}
+        add_points(
+            chart, "lines", [x[at] for at in way.spots], [y[at] for at in way.spots], line=line
+        )
     for best, name in ((True, "not beaten"), (False, "beaten by another")):
         at = [i for i, spot in enumerate(spots) if spot.best is best]
         if not at:
             continue
-        chart.add_scatter(
+        add_points(
+            chart,
+            "markers",
+            [x[i] for i in at],
+            [y[i] for i in at],
             name=name,
-            x=[x[i] for i in at],
-            y=[y[i] for i in at],
-            mode="markers",
             marker={
                 "symbol": "diamond" if best else "circle-open",
                 "size": 13 if best else 10,
@@ -168,15 +157,11 @@ def draw_tradeoff(tradeoff: Tradeoff) -> go.Figure:
                 "line": {"width": 1.5, "color": TEXT},
             },
             hovertext=[_hover(spots[i]) for i in at],
-            hoverinfo="text",
         )
     labels = [f"{mark_of(i).letter}  {_ALPHA} {_alphas(spot)}" for i, spot in enumerate(spots)]
     points = list(zip(x, y, labels, strict=True))
-    add_labels(chart, points, (across, upwards), (NARROWEST, _PLOT), SMALL)
-    chart.update_xaxes(**across.axis(), title_text="partial matches")
-    chart.update_yaxes(**upwards.axis(), automargin=False)
-    name_axis(chart, "latency")
-    add_key(chart, _key(spots, lines), axis=_AXIS)
+    add_labels(chart, points, (across, upwards), (NARROWEST, HEIGHT), SMALL)
+    add_key(chart, _key(spots, lines))
     return chart
 
 

@@ -11,7 +11,7 @@ from cepkit.figures.diagrams.chain import Chain
 from cepkit.figures.diagrams.pictures import Picture
 from cepkit.figures.diagrams.tree import JoinTree, nodes_of
 from cepkit.figures.diagrams.tree_canvas import ROOM
-from cepkit.figures.kit.canvas import BOLD, Canvas, Item, Text, moved
+from cepkit.figures.kit.canvas import BOLD, Canvas, Item, Text, moved, stacked
 from cepkit.figures.kit.strokes import Strokes
 from cepkit.figures.kit.style import SIZE, SMALL
 from cepkit.figures.kit.texts import wrapped
@@ -49,7 +49,7 @@ def side_by_side(plans: Sequence[tuple[str, Sequence[Picture]]], room: float = R
         rows = [_row(plans[begin : begin + in_row], room, strokes) for begin in begins]
         if all(row.width <= room for row in rows):
             break
-    return _with_legend(_one_below_the_other(rows, 2 * _BELOW), parts)
+    return _with_legend(stacked(rows, 2 * _BELOW), parts)
 
 
 def scale_of(parts: Iterable[Picture]) -> Strokes:
@@ -82,7 +82,7 @@ def _branches(
                 canvases.append(tree_canvas.layout(part, room, strokes))
             case _:
                 assert_never(part)
-    return _one_below_the_other(canvases, _BELOW)
+    return stacked(canvases, _BELOW)
 
 
 def _row(plans: Sequence[tuple[str, Sequence[Picture]]], room: float, strokes: Strokes) -> Canvas:
@@ -105,7 +105,8 @@ def _row(plans: Sequence[tuple[str, Sequence[Picture]]], room: float, strokes: S
     for one in columns:
         items += moved(one.items, x, 0)
         x += one.width + _BESIDE
-    return Canvas(x - _BESIDE, max(one.height for one in columns), tuple(items), _said(columns))
+    height = max(one.height for one in columns)
+    return Canvas(x - _BESIDE, height, tuple(items), stacked(columns, 0).summary)
 
 
 def _headed(head: str, canvas: Canvas) -> Canvas:
@@ -123,17 +124,3 @@ def _with_legend(canvas: Canvas, parts: Iterable[Picture]) -> Canvas:
     lines = tuple(wrapped(_LEGEND, SMALL, canvas.width - 16, 3))
     text = Text(8, canvas.height + 2, lines, "left", SMALL, hover=_LEGEND)
     return replace(canvas, height=canvas.height + text.height + 10, items=(*canvas.items, text))
-
-
-def _one_below_the_other(canvases: Sequence[Canvas], gap: float) -> Canvas:
-    items: list[Item] = []
-    y = 0.0
-    for canvas in canvases:
-        items += moved(canvas.items, 0, y)
-        y += canvas.height + gap
-    width = max((canvas.width for canvas in canvases), default=0.0)
-    return Canvas(width, max(0.0, y - gap), tuple(items), _said(canvases))
-
-
-def _said(canvases: Iterable[Canvas]) -> str:
-    return "; ".join(canvas.summary for canvas in canvases)

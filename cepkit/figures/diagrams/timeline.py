@@ -11,6 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from cepkit.columnar.results.shown import moment_text
+from cepkit.figures.kit.panels import add_points
 from cepkit.figures.kit.style import GRID, SMALL, TEXT, colour_of, figure, ink, message, symbol_of
 from cepkit.figures.kit.texts import cut, shown
 
@@ -151,17 +152,17 @@ def draw_timeline(content: Timeline, more: bool) -> go.Figure:
         if not picked:
             continue
         letter, colour = content.letters[number], colour_of(number)
-        chart.add_scatter(
+        add_points(
+            chart,
+            "markers+text",
+            [x[i] for i in picked],
+            [y[i] for i in picked],
             name=shown(names[number]),
-            x=[x[i] for i in picked],
-            y=[y[i] for i in picked],
-            mode="markers+text",
             text=[shown(letter)] * len(picked),
             textfont={"size": SMALL, "color": ink(colour)},
             marker={"size": _MARK, "color": colour, "symbol": symbol_of(number),
                     "line": {"color": TEXT, "width": 0.8}},
             hovertext=["<br>".join(map(shown, content.marks[i].hover)) for i in picked],
-            hoverinfo="text",
             cliponaxis=False,
         )  # fmt: skip
     chart.update_xaxes(title_text=_axis_title(content), showgrid=True)
@@ -200,14 +201,8 @@ def _join(chart: go.Figure, content: Timeline, x: list[Any], y: list[float]) -> 
         if i and mark.match != content.marks[i - 1].match:
             points.append((None, None))
         points.append((x[i], y[i]))
-    chart.add_scatter(
-        x=[px for px, _ in points],
-        y=[py for _, py in points],
-        mode="lines",
-        line={"color": GRID.replace("0.25", "0.7"), "width": 2},
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    line = {"color": GRID.replace("0.25", "0.7"), "width": 2}
+    add_points(chart, "lines", [px for px, _ in points], [py for _, py in points], line=line)
 
 
 def _x(content: Timeline, mark: Mark) -> object:

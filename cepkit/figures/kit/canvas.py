@@ -6,7 +6,7 @@ Pixels make it possible to compute, and test, that nothing overlaps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, assert_never
 
@@ -225,6 +225,18 @@ class Canvas:
     height: float
     items: tuple[Item, ...]
     summary: str = ""
+
+
+def stacked(canvases: Sequence[Canvas], gap: float) -> Canvas:
+    """Return one picture of several, one below the other."""
+    items: list[Item] = []
+    y = 0.0
+    for canvas in canvases:
+        items += moved(canvas.items, 0, y)
+        y += canvas.height + gap
+    width = max((canvas.width for canvas in canvases), default=0.0)
+    said = "; ".join(canvas.summary for canvas in canvases)
+    return Canvas(width, max(0.0, y - gap), tuple(items), said)
 
 
 def moved(items: Iterable[Item], dx: float, dy: float) -> list[Item]:

@@ -12,12 +12,19 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from cepkit.figures.kit import style
+from cepkit.figures.kit.panels import Panels
+from cepkit.figures.kit.scales import Scale
 from cepkit.figures.kit.texts import cut, shown, width_of, wrapped
 
 LEFT = 76
 """The margin left of a plot above a key, with room for ticks."""
 NARROWEST = 500 - LEFT - 24
 """The width of a plot on the narrowest supported page."""
+
+HEIGHT = 320
+"""The height of a plot."""
+AXIS = 52
+"""The margin between a plot and its key: ticks and the name of the axis."""
 
 _LINE = style.SMALL * 1.3
 _SIGN = 15
@@ -37,7 +44,6 @@ _COLOURS = (
     style.SKY,
     style.GREY,
 )
-_DASHES = ("solid", "dash", "dot", "dashdot")
 _SYMBOLS = (
     ("circle", "●"), ("square", "■"), ("diamond", "◆"), ("triangle-up", "▲"),
     ("triangle-down", "▼"),
@@ -65,9 +71,9 @@ class Mark:
 
 def mark_of(number: int) -> Mark:
     """Return the mark of the thing with this number, counted from 0."""
-    dash = _DASHES[number % len(_DASHES)]
     symbol, sign = _SYMBOLS[number % len(_SYMBOLS)]
-    return Mark(_letter(number), _COLOURS[number % len(_COLOURS)], dash, symbol, sign)
+    colour = _COLOURS[number % len(_COLOURS)]
+    return Mark(_letter(number), colour, style.dash_of(number), symbol, sign)
 
 
 def _letter(number: int) -> str:
@@ -125,15 +131,34 @@ class KeyRow:
         return [*(f"<b>{shown(line)}</b>" for line in head), *map(shown, text)]
 
 
-def name_axis(chart: go.Figure, text: str, above: int = 6) -> None:
-    """Write the name of the y axis above it: beside it, long tick labels would cover the name.
+def plot(
+    title: str,
+    across: Scale,
+    upwards: Scale,
+    names: tuple[str, str],
+    *,
+    above: int = 68,
+    right: int = 24,
+    shift: int = 6,
+) -> go.Figure:
+    """Return an empty plot between two axes, as `add_key` puts a key below it.
 
     Args:
-        chart: The figure, with the margin `LEFT`.
-        text: Already escaped.
-        above: The pixels between the plot and the name.
+        title: Already escaped, as the names are.
+        across: The axis from left to right.
+        upwards: The axis upwards.
+        names: Of both axes. That of the second stands above it: beside it, long labels of ticks
+            would cover it.
+        above: The margin above, in pixels.
+        right: The margin at the right.
+        shift: The pixels between the plot and the name above it.
     """
-    chart.add_annotation(style.heading(text, 1, xshift=12 - LEFT, yshift=above, borderpad=0))
+    chart = Panels.of(title, [HEIGHT], above=above, below=AXIS).chart
+    chart.update_layout(margin={"l": LEFT, "r": right})
+    chart.update_xaxes(**across.axis(), title_text=names[0])
+    chart.update_yaxes(**upwards.axis(), automargin=False)
+    chart.add_annotation(style.heading(names[1], 1, xshift=12 - LEFT, yshift=shift, borderpad=0))
+    return chart
 
 
 def _add_mark(chart: go.Figure, row: KeyRow, left: float, below: float) -> None:
@@ -152,7 +177,7 @@ def _add_mark(chart: go.Figure, row: KeyRow, left: float, below: float) -> None:
 
 
 def add_key(
-    chart: go.Figure, rows: Sequence[KeyRow], *, axis: int = 52, left: int = LEFT - 12
+    chart: go.Figure, rows: Sequence[KeyRow], *, axis: int = AXIS, left: int = LEFT - 12
 ) -> None:
     """Put rows below the plot and make the figure as much taller as they need.
 

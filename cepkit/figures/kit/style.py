@@ -9,7 +9,6 @@ letter carries it too.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -44,11 +43,9 @@ COLOURS = (SKY, ORANGE, GREEN, YELLOW, PURPLE, VERMILLION, BLUE, GREY)
 LEGEND_MARK = 48
 """Pixels of a line in a legend: enough to recognise each of plotly's dashes."""
 
-_LEGEND_ROW, _HEADING, _NARROWEST = 20, 22, 460
-"""The heights of a row of a legend and of a heading, and the width of the narrowest page."""
-
 _MARKUP = re.compile(r"<[^>]*>|&(?=[a-z]+;)")
 
+_DASHES = ("solid", "dash", "dot", "dashdot")
 SYMBOLS = ("circle", "square", "diamond", "hexagon")
 
 
@@ -66,6 +63,11 @@ def on_white(tint: str) -> str:
 def colour_of(number: int) -> str:
     """Return the colour of the thing with this number; they repeat after eight."""
     return COLOURS[number % len(COLOURS)]
+
+
+def dash_of(number: int) -> str:
+    """Return the dash of the line with this number; they repeat after four."""
+    return _DASHES[number % len(_DASHES)]
 
 
 def symbol_of(number: int) -> str:
@@ -114,37 +116,6 @@ def figure(title: str, height: int, width: int | None = None) -> Drawing:
     chart.update_xaxes(title={"standoff": 8, "font": {"size": SIZE}})
     chart.update_yaxes(gridcolor=GRID, zeroline=False, linecolor=GRID, automargin=True)
     return chart
-
-
-def axis_of(chart: go.Figure) -> dict[str, Any]:
-    """Return the look of a figure's first axes; plotly does not pass it on to further ones."""
-    return {key: chart.layout.xaxis[key] for key in ("gridcolor", "linecolor", "zeroline")}
-
-
-def at_the_top(lines: int = 1) -> dict[str, object]:
-    """Return a position that keeps the title at the top, for any contents of the margin."""
-    # Plotly aligns the first of several lines where it would align a single one.
-    pad = {"l": 12, "t": 12 + 14 * (lines - 1)}
-    return {"y": 1, "yref": "container", "yanchor": "top", "pad": pad}
-
-
-def legend_above(names: Sequence[str], above: float, height: float) -> dict[str, Any]:
-    """Return the layout of a figure whose legend stands above the heading of its first panel.
-
-    Args:
-        names: The texts of the legend, escaped.
-        above: The margin above, without the legend.
-        height: Of the figure, without the legend.
-    """
-    widest = max((width_of(name, SIZE) for name in names), default=0.0) + LEGEND_MARK + 16
-    a_row = max(1, int(_NARROWEST // widest))  # of a narrow page; a wide one needs fewer rows
-    room = _LEGEND_ROW * math.ceil(len(names) / a_row) if len(names) > 1 else 0
-    y = 1 - (above + room - _HEADING) / (height + room)
-    return {
-        "height": round(height + room),
-        "margin": {"t": above + room},
-        "legend": {"yref": "container", "y": y, "yanchor": "bottom"},
-    }
 
 
 def note(x: Any, y: Any, text: str, **settings: Any) -> dict[str, Any]:

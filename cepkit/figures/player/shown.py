@@ -15,6 +15,7 @@ from cepkit.figures.player.document import DEFAULT_STEPS, Traces, player_documen
 from cepkit.files import HTML, write_text
 from cepkit.printing import html_lines, html_output, html_text, plain
 from cepkit.tables import html_table, text_table
+from cepkit.tracing import AdaptedTrace
 
 
 class Player:
@@ -27,7 +28,7 @@ class Player:
 
     def __init__(
         self,
-        traces: Traces,
+        traces: Traces | AdaptedTrace,
         *,
         steps: int = DEFAULT_STEPS,
         start: int = 0,
@@ -39,7 +40,7 @@ class Player:
 
         Args:
             traces: Of one pattern over one stream, all from `simulate` or all from
-                `aggregate_trace`.
+                `aggregate_trace`; or the generations of one that changed its plan, a card for each.
             steps: How many steps at most, up to 20,000; a note above says if steps are cut.
             start: The position where it begins: how many steps have been taken.
             link: Any name: in a page the step of one player moves all that have the same.
@@ -51,6 +52,8 @@ class Player:
             TraceError: The traces do not belong together, `steps` is out of range, or the
                 events have no such attribute.
         """
+        if isinstance(traces, AdaptedTrace):
+            traces = traces.traces
         self._content = player_document(traces, steps, Carried.of(attributes, redact))
         self._titles = traces[0].total_titles
         self._start = start

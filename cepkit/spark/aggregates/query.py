@@ -20,12 +20,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from cepkit.aggregation.rows.tables import check_names
 from cepkit.aggregation.semirings.functions import Function, LanguageFunction
 from cepkit.aggregation.sequence.elements import Emit
-from cepkit.columnar.compile.program import Clock
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
 from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.evaluation.kind_checks import check_kinds
-from cepkit.pattern.policies import CountWindow
+from cepkit.pattern.policies import Clock, CountWindow
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan

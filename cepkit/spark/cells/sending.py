@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepkit.columnar.compile.program import Clock, Program
+from cepkit.columnar.compile.program import Program
 from cepkit.errors import StreamError
 from cepkit.pattern.conditions import Call, walk
 from cepkit.pattern.evaluation.functions import FUNCTIONS
@@ -23,6 +23,7 @@ from cepkit.pattern.evaluation.functions.registered import (
     registered_function,
 )
 from cepkit.pattern.nodes import events_of
+from cepkit.pattern.policies import Clock
 from cepkit.pattern.query import Query
 from cepkit.spark.cells.schemas import arrow_columns
 from cepkit.stream.columns import MISSING_INTEGER, Dropped, EventColumns

@@ -177,7 +177,7 @@ def detect_fetched(
     return SparkMatches(found, query=query, plan=plan, limit=limit, sets=sets)
 
 
-_SIZES = t.StructType([t.StructField(QUERY, t.IntegerType()), t.StructField(COUNT, t.LongType())])
+_SIZES = t.StructType([t.StructField(QUERY, t.IntegerType()), t.StructField(COUNT, t.BinaryType())])
 
 
 def scan_for(

@@ -20,6 +20,7 @@ from cepkit.progress import Progress
 from cepkit.spark.cells.schemas import match_columns, quoted
 from cepkit.spark.matches.detect import detect, detect_fetched, start
 from cepkit.spark.matches.result import MatchesPass, SparkMatches
+from cepkit.spark.matches.sinks import number_of
 from cepkit.spark.matches.table import ends_last, lists_in, named_columns, pattern_column
 from cepkit.spark.passes.frame import ResultFrame
 from cepkit.spark.passes.here import Here
@@ -115,8 +116,8 @@ class OnSpark:
         for one in self._passes:
             check_session(one.sizes)
             rows = one.sizes.select("*")  # Spark keeps the failure of a cancelled stage
-            for query, size in run_with_progress(rows.collect, "counting", progress=progress):
-                sizes[query] += size
+            for query, packed in run_with_progress(rows.collect, "counting", progress=progress):
+                sizes[query] += number_of(packed)
             one.pass_.reports.warn()
             work = one.pass_.reports.work((), one.group.query.programs)
             counters.append((one.group, work.counters[()]))

@@ -19,7 +19,12 @@ from cepkit.spark.passes.one_pass import Cell
 from cepkit.spark.passes.one_table import QUERY, OneTable
 
 COUNT = "n"
-"""The column of numbers of matches."""
+"""The column of numbers of matches, as bytes: sets make more than 64 bits can hold."""
+
+
+def number_of(packed: bytes | bytearray) -> int:
+    """Return a number of matches from its bytes."""
+    return int.from_bytes(packed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,7 @@ class CountsSink:
         for cell in cells:
             for number, block in detector.count(cell.events, cell.owned):
                 sizes[of[number]] += block.size
-        queries, numbers = pa.array(sizes, pa.int32()), pa.array(sizes.values(), pa.int64())
+        packed = [size.to_bytes(size.bit_length() // 8 + 1) for size in sizes.values()]
+        queries, numbers = pa.array(sizes, pa.int32()), pa.array(packed, pa.binary())
         yield pa.RecordBatch.from_arrays([queries, numbers], names=[QUERY, COUNT])
         return detector.work or detector.counters

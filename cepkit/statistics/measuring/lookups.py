@@ -87,8 +87,7 @@ class Lookups:
         self._span = int(self._ts[-1]) - self._begin if len(self._ts) else 0
         self._window = self._span
         if isinstance(branch.window, TimeWindow):
-            window = branch.window
-            length = window.microseconds - window.exclusive
+            length = branch.window.most
             self._window = min(self._span, length >> 3 if far else length)
         self._keys = equal_keys(columns, branch)
         self._sizes = [1 + max(int(k.max(initial=0)) for k in each.values()) for each in self._keys]

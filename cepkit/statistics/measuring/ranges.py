@@ -24,8 +24,8 @@ class Ranges:
         ts = events.ts
         span = int(ts[-1] - ts[0]) if len(ts) else 0
         match branch.window:
-            case TimeWindow(microseconds, exclusive):
-                self._window = min(span, microseconds - exclusive)
+            case TimeWindow() as window:
+                self._window = min(span, window.most)
             case CountWindow(number):
                 # The average time in which a partition gets that many events.
                 partitions = events.partitions(next(iter(keys.values())))

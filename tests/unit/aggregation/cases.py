@@ -9,7 +9,7 @@ import pandas as pd
 
 import cepkit as ck
 
-METHODS = ("prefix-counters", "window-product", "two-step", "detect")
+METHODS = ("prefix-counters", "window-product", "detect")
 
 
 def stream(text: str, **columns: list[Any]) -> ck.api.Stream:

@@ -11,8 +11,8 @@ import pytest
 
 import cepkit as ck
 from cepkit.errors import PatternError, PlanError, TraceError, UnsupportedError
-from cepkit.figures.charts.mechanism import layout
 from cepkit.figures.player.document import player_document
+from cepkit.figures.traces.mechanism import layout
 from cepkit.tracing.operations import Create
 from tests.unit.automata.cases import stream
 from tests.unit.figures.overlaps import assert_nothing_overlaps
@@ -219,7 +219,7 @@ def test_a_shared_plan_says_who_shares() -> None:
     events = stream(EVENTS)
     statistics = ck.profile(events, [SHORT, LONG])
     for share, expected in (("none", 0), ("prefix", 3)):
-        plan = ck.share_plans(BOTH, statistics, share=share, search="own-plans")
+        plan = ck.choose_plan(BOTH, statistics, "own-plans", share=share)
         trace = ck.simulate(events, BOTH, plan=plan)
         shared = [n for n in nodes(trace).values() if len(n.patterns) > 1]
         assert len(shared) in (expected, 0)

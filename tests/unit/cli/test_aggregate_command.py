@@ -21,7 +21,7 @@ def test_the_first_rows_and_their_number_are_printed(on_stocks):
     assert "STARTs live at once" in ran.out
 
 
-@pytest.mark.parametrize("method", ["auto", "two-step", "detect"])
+@pytest.mark.parametrize("method", ["auto", "window-product", "detect"])
 def test_every_method_gives_the_same_total(on_stocks, method):
     ran = on_stocks("aggregate", "--pattern-text", TOTAL, "--emit", "total", "--method", method)
     assert ran.out.splitlines()[1].split() == ["4282", "30.57"]

@@ -102,7 +102,7 @@ def test_results_never_show_the_not_of_first() -> None:
     assert not any("earlier" in text or "NOT(" in text for text in texts)
 
 
-@pytest.mark.parametrize("method", ["prefix-counters", "two-step", "detect"])
+@pytest.mark.parametrize("method", ["prefix-counters", "window-product", "detect"])
 def test_matches_are_counted_without_being_made(method: str) -> None:
     text = "PATTERN SEQ(A a, FIRST B b, FIRST C c) PARTITION BY k AGG COUNT"
     total = ck.aggregate(STREAM, text, method=method, emit="total").to_pandas()

@@ -48,7 +48,7 @@ from cepkit.routes.sharing import SharingPlan
 from cepkit.rowpattern.result import RowMatches
 from cepkit.sharing.compare import SharingComparison
 from cepkit.sharing.graph import PatternGraph
-from cepkit.sharing.searches.baselines import OWN_PLANS
+from cepkit.sharing.searches import OwnPlans
 from cepkit.sharing.shared_plan import SharedPlan
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.summary import StreamSummary
@@ -179,11 +179,11 @@ def detected_together() -> SeveralMatches[Any]:
 
 
 def pattern_graph() -> PatternGraph:
-    return ck.pattern_graph({EVIL: QUERY, f"{EVIL}2": QUERY})
+    return ck.sharing.pattern_graph({EVIL: QUERY, f"{EVIL}2": QUERY})
 
 
 def tradeoff() -> Tradeoff:
-    return ck.weigh_plans(QUERY, statistics(), ["greedy", "dp-tree", Evil()])
+    return ck.compare_plans(QUERY, statistics(), ["greedy", "dp-tree", Evil()], alphas="auto")
 
 
 @cache
@@ -338,7 +338,7 @@ def _drawn_traces() -> Drawn:
         (adapted_trace(), {}),
         (
             adapted_trace(),
-            {"steps": 9, "start": 5, "attributes": [NOTE], "redact": [NOTE]},
+            {"steps": 9, "start": 5, "link": EVIL, "attributes": [NOTE], "redact": [NOTE]},
         ),
     )
     yield trace(), {"of": "counters", "counters": ["created"]}
@@ -431,9 +431,7 @@ SHOWN: dict[type, Callable[[], Any]] = {
     SeveralMatches: detected_together,
     SharedExplanation: lambda: detected_together().explain(),
     SharedPlan: lambda: detected_together().plan,
-    SharingComparison: lambda: ck.compare_shared_plans(
-        {EVIL: QUERY}, statistics(), [replace(OWN_PLANS, name=EVIL)]
-    ),
+    SharingComparison: lambda: ck.compare_plans({EVIL: QUERY}, statistics(), [OwnPlans(EVIL)]),
     PatternGraph: pattern_graph,
     Aggregates: aggregates,
     WhyNot: lambda: why(True),

@@ -14,9 +14,9 @@ import cepkit as ck
 from cepkit.aggregation.sequence.definition import sequence_of
 from cepkit.aggregation.tracing.recorder import trace
 from cepkit.errors import CepkitError, TraceError
-from cepkit.figures.charts.counters import counted
 from cepkit.figures.player import Player, document, player_document
 from cepkit.figures.player.moments import counts_at, moments_of
+from cepkit.figures.traces.counters import counted
 from cepkit.stream.stream import events
 from tests.properties.test_aggregation import SEQUENCES
 from tests.strategies import as_table

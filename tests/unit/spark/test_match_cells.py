@@ -20,7 +20,7 @@ from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.checks import as_plan
 from cepkit.planners.choose import choose_plan
 from cepkit.spark.matches.detect import scan_for
-from cepkit.spark.matches.sinks import COUNT, CountsSink, MatchesSink
+from cepkit.spark.matches.sinks import COUNT, CountsSink, MatchesSink, number_of
 from cepkit.spark.matches.table import matches_table
 from cepkit.statistics.measuring.estimate import estimate
 from cepkit.stream.schema import Schema
@@ -81,7 +81,7 @@ def test_sinks_find_and_count_the_matches_of_a_local_stream(pattern, cut, ties):
     )
     assert whole.count() > 0
     numbers, counted = in_cells(scan, CountsSink(group), table, cut)
-    assert sum(batch.column(COUNT)[0].as_py() for batch in numbers) == whole.count()
+    assert sum(number_of(batch.column(COUNT)[0].as_py()) for batch in numbers) == whole.count()
     for each in (reports, counted):
         ends = [steps[-1].survivors for report in each for steps in report.work]
         assert sum(ends) == whole.count()
@@ -120,7 +120,7 @@ def test_slices_of_a_cell_are_planned_separately(pattern, cut):
     )
     assert whole.count() > 0
     numbers, counted = in_cells(scan, CountsSink(group, by_slice), table, cut)
-    assert sum(batch.column(COUNT)[0].as_py() for batch in numbers) == whole.count()
+    assert sum(number_of(batch.column(COUNT)[0].as_py()) for batch in numbers) == whole.count()
     for each in (reports, counted):
         assert sum(report.work.matches for report in each) == whole.count()
     work = SliceWork()
@@ -138,3 +138,14 @@ class ShortSlices(PerSlice):
 
     def least_rows(self, _columns):
         return 20
+
+
+def test_number_of_sets_beyond_64_bits_comes_back_exact():
+    n = 90
+    table = pa.table({"ts": range(n), "kind": ["A", *"B" * (n - 1)]})
+    query = parse("PATTERN SEQ(A p, KL(B q)) WITHIN 1 s")
+    compiled = compile_query(query, as_plan(None, query))
+    scan = scan_for(stream_of(table, SCHEMA), (query,), compiled)
+    batches, _ = in_cells(scan, CountsSink(group_of_one(compiled)), table, Cut())
+    numbers = [number_of(batch.column(COUNT)[0].as_py()) for batch in batches]
+    assert sum(numbers) == 2 ** (n - 1) - 1

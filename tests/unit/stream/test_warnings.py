@@ -34,9 +34,9 @@ def told_by(action: Callable[[], Any]) -> list[str]:
     [
         lambda text: ck.detect(STREAM, text, ["a", "b"]),
         lambda text: ck.aggregate(STREAM, f"{text} AGG COUNT", method="a-seq"),
-        lambda text: ck.aggregate(STREAM, f"{text} AGG COUNT", method="two-step"),
+        lambda text: ck.aggregate(STREAM, f"{text} AGG COUNT", method="detect"),
     ],
-    ids=["detect", "a-seq", "two-step"],
+    ids=["detect", "a-seq", "aggregates of matches"],
 )
 def test_dropped_rows_and_absent_types_name_the_pattern(verb: Callable[[str], Any]) -> None:
     dropped, absent = told_by(lambda: verb(TEXT))

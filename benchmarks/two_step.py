@@ -1,4 +1,4 @@
-"""The baseline `two-step`: constructs all matches, then aggregates them. O(matches).
+"""The baseline of A-Seq's study: constructs all matches, then aggregates them. O(matches).
 
 Each position has a stack of its events; an event points at the top of the stack before it. A
 trigger searches along the pointers, depth first, for the matches that it completes. Each match is
@@ -24,7 +24,39 @@ from cepkit.aggregation.kernels.records import (
     add,
     put,
 )
+from cepkit.aggregation.methods.by_loops import LoopOutput
+from cepkit.aggregation.rows.moments import Moments
+from cepkit.aggregation.rows.result import Aggregates
+from cepkit.aggregation.rows.tables import columns_of
+from cepkit.aggregation.semirings.lanes import lanes_of
+from cepkit.aggregation.sequence.definition import sequence_of
+from cepkit.aggregation.sequence.elements import Emit
+from cepkit.aggregation.sequence.operations import operations_of
 from cepkit.compiling import compiled, lent
+from cepkit.pattern.query import Query
+from cepkit.routes.functions import attributes_of, functions_of
+from cepkit.stream.columns import EventColumns
+from cepkit.stream.stream import Stream
+
+
+def two_step(stream: Stream, query: Query, emit: Emit = "trigger") -> Aggregates:
+    """Return the rows of a query with AGG, as `cepkit.aggregate` does."""
+    functions = functions_of(query, {})
+    columns = stream.columns(sorted(sequence_of(query).attributes | attributes_of(functions)))
+    moments, group_rows = constructed(columns, query, emit)
+    table = columns_of(moments, functions, columns, stream.schema, query, group_rows, emit)
+    return Aggregates(query, emit, "two-step", "the baseline", table)
+
+
+def constructed(columns: EventColumns, query: Query, emit: Emit) -> tuple[Moments, Ints]:
+    """Return the rows of a query with AGG, and an event of each group."""
+    sequence, functions = sequence_of(query), functions_of(query, {})
+    operations = operations_of(sequence, columns)
+    positions = {event.variable: p for p, event in enumerate(sequence.positive, 1)}
+    lanes = lanes_of([*functions.values()], positions, columns)
+    assert lanes is not None, "an aggregate without a loop"
+    out = LoopOutput(operations.by_key(), lanes, emit)
+    return out.moments(run(out.steps, lanes.arrays, out.to)), operations.group_rows
 
 
 class Stacks(NamedTuple):

@@ -10,15 +10,12 @@ import plotly.graph_objects as go
 
 from cepkit.errors import TraceError
 from cepkit.figures.kit import style
-from cepkit.figures.kit.panels import stacked
+from cepkit.figures.kit.key import mark_of
+from cepkit.figures.kit.panels import Panels, add_points, axis_name
 from cepkit.figures.kit.texts import cut, shown
 from cepkit.figures.player import Traces
 from cepkit.figures.player.moments import counts_at, first_of, moments_of
 
-_LINES = (
-    (style.BLUE, "solid"), (style.VERMILLION, "dash"), (style.GREEN, "dot"),
-    (style.PURPLE, "dashdot"), (style.ORANGE, "longdash"), (style.SKY, "longdashdot"),
-)  # fmt: skip
 _PANEL = 150
 _GAP = 46
 _ABOVE, _BELOW = 64, 48
@@ -86,48 +83,39 @@ def draw_counters(traces: Traces, *, counters: Sequence[str] | None = None) -> g
         return style.message("counters over the steps", "the stream is empty: there is no step")
     names = list(dict.fromkeys(one.counter for one in series))
     titles_of = traces[0].counter_titles
-    panels = len(names)
-    plot, domains = stacked([_PANEL] * panels, _GAP)
-    height = plot + _ABOVE + _BELOW
-    chart = style.figure("counters over the steps", height)
-    chart.update_layout(margin={"b": _BELOW}, hovermode="x unified")
     shown_names = [shown(cut(trace.name, _NAME_LENGTH)) for trace in traces]
-    chart.update_layout(**style.legend_above(shown_names, _ABOVE, height), title=style.at_the_top())
-    axes: dict[str, Any] = {}
-    titles = []
-    for place, (name, domain) in enumerate(zip(names, domains, strict=True)):
-        number = "" if place == 0 else str(place + 1)
-        axes[f"yaxis{number}"] = {
-            **style.axis_of(chart), "domain": domain, "anchor": f"x{number}", "automargin": True,
-            "rangemode": "tozero",
-        }  # fmt: skip
-        axes[f"xaxis{number}"] = {
-            **style.axis_of(chart), "anchor": f"y{number}", "showticklabels": place == panels - 1,
-        }  # fmt: skip
-        if place:
-            axes[f"xaxis{number}"]["matches"] = "x"
-        text = f"<b>{shown(titles_of[name])}</b>"
-        titles.append(style.heading(text, domain[1], font={"size": style.SIZE}))
-    axes[f"xaxis{'' if panels == 1 else panels}"]["title"] = {"text": f"{traces[0].unit} so far"}
-    chart.update_layout(annotations=titles, **axes)
-    for place, one in enumerate(series):
-        panel, line = divmod(place, len(traces))
-        number = "" if panel == 0 else str(panel + 1)
-        colour, dash = _LINES[line % len(_LINES)]
-        name = shown(cut(one.trace, _NAME_LENGTH))
-        chart.add_scatter(
-            x=one.steps,
-            y=one.values,
-            mode="lines",
-            name=name,
-            legendgroup=str(line),
-            showlegend=panel == 0,
-            # A counter keeps its value until the next event.
-            line={"color": colour, "dash": dash, "width": 2, "shape": "hv"},
-            xaxis=f"x{number}",
-            yaxis=f"y{number}",
+    made = Panels.of(
+        "counters over the steps", [_PANEL] * len(names), _GAP, above=_ABOVE, below=_BELOW,
+        legend=shown_names,
+    )  # fmt: skip
+    for place, name in enumerate(names):
+        x, y = axis_name("x", place), axis_name("y", place)
+        made.set_axis(y, place, anchor=x, rangemode="tozero")
+        last = place == len(names) - 1
+        below = {"title": {"text": f"{traces[0].unit} so far"}} if last else {}
+        made.set_axis(
+            x, None, anchor=y, showticklabels=last, **({"matches": "x"} if place else {}), **below
         )
-    return chart
+        made.add_heading(place, f"<b>{shown(titles_of[name])}</b>")
+    for number, one in enumerate(series):
+        place, line = divmod(number, len(traces))
+        mark = mark_of(line)
+        add_points(
+            made.chart,
+            "lines",
+            one.steps,
+            one.values,
+            name=shown_names[line],
+            legendgroup=str(line),
+            showlegend=place == 0,
+            hoverinfo="all",
+            # A counter keeps its value until the next event.
+            line={"color": mark.colour, "dash": mark.dash, "width": 2, "shape": "hv"},
+            xaxis=axis_name("x", place),
+            yaxis=axis_name("y", place),
+        )
+    made.chart.update_layout(hovermode="x unified")
+    return made.chart
 
 
 def _decimated(column: Sequence[int]) -> list[int]:

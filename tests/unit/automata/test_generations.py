@@ -8,7 +8,7 @@ import pytest
 
 import cepkit as ck
 from cepkit.adaptation import Adaptation
-from cepkit.adaptation.generations import simulate_adapted
+from cepkit.automata.generations import simulate_adapted
 from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.automata.subject import attributes_read
 from cepkit.errors import LimitError, PlanError, TraceError, UnsupportedError
