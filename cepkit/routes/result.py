@@ -18,6 +18,10 @@ Result = TypeVar("Result")
 class Workers(Protocol):
     """The passes of Spark's workers that compute the aggregates of several queries."""
 
+    @property
+    def passes(self) -> tuple[Any, ...]:
+        """The passes over the stream."""
+
     def results(self) -> tuple[Any, ...]:
         """Return the aggregates of each query, as DataFrames."""
 
@@ -61,6 +65,11 @@ class SeveralAggregates(ByName[Result]):
     def names(self) -> tuple[str, ...]:
         """The names of the queries."""
         return self.plan.names
+
+    @property
+    def passes(self) -> tuple[Any, ...]:
+        """The passes over a Spark stream that the results need; none in this process."""
+        return () if self.workers is None else self.workers.passes
 
     def _at(self, number: int) -> Result:
         return self.results[number]
