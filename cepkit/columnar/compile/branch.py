@@ -94,8 +94,8 @@ def compile_branch(
         earlier: The branches before it in the normal form.
     """
     same = [other for other in earlier if set(other.variables) == set(branch.variables)]
-    conditions = [c for one in (branch, *same) for c in one.conditions]
     demands = Demands.of(branch)
+    conditions = [*demands.conditions, *(c for one in (branch, *same) for c in one.conditions)]
     repeated = repeated_of(branch, demands, same, parts_of(conditions))
     if not isinstance(plan, OrderPlan | TreePlan):
         plan = OrderPlan(tuple(plan))
