@@ -81,7 +81,7 @@ def detect(
 
 
 @typed
-def detect(  # noqa: PLR0913 - one verb for all that events can be in
+def detect(
     stream: Stream,
     pattern: Pattern | Sequence[Pattern] | Mapping[str, Pattern],
     plan: Any = None,
