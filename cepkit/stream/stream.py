@@ -395,6 +395,23 @@ def events(
     return Stream(source, schema, names, lateness_limits)
 
 
+def check_stream(stream: object, *, beside: object = None) -> None:
+    """Check that a value is a stream.
+
+    Args:
+        stream: The argument of a verb.
+        beside: The argument after it.
+
+    Raises:
+        StreamError: It is not a stream.
+    """
+    if not isinstance(stream, Stream):
+        hint = "cepkit.events(data, time='ts', type='type') makes one of a DataFrame or a path"
+        if isinstance(beside, Stream):
+            hint = "the stream comes first: are the two arguments swapped?"
+        raise StreamError(f"a {type(stream).__name__} instead of a stream", hint=hint)
+
+
 def check_all_there(stream: Stream) -> None:
     """Refuse a streaming DataFrame: the request needs all events.
 
