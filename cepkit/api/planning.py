@@ -11,7 +11,6 @@ from cepkit.api.arguments import (
     Pattern,
     at_hand,
     check_statistics,
-    check_stream,
     checked,
     measured_together,
     statistics_given,
@@ -27,7 +26,7 @@ from cepkit.planners import choose as choosing
 from cepkit.planners import contract
 from cepkit.progress import Progress, showing
 from cepkit.statistics.model import Statistics
-from cepkit.stream.stream import Stream
+from cepkit.stream.stream import Stream, check_stream
 
 if TYPE_CHECKING:
     from cepkit.plan.nodes import Plan

@@ -141,7 +141,7 @@ class TestVerbs:
             (ck.detect(stream, self.text).write_parquet, "m.parquet"),
             (statistics.to_json, "s.json"),
             (trace.to_json, "t.json"),
-            (ck.aggregate_trace(stream, self.text).to_json, "c.json"),
+            (ck.simulate(stream, self.text, "prefix-counters").to_json, "c.json"),
             (ck.draw(trace).save_html, "p.html"),
         ):
             (tmp_path / name).write_text("mine", encoding="utf-8")
