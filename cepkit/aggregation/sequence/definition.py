@@ -115,6 +115,20 @@ def sequence_of(query: Query) -> EventSequence:
             if one[0] == other[0]:  # a.k = b.k AND a.j = b.k implies a condition on a alone
                 same = Comparison("=", Attribute(*one), Attribute(*other))
                 filters.setdefault(one[0], []).append(same)
+    return EventSequence(
+        positive,
+        negated,
+        tuple((variable, tuple(parts)) for variable, parts in filters.items()),
+        tuple(constants),
+        tuple(keys),
+        tuple(dict.fromkeys((*query.partition_by, *query.group_by))),
+        query.group_by,
+        _window_of(branch),
+    )
+
+
+def _window_of(branch: Branch) -> int | None:
+    """Return the greatest time between two events of a sequence; None for any."""
     length = None
     for requirement in req.requirements_of(branch):
         match requirement:
@@ -128,16 +142,7 @@ def sequence_of(query: Query) -> EventSequence:
                 pass
             case _:
                 assert_never(requirement)
-    return EventSequence(
-        positive,
-        negated,
-        tuple((variable, tuple(parts)) for variable, parts in filters.items()),
-        tuple(constants),
-        tuple(keys),
-        tuple(dict.fromkeys((*query.partition_by, *query.group_by))),
-        query.group_by,
-        length,
-    )
+    return length
 
 
 def _check_sequence(structure: Structure) -> None:
