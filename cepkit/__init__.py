@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from cepkit.api.aggregating import aggregate as aggregate
     from cepkit.api.comparing import compare_plans as compare_plans
     from cepkit.api.comparing import what_if as what_if
-    from cepkit.api.detecting import check_detectable as check_detectable
     from cepkit.api.detecting import detect as detect
     from cepkit.api.explaining import draw as draw
     from cepkit.api.explaining import why_not as why_not
@@ -37,12 +36,10 @@ if TYPE_CHECKING:
     from cepkit.api.planning import choose_plan as choose_plan
     from cepkit.api.planning import profile as profile
     from cepkit.api.row_patterns import from_match_recognize as from_match_recognize
-    from cepkit.api.tracing import aggregate_trace as aggregate_trace
     from cepkit.api.tracing import simulate as simulate
     from cepkit.errors import CepkitError as CepkitError
     from cepkit.spark.session.local import get_session as get_session
     from cepkit.statistics.model import Statistics as Statistics
-    from cepkit.tracing import Trace as Trace
 
 _HOMES = {
     "cepkit.api.aggregating": ("aggregate",),
@@ -50,10 +47,7 @@ _HOMES = {
         "compare_plans",
         "what_if",
     ),
-    "cepkit.api.detecting": (
-        "check_detectable",
-        "detect",
-    ),
+    "cepkit.api.detecting": ("detect",),
     "cepkit.api.explaining": (
         "draw",
         "why_not",
@@ -70,14 +64,10 @@ _HOMES = {
         "profile",
     ),
     "cepkit.api.row_patterns": ("from_match_recognize",),
-    "cepkit.api.tracing": (
-        "aggregate_trace",
-        "simulate",
-    ),
+    "cepkit.api.tracing": ("simulate",),
     "cepkit.errors": ("CepkitError",),
     "cepkit.spark.session.local": ("get_session",),
     "cepkit.statistics.model": ("Statistics",),
-    "cepkit.tracing": ("Trace",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
 import cepkit as ck
 
 
-def _watch(query: Any, *, last: int = 0) -> Any:
-    from cepkit.spark.streaming.watching import watch
+def _check_detectable(stream: Any, pattern: Any) -> None:
+    from cepkit.pattern.builder import as_query
 
-    return watch(query, last=last)
-
-
-def _graph(patterns: Any) -> Any:
-    return ck.sharing.pattern_graph(patterns)
+    as_query(pattern).check_detectable(stream)
 
 
-OLD_NAMES: Mapping[str, tuple[str, Callable[..., Any]]] = {
+OLD_NAMES: Mapping[str, tuple[str, Callable[..., Any] | str]] = {
+    "Trace": ("cepkit.tracing.Trace", "cepkit.tracing"),
+    "aggregate_trace": (
+        'ck.simulate(stream, pattern, "prefix-counters", pieces)',
+        lambda stream, pattern, *, pieces=None, **options: ck.simulate(
+            stream, pattern, "prefix-counters", pieces, **options
+        ),
+    ),
+    "check_detectable": (
+        "query.check_detectable(stream), with query = ck.parse(text)",
+        _check_detectable,
+    ),
     "compare_shared_plans": (
         "ck.compare_plans(patterns, statistics, searches)",
         lambda patterns, statistics, searches=None, **options: ck.compare_plans(
@@ -28,7 +36,7 @@ OLD_NAMES: Mapping[str, tuple[str, Callable[..., Any]]] = {
     ),
     "pattern_graph": (
         "ck.draw(patterns) for the figure, ck.sharing.pattern_graph(patterns) for the value",
-        _graph,
+        "cepkit.sharing",
     ),
     "replay": (
         "stream.replay(folder)",
@@ -44,7 +52,10 @@ OLD_NAMES: Mapping[str, tuple[str, Callable[..., Any]]] = {
             patterns, statistics, search, share=share, **options
         ),
     ),
-    "watch": ("matches.watch(query), a method of what detect and aggregate return", _watch),
+    "watch": (
+        "matches.watch(query), a method of what detect and aggregate return",
+        "cepkit.spark.streaming.watching",
+    ),
     "weigh_plans": (
         'ck.compare_plans(pattern, statistics, planners, alphas="auto")',
         lambda pattern, statistics, planners=None, *, alphas="auto", **options: ck.compare_plans(
@@ -52,14 +63,14 @@ OLD_NAMES: Mapping[str, tuple[str, Callable[..., Any]]] = {
         ),
     ),
 }
-"""What to write instead of each old name, and a function that still does what it did."""
+"""What to write instead of each old name, and what does what it did: a function, or its module."""
 
 
-def old_name(name: str) -> Callable[..., Any]:
-    """Return the function of an old name, and warn who asked the package for it."""
-    instead, function = OLD_NAMES[name]
+def old_name(name: str) -> Any:
+    """Return the value of an old name, and warn who asked the package for it."""
+    instead, value = OLD_NAMES[name]
     _warn(f"cepkit.{name} is an old name: write {instead}", stacklevel=5)
-    return function
+    return getattr(import_module(value), name) if isinstance(value, str) else value
 
 
 def _warn(change: str, *, stacklevel: int) -> None:

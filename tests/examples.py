@@ -12,9 +12,11 @@ import cepkit
 import cepkit_widgets
 from cepkit.pattern import builder, printer
 from cepkit.pattern.parsing import parser
+from cepkit.pattern.query import Query
 from cepkit.sharing import pattern_graph
 from cepkit.stream import clicks, generators
 from cepkit.stream.stream import Stream
+from cepkit.tracing import Trace
 
 ON_SPARK = frozenset({"get_session", "StreamFrame.run_to_end", "StreamFrame.watch", "WatchWidget"})
 """The names that need a session; their examples run in tests/spark."""
@@ -42,8 +44,10 @@ def with_examples() -> Mapping[str, Any]:
     built = {f"builder.{name}": getattr(builder, name) for name in builder.__all__}
     return {
         **verbs(),
+        "Query.check_detectable": Query.check_detectable,
         "Stream.replay": Stream.replay,
         "sharing.pattern_graph": pattern_graph,
+        "tracing.Trace": Trace,
         "printer.to_text": printer.to_text,
         "parser.parse": parser.parse,
         **{name: value for name, value in built.items() if ">>>" in (value.__doc__ or "")},

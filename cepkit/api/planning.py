@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from cepkit.api.arguments import (
     Pattern,
     at_hand,
     check_statistics,
-    check_stream,
     checked,
     measured_together,
     statistics_given,
@@ -27,7 +26,7 @@ from cepkit.planners import choose as choosing
 from cepkit.planners import contract
 from cepkit.progress import Progress, showing
 from cepkit.statistics.model import Statistics
-from cepkit.stream.stream import Stream
+from cepkit.stream.stream import Stream, check_stream
 
 if TYPE_CHECKING:
     from cepkit.plan.nodes import Plan
@@ -160,7 +159,7 @@ def choose_plan(
     statistics: Statistics,
     planner: str | contract.Planner | SharingSearch | None = None,
     *,
-    share: Share = "auto",
+    share: Literal["auto", "none", "prefix", "tree"] = "auto",
     cost: str | CostModel | None = None,
     observe: Callable[[Any], None] | None = None,
     progress: Progress = "auto",
@@ -231,14 +230,14 @@ def choose_plan(
             from cepkit.sharing.choose import share_plans
 
             check_statistics(statistics)
-            search: Any = planner or "greedy-merge"
-            model = COSTS.pick(cost or "work")
+            search: Any = "greedy-merge" if planner is None else planner
+            model = COSTS.pick("work" if cost is None else cost)
             return share_plans(queries_of(pattern), statistics, share, search, model, tell)
         refuse("for one pattern", share=share != "auto")
         one: Any = pattern
         query = as_query(one)
         known = statistics_given(statistics, query)
-        chosen: Any = planner or "dp-order"
+        chosen: Any = "dp-order" if planner is None else planner
         return choosing.choose_plan(
-            query, known, chosen, COSTS.pick(cost or "partial-matches"), tell
+            query, known, chosen, COSTS.pick("partial-matches" if cost is None else cost), tell
         )

@@ -24,7 +24,7 @@ _VERBS = (
     ("detect, explain()", "matches in time; the work of each step"),
     ("aggregate", "aggregates over time"),
     ("why_not", "why events do not match"),
-    ("simulate, aggregate_trace", "a player, step by step"),
+    ("simulate", "a player, step by step"),
     ("choose_plan of several, or several patterns", "what patterns have in common"),
 )
 """What most verbs return is drawn as."""

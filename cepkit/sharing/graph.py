@@ -4,6 +4,12 @@ It has two tables: from maximal sub-patterns to patterns, and from patterns to t
 sub-patterns follow from them. Patterns with a common event are compared by their branches; patterns
 that differ only in names are compared once. O(n^2) comparisons for n patterns at worst; adding one
 needs n. Source: MULTI, section on the multi-pattern graph.
+
+What two branches have in common are the cliques of their agreement graph. Its vertices are pairs of
+variables, one of each branch, with equal events; its edges join pairs whose conditions on each
+other agree. Conditions on three variables or more are checked on the cliques, which drop a variable
+if they disagree. The enumeration is exponential at worst, but patterns are small. Source: MULTI,
+which reduces sets of types instead, and so finds only one of several.
 """
 
 from __future__ import annotations
@@ -11,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cepkit.errors import LimitError
 from cepkit.lazy import nx
@@ -19,10 +25,68 @@ from cepkit.pattern.builder import as_query
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import free_name, number_of, queries_of
 from cepkit.printing import Printed, cut, html_output
-from cepkit.sharing.common import maximal_common
 from cepkit.sharing.texts import sub_pattern_text
 from cepkit.sharing.workload import Form, Places, Sharer, Workload
 from cepkit.tables import count_text, first_rows, html_table
+
+_Mapping: TypeAlias = frozenset[tuple[int, int]]
+"""Pairs of a variable of the first branch and one of the second."""
+
+
+def maximal_common(one: Sharer, other: Sharer) -> dict[Form, tuple[Places, Places]]:
+    """Return the maximal common sub-patterns, with the variables that each branch has for them."""
+    if one.family != other.family:
+        return {}
+    found = _maximal(_cliques(one, other), one, other)
+    common: dict[Form, tuple[Places, Places]] = {}
+    for mapping in sorted(found, key=lambda m: (-len(m), sorted(m))):
+        form, places = one.form(sum(1 << x for x, _ in mapping))
+        to = dict(mapping)
+        common.setdefault(form, (places, tuple(to[place] for place in places)))
+    return common
+
+
+def _cliques(one: Sharer, other: Sharer) -> list[_Mapping]:
+    vertices = [
+        (x, y)
+        for x, event in enumerate(one.events)
+        for y, same in enumerate(other.events)
+        if event == same
+    ]
+    edges = [
+        ((x, y), (v, w))
+        for (x, y), (v, w) in combinations(vertices, 2)
+        if x != v and y != w and one.pairs[x][v] == other.pairs[y][w]
+    ]
+    if not edges:
+        return [frozenset((vertex,)) for vertex in vertices]
+    graph: nx.Graph[tuple[int, int]] = nx.Graph()
+    graph.add_nodes_from(vertices)
+    graph.add_edges_from(edges)
+    return [frozenset(clique) for clique in nx.find_cliques(graph)]
+
+
+def _maximal(mappings: list[_Mapping], one: Sharer, other: Sharer) -> set[_Mapping]:
+    """Return the largest parts of mappings that also agree on conditions of several variables."""
+    agreed: set[_Mapping] = set()
+    tried: set[_Mapping] = set()
+    while mappings:
+        mapping = mappings.pop()
+        if mapping in tried or not mapping:
+            continue
+        tried.add(mapping)
+        if _agree(mapping, one, other):
+            agreed.add(mapping)
+        else:
+            mappings += [mapping - {pair} for pair in mapping]
+    return {mapping for mapping in agreed if not any(mapping < larger for larger in agreed)}
+
+
+def _agree(mapping: _Mapping, one: Sharer, other: Sharer) -> bool:
+    left, right = zip(*sorted(mapping), strict=True)
+    said = one.wider_texts(sum(1 << x for x in left), left)
+    return said == other.wider_texts(sum(1 << y for y in right), right)
+
 
 if TYPE_CHECKING:
     import pandas as pd

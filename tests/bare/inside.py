@@ -80,7 +80,6 @@ def _run_python(source: Any, frame: Any) -> int:
     trace = ck.simulate(stream, query, limit=50)
     verbs: dict[str, Callable[[], Any]] = {
         "aggregate": lambda: ck.aggregate(stream, COUNTED, emit="total").to_pandas(),
-        "check_detectable": lambda: ck.check_detectable(stream, query),
         "choose_plan": lambda: (
             ck.choose_plan(query, statistics),
             ck.detect(stream, both, ck.choose_plan(both, shared)).counts(),
@@ -99,19 +98,21 @@ def _run_python(source: Any, frame: Any) -> int:
         ),
         "events": lambda: str(stream),
         "from_match_recognize": lambda: ck.from_match_recognize(ROWS, frame).to_pandas(),
-        "parse": lambda: str(query),
+        "parse": lambda: (str(query), query.check_detectable(stream)),
         "profile": lambda: (str(statistics), str(ck.profile(stream))),
         "register_function": lambda: ck.register_function("twice", lambda x: 2 * x),
         "sample_clicks": lambda: ck.sample_clicks(100),
         "sample_stocks": lambda: ck.sample_stocks(100),
-        "simulate": lambda: str(trace),
-        "aggregate_trace": lambda: ck.aggregate_trace(
-            stream, "PATTERN SEQ(MSFT a, GOOG b) AGG COUNT", limit=50
+        "simulate": lambda: (
+            str(trace),
+            ck.simulate(
+                stream, "PATTERN SEQ(MSFT a, GOOG b) AGG COUNT", "prefix-counters", limit=50
+            ),
         ),
         "what_if": lambda: ck.what_if(query, statistics, comparison, "a"),
         "why_not": lambda: str(ck.why_not(stream, query)),
     }
-    others = {"CepkitError", "Statistics", "Trace"}
+    others = {"CepkitError", "Statistics"}
     modules = {"adaptation", "builder", "costs", "planners", "sharing"}
     assert {*verbs, *ON_SPARK} == set(ck.__all__) - others - modules
     for verb in verbs.values():

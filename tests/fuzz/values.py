@@ -71,15 +71,15 @@ def _calls() -> dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
         "compare_plans several": (ck.compare_plans, ([_PATTERN], statistics, ["own-plans"]), {
             "share": "auto", "cost": "work", "progress": False}),
         "draw several": (ck.draw, ([_PATTERN, _PATTERN],), {}),
-        "check_detectable": (ck.check_detectable, (stream, _PATTERN), {}),
+        "check_detectable": (t["query"].check_detectable, (stream,), {}),
         "aggregate": (ck.aggregate, (stream, _COUNTED), {
             "method": "auto", "emit": "trigger", "functions": None, "share": "auto",
             "slice_seconds": 1.0, "progress": False}),
         "aggregate several": (ck.aggregate, (stream, [_COUNTED, _COUNTED]), {"share": "auto"}),
         "simulate": (ck.simulate, (stream, _PATTERN, "chain-nfa", ["a", "b", "c"]), {
             "limit": 5, "max_steps": 10, "progress": False}),
-        "aggregate_trace": (ck.aggregate_trace, (stream, _PATTERN.replace("a.x <= b.x AND", "")), {
-            "pieces": [["a"], ["b", "c"]], "limit": 5}),
+        "simulate counters": (ck.simulate, (stream, _PATTERN.replace("a.x <= b.x AND", ""),
+            "prefix-counters", [["a"], ["b", "c"]]), {"limit": 5}),
         "why_not": (ck.why_not, (stream, _PATTERN), {
             "plan": ["a", "b", "c"], "id": None, "violations": 1, "limit": 3,
             "bindings": {"a": 0}, "progress": False}),

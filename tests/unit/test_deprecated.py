@@ -8,6 +8,8 @@ import pytest
 
 import cepkit as ck
 from cepkit.deprecated import OLD_NAMES
+from cepkit.errors import StreamError, UnsupportedError
+from cepkit.tracing import Trace
 
 
 def warned(action):
@@ -80,3 +82,25 @@ def test_weigh_plans_is_compare_plans_with_alphas():
 def test_pattern_graph_stands_in_sharing():
     pattern_graph, _ = warned(lambda: ck.pattern_graph)
     assert pattern_graph([PATTERN, OTHER]) == ck.sharing.pattern_graph([PATTERN, OTHER])
+
+
+def test_aggregate_trace_is_simulate_with_prefix_counters():
+    aggregate_trace, _ = warned(lambda: ck.aggregate_trace)
+    stream = ck.events(ck.sample_stocks(50), time="ts", type="ticker")
+    text, pieces = "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 minute", [["a"], ["b"]]
+    old = aggregate_trace(stream, text, pieces=pieces, limit=20)
+    assert old == ck.simulate(stream, text, "prefix-counters", pieces, limit=20)
+
+
+def test_check_detectable_is_a_method_of_a_query():
+    check_detectable, _ = warned(lambda: ck.check_detectable)
+    stream = ck.events(ck.sample_stocks(50), time="ts", type="ticker")
+    assert check_detectable(stream, "PATTERN SEQ(MSFT a, GOOG b)") is None
+    with pytest.raises(UnsupportedError, match="AGG asks for aggregates"):
+        check_detectable(stream, "PATTERN SEQ(MSFT a, GOOG b) AGG COUNT")
+    with pytest.raises(StreamError, match="a int instead of a stream"):
+        check_detectable(3, "PATTERN SEQ(MSFT a, GOOG b)")
+
+
+def test_trace_stands_in_tracing():
+    assert warned(lambda: ck.Trace)[0] is Trace

@@ -200,7 +200,7 @@ def test_add_an_aggregate(project: Path, answers: Answers):
         "emit='total', share='prefix')]",
         "taken_in('tests/contracts/test_aggregates.py', 'NAME')",
     )
-    assert by_method == [[2.5, 1.5]] * 4
+    assert by_method == [[2.5, 1.5]] * 3
     assert "midrange" in suite
     assert "AGG MIDRANGE(a.x)" in text
     assert "STDDEV or MIDRANGE" in error
@@ -231,6 +231,7 @@ def test_add_a_mechanism(project: Path, answers: Answers):
     assert "| `last-first` | lazy: the last event is" in rows("docs/player.md", project)
 
 
+@pytest.mark.slow
 def test_add_a_figure(project: Path, answers: Answers):
     follow("Add a figure", project)
     drawn, error, suite = answers(

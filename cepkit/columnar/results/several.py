@@ -23,7 +23,6 @@ from cepkit.columnar.workload import Group, grouped
 from cepkit.errors import PatternError, PlanError, StatisticsError, UnsupportedError
 from cepkit.lazy import pd
 from cepkit.pattern.builder import as_query
-from cepkit.pattern.checks import check_asks_for_matches, check_attributes, check_carried
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import PATTERN, ByName, number_of
@@ -181,9 +180,7 @@ class SeveralMatches(WithProgress, ByName[Result]):
             UnsupportedError: It asks for aggregates.
         """
         query = as_query(pattern)
-        check_attributes(query, self.stream.column_names)
-        check_asks_for_matches(query)
-        check_carried(query, self.stream.schema.carried(self.stream.column_names))
+        query.check_detectable(self.stream)
         if self.plan is None:
             raise PlanError(
                 "cannot add a query: each query has a plan of its own",

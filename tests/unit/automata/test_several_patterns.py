@@ -13,6 +13,7 @@ import cepkit as ck
 from cepkit.errors import PatternError, PlanError, TraceError, UnsupportedError
 from cepkit.figures.player.document import player_document
 from cepkit.figures.traces.mechanism import layout
+from cepkit.tracing import Trace
 from cepkit.tracing.operations import Create
 from tests.unit.automata.cases import stream
 from tests.unit.figures.overlaps import assert_nothing_overlaps
@@ -241,7 +242,7 @@ def test_branches_of_an_or_share_and_find_a_match_once() -> None:
 
 def test_trace_survives_json_and_one_pattern_adds_no_fields() -> None:
     trace = together(EVENTS, BOTH, ORDERS)
-    assert ck.Trace.from_json(trace.to_json()) == trace
+    assert Trace.from_json(trace.to_json()) == trace
     single = json.loads(ck.simulate(stream(EVENTS), SHORT).to_json())
     assert "patterns" not in single
     assert "by_pattern" not in single["totals"]
@@ -262,7 +263,7 @@ def test_a_trace_whose_parts_do_not_fit_is_refused(change: Any, place: str) -> N
     data = json.loads(together(EVENTS, BOTH, ORDERS).to_json())
     change(data)
     with pytest.raises(TraceError, match=place.replace("[", r"\[")):
-        ck.Trace.from_json(json.dumps(data))
+        Trace.from_json(json.dumps(data))
 
 
 def test_texts_say_of_which_pattern_a_match_is() -> None:

@@ -269,7 +269,7 @@ def counter_trace(*cuts: int) -> CounterTrace:
     equal = f"{attribute('a', GROUP)} = {attribute('b', GROUP)}"
     equal += f" AND {attribute('b', GROUP)} = {attribute('c', GROUP)}"
     text = SIMPLE.replace(" WITHIN", f" WHERE {equal} WITHIN")
-    return ck.aggregate_trace(stream(), text, pieces=pieces)
+    return ck.simulate(stream(), text, "prefix-counters", plan=pieces)
 
 
 @cache

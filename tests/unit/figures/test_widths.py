@@ -27,7 +27,7 @@ SEVEN = "PATTERN SEQ(A a, B b, C c, D d, E e, F f, G g) WITHIN 30 s"
 @pytest.fixture(scope="module")
 def chopped():
     pieces = [["a", "b"], ["c", "d", "e"], ["f", "g"]]
-    return ck.aggregate_trace(STREAM, SEVEN, pieces=pieces)
+    return ck.simulate(STREAM, SEVEN, "prefix-counters", plan=pieces)
 
 
 @pytest.mark.parametrize("room", _ROOMS)
