@@ -75,10 +75,10 @@ def _bound(
     except TypeError as error:
         names = [name for name in signature.parameters if name != "self"]
         for name in kwargs.keys() - set(names):
-            said = f"{function.__name__} has no argument {shown(name)}"
+            said = f"{_name(function)} has no argument {shown(name)}"
             raise ArgumentError.unknown(said, name, names) from None
         raise ArgumentError(
-            f"{function.__name__}: {error}", expected=f"the arguments {', '.join(names)}"
+            f"{_name(function)}: {error}", expected=f"the arguments {', '.join(names)}"
         ) from None
 
 
@@ -88,6 +88,11 @@ def _plain(value: Any) -> Any:
     kind = getattr(value.dtype, "kind", None) if hasattr(type(value), "dtype") else None
     number = kind in ("b", "i", "u", "f")
     return value.item() if number and getattr(value, "shape", None) == () else value
+
+
+def _name(function: Callable[..., Any]) -> str:
+    """Return the name of a function; of a class for its `__init__`."""
+    return function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
 
 
 _signature = cache(inspect.signature)
@@ -111,7 +116,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, tuple[inspect.Parameter, A
 
 def _refused(function: Callable[..., Any], name: str, value: Any, hint: Any) -> ArgumentError:
     """Return the error for a value of another kind."""
-    advice = f"help({function.__name__}) describes each argument"
+    advice = f"help({_name(function)}) describes each argument"
     if isinstance(value, str) and not _misfit(_number(value), hint):
         advice = f"{name}={value.strip()}, without quotes"
     return ArgumentError(f"{name}={shown(value)}", expected=_words(hint), hint=advice)
