@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cepkit.api.comparing import compare_plans as compare_plans
     from cepkit.api.comparing import what_if as what_if
     from cepkit.api.detecting import detect as detect
-    from cepkit.api.explaining import draw as draw
+    from cepkit.api.drawing import draw as draw
     from cepkit.api.explaining import why_not as why_not
     from cepkit.api.inputs import events as events
     from cepkit.api.inputs import parse as parse
@@ -49,10 +49,8 @@ _HOMES = {
         "what_if",
     ),
     "cepkit.api.detecting": ("detect",),
-    "cepkit.api.explaining": (
-        "draw",
-        "why_not",
-    ),
+    "cepkit.api.drawing": ("draw",),
+    "cepkit.api.explaining": ("why_not",),
     "cepkit.api.inputs": (
         "events",
         "parse",

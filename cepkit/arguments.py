@@ -13,6 +13,7 @@ by its default.
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import os
 import sys
@@ -98,17 +99,26 @@ def _name(function: Callable[..., Any]) -> str:
 _signature = cache(inspect.signature)
 
 
+class _Names(dict[str, Any]):
+    """The names of a module; one that exists only for type checkers is a class of cepkit's own."""
+
+    def __missing__(self, name: str) -> Any:
+        if hasattr(builtins, name):
+            return getattr(builtins, name)
+        return type(name, (), {"__module__": "cepkit"})
+
+
 @cache
 def _hints(function: Callable[..., Any]) -> dict[str, tuple[inspect.Parameter, Any]]:
-    """Return the annotation of each parameter; Any for names that exist only for type checkers."""
-    names = vars(sys.modules[function.__module__])
+    """Return the annotation of each parameter; names only for type checkers are not checked."""
+    names = _Names(vars(sys.modules[function.__module__]))
     hints = {}
     for name, parameter in _signature(function).parameters.items():
         hint = Any if parameter.annotation is parameter.empty else parameter.annotation
         if isinstance(hint, str):
             try:
-                hint = eval(hint, names)  # noqa: S307 - our own annotations
-            except NameError:
+                hint = eval(hint, {}, names)  # noqa: S307 - our own annotations
+            except (AttributeError, TypeError):  # `pd.DataFrame`, `Several[int]` of unknown names
                 hint = Any
         hints[name] = parameter, hint
     return hints

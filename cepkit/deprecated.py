@@ -98,7 +98,8 @@ def taking_old_arguments(verb: Callable[P, R]) -> Callable[P, R]:
             stream: Any = args[0] if args else given.get("stream")
             if getattr(stream, "place", None) == "local":  # where slices had no effect
                 old = {name: value for name, value in old.items() if "slice" not in name}
-            given["spark"] = replace(given.get("spark") or ck.SparkOptions(), **old)
+            new: Any = given.get("spark") or ck.SparkOptions()
+            given["spark"] = replace(new, **old)
         return verb(*args, **given)
 
     return taking
