@@ -65,22 +65,16 @@ actions = {
     "show": matches.show,
     "take": lambda: matches.take(2),
     "head": matches.head,
-    "first": matches.first,
-    "tail": lambda: matches.tail(2),
-    "isEmpty": matches.isEmpty,
     "foreach": lambda: matches.foreach(print),
     "foreach again": lambda: matches.foreach(print),
     "toArrow": matches.toArrow,
-    "toPandas": matches.toPandas,
     "to_pandas": matches.to_pandas,
     "write": lambda: matches.write.mode("overwrite").parquet("matches"),
-    "write.save": lambda: matches.write.format("json").save("as-json"),
     "pages": lambda: pages.first(3),
     "counts of several": together.counts,
     "several together": lambda: together.together.toPandas(),
     "aggregates": sums_of_one.toPandas,
     "several aggregates": lambda: sums_of_two.together.collect(),
-    "aggregates, written": lambda: sums_of_one.write.csv("sums"),
     "detect": lambda: ck.detect(stream(), text),
     "aggregate": lambda: ck.aggregate(stream(), sums),
     "head of a stream": lambda: stream().head(),
@@ -99,7 +93,7 @@ def press_ctrl_c():
 
 
 def left():
-    until = time.monotonic() + 20
+    until = time.monotonic() + 200
     while tracker.getActiveJobsIds() and time.monotonic() < until:
         time.sleep(0.05)
     return list(tracker.getActiveJobsIds())

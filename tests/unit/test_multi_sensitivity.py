@@ -25,13 +25,12 @@ def given():
 
 
 def test_density_is_reached_by_exchanging_patterns(given):
-    for wanted in (0.2, 0.5):
-        queries, reached = of_density(given, 10, wanted, seed=1)
-        assert len({*queries}) == 10
-        common = common_parts(queries)
-        assert common.sum() / 90 == pytest.approx(reached)
-        assert reached == pytest.approx(wanted, abs=0.05)
-        assert of_density(given, 10, wanted, seed=1) == (queries, reached)
+    queries, reached = of_density(given, 10, 0.4, seed=1)
+    assert len({*queries}) == 10
+    common = common_parts(queries)
+    assert common.sum() / 90 == pytest.approx(reached)
+    assert reached == pytest.approx(0.4, abs=0.05)
+    assert of_density(given, 10, 0.4, seed=1) == (queries, reached)
 
 
 def test_types_within_a_difference_of_rates_lie_in_the_middle(given):

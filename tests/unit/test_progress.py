@@ -56,10 +56,19 @@ def notebook(monkeypatch, quick):
 
 
 def until(seen):
-    end = time.monotonic() + 10
+    end = time.monotonic() + 300
     while not seen():
         assert time.monotonic() < end
         time.sleep(0.005)
+
+
+def run_until_shown(run, notebook):
+    """Run short work again where a busy machine gave the thread that shows it no turn."""
+    for _ in range(50):
+        run()
+        if notebook:
+            return
+    raise AssertionError("it shows no progress")
 
 
 _ON_SPARK = (pytest.mark.spark, pytest.mark.quick)
@@ -174,10 +183,9 @@ def test_verbs_show_their_progress(notebook, monkeypatch, run):
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
-        run(stream)
+        run_until_shown(lambda: run(stream), notebook)
     finally:
         sys.setswitchinterval(interval)
-    assert notebook
     for output in notebook:
         assert [*output] == ["text/plain"], "a line for each, when it is done"
         assert "%" not in output["text/plain"]
@@ -190,7 +198,8 @@ def test_costs_at_other_rates_are_shown(notebook, monkeypatch):
     known = ck.Statistics.assumed(rates, {("a", "b"): 0.5})
     plans = ck.compare_plans(PATTERN, known, ["given-order", "dp-order"], progress=False)
     assert not notebook
-    ck.what_if(PATTERN, known, plans, "a", rates=[0.01 * i for i in range(1, 400)])
+    rates_of_a = [0.01 * i for i in range(1, 400)]
+    run_until_shown(lambda: ck.what_if(PATTERN, known, plans, "a", rates=rates_of_a), notebook)
     (left,) = notebook
     assert left["text/plain"].startswith("computing costs: ")
 

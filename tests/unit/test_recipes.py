@@ -231,6 +231,7 @@ def test_add_a_mechanism(project: Path, answers: Answers):
     assert "| `last-first` | lazy: the last event is" in rows("docs/player.md", project)
 
 
+@pytest.mark.slow
 def test_add_a_figure(project: Path, answers: Answers):
     follow("Add a figure", project)
     drawn, error, suite = answers(

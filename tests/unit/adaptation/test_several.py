@@ -34,8 +34,10 @@ def stream():
     return ck.events(table, time="ts", type="type")
 
 
-@pytest.mark.parametrize("adapt", ["slices", "auto"])
-@pytest.mark.parametrize("share", ["auto", "none", "prefix", "tree"])
+@pytest.mark.parametrize(
+    ("adapt", "share"),
+    [*(("slices", share) for share in ("auto", "none", "prefix", "tree")), ("auto", "auto")],
+)
 def test_matches_of_several_patterns_do_not_depend_on_following_plans(stream, adapt, share):
     static = ck.detect(stream, PATTERNS, share=share)
     followed = ck.detect(stream, PATTERNS, share=share, adapt=adapt)

@@ -59,7 +59,8 @@ def default_of(entry):
     for one in FIGURES:
         if one.kind == entry.kind and one.takes == entry.takes:
             return one
-        if isinstance(one.kind, type) and isinstance(entry.kind, type):
-            if issubclass(entry.kind, one.kind) and "several" not in (one.takes, entry.takes):
-                return one
+        kinds = (entry.kind, one.kind)
+        alone = "several" not in (one.takes, entry.takes)
+        if alone and all(isinstance(kind, type) for kind in kinds) and issubclass(*kinds):
+            return one
     raise AssertionError(entry)

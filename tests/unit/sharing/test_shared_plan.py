@@ -312,9 +312,9 @@ def test_events_that_look_alike_get_plans():
 
 @pytest.mark.slow
 def test_hundreds_of_patterns_get_plans():
-    texts, statistics = drawn(400, types=12, size=4)
+    texts, statistics = drawn(250, types=12, size=4)
     shared = ck.choose_plan(texts, statistics, share="prefix")
-    assert len(shared.plans) == 400
+    assert len(shared.plans) == 250
     assert shared.cost < shared.alone
 
 
