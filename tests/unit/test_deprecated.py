@@ -118,7 +118,7 @@ def test_old_argument_of_detect_warns_with_the_options_to_write(stream):
             ck.detect(stream, "PATTERN SEQ(MSFT a, GOOG b)", late="collect", buckets=4)
     (warning,) = caught
     assert str(warning.message).startswith(
-        "late=, buckets= of cepkit.detect: write spark=ck.SparkOptions(late='collect', buckets=4)"
+        "buckets=, late= of cepkit.detect: write spark=ck.SparkOptions(buckets=4, late='collect')"
     )
     assert warning.filename == __file__
 
