@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from cepkit.api.arguments import Pattern, at_hand, detectable, measured, measured_together
+from cepkit.api.spark_options import SparkOptions
 from cepkit.errors import PlanError, UnsupportedError, telling
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import called, queries_of
@@ -35,11 +36,10 @@ def detect_several(
     patterns: Mapping[str, Pattern] | Sequence[Pattern],
     plan: Any,
     share: Share,
+    options: SparkOptions,
     *,
     limit: int | None,
     sets: Sets,
-    slice_seconds: float | None,
-    slice_events: int | None,
     adapt: Any,
 ) -> SeveralMatches[Any]:
     """Return the matches of several patterns; see `detect`."""
@@ -61,9 +61,12 @@ def detect_several(
     if stream.place == "spark":
         from cepkit.spark.matches.several import OnSpark
 
-        fetch = None if slice_seconds or slice_events else partial(at_hand, stream)
+        fetch = None if options.given else partial(at_hand, stream)
         place = partial(
-            OnSpark, slice_seconds=slice_seconds, slice_events=slice_events, fetch=fetch
+            OnSpark,
+            slice_seconds=options.slice_seconds,
+            slice_events=options.slice_events,
+            fetch=fetch,
         )
     else:
         from cepkit.columnar.results.together import InMemory
@@ -81,12 +84,9 @@ def detect_live(
     queries: Mapping[str, Query],
     plan: Any,
     share: Share,
+    options: SparkOptions,
     *,
     sets: Sets,
-    buckets: int | None,
-    slice_seconds: float | None,
-    late: Literal["count", "collect"],
-    timeouts: bool,
     follow: PlansOf | None,
 ) -> StreamFrame:
     """Return the matches of patterns in a streaming DataFrame; see `detect`.
@@ -106,8 +106,9 @@ def detect_live(
         plans = plans_given(queries, plan)
     queries = as_the_plan_names_them(queries, plans)
     return detect(
-        stream, queries, plans, sets=sets, share=share != "none", buckets=buckets, late=late,
-        slice_seconds=slice_seconds, timeouts=timeouts, follow=follow,
+        stream, queries, plans, sets=sets, share=share != "none", follow=follow,
+        buckets=options.buckets, late=options.late, slice_seconds=options.slice_seconds,
+        timeouts=options.timeouts,
     )  # fmt: skip
 
 
