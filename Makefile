@@ -71,7 +71,8 @@ install: $(READY) ## Create .venv with the locked packages and cepkit
 demo: $(READY) ## Run the main job on sample events (DEMO_ARGS=...)
 	@$(BIN)/cepkit demo $(DEMO_ARGS)
 
-# On several cores: a file's tests stay together, and all that need Spark share one session.
+# On several cores: a file's tests stay together, and all that need Spark share one session. Of the
+# rest, which is mostly Spark, each process has a part, and takes tests from another when it is done.
 .PHONY: test
 test: $(READY) ## Run the tests, a few minutes (TEST_ARGS="-k pattern -x")
 	HYPOTHESIS_PROFILE=quick $(PYTEST) --dist=loadfile --no-loadscope-reorder \
@@ -79,7 +80,7 @@ test: $(READY) ## Run the tests, a few minutes (TEST_ARGS="-k pattern -x")
 
 .PHONY: test-rest
 test-rest: $(READY) ## Run what make test leaves out, and draw more examples
-	$(PYTEST) -m "(slow or hypothesis) and not browser" $(TEST_ARGS)
+	$(PYTEST) --dist=worksteal -m "(slow or hypothesis) and not browser" $(TEST_ARGS)
 
 .PHONY: test-all
 test-all: test test-rest test-browser ## Run all tests

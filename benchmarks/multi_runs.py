@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.several_patterns import Source
 from benchmarks.sharing_searches import STUDIED
-from cepkit import detect, profile, share_plans
+from cepkit import choose_plan, detect, profile
 from cepkit.pattern.query import Query
 from cepkit.sharing.parts import Share
 from cepkit.sharing.searches import SharingSearch
@@ -62,7 +62,7 @@ def measured(
     rows, plans, counts = [], {}, None
     for way in ways:
         began = time.process_time()
-        plan = share_plans(queries, known, share=way.share, search=way.search)
+        plan = choose_plan(queries, known, way.search, share=way.share)
         planning = time.process_time() - began
         row: dict[str, Any] = {"way": way.name, "planning s": planning, "cost": plan.cost}
         row |= {"seconds": None, "candidates": None, "partial matches": None, "peak MB": None}

@@ -21,8 +21,9 @@ import pyarrow as pa
 from benchmarks.multi_costs import instances, per_event, per_second
 from benchmarks.multi_runs import SEARCHED, WAYS, measured
 from benchmarks.several_patterns import Source, drawn, source
-from cepkit import detect, pattern_graph, profile, share_plans
+from cepkit import choose_plan, detect, profile
 from cepkit.pattern.query import Query
+from cepkit.sharing import pattern_graph
 from cepkit.stream.stream import Stream, events
 
 RATES = (2.0, 47.0)
@@ -163,11 +164,11 @@ def by_change(n: int, seed: int) -> list[dict[str, Any]]:
     table = even_rates(n, FEW_TYPES)
     given = source("even rates", table)
     queries = patterns(given, PATTERNS, seed)
-    begun = share_plans(queries, profile(given.stream, queries), share="prefix")
+    begun = choose_plan(queries, profile(given.stream, queries), share="prefix")
     rows = []
     for every in CHANGES:
         stream = events(permuted(table, every, seed), time="ts", type="type")
-        known = share_plans(queries, profile(stream, queries), share="prefix")
+        known = choose_plan(queries, profile(stream, queries), share="prefix")
         counts = None
         for way, plan, adapt in (
             ("plan of the start", begun, "static"),
@@ -218,7 +219,7 @@ def by_instances(n: int, seed: int) -> list[dict[str, Any]]:
     known = profile(given.stream, queries)
     rows = []
     for way in (*SENSITIVITY_WAYS, *(each for each in WAYS if each.share == "tree")):
-        plan = share_plans(queries, known, share=way.share, search=way.search)
+        plan = choose_plan(queries, known, way.search, share=way.share)
         costs = {} if way.share == "tree" else per_second(per_event(plan))
         about: dict[str, Any] = {"way": way.name, "nodes": len(plan.nodes), "work": plan.cost}
         rows.append(about | {"#inst": instances(plan), "CP": None, "CR": None} | costs)

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.results import show, write
-from cepkit import aggregate_trace, simulate
+from cepkit import simulate
 from cepkit.figures.player import Player, script
 from cepkit.figures.player.page import embedded
 from cepkit.stream.stream import events
@@ -89,7 +89,7 @@ def counters(live: int) -> list[CounterTrace]:
     )
     stream = events(frame, time="ts", type="type", unit="s")
     pattern = f"PATTERN SEQ(A a, B b, C c, D d) WITHIN {4 * live} seconds"
-    return [aggregate_trace(stream, pattern, pieces=pieces) for pieces in PIECES]
+    return [simulate(stream, pattern, "prefix-counters", plan=pieces) for pieces in PIECES]
 
 
 def measured(browser: Any, player: Player, folder: Path, **about: int) -> dict[str, Any]:

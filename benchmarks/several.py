@@ -22,7 +22,7 @@ from pathlib import Path
 from benchmarks.datasets import absent
 from benchmarks.results import Row, show, write
 from benchmarks.several_patterns import Source, drawn, generated, minute_bars, with_core
-from cepkit import choose_plan, detect, profile, share_plans
+from cepkit import choose_plan, detect, profile
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.stream.generators import zipf_events
@@ -119,7 +119,7 @@ def core(options: argparse.Namespace) -> list[Row]:
 
 def _compared(stream: Stream, queries: Sequence[Query], runs: int) -> dict[str, object]:
     """Return the times of all ways, and the candidates of two."""
-    plan = share_plans(queries, profile(stream, queries))
+    plan = choose_plan(queries, profile(stream, queries))
     ways = {
         "separate": partial(separately, stream, queries),
         "together": partial(together, stream, queries),
@@ -146,8 +146,8 @@ def text_order(options: argparse.Namespace) -> list[Row]:
     n = max(map(int, options.patterns.split(",")))
     for given, window, most in _sources(options):
         queries = drawn(given, n, window, most=most)
-        plan = share_plans(queries, profile(given.stream, queries))
-        own = share_plans(queries, plan.statistics, "none")
+        plan = choose_plan(queries, profile(given.stream, queries))
+        own = choose_plan(queries, plan.statistics, share="none")
         texts: list[Plan] = [
             choose_plan(query, plan.statistics, "given-order") for query in queries
         ]
@@ -198,7 +198,7 @@ def planning(options: argparse.Namespace) -> list[Row]:
             known = profile(given.stream, queries)
             for share in ("prefix", "auto"):
                 began = time.process_time()
-                plan = share_plans(queries, known, share)
+                plan = choose_plan(queries, known, share=share)
                 rows.append(
                     {
                         "stream": given.name,

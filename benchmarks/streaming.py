@@ -153,7 +153,7 @@ def measure(session: Any, case: Case, n: int, file_rows: int) -> dict[str, Any]:
         seconds = time.perf_counter() - began
         total = spent(all_before, processor_seconds())
         python = spent(workers_before, worker_seconds())
-        counts = ck.watch(query).totals() if "Spark SQL" not in case.name else {}
+        counts = rows.watch(query).totals() if "Spark SQL" not in case.name else {}
         events = counts.get("events", 0)
         return {
             "case": case.name,

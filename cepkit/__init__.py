@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from cepkit.api.aggregating import aggregate as aggregate
-    from cepkit.api.detecting import check_detectable as check_detectable
+    from cepkit.api.comparing import compare_plans as compare_plans
+    from cepkit.api.comparing import what_if as what_if
     from cepkit.api.detecting import detect as detect
     from cepkit.api.explaining import draw as draw
     from cepkit.api.explaining import why_not as why_not
@@ -33,30 +34,20 @@ if TYPE_CHECKING:
     from cepkit.api.inputs import sample_clicks as sample_clicks
     from cepkit.api.inputs import sample_stocks as sample_stocks
     from cepkit.api.planning import choose_plan as choose_plan
-    from cepkit.api.planning import compare_plans as compare_plans
-    from cepkit.api.planning import compare_shared_plans as compare_shared_plans
-    from cepkit.api.planning import pattern_graph as pattern_graph
     from cepkit.api.planning import profile as profile
-    from cepkit.api.planning import share_plans as share_plans
-    from cepkit.api.planning import weigh_plans as weigh_plans
-    from cepkit.api.planning import what_if as what_if
     from cepkit.api.row_patterns import from_match_recognize as from_match_recognize
-    from cepkit.api.tracing import aggregate_trace as aggregate_trace
     from cepkit.api.tracing import simulate as simulate
     from cepkit.errors import CepkitError as CepkitError
     from cepkit.spark.session.local import get_session as get_session
-    from cepkit.spark.streaming.ending import run_to_end as run_to_end
-    from cepkit.spark.streaming.replay import replay as replay
-    from cepkit.spark.streaming.watching import watch as watch
     from cepkit.statistics.model import Statistics as Statistics
-    from cepkit.tracing import Trace as Trace
 
 _HOMES = {
     "cepkit.api.aggregating": ("aggregate",),
-    "cepkit.api.detecting": (
-        "check_detectable",
-        "detect",
+    "cepkit.api.comparing": (
+        "compare_plans",
+        "what_if",
     ),
+    "cepkit.api.detecting": ("detect",),
     "cepkit.api.explaining": (
         "draw",
         "why_not",
@@ -70,26 +61,13 @@ _HOMES = {
     ),
     "cepkit.api.planning": (
         "choose_plan",
-        "compare_plans",
-        "compare_shared_plans",
-        "pattern_graph",
         "profile",
-        "share_plans",
-        "weigh_plans",
-        "what_if",
     ),
     "cepkit.api.row_patterns": ("from_match_recognize",),
-    "cepkit.api.tracing": (
-        "aggregate_trace",
-        "simulate",
-    ),
+    "cepkit.api.tracing": ("simulate",),
     "cepkit.errors": ("CepkitError",),
     "cepkit.spark.session.local": ("get_session",),
-    "cepkit.spark.streaming.ending": ("run_to_end",),
-    "cepkit.spark.streaming.replay": ("replay",),
-    "cepkit.spark.streaming.watching": ("watch",),
     "cepkit.statistics.model": ("Statistics",),
-    "cepkit.tracing": ("Trace",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -111,13 +89,23 @@ def __getattr__(name: str) -> Any:
         globals()[name] = _version()
         return globals()[name]
     if name not in _HOME_OF:
-        raise AttributeError(f"module 'cepkit' has no attribute '{name}'")
+        return _old_name(name)
     from cepkit.lazy import loading
 
     with loading():
         value = getattr(import_module(_HOME_OF[name]), name)
     globals()[name] = value
     return value
+
+
+def _old_name(name: str) -> Any:
+    missing = AttributeError(f"module 'cepkit' has no attribute '{name}'")
+    if name.startswith("_"):
+        raise missing
+    deprecated = import_module("cepkit.deprecated")
+    if name not in deprecated.OLD_NAMES:
+        raise missing
+    return deprecated.old_name(name)
 
 
 def _version() -> str:

@@ -27,7 +27,7 @@ SOURCES = BUILD / "docs-source"
 SITE = BUILD / "site"
 NOTEBOOKS = ROOT / "notebooks"
 
-_SECONDS = 120
+_SECONDS = 600
 _PAGES = ("docs", "sample_data")
 _LINKED = ("LICENSE", "Makefile", "benchmarks", "cepkit", "widgets", "tests", "tools")
 """What pages point at."""

@@ -5,15 +5,20 @@ from __future__ import annotations
 import doctest
 import inspect
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any
 
 import cepkit
 import cepkit_widgets
 from cepkit.pattern import builder, printer
 from cepkit.pattern.parsing import parser
+from cepkit.pattern.query import Query
+from cepkit.sharing import pattern_graph
 from cepkit.stream import clicks, generators
+from cepkit.stream.stream import Stream
+from cepkit.tracing import Trace
 
-ON_SPARK = frozenset({"get_session", "replay", "run_to_end", "watch", "WatchWidget"})
+ON_SPARK = frozenset({"get_session", "StreamFrame.run_to_end", "StreamFrame.watch", "WatchWidget"})
 """The names that need a session; their examples run in tests/spark."""
 
 _OPTIONS = doctest.ELLIPSIS
@@ -39,10 +44,23 @@ def with_examples() -> Mapping[str, Any]:
     built = {f"builder.{name}": getattr(builder, name) for name in builder.__all__}
     return {
         **verbs(),
+        "Query.check_detectable": Query.check_detectable,
+        "Stream.replay": Stream.replay,
+        "sharing.pattern_graph": pattern_graph,
+        "tracing.Trace": Trace,
         "printer.to_text": printer.to_text,
         "parser.parse": parser.parse,
         **{name: value for name, value in built.items() if ">>>" in (value.__doc__ or "")},
+        **_of_streaming_results(),
     }
+
+
+def _of_streaming_results() -> Mapping[str, Any]:
+    if find_spec("pyspark") is None:
+        return {}
+    from cepkit.spark.streaming.result import StreamFrame
+
+    return {f"StreamFrame.{name}": getattr(StreamFrame, name) for name in ("run_to_end", "watch")}
 
 
 def run(name: str, value: Any) -> str:

@@ -229,8 +229,8 @@ def arrivals() -> list[Asked]:
 
 
 def one_time() -> list[Asked]:
-    """Return a hundred thousand events at one time."""
-    size = 100_000
+    """Return many events at one time."""
+    size = 20_000
     events = table(t=pa.array(np.zeros(size, np.int64)), x=pa.array(np.arange(size) // 2))
     pattern = "PATTERN AND(A a, B b) WHERE a.x = b.x AND a.id % 1000 = 0 WITHIN 0 s"
     return [(events, {"unit": "s"}, pattern)]

@@ -29,5 +29,5 @@ def interrupted(
     ) as ran:
         at_work(ran)
         os.killpg(ran.pid, signal.SIGINT)  # as a terminal does: to all of the group
-        out, err = ran.communicate(timeout=120)
+        out, err = ran.communicate(timeout=500)
     return ran.returncode, out, err

@@ -1,7 +1,7 @@
 """Ways to evaluate residual predicates: by generated loops, compiled or in Python, or by NumPy.
 
 Compiling takes a third of a second for each shape, so hypothesis draws mostly sources that run in
-Python; they are the same sources.
+Python; they are the same generated.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ import numpy as np
 import pytest
 
 from cepkit import compiling
-from cepkit.columnar.join import generated, sources, step
+from cepkit.columnar.join import generated, step
 
 Way: TypeAlias = Literal["numpy", "python", "compiled"]
 """numpy: joins evaluate residual predicates by NumPy, as small ones do. python: they generate
 loops at once and run them in Python. compiled: they generate loops at once and compile them.
 First-match search compiles a predicate only in the last way; else it runs in Python."""
+
+_load = generated.load
 
 
 @contextmanager
@@ -38,7 +40,7 @@ def evaluated(way: Way) -> Iterator[None]:
 
 
 def _partly(text: str) -> Any:
-    return in_python(text) if "def predicate(" in text else sources.load(text)
+    return in_python(text) if "def predicate(" in text else _load(text)
 
 
 @cache
@@ -48,7 +50,7 @@ def in_python(text: str) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiling, "compiled", lambda function: function)
         patch.setattr(compiling, "addressed", lambda _: lambda function: function)
-        exec(sources.module_text(text), names)
+        exec(generated.module_text(text), names)
     if "predicate" in names:
         return SimpleNamespace(predicate=_Callback(names["predicate"]))
     return SimpleNamespace(

@@ -19,14 +19,11 @@ from cepkit.adaptation.decisions import (
     Unconditional,
 )
 from cepkit.adaptation.loop import Adaptation, InForce
-from cepkit.tracing import AdaptedTrace, Generation
 
 __all__ = [
     "DECISIONS",
     "Adaptation",
-    "AdaptedTrace",
     "Decision",
-    "Generation",
     "InForce",
     "Invariants",
     "Static",

@@ -10,10 +10,8 @@ from cepkit.adaptation.causal import Causal
 from cepkit.adaptation.decisions import DECISIONS, Decision
 from cepkit.adaptation.loop import Adaptation
 from cepkit.adaptation.slices import PerSlice
-from cepkit.automata.mechanisms.contract import Follows
 from cepkit.columnar.compile.query import Sets
 from cepkit.columnar.slices.plans import SlicePlans
-from cepkit.costs.partial_matches import PARTIAL_MATCHES
 from cepkit.errors import PlanError, UnsupportedError
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
@@ -83,20 +81,3 @@ def checked(adapt: Adapt) -> Adaptation | str | None:
             names = ("static", *_BY_SLICES, *(name for name in DECISIONS if name != "static"))
             raise PlanError.unknown(f"there is no adapt='{adapt}'", adapt, names)
     return Adaptation(DECISIONS.pick(adapt))
-
-
-def of_mechanism(adapt: str | Decision | Adaptation, follows: Follows) -> Adaptation:
-    """Return how a mechanism follows a stream: by partial matches, because it stores these.
-
-    Args:
-        adapt: The argument `adapt` of a verb.
-        follows: The kind of plans that the mechanism follows.
-
-    Raises:
-        PlanError: There is no such decision function.
-    """
-    if isinstance(adapt, Adaptation):
-        return adapt
-    planner = "zstream" if follows == "a tree" else "greedy"
-    decision = DECISIONS.pick(adapt)
-    return Adaptation(decision, planner, PARTIAL_MATCHES, PARTIAL_MATCHES)

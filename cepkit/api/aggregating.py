@@ -10,7 +10,6 @@ from cepkit.aggregation.rows.tables import check_names
 from cepkit.api.arguments import (
     Pattern,
     at_hand,
-    check_stream,
     checked,
     measured,
     order_matters,
@@ -27,7 +26,7 @@ from cepkit.routes.aggregates import EMITS, METHODS, way_of
 from cepkit.routes.aggregates import aggregate as aggregate_locally
 from cepkit.routes.functions import attributes_of, functions_of
 from cepkit.routes.several import SHARES, aggregate_several
-from cepkit.stream.stream import Stream
+from cepkit.stream.stream import Stream, check_stream
 
 if TYPE_CHECKING:
     from cepkit.aggregation.rows.result import Aggregates

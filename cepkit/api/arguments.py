@@ -6,14 +6,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from cepkit.errors import StatisticsError, StreamError
+from cepkit.errors import StatisticsError
 from cepkit.pattern.builder import as_query
-from cepkit.pattern.checks import check_asks_for_matches, check_attributes, check_carried
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.together import alike, together
-from cepkit.stream.stream import Stream
+from cepkit.stream.stream import Stream, check_stream
 
 if TYPE_CHECKING:
     from cepkit.spark.fetching import Where
@@ -31,7 +30,7 @@ def checked(stream: Stream, pattern: Pattern) -> Query:
     """
     check_stream(stream, beside=pattern)
     query = as_query(pattern)
-    check_attributes(query, stream.column_names)
+    query.check_attributes(stream.column_names)
     return query
 
 
@@ -43,27 +42,10 @@ def detectable(stream: Stream, pattern: Pattern) -> Query:
         PatternError: The pattern is none, or reads a column that the stream does not have.
         UnsupportedError: It asks for aggregates.
     """
-    query = checked(stream, pattern)
-    check_asks_for_matches(query)
-    check_carried(query, stream.schema.carried(stream.column_names))
+    check_stream(stream, beside=pattern)
+    query = as_query(pattern)
+    query.check_detectable(stream)
     return query
-
-
-def check_stream(stream: object, *, beside: object = None) -> None:
-    """Check that a value is a stream.
-
-    Args:
-        stream: The argument of the verb.
-        beside: The argument after it.
-
-    Raises:
-        StreamError: It is not a stream.
-    """
-    if not isinstance(stream, Stream):
-        hint = "cepkit.events(data, time='ts', type='type') makes one of a DataFrame or a path"
-        if isinstance(beside, Stream):
-            hint = "the stream comes first: are the two arguments swapped?"
-        raise StreamError(f"a {type(stream).__name__} instead of a stream", hint=hint)
 
 
 def statistics_given(statistics: Statistics, query: Query) -> Statistics:
@@ -72,12 +54,21 @@ def statistics_given(statistics: Statistics, query: Query) -> Statistics:
     Raises:
         StatisticsError: The value is not statistics, or does not cover its events and conditions.
     """
+    check_statistics(statistics)
+    return statistics.of(query)
+
+
+def check_statistics(statistics: object) -> None:
+    """Check that a value is statistics.
+
+    Raises:
+        StatisticsError: It is not.
+    """
     if not isinstance(statistics, Statistics):
         raise StatisticsError(
             f"a {type(statistics).__name__} instead of statistics",
-            hint="cepkit.profile(stream, pattern) measures them",
+            hint="cepkit.profile(stream, pattern) measures them, of several patterns those of all",
         )
-    return statistics.of(query)
 
 
 def at_hand(

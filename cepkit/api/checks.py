@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from cepkit.errors import PatternError, PlanError, StreamError, shown
+from cepkit.errors import ArgumentError, PatternError, PlanError, StreamError, shown
 
 _FUNCTION = ("zero", "one", "plus", "times", "reads", "lift", "result")
 _HINT = "cepkit.aggregation.semirings.functions describes aggregates"
@@ -23,6 +23,20 @@ def check_name(option: str, name: object, names: Iterable[str]) -> None:
     """
     if not (isinstance(name, str) and name in names):
         raise StreamError.unknown(f"{option}={shown(name)}", shown(name), names)
+
+
+def refuse(where: str, **given: bool) -> None:
+    """Refuse options that are given although they say nothing there.
+
+    Args:
+        where: Where they say nothing, as "for one pattern".
+        **given: Whether the option of this name is given.
+
+    Raises:
+        ArgumentError: One of them is given.
+    """
+    for name in (name for name, is_given in given.items() if is_given):
+        raise ArgumentError(f"{name}= {where}", hint=f"leave {name}= out")
 
 
 def check_pieces(share: object) -> None:

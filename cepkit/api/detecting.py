@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from cepkit.api.arguments import (
     Pattern,
     at_hand,
-    check_stream,
     detectable,
     measured,
     order_matters,
@@ -24,7 +23,7 @@ from cepkit.plan.checks import as_plan
 from cepkit.planners import choose as choosing
 from cepkit.progress import Progress, showing
 from cepkit.statistics.stream_counts import attributes_read
-from cepkit.stream.stream import Stream
+from cepkit.stream.stream import Stream, check_stream
 
 if TYPE_CHECKING:
     from cepkit.adaptation.decisions import Decision
@@ -81,7 +80,7 @@ def detect(
 
 
 @typed
-def detect(  # noqa: PLR0913 - one verb for all that events can be in
+def detect(
     stream: Stream,
     pattern: Pattern | Sequence[Pattern] | Mapping[str, Pattern],
     plan: Any = None,
@@ -115,7 +114,7 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
             found in one pass; the first steps that they have in common are evaluated once.
         plan: From `choose_plan`; or the order of the variables, as ["c", "b", "a"]; None to profile
             the stream and take the cheapest plan. For several queries a list of plans, or the
-            result of `share_plans`. A streaming DataFrame cannot be profiled: there None is the
+            result of `choose_plan`. A streaming DataFrame cannot be profiled: there None is the
             order of the pattern.
         share: What several queries may share: "prefix" common first steps, "tree" also common
             subtrees of their plans, "none" only the scan of the stream; "auto" what is cheapest.
@@ -392,33 +391,3 @@ def _check_recorded_options(buckets: int | None, late: str, timeouts: bool) -> N
             expected="a streaming DataFrame (spark.readStream)",
             hint="NOT at the end of a pattern finds what times out" if timeouts else None,
         )
-
-
-@typed
-def check_detectable(stream: Stream, pattern: Pattern) -> None:
-    """Check that `detect` can run a pattern; nothing is computed.
-
-    Args:
-        stream: From `events`.
-        pattern: The query, or its text.
-
-    Raises:
-        PatternError: The pattern reads a column that the stream does not have.
-        UnsupportedError: The pattern has a part that this release cannot detect.
-
-    Example:
-        >>> import cepkit as ck
-        >>> trades = [
-        ...     {"ts": 1, "type": "MSFT", "price": 30.0},
-        ...     {"ts": 2, "type": "GOOG", "price": 31.0},
-        ...     {"ts": 3, "type": "GOOG", "price": 29.0},
-        ... ]
-        >>> stream = ck.events(trades, time="ts", type="type", unit="s")
-        >>> ck.check_detectable(stream, "PATTERN SEQ(MSFT a, GOOG b) WITHIN 5 seconds")
-        >>> ck.check_detectable(stream, "PATTERN SEQ(MSFT a, GOOG b) AGG COUNT")
-        Traceback (most recent call last):
-            ...
-        cepkit.errors.UnsupportedError: AGG asks for aggregates, not for matches
-        Hint: `aggregate` gives them; to detect, leave AGG out
-    """
-    detectable(stream, pattern)

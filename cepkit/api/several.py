@@ -55,7 +55,7 @@ def detect_several(
     if follow is not None and not isinstance(plans, SharedPlan):
         raise UnsupportedError(
             "adapt= with a plan of its own for each of several patterns",
-            hint="leave plan= out, or plan=share_plans(patterns, statistics)",
+            hint="leave plan= out, or plan=choose_plan(patterns, statistics)",
         )
     measure = partial(measured, stream, seed=0)
     if stream.place == "spark":
@@ -156,7 +156,7 @@ def plans_given(queries: Mapping[str, Query], plan: Any) -> SharedPlan | list[Pl
         if plan.queries != tuple(queries.values()):
             raise PlanError(
                 f"the shared plan is of {len(plan.queries)} other patterns",
-                expected="share_plans of the same patterns, in the same order",
+                expected="choose_plan of the same patterns, in the same order",
             )
         return plan
     plans_by_query = [plan.get(name) for name in queries] if isinstance(plan, Mapping) else plan
@@ -167,7 +167,7 @@ def plans_given(queries: Mapping[str, Query], plan: Any) -> SharedPlan | list[Pl
     ):
         raise PlanError(
             f"a plan for {len(queries)} queries that is a {type(plan).__name__}",
-            expected="a list with a plan for each, or what share_plans returns",
+            expected="a list with a plan for each, or what choose_plan returns",
         )
     plans = []
     for (name, query), one in zip(queries.items(), plans_by_query, strict=True):

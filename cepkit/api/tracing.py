@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from cepkit.api.arguments import Pattern, checked, detectable, measured, measured_together
+from cepkit.api.checks import are_several, refuse
 from cepkit.arguments import typed
 from cepkit.errors import LimitError, PlanError, UnsupportedError, telling
 from cepkit.pattern.several import called, queries_of
@@ -24,8 +25,24 @@ if TYPE_CHECKING:
     from cepkit.sharing.shared_plan import SharedPlan
     from cepkit.tracing import AdaptedTrace, CounterTrace, MechanismTrace
 
+MOST_STEPS = 2_000
+"""The default of `max_steps`."""
 MOST_WORK = 1_000_000
 """The default of `max_work`."""
+PREFIX_COUNTERS = "prefix-counters"
+"""The mechanism that counts."""
+
+
+@overload
+def simulate(  # type: ignore[overload-overlap]  # this text gives another trace than all others
+    stream: Stream,
+    pattern: Pattern,
+    mechanism: Literal["prefix-counters"],
+    plan: Sequence[Sequence[str]] | None = None,
+    *,
+    limit: int | None = None,
+    progress: Progress = "auto",
+) -> CounterTrace: ...
 
 
 @overload
@@ -36,7 +53,7 @@ def simulate(
     plan: Plan | OrderPlan | SharedPlan | Sequence[Any] | Mapping[str, Any] | None = None,
     *,
     limit: int | None = None,
-    max_steps: int = 2_000,
+    max_steps: int = MOST_STEPS,
     max_work: int | None = MOST_WORK,
     adapt: None = None,
     progress: Progress = "auto",
@@ -51,7 +68,7 @@ def simulate(
     plan: None = None,
     *,
     limit: int | None = None,
-    max_steps: int = 2_000,
+    max_steps: int = MOST_STEPS,
     max_work: int | None = MOST_WORK,
     adapt: str | Decision | Adaptation,
     progress: Progress = "auto",
@@ -66,14 +83,15 @@ def simulate(
     plan: Plan | OrderPlan | SharedPlan | Sequence[Any] | Mapping[str, Any] | None = None,
     *,
     limit: int | None = None,
-    max_steps: int = 2_000,
+    max_steps: int = MOST_STEPS,
     max_work: int | None = MOST_WORK,
     adapt: str | Decision | Adaptation | None = None,
     progress: Progress = "auto",
-) -> MechanismTrace | AdaptedTrace:
+) -> MechanismTrace | AdaptedTrace | CounterTrace:
     """Run a published mechanism event by event, and keep its operations at each step.
 
-    It finds what `detect` finds, far more slowly: it is for seeing how, and for counting.
+    It finds what `detect` finds, or counts what `aggregate` counts, far more slowly: it is for
+    seeing how.
 
     Several patterns run as one automaton: "chain-nfa" makes of them the multi-pattern NFA, in which
     orders that begin alike are one up to where they part, "evaluation-tree" the multitree, in which
@@ -87,11 +105,15 @@ def simulate(
             order of a plan, "tree-nfa" in an order chosen anew at each step, "evaluation-tree"
             joins partial matches along a tree; or one with settings, as
             `cepkit.automata.mechanisms.TreeNFA(statistics)`, which knows selectivities.
+            "prefix-counters" counts the matches of a sequence without finding them; AGG may be
+            absent, and `limit` is its only other option.
         plan: From `choose_plan`; or an order, as ["c", "b", "a"]; or a tree, as
             ("a", ("b", "c")). None: rare events first, as measured in the stream; an order is a
             tree that leans left. Only for mechanisms that follow a plan. Of several patterns: from
-            `share_plans`; or a plan for each, of which all that is equal is shared; None: the plan
-            of `share_plans`, by prefixes or by subtrees.
+            `choose_plan`; or a plan for each, of which all that is equal is shared; None: what
+            `choose_plan` gives, by prefixes or by subtrees. Of "prefix-counters" where to cut the
+            sequence, as [["a", "b", "c"], ["d", "e"]]: the pieces are counted by themselves and
+            connected by snapshots (Chop-Connect); None for one piece.
         limit: How many events to take, from the beginning of the stream; None for all.
         max_steps: How many steps to keep, 20,000 at most. Longer streams run to their end all
             the same: the totals are those of all.
@@ -107,13 +129,15 @@ def simulate(
         `AdaptedTrace` with a trace for each plan, which `draw` plays side by side. Of several
         patterns each match says which it is of, and `totals.by_pattern` counts them.
         Interrupted, it returns the trace of the steps until then; with `adapt` there is none.
+        "prefix-counters" gives a `CounterTrace`: all counters after each step.
 
     Raises:
         PatternError: The pattern reads a column that the stream does not have.
         PlanError: There is no such mechanism, it does not follow such a plan, or the plan is not
             one of these patterns.
         UnsupportedError: Several patterns and a mechanism that takes one, or `adapt`; AGG, a
-            strategy other than skip-till-any-match, or events in Spark without a `limit`.
+            strategy other than skip-till-any-match, or events in Spark without a `limit`; for
+            "prefix-counters" HAVING, or a pattern that is no sequence.
         LimitError: More steps than a trace can hold, more work than `max_work`, more events or
             partial matches than memory can hold, or more sets than could ever be made.
 
@@ -133,25 +157,44 @@ def simulate(
           instance 2 = instance 1 and b = GOOG 1, at F
           MATCH 0: instance 2 binds a = MSFT 0, b = GOOG 1
           instance 2 ends: it became a match
+        >>> print(ck.simulate(stream, "PATTERN SEQ(MSFT a, GOOG b) WITHIN 5 s", "prefix-counters"))
+        Prefix counters of a b: 4 steps
+        time  event  does          counter  live until  a  a b  matches
+        0 s   a1     starts        a1              5 s  1    0        0
+        1 s   b1     extends to b  a1              5 s  1    1    1 out
+        2 s   b2     extends to b  a1              5 s  1    2    2 out
+        5 s   a1     expires                                          0
     """
+    given: Any = pattern
+    several = are_several(pattern)
+    if mechanism == PREFIX_COUNTERS:
+        refuse(
+            "with prefix-counters",
+            adapt=adapt is not None,
+            max_steps=max_steps != MOST_STEPS,
+            max_work=max_work != MOST_WORK,
+        )
+        if several:
+            raise UnsupportedError(
+                f"'{PREFIX_COUNTERS}' counts one pattern", hint="a run for each pattern"
+            )
+        return _count(stream, given, plan, limit, progress)
     from cepkit.automata.mechanisms import MECHANISMS
-    from cepkit.automata.recording import MOST_STEPS
+    from cepkit.automata.recording import MOST_STEPS as MOST
     from cepkit.automata.simulation import refuse_unsupported
     from cepkit.budget import Work
 
     chosen = MECHANISMS.pick(mechanism)
-    several = isinstance(pattern, list | tuple | dict)
-    given: Any = pattern
     queries = (
         queries_of(given, partial(detectable, stream)) if several else {"": checked(stream, given)}
     )
     for name, query in queries.items():
         with telling(called(name) if several else None):
             refuse_unsupported(query)
-    if not 1 <= max_steps <= MOST_STEPS:
+    if not 1 <= max_steps <= MOST:
         raise LimitError(
             f"max_steps={max_steps:,}",
-            expected=f"1 to {MOST_STEPS:,}; the totals always count the whole stream",
+            expected=f"1 to {MOST:,}; the totals always count the whole stream",
         )
     if max_work is not None and max_work < 1:
         raise LimitError(f"max_work={max_work:,}", expected="1 or more, or None for no bound")
@@ -191,8 +234,7 @@ def _run(
                 "plan= together with adapt=",
                 hint="leave plan= out: the first plan is chosen as well",
             )
-        from cepkit.adaptation.choice import of_mechanism
-        from cepkit.adaptation.generations import simulate_adapted
+        from cepkit.automata.generations import of_mechanism, simulate_adapted
 
         columns = stream.columns(attributes_read(query))
         warn_of_dropped(columns.dropped, query)
@@ -252,54 +294,10 @@ def _run_several(
     return simulate_several(mechanism, columns, queries, followed, sharing.pools, max_steps, work)
 
 
-@typed
-def aggregate_trace(
-    stream: Stream,
-    pattern: Pattern,
-    *,
-    pieces: Sequence[Sequence[str]] | None = None,
-    limit: int | None = None,
-    progress: Progress = "auto",
+def _count(
+    stream: Stream, pattern: Pattern, pieces: Any, limit: int | None, progress: Progress
 ) -> CounterTrace:
-    """Count matches by prefix counters, event by event, and keep all counters after each step.
-
-    It counts what `aggregate` counts, far more slowly: it is for seeing how.
-
-    Args:
-        stream: From `events`; from Spark the first `limit` events are fetched.
-        pattern: A sequence, as `aggregate` takes it by "a-seq", or its text; AGG may be absent.
-        pieces: Where to cut the sequence, as [["a", "b", "c"], ["d", "e"]]: the pieces are counted
-            by themselves and connected by snapshots (Chop-Connect); None for one piece.
-        limit: How many events to take, from the beginning of the stream; None for all.
-        progress: "auto" for a bar where it takes more than two seconds; True, or False.
-
-    Returns:
-        A trace that prints as a table and that `draw` plays; `steps`, `output`, `to_pandas()`,
-        `to_json()`.
-
-    Raises:
-        PatternError: The pattern reads a column that the stream does not have, or is not what the
-            pieces make.
-        UnsupportedError: The pattern is no sequence or has HAVING; or events in Spark without a
-            `limit`.
-        LimitError: More than 2,000 steps.
-
-    Example:
-        >>> import cepkit as ck
-        >>> trades = [
-        ...     {"ts": 1, "type": "MSFT", "price": 30.0},
-        ...     {"ts": 2, "type": "GOOG", "price": 31.0},
-        ...     {"ts": 3, "type": "GOOG", "price": 29.0},
-        ... ]
-        >>> stream = ck.events(trades, time="ts", type="type", unit="s")
-        >>> print(ck.aggregate_trace(stream, "PATTERN SEQ(MSFT a, GOOG b) WITHIN 5 seconds"))
-        Prefix counters of a b: 4 steps
-        time  event  does          counter  live until  a  a b  matches
-        0 s   a1     starts        a1              5 s  1    0        0
-        1 s   b1     extends to b  a1              5 s  1    1    1 out
-        2 s   b2     extends to b  a1              5 s  1    2    2 out
-        5 s   a1     expires                                          0
-    """
+    """Return the trace of prefix counters; see `simulate`."""
     from cepkit.aggregation.sequence.definition import sequence_of
     from cepkit.aggregation.tracing.recorder import trace
     from cepkit.stream.warnings import warn_of_dropped

@@ -42,7 +42,10 @@ def refuse_unsupported(query: Query) -> None:
         UnsupportedError: AGG, AFTER MATCH SKIP, or a strategy other than skip-till-any-match.
     """
     if query.aggregates:
-        raise UnsupportedError("a pattern with AGG cannot be simulated", hint="leave AGG out")
+        raise UnsupportedError(
+            "a pattern with AGG cannot be simulated: mechanisms find matches",
+            hint="leave AGG out, or count with mechanism='prefix-counters'",
+        )
     if query.after_match is not None:
         raise UnsupportedError(
             "a pattern with AFTER MATCH SKIP cannot be simulated: mechanisms find all matches",

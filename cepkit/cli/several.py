@@ -36,7 +36,7 @@ def detect_several(arguments: argparse.Namespace, queries: Mapping[str, Query]) 
     plan = None
     if arguments.statistics:
         statistics = saved_statistics(arguments.statistics)
-        plan = ck.share_plans(dict(queries), statistics, arguments.share)
+        plan = ck.choose_plan(dict(queries), statistics, share=arguments.share)
     begin = perf_counter()
     matches: Any = ck.detect(
         stream,
@@ -85,7 +85,7 @@ def plan_several(arguments: argparse.Namespace, queries: Mapping[str, Query], co
     else:
         statistics = profiled(open_stream(arguments), dict(queries))
     with working("planning"):
-        plan = ck.share_plans(dict(queries), statistics, cost=cost)
+        plan = ck.choose_plan(dict(queries), statistics, cost=cost)
     if arguments.json != "-":
         say(str(plan))
     if arguments.json:

@@ -77,7 +77,7 @@ def detect_in_folder(
     with ThreadPoolExecutor(1) as caller:
         out = str(path_of(arguments.out).resolve())
         running = caller.submit(writer.start, out).result()
-        seen = _Seen(ck.watch(running))
+        seen = _Seen(matches.watch(running))
         try:
             while caller.submit(seen.tell).result():
                 time.sleep(_LOOK_SECONDS)

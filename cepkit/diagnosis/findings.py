@@ -99,9 +99,11 @@ class Inspector:
                 case req.Absent():
                     if complete:
                         findings.append(self.finding(requirement, binding))
-                case _:
+                case req.OfType() | req.Before() | req.Distinct() | req.Holds() | req.Size():
                     if about <= binding.keys():
                         findings.append(self.finding(requirement, binding))
+                case _:
+                    assert_never(requirement)
         return _without_implied(findings)
 
     def finding(self, requirement: req.Requirement, binding: Binding) -> Finding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 import numpy as np
 
@@ -195,8 +196,12 @@ def _due(measures: Measures, bound: Sequence[str]) -> Iterator[req.Requirement |
                 together = variable in about and about <= {*bound} and len(about) > 1
                 if together:
                     yield requirement
+            case req.OfType() | req.Before():
+                continue  # counted alone, or part of the scope
+            case req.Size() | req.Absent() | req.Unconsumed():
+                continue  # counted behind all steps
             case _:
-                continue
+                assert_never(requirement)
 
 
 def _scope_text(branch: Branch, variable: str, bound: Sequence[str]) -> str:

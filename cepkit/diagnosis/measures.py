@@ -31,7 +31,7 @@ from cepkit.pattern import conditions as c
 from cepkit.pattern import requirements as req
 from cepkit.pattern.evaluation.columns import Read, truth, value
 from cepkit.pattern.evaluation.floats import as_floats
-from cepkit.pattern.nodes import Beside, Event
+from cepkit.pattern.nodes import Event
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import Clock, CountWindow, TimeWindow
 from cepkit.pattern.rewrite import renamed, without_not
@@ -109,8 +109,10 @@ class Measures:
                 limit = self.limit(requirement, len(self.branch.positive))
                 beyond = spans(table.clock(limit.clock), rows) - limit.most
                 return _violation(beyond > 0, beyond / limit.scale)
-            case _:
+            case req.OfType() | req.Size() | req.Absent() | req.Unconsumed():
                 raise AssertionError("not about the bound events alone")
+            case _:
+                assert_never(requirement)
 
     def condition(self, condition: c.Expression, read: Read, size: int) -> Violation:
         """Return how much a condition is violated by the values that `read` gives."""
@@ -252,30 +254,6 @@ def _violation(broken: npt.NDArray[np.bool_], relative: Floats | float) -> Viola
     return Violation(np.asarray(broken), np.where(broken, relative, 0.0))
 
 
-def _place_beside(
-    beside: Beside, members: Sequence[int], events: int, known: bool
-) -> tuple[int, int]:
-    """Return the range of events that a place beside a set means: the first, one after the last.
-
-    Args:
-        members: The events of the set.
-        events: The number of all events.
-        known: Whether bound events come before the place.
-    """
-    match beside.place:
-        case "until":
-            return 0 if known else min(members), max(members) + 1
-        case "before":
-            return 0, min(members)
-        case "between":
-            return min(members) + 1, max(members)
-        case "behind":
-            full = beside.maximum is not None and len(members) >= beside.maximum
-            return max(members) + 1, 0 if full else events
-        case _:
-            assert_never(beside.place)
-
-
 def forbidden_together(
     measures: Measures,
     events: Sequence[Event],
@@ -361,9 +339,12 @@ def forbidden_events(
     )
     if beside is not None:
         assert sets is not None, "sets are chosen"
-        known = bool(branch.before(name) & rows.keys())
-        first, end_of = _place_beside(beside, sets[beside.variable], len(table.columns), known)
-        low, high = np.maximum(low, first), np.minimum(high, end_of)
+        members = sets[beside.variable]
+        first, last = beside.stretch(min(members), max(members))
+        if beside.maximum is not None and len(members) >= beside.maximum:
+            last = -1
+        low = low if first is None else np.maximum(low, first)
+        high = high if last is None else np.minimum(high, last + 1)
     begin, end = np.searchsorted(candidates, low), np.searchsorted(candidates, high)
     for parents, at in pairs(begin, np.maximum(begin, end)):
         spend(len(at))
@@ -419,9 +400,7 @@ def _joins(
             read = measures.table.reader({**rows, variable: members}, longer)
             if measures.condition(own, read, len(members)).broken.any():
                 return False
-    ends = (e for e in measures.branch.negated if e.beside == Beside("until", variable))
-    return not any(
-        len(events)
-        for end in ends
-        for _, events in forbidden_events(measures, end, one, 1, sets=longer)
+    end = measures.branch.until(variable)
+    return end is None or not any(
+        len(events) for _, events in forbidden_events(measures, end, one, 1, sets=longer)
     )

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import assert_never
 
 import numpy as np
 
@@ -178,14 +179,20 @@ class Search:
         """Yield the requirements about bound variables that no further event can change."""
         for requirement in self._active:
             match requirement:
-                case req.Before() if self.tolerance:  # without tolerance the scope ensures it
-                    pass
                 case req.Distinct():
                     pass
-                case req.Holds(condition) if not has_set_functions(condition):
-                    pass
-                case _:
+                case req.Before():
+                    if not self.tolerance:
+                        continue  # the scope ensures it
+                case req.Holds(condition):
+                    if has_set_functions(condition):
+                        continue
+                case req.SamePartition() | req.Within() | req.SideBySide():
+                    continue  # of all events
+                case req.OfType() | req.Size() | req.Absent() | req.Unconsumed():
                     continue
+                case _:
+                    assert_never(requirement)
             about = req.variables_in(requirement, ())
             if not about and not self.bound:
                 about = frozenset(self.order[:1])  # a condition on no variable counts once

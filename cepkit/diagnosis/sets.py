@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import groupby
+from typing import assert_never
 
 import numpy as np
 
@@ -82,8 +83,12 @@ def _turn(requirement: req.Requirement) -> int:
             return 4
         case req.Absent():
             return {"run": 1, "until": 3, "greedy": 3}.get(req.kind_of(requirement), 6)
-        case _:
+        case req.OfType() | req.Before() | req.Distinct() | req.SamePartition() | req.Within():
             raise AssertionError("not about sets")
+        case req.Unconsumed():
+            raise AssertionError("not about sets")
+        case _:
+            assert_never(requirement)
 
 
 class SetSearch:

@@ -1,7 +1,7 @@
 """Figures of queries, plans, statistics, comparisons, explanations, matches and traces.
 
-Each file of `charts/` draws one kind of value. Figures are returned and never shown; the session's
-templates and renderers stay untouched.
+Each file of `charts/` draws one kind of value, each of `traces/` one of a trace. Figures are
+returned and never shown; the session's templates and renderers stay untouched.
 """
 
 from __future__ import annotations
@@ -15,13 +15,10 @@ from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.plans import PlansInForce
 from cepkit.diagnosis.result import Funnel, NearMisses, WhyNot
 from cepkit.figures.charts.aggregates import draw_aggregates, draw_from_spark, is_from_spark
-from cepkit.figures.charts.counter_table import draw_counter_table
-from cepkit.figures.charts.counters import draw_counters
 from cepkit.figures.charts.explained import draw_explanation
 from cepkit.figures.charts.funnel import draw_funnel
 from cepkit.figures.charts.matches import draw_matches, is_matches
 from cepkit.figures.charts.measured_plans import draw_measured
-from cepkit.figures.charts.mechanism import draw_mechanism
 from cepkit.figures.charts.near_misses import draw_near_misses
 from cepkit.figures.charts.pattern_graph import draw_pattern_graph
 from cepkit.figures.charts.plan import draw_plan, draw_plans, draw_query
@@ -38,9 +35,9 @@ from cepkit.figures.charts.stream_times import draw_over_time
 from cepkit.figures.charts.validity import draw_validity
 from cepkit.figures.charts.verdict import draw_why_not
 from cepkit.figures.charts.weighed_plans import draw_tradeoff
-from cepkit.figures.player import Player
 from cepkit.figures.register import Figure, Figures
 from cepkit.figures.report import write_report
+from cepkit.figures.traces import TRACE_FIGURES, Player
 from cepkit.pattern.builder import Pattern
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
@@ -53,7 +50,6 @@ from cepkit.sharing.graph import PatternGraph
 from cepkit.sharing.shared_plan import SharedPlan
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.summary import StreamSummary
-from cepkit.tracing import AdaptedTrace, CounterTrace, MechanismTrace, Trace
 
 __all__ = ["FIGURES", "Figure", "Player", "draw", "write_report"]
 
@@ -78,11 +74,7 @@ FIGURES = Figures(
         Figure("verdict", WhyNot, draw_why_not, "why events do not match"),
         Figure("funnel", Funnel, draw_funnel, "how many partial matches pass each requirement"),
         Figure("near-misses", NearMisses, draw_near_misses, "the nearest misses"),
-        Figure("player", Trace, Player, "traces to play, step by step", "any number"),
-        Figure("player", AdaptedTrace, Player, "generations of plans, side by side"),
-        Figure("counters", Trace, draw_counters, "counters of traces by step", "any number"),
-        Figure("diagram", MechanismTrace, draw_mechanism, "the mechanism of a trace"),
-        Figure("diagram", CounterTrace, draw_counter_table, "the counters after one step"),
+        *TRACE_FIGURES,
         Figure("sharing", SharingPlan, draw_sharing, "what several queries share"),
         Figure("sharing", Several, draw_several, "what several queries share"),
         Figure("common", PatternGraph, draw_pattern_graph, "what patterns have in common"),

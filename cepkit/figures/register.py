@@ -11,24 +11,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-import plotly.graph_objects as go
-
 from cepkit.arguments import typed
 from cepkit.errors import CepkitError
-from cepkit.figures.player import Player
 from cepkit.tables import text_table
 
 _VERBS = (
     ("events", "types over time, gaps and keys"),
     ("profile", "statistics: rates, selectivities, keys"),
     ("parse", "an automaton"),
-    ("choose_plan, compare_plans", "plans and their costs"),
-    ("weigh_plans, what_if", "costs as the weight of latency or a rate changes"),
+    ("choose_plan, compare_plans", "plans and their costs, by the weight of latency as well"),
+    ("what_if", "costs as a rate changes"),
     ("detect, explain()", "matches in time; the work of each step"),
     ("aggregate", "aggregates over time"),
     ("why_not", "why events do not match"),
-    ("simulate, aggregate_trace", "a player, step by step"),
-    ("share_plans, pattern_graph", "what patterns have in common"),
+    ("simulate", "a player, step by step"),
+    ("choose_plan of several, or several patterns", "what patterns have in common"),
 )
 """What most verbs return is drawn as."""
 
@@ -45,14 +42,14 @@ class Figure:
     Attributes:
         name: Its name in `of=`, unique among the figures of the same values.
         kind: The types of the values that it draws, or a function that recognises them.
-        draw: Draws it; the parameters after the first are its options.
+        draw: Returns it, or a player; the parameters after the first are its options.
         help: Its contents, in a line.
         takes: How many values it draws.
     """
 
     name: str
     kind: type | tuple[type, ...] | Callable[[object], bool]
-    draw: Callable[..., go.Figure | Player]
+    draw: Callable[..., Any]
     help: str
     takes: Takes = "one"
 
@@ -63,7 +60,7 @@ class Figure:
             return several and all(map(self._fits, value))
         return self.takes != "several" and self._fits(value)
 
-    def of(self, value: object, options: Mapping[str, Any]) -> go.Figure | Player:
+    def of(self, value: object, options: Mapping[str, Any]) -> Any:
         """Return the figure of a value that fits.
 
         Raises:
@@ -124,9 +121,7 @@ class Figures:
             option="of= ",
         )
 
-    def draw(
-        self, value: object, name: str | None, options: Mapping[str, Any]
-    ) -> go.Figure | Player:
+    def draw(self, value: object, name: str | None, options: Mapping[str, Any]) -> Any:
         """Return the figure of a value.
 
         Args:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from weakref import WeakValueDictionary
 
-from cepkit.errors import PatternError, UnsupportedError, nearest
+from cepkit.errors import PatternError
 from cepkit.pattern.aggregates import AGGREGATES, NAMES
 from cepkit.pattern.bound_checks import check_bounds
 from cepkit.pattern.condition_checks import Events, check_condition, check_forms, check_result
-from cepkit.pattern.conditions import Aggregate, Attribute, Comparison, Literal, conjuncts, walk
+from cepkit.pattern.conditions import Aggregate, Comparison, Literal, conjuncts
 from cepkit.pattern.limits import (
     refuse_too_deep,
     refuse_too_long,
@@ -80,54 +79,6 @@ def check(query: Query) -> Query:
     sound = original if query is not original else unrolled(query)
     _sound[id(sound)] = sound
     return sound
-
-
-def check_attributes(query: Query, known: Iterable[str]) -> None:
-    """Check that every attribute that `query` reads is a column of the stream.
-
-    Raises:
-        PatternError: An attribute is no column.
-    """
-    columns = tuple(known)
-    uses: list[tuple[str, object]] = [(name, None) for name in query.partition_by]
-    uses += [(name, None) for name in query.group_by]
-    results = (result.value for result in query.returned)
-    expressions = [*conjuncts(query.where), *query.aggregates, *results]
-    for expression in expressions:
-        for node in walk(expression):
-            if isinstance(node, Attribute):
-                uses.append((node.name, node))
-            elif isinstance(node, Aggregate) and node.attribute is not None:
-                uses.append((node.attribute, node))
-    for name, reader in uses:
-        if name not in columns:
-            raise PatternError(
-                f"the stream has no column '{name}'",
-                expected=f"one of {', '.join(sorted(columns))}",
-                hint=nearest(name, columns),
-                span=reader.span if isinstance(reader, Attribute | Aggregate) else None,
-            )
-
-
-def check_carried(query: Query, carried: Iterable[str]) -> None:
-    """Check that the output has the columns that RETURN reads.
-
-    Args:
-        query: The query.
-        carried: The columns of the stream that the output has.
-
-    Raises:
-        PatternError: The output lacks one.
-    """
-    columns = frozenset(carried)
-    for result in query.returned:
-        if result.source is not None and result.source.name not in columns:
-            name = result.source.name
-            raise PatternError(
-                f"RETURN of '{name}', which columns= leaves out of the output",
-                hint=f"events(..., columns=[..., '{name}'])",
-                span=result.value.span,
-            )
 
 
 def _check_policies(query: Query) -> None:
@@ -261,16 +212,3 @@ def _check_returned(query: Query) -> None:
 
 def _names(part: Structure) -> str:
     return " and ".join(f"'{event.variable}'" for event in events_of(part))
-
-
-def check_asks_for_matches(query: Query) -> None:
-    """Check that a query asks for its matches.
-
-    Raises:
-        UnsupportedError: The query asks for aggregates.
-    """
-    if query.aggregates:
-        raise UnsupportedError(
-            "AGG asks for aggregates, not for matches",
-            hint="`aggregate` gives them; to detect, leave AGG out",
-        )

@@ -18,20 +18,65 @@ _TYPES = 30
 
 
 @dataclass(frozen=True, slots=True)
+class Limit:
+    """A limit of a place beside a set: an end of the set, and the least distance from it.
+
+    Attributes:
+        end: The member.
+        apart: How many events further in stream order an event is at least; 0: also the member.
+    """
+
+    end: Literal["first", "last"]
+    apart: int
+
+
+_BEGINS = {"until": Limit("first", 0), "behind": Limit("last", 1), "between": Limit("first", 1)}
+_ENDS = {"until": Limit("last", 0), "before": Limit("first", 1), "between": Limit("last", 1)}
+
+
+@dataclass(frozen=True, slots=True)
 class Beside:
     """A place beside a set where UNTIL, GREEDY or a run forbids an event, in stream order.
 
     Attributes:
-        place: "until": after all events before the set, or else from its first member on, up to its
-            last member; this forbids events of the match, too. "before": before its first member.
-            "behind": behind its last member. "between": between these two, for a run.
+        place: Its name; UNTIL forbids events of the match, too.
         variable: The variable of the set.
         maximum: A set of this size may have such an event there; None: no set may.
+        preceded: Whether events before the set begin the place of UNTIL.
     """
 
     place: Literal["until", "before", "behind", "between"]
     variable: str
     maximum: int | None = None
+    preceded: bool = False
+
+    def ends(self, variable: str) -> bool:
+        """Return whether it is the place of the UNTIL of a set."""
+        return self.place == "until" and self.variable == variable
+
+    @property
+    def begin(self) -> Limit | None:
+        """Where it begins; None: the order of the pattern and the window say."""
+        return None if self.preceded else _BEGINS.get(self.place)
+
+    @property
+    def end(self) -> Limit | None:
+        """Where it ends; None: the order of the pattern and the window say."""
+        return _ENDS.get(self.place)
+
+    def stretch(self, first: int, last: int) -> tuple[int | None, int | None]:
+        """Return the first and the last number of an event here; None: any.
+
+        Args:
+            first: The number of the set's first member in stream order.
+            last: The number of its last member.
+        """
+        low = high = None
+        if self.begin is not None:
+            low = (first if self.begin.end == "first" else last) + self.begin.apart
+        if self.end is not None:
+            high = (first if self.end.end == "first" else last) - self.end.apart
+        return low, high
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,10 @@ class Branch:
         """Return the event node of `variable`."""
         return next(e for e in self.positive + self.negated if e.variable == variable)
 
+    def until(self, variable: str) -> Event | None:
+        """Return the event of the UNTIL of a set."""
+        return next((e for e in self.negated if e.beside and e.beside.ends(variable)), None)
+
     def before(self, variable: str) -> frozenset[str]:
         """Return the variables that are strictly before `variable`."""
         return frozenset(x for x, y in self.order if y == variable)
@@ -174,6 +178,19 @@ class _Choice:
             self.next + other.next,
             self.runs + other.runs,
             self.together + other.together,
+        )
+
+    @property
+    def absent(self) -> tuple[Event, ...]:
+        """The absent events; an UNTIL knows whether events before its set begin its place."""
+        positive = {event.variable for event in self.positive}
+        return tuple(
+            replace(event, beside=replace(event.beside, preceded=True))
+            if event.beside
+            and event.beside.place == "until"
+            and any(y == event.variable and x in positive for x, y in self.order)
+            else event
+            for event in self.negated
         )
 
     def next_conditions(self) -> Iterator[Expression]:
@@ -411,7 +428,7 @@ def _branches(query: Query) -> tuple[Branch, ...]:
         branches.append(
             Branch(
                 choice.positive,
-                choice.negated,
+                choice.absent,
                 choice.repeated,
                 choice.order,
                 (

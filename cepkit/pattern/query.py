@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cepkit.errors import Span
+from cepkit.errors import PatternError, Span, UnsupportedError, nearest
 from cepkit.networks import graph_of
 from cepkit.pattern.conditions import (
     Aggregate,
@@ -13,7 +14,9 @@ from cepkit.pattern.conditions import (
     Comparison,
     Expression,
     attributes_of,
+    conjuncts,
     place_of,
+    walk,
 )
 from cepkit.pattern.nodes import Structure
 from cepkit.pattern.policies import AfterMatch, StepBound, Strategy, Window
@@ -22,6 +25,8 @@ from cepkit.printing import WithPrinter
 
 if TYPE_CHECKING:
     import networkx as nx
+
+    from cepkit.stream.stream import Stream
 
 RESULT_ENDS = ("match_start", "match_end")
 """The columns of all matches: their first and last time."""
@@ -96,6 +101,76 @@ class Query(WithPrinter):
         """The attributes that computed columns of RETURN read."""
         values = [result.value for result in self.returned if result.source is None]
         return frozenset(name for value in values for _, name in attributes_of(value))
+
+    def check_attributes(self, known: Iterable[str]) -> None:
+        """Check that every attribute that the query reads is one of the known columns.
+
+        Raises:
+            PatternError: An attribute is none.
+        """
+        columns = tuple(known)
+        uses: list[tuple[str, object]] = [(name, None) for name in self.partition_by]
+        uses += [(name, None) for name in self.group_by]
+        results = (result.value for result in self.returned)
+        for expression in (*conjuncts(self.where), *self.aggregates, *results):
+            for node in walk(expression):
+                if isinstance(node, Attribute):
+                    uses.append((node.name, node))
+                elif isinstance(node, Aggregate) and node.attribute is not None:
+                    uses.append((node.attribute, node))
+        for name, reader in uses:
+            if name not in columns:
+                raise PatternError(
+                    f"the stream has no column '{name}'",
+                    expected=f"one of {', '.join(sorted(columns))}",
+                    hint=nearest(name, columns),
+                    span=reader.span if isinstance(reader, Attribute | Aggregate) else None,
+                )
+
+    def check_detectable(self, stream: Stream) -> None:
+        """Check that `detect` can run the query over a stream; nothing is computed.
+
+        Args:
+            stream: From `events`.
+
+        Raises:
+            StreamError: It is not a stream.
+            PatternError: The query reads a column that the stream does not have, or returns one
+                that its output lacks.
+            UnsupportedError: The query asks for aggregates.
+
+        Example:
+            >>> import cepkit as ck
+            >>> trades = [
+            ...     {"ts": 1, "type": "MSFT", "price": 30.0},
+            ...     {"ts": 2, "type": "GOOG", "price": 31.0},
+            ...     {"ts": 3, "type": "GOOG", "price": 29.0},
+            ... ]
+            >>> stream = ck.events(trades, time="ts", type="type", unit="s")
+            >>> ck.parse("PATTERN SEQ(MSFT a, GOOG b) WITHIN 5 seconds").check_detectable(stream)
+            >>> ck.parse("PATTERN SEQ(MSFT a, GOOG b) AGG COUNT").check_detectable(stream)
+            Traceback (most recent call last):
+                ...
+            cepkit.errors.UnsupportedError: AGG asks for aggregates, not for matches
+            Hint: `aggregate` gives them; to detect, leave AGG out
+        """
+        from cepkit.stream.stream import check_stream
+
+        check_stream(stream)
+        self.check_attributes(stream.column_names)
+        if self.aggregates:
+            raise UnsupportedError(
+                "AGG asks for aggregates, not for matches",
+                hint="`aggregate` gives them; to detect, leave AGG out",
+            )
+        carried = frozenset(stream.schema.carried(stream.column_names))
+        for source, span in ((result.source, result.value.span) for result in self.returned):
+            if source is not None and source.name not in carried:
+                raise PatternError(
+                    f"RETURN of '{source.name}', which columns= leaves out of the output",
+                    hint=f"events(..., columns=[..., '{source.name}'])",
+                    span=span,
+                )
 
     def to_networkx(self) -> nx.DiGraph[Any]:
         """Return the structure and the conditions as a directed graph of networkx.

@@ -139,8 +139,8 @@ def _requirements(branch: Branch) -> Iterator[Requirement]:
     # A condition about an absent event says which event that is; it is no requirement by itself.
     about = [(c, names) for c, names in about if names <= set(positive)]
     yield from (Holds(c) for c, names in about if len(names) <= 1 and not has_set_functions(c))
-    pairs = list(combinations(positive, 2))
-    for x, y in pairs:
+    pairs = list(combinations(branch.positive, 2))
+    for x, y in combinations(positive, 2):
         if (x, y) in branch.order:
             yield Before(x, y)
         elif (y, x) in branch.order:
@@ -151,7 +151,7 @@ def _requirements(branch: Branch) -> Iterator[Requirement]:
         yield Within(branch.window, bool(branch.partition_by))
     if branch.strategy in (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY):
         yield SideBySide(branch.strategy)
-    yield from (Distinct(x, y) for x, y in pairs if share_types(branch, x, y))
+    yield from (Distinct(x.variable, y.variable) for x, y in pairs if x.overlaps(y))
     yield from (Holds(c) for c, names in about if len(names) > 1 or has_set_functions(c))
     yield from (Size(*bounds) for bounds in branch.repeated if bounds[1:] != (1, None))
     for event, *others in branch.absences:
@@ -302,12 +302,7 @@ def variables_in(requirement: Requirement, positive: Collection[str]) -> frozens
 def may_coincide(branch: Branch, x: str, y: str) -> bool:
     """Return whether one event could stand for two variables, if that were allowed."""
     ordered = (x, y) in branch.order or (y, x) in branch.order
-    return not ordered and share_types(branch, x, y)
-
-
-def share_types(branch: Branch, x: str, y: str) -> bool:
-    """Return whether some event has a type of either variable."""
-    return branch.event(x).overlaps(branch.event(y))
+    return not ordered and branch.event(x).overlaps(branch.event(y))
 
 
 def about_sets(requirement: Requirement, branch: Branch) -> bool:
@@ -322,5 +317,7 @@ def about_sets(requirement: Requirement, branch: Branch) -> bool:
             return has_set_functions(condition)
         case SideBySide() | Absent():
             return bool(branch.repeated)
-        case _:
+        case OfType() | Before() | Distinct() | SamePartition() | Within() | Unconsumed():
             return False
+        case _:
+            assert_never(requirement)

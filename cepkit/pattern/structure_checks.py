@@ -25,13 +25,49 @@ from cepkit.pattern.nodes import walk as walk_structure
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.printer import structure_text
 from cepkit.pattern.query import Query
-from cepkit.pattern.structure_hints import (
-    instead_of_next,
-    instead_of_not,
-    instead_of_part,
-    one_event_for,
-)
 from cepkit.pattern.unrolling.checks import check_group, word_for
+
+
+def instead_of_not(item: Structure) -> str | None:
+    """Return an equivalent of NOT around an item that it does not take."""
+    match item:
+        case Kleene(Event() as event, 1, greedy=False, until=None) | First(Event() as event):
+            return f"write {structure_text(Not(event))}"
+        case Or(items) if all(isinstance(one, Event) for one in items):
+            return f"write {', '.join(structure_text(Not(one)) for one in items)}"
+        case _:
+            return None
+
+
+def instead_of_part(part: Structure) -> str | None:
+    """Return an equivalent of a part that NOT(SEQ(...)) or NOT(AND(...)) does not take."""
+    match part:
+        case Kleene(Event() as event, 1, greedy=False, until=None):
+            return f"write {structure_text(event)}"
+        case Or():
+            return "write a NOT for each choice, with names of its own"
+        case _:
+            return None
+
+
+def instead_of_next(item: Structure) -> str | None:
+    """Return an equivalent of NEXT before an item that it does not take."""
+    match item:
+        case Not(Event() as event):
+            return f"write {structure_text(Not(Next(event)))}"
+        case _:
+            return None
+
+
+def one_event_for(item: Structure) -> str | None:
+    """Return a hint with one event of all the types of an OR."""
+    match item:
+        case Or(items):
+            events = [one for one in items if isinstance(one, Event) and one.types is not None]
+            if len(events) == len(items):
+                types = frozenset[str]().union(*(event.types or () for event in events))
+                return f"write {structure_text(Kleene(Event(events[0].variable, types)))}"
+    return None
 
 
 def check_structure(structure: Structure) -> None:
@@ -40,20 +76,8 @@ def check_structure(structure: Structure) -> None:
         match node:
             case Not(item):
                 _check_absent(item, node)
-            case Kleene(item) if not _is_one_event(item) and group_of(node) is None:
-                raise PatternError(
-                    f"KL stands around {word_for(item)}",
-                    expected="a single event, as in KL(B b), or a group, as in"
-                    " KL(SEQ(A a, B b)){1,5}",
-                    hint=one_event_for(item),
-                    span=node.span,
-                )
-            case Kleene(item) if group_of(node) is not None and may_be_all(item) is not None:
-                raise PatternError(
-                    f"KL stands around {structure_text(item)}, which may have no event",
-                    expected="a group with an event, as in KL(SEQ(A a, B b)){1,5}",
-                    span=node.span,
-                )
+            case Kleene():
+                _check_set(node)
             case Opt(item) if isinstance(item, Opt) or may_be_all(item) is not None:
                 raise PatternError(
                     f"OPT stands around {structure_text(item)}, which may have no event",
@@ -70,21 +94,6 @@ def check_structure(structure: Structure) -> None:
                     hint=instead_of_next(item) if isinstance(node, Next) else None,
                     span=node.span,
                 )
-            case Kleene(_, minimum, maximum, until=until):
-                if until is not None and not isinstance(until, Event):
-                    raise PatternError(
-                        f"UNTIL stands before {word_for(until)}",
-                        expected="a single event, as in KL(B b) UNTIL C c",
-                        span=node.span,
-                    )
-                if minimum < 1 or (maximum is not None and maximum < minimum):
-                    raise PatternError(
-                        f"KL with bounds {{{minimum},{'' if maximum is None else maximum}}}",
-                        expected="{m,n} with 1 <= m <= n",
-                        span=node.span,
-                    )
-                if (group := group_of(node)) is not None:
-                    check_group(node, group)
             case Seq(items) | And(items) | Or(items) if not items:
                 raise PatternError(f"{word_for(node)} of nothing", span=node.span)
             case Event(variable, types):
@@ -100,6 +109,38 @@ def check_structure(structure: Structure) -> None:
                     raise PatternError(f"'{variable}' has an empty list of types", span=node.span)
     _check_what_follows(structure, follows=False)
     refuse_too_large(structure)
+
+
+def _check_set(node: Kleene) -> None:
+    item, minimum, maximum, until = node.item, node.minimum, node.maximum, node.until
+    group = group_of(node)
+    if group is None and not _is_one_event(item):
+        raise PatternError(
+            f"KL stands around {word_for(item)}",
+            expected="a single event, as in KL(B b), or a group, as in KL(SEQ(A a, B b)){1,5}",
+            hint=one_event_for(item),
+            span=node.span,
+        )
+    if group is not None and may_be_all(item) is not None:
+        raise PatternError(
+            f"KL stands around {structure_text(item)}, which may have no event",
+            expected="a group with an event, as in KL(SEQ(A a, B b)){1,5}",
+            span=node.span,
+        )
+    if until is not None and not isinstance(until, Event):
+        raise PatternError(
+            f"UNTIL stands before {word_for(until)}",
+            expected="a single event, as in KL(B b) UNTIL C c",
+            span=node.span,
+        )
+    if minimum < 1 or (maximum is not None and maximum < minimum):
+        raise PatternError(
+            f"KL with bounds {{{minimum},{'' if maximum is None else maximum}}}",
+            expected="{m,n} with 1 <= m <= n",
+            span=node.span,
+        )
+    if group is not None:
+        check_group(node, group)
 
 
 def _check_absent(item: Structure, node: Not) -> None:

@@ -7,7 +7,6 @@ Source: *Join Query Optimization Techniques for Complex Event Processing Applica
 from __future__ import annotations
 
 from cepkit.pattern.conditions import variables_of
-from cepkit.pattern.nodes import Beside
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, TimeWindow
 
@@ -30,42 +29,33 @@ def depends_on(branch: Branch, variable: str) -> frozenset[str]:
 
 def _depends_on(branch: Branch, variable: str) -> frozenset[str]:
     positive = set(branch.variables)
-    beside = branch.event(variable).beside
-    if beside is not None:
-        return _beside(branch, variable, beside)
+    absent = branch.event(variable)
+    beside = absent.beside
     before, after = branch.before(variable) & positive, branch.after(variable) & positive
     latest, soonest = branch.neighbours(variable, positive)
-    needed = {*latest, *soonest}
+    begins, ends = bool(before), bool(after)
+    needed = set[str]()
+    if beside is None:
+        could_be = {event.variable for event in branch.positive if event.overlaps(absent)}
+        needed |= could_be - before - after
+    else:
+        needed.add(beside.variable)
+        if beside.begin is not None:
+            latest, begins = [], True
+        if beside.end is not None:
+            soonest, ends = [], True
+    needed.update(latest, soonest)
     for condition in branch.conditions:
         if variable in variables_of(condition):
             needed |= variables_of(condition) & positive
-    absent = branch.event(variable)
-    could_be = {event.variable for event in branch.positive if event.overlaps(absent)}
-    needed |= could_be - before - after
     match branch.window:
         case CountWindow():
             needed |= positive
         case TimeWindow():
-            if not before:
+            if not begins:
                 needed |= {x for x in positive if not branch.after(x) & positive}
-            if not after:
+            if not ends:
                 needed |= {x for x in positive if not branch.before(x) & positive}
         case None:
             pass
     return frozenset(needed)
-
-
-def _beside(branch: Branch, variable: str, beside: Beside) -> frozenset[str]:
-    """Return the same for a NOT between a set and its neighbours."""
-    positive = set(branch.variables)
-    if isinstance(branch.window, CountWindow):
-        return frozenset(positive)
-    latest, soonest = branch.neighbours(variable, positive)
-    needed = {*(soonest if beside.place == "behind" else latest), beside.variable}
-    if isinstance(branch.window, TimeWindow):
-        if beside.place == "before" and not latest:
-            needed |= {x for x in positive if not branch.after(x) & positive}
-        if beside.place == "behind" and not soonest:
-            needed |= {x for x in positive if not branch.before(x) & positive}
-    about = (variables_of(c) for c in branch.conditions if variable in variables_of(c))
-    return frozenset(needed.union(*about) & positive)

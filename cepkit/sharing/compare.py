@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 from cepkit.costs.contract import CostModel
 from cepkit.costs.work import WORK
-from cepkit.errors import LimitError, PlanError, shown
+from cepkit.errors import LimitError, PlanError
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import named
 from cepkit.planners.contract import SearchInterrupted
@@ -191,8 +191,6 @@ def compare_shared_plans(
     """
     if share not in _MODES:
         raise PlanError.unknown(f"share='{share}'", share, _MODES)
-    if searches is not None and (isinstance(searches, str) or not isinstance(searches, Sequence)):
-        raise PlanError(f"searches={shown(searches)}", expected="a list of names or searches")
     picked = [*map(SEARCHES.pick, SEARCHES if searches is None else searches)]
     if not picked:
         raise PlanError("no search to compare", expected=f"some of {', '.join(SEARCHES)}")

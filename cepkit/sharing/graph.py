@@ -4,6 +4,12 @@ It has two tables: from maximal sub-patterns to patterns, and from patterns to t
 sub-patterns follow from them. Patterns with a common event are compared by their branches; patterns
 that differ only in names are compared once. O(n^2) comparisons for n patterns at worst; adding one
 needs n. Source: MULTI, section on the multi-pattern graph.
+
+What two branches have in common are the cliques of their agreement graph. Its vertices are pairs of
+variables, one of each branch, with equal events; its edges join pairs whose conditions on each
+other agree. Conditions on three variables or more are checked on the cliques, which drop a variable
+if they disagree. The enumeration is exponential at worst, but patterns are small. Source: MULTI,
+which reduces sets of types instead, and so finds only one of several.
 """
 
 from __future__ import annotations
@@ -11,18 +17,76 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cepkit.errors import LimitError
 from cepkit.lazy import nx
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.query import Query
-from cepkit.pattern.several import free_name, named, number_of
+from cepkit.pattern.several import free_name, number_of, queries_of
 from cepkit.printing import Printed, cut, html_output
-from cepkit.sharing.common import maximal_common
 from cepkit.sharing.texts import sub_pattern_text
 from cepkit.sharing.workload import Form, Places, Sharer, Workload
 from cepkit.tables import count_text, first_rows, html_table
+
+_Mapping: TypeAlias = frozenset[tuple[int, int]]
+"""Pairs of a variable of the first branch and one of the second."""
+
+
+def maximal_common(one: Sharer, other: Sharer) -> dict[Form, tuple[Places, Places]]:
+    """Return the maximal common sub-patterns, with the variables that each branch has for them."""
+    if one.family != other.family:
+        return {}
+    found = _maximal(_cliques(one, other), one, other)
+    common: dict[Form, tuple[Places, Places]] = {}
+    for mapping in sorted(found, key=lambda m: (-len(m), sorted(m))):
+        form, places = one.form(sum(1 << x for x, _ in mapping))
+        to = dict(mapping)
+        common.setdefault(form, (places, tuple(to[place] for place in places)))
+    return common
+
+
+def _cliques(one: Sharer, other: Sharer) -> list[_Mapping]:
+    vertices = [
+        (x, y)
+        for x, event in enumerate(one.events)
+        for y, same in enumerate(other.events)
+        if event == same
+    ]
+    edges = [
+        ((x, y), (v, w))
+        for (x, y), (v, w) in combinations(vertices, 2)
+        if x != v and y != w and one.pairs[x][v] == other.pairs[y][w]
+    ]
+    if not edges:
+        return [frozenset((vertex,)) for vertex in vertices]
+    graph: nx.Graph[tuple[int, int]] = nx.Graph()
+    graph.add_nodes_from(vertices)
+    graph.add_edges_from(edges)
+    return [frozenset(clique) for clique in nx.find_cliques(graph)]
+
+
+def _maximal(mappings: list[_Mapping], one: Sharer, other: Sharer) -> set[_Mapping]:
+    """Return the largest parts of mappings that also agree on conditions of several variables."""
+    agreed: set[_Mapping] = set()
+    tried: set[_Mapping] = set()
+    while mappings:
+        mapping = mappings.pop()
+        if mapping in tried or not mapping:
+            continue
+        tried.add(mapping)
+        if _agree(mapping, one, other):
+            agreed.add(mapping)
+        else:
+            mappings += [mapping - {pair} for pair in mapping]
+    return {mapping for mapping in agreed if not any(mapping < larger for larger in agreed)}
+
+
+def _agree(mapping: _Mapping, one: Sharer, other: Sharer) -> bool:
+    left, right = zip(*sorted(mapping), strict=True)
+    said = one.wider_texts(sum(1 << x for x in left), left)
+    return said == other.wider_texts(sum(1 << y for y in right), right)
+
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -173,17 +237,28 @@ class PatternGraph(Printed):
         return html_output(html_table(_HEAD, self._cells(), self._title(), left=4))
 
 
-def pattern_graph(queries: Sequence[Query] | Mapping[str, Query]) -> PatternGraph:
-    """Return the common sub-patterns of several queries.
+def pattern_graph(patterns: Sequence[Any] | Mapping[str, Any]) -> PatternGraph:
+    """Return the common parts of several patterns: the maximal sub-patterns of each two.
 
     Args:
-        queries: The queries, by name or with their numbers as names.
+        patterns: Queries or their texts, in a list, or in a dict by name.
 
     Raises:
-        PatternError: There is no query.
+        PatternError: There is no pattern, or one that means nothing; the error says which.
         LimitError: Too many pairs of them have events in common.
+
+    Example:
+        >>> import cepkit as ck
+        >>> rules = {
+        ...     "p": "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 10 seconds",
+        ...     "q": "PATTERN SEQ(A a, B b, D d) WHERE a.x < b.x WITHIN 10 seconds",
+        ... }
+        >>> print(ck.sharing.pattern_graph(rules))
+        2 patterns in 1 connected group; 1 of 1 pair have something in common
+        patterns  variables  common sub-pattern         of
+        2         2          SEQ(A, B) where A.x < B.x  p, q
     """
-    by_name = named(queries)
+    by_name = queries_of(patterns)
     names, listed = tuple(by_name), tuple(by_name.values())
     return PatternGraph(names, listed, _edges(names, listed))
 
@@ -234,7 +309,7 @@ def _with_common_events(
                 raise LimitError(
                     f"more than {MOST_PAIRS:,} pairs of patterns have events in common",
                     expected="fewer patterns in one graph",
-                    hint="detect and share_plans take any number of patterns, without a graph",
+                    hint="detect and choose_plan take any number of patterns, without a graph",
                 )
             yield from ((i, j) for i in others)
         for event in events:

@@ -1,7 +1,8 @@
 """Exact counts of parts of a stream, which add up to those of the whole.
 
-What concerns single events is counted in any part (`Part`). Keys are counted in parts that have no
-key in common (`KeyPart`), over events or over representatives of equal ones with their numbers.
+What concerns single events is counted in any part (`PartCounts`). Keys are counted in parts that
+have no key in common (`KeyPart`), over events or over representatives of equal ones with their
+numbers.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Details:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartCounts:
     """The counts of some events.
 
     Attributes:
@@ -90,7 +91,7 @@ class Weighted:
 
 
 @dataclass(frozen=True, slots=True)
-class Counter:
+class StreamCounter:
     """Counts a stream for a pattern.
 
     Attributes:
@@ -106,12 +107,12 @@ class Counter:
     keys: tuple[KeySource, ...]
 
     @classmethod
-    def of(cls, query: Query, kinds: Mapping[str, Kind], buckets: Buckets | None) -> Counter:
+    def of(cls, query: Query, kinds: Mapping[str, Kind], buckets: Buckets | None) -> StreamCounter:
         """Return the counter of a pattern, given the kinds of its attributes."""
         links = tuple(links_in(query, kinds).values())
         return cls(query, buckets, links, key_sources(query, links))
 
-    def part(self, columns: EventColumns) -> Part:
+    def part(self, columns: EventColumns) -> PartCounts:
         """Count some events."""
         missing = {}
         for name, variables in readers(self.query).items():
@@ -121,7 +122,9 @@ class Counter:
         if self.buckets is not None:
             counts = self.buckets.counts(columns.ts, columns.types, len(columns.type_names))
             over_time = dict(zip(columns.type_names, counts, strict=True))
-        return Part(missing, over_time, tuple(self._ends(columns, link) for link in self.links))
+        return PartCounts(
+            missing, over_time, tuple(self._ends(columns, link) for link in self.links)
+        )
 
     def _ends(self, columns: EventColumns, link: Link) -> tuple[int, int, int, int]:
         one, other = self._has(columns, link.first), self._has(columns, link.second)
@@ -207,7 +210,7 @@ class Counter:
         return min(1.0, pairs / float(events) ** 2) if self.query.partition_by and events else 1.0
 
     def details(
-        self, parts: Iterable[Part], key_parts: Iterable[KeyPart], lateness: Lateness | None
+        self, parts: Iterable[PartCounts], key_parts: Iterable[KeyPart], lateness: Lateness | None
     ) -> Details:
         """Return the counts of a stream from those of its parts."""
         missing = {name: np.zeros(2, np.int64) for name in readers(self.query)}

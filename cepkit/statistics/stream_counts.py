@@ -15,7 +15,7 @@ from cepkit.pattern.conditions import attributes_of
 from cepkit.pattern.query import Query
 from cepkit.statistics.lateness import LateCounts, Lateness
 from cepkit.statistics.over_time import Buckets
-from cepkit.statistics.parts import Counter, Details
+from cepkit.statistics.parts import Details, StreamCounter
 from cepkit.stream.columns import Dropped, EventColumns
 
 
@@ -63,7 +63,7 @@ def count_stream(columns: EventColumns, query: Query, *, details: bool = True) -
     buckets = None
     if counts.first is not None and counts.last is not None:
         buckets = Buckets.of(counts.first, counts.last, len(columns))
-    counter = Counter.of(query, columns.kinds, buckets)
+    counter = StreamCounter.of(query, columns.kinds, buckets)
     if not details:
         return replace(counts, same_key=counter.same_key(counter.pairs(columns), len(columns)))
     keys = counter.key_part(columns)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from cepkit.arguments import typed
 from cepkit.errors import StreamError, UnsupportedError
+from cepkit.printing import cut, html_output, html_text
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.lateness import Lateness, check_event_time, check_lateness
-from cepkit.stream.preview import Preview, shown_columns
 from cepkit.stream.reading import readers, sources
 from cepkit.stream.reading.arrival import check_arrival
 from cepkit.stream.reading.column_cache import ColumnCache, load
@@ -26,6 +27,85 @@ from cepkit.stream.reading.texts import check_type
 from cepkit.stream.reading.times import microseconds
 from cepkit.stream.schema import Schema, Ties
 from cepkit.stream.sessions import check_session, run_job
+from cepkit.tables import html_table, text_table
+
+# Even if escaping turned every character into six, a page stays below 20 kB.
+_ROWS = 5
+_COLUMNS = 10
+_WIDTH = 36
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The first rows of a stream and its schema, for display.
+
+    Attributes:
+        title: The kind of the source and its number of rows.
+        names: All columns of the source.
+        rows: The original first rows of some columns; None if reading them would cost a Spark job.
+    """
+
+    title: str
+    schema: Schema
+    names: tuple[str, ...]
+    rows: pa.Table | None
+
+    def text(self) -> str:
+        """Return the preview for a terminal."""
+        lines = [f"Stream: {self.title}", f"  {self._facts()}", f"  columns: {self._listed()}"]
+        if cells := self._cells():
+            table = text_table(*cells, left=len(cells[0]))
+            lines += [f"  {line}" for line in table.splitlines()]
+        return "\n".join(lines)
+
+    def html(self) -> str:
+        """Return the preview for a notebook; all names and values are escaped."""
+        parts = [
+            f"<p><b>Stream</b> {html_text(cut(self.title, 200))}<br>",
+            f"{html_text(self._facts())}<br>columns: {html_text(self._listed())}</p>",
+        ]
+        if cells := self._cells():
+            parts += [html_table(*cells, left=len(cells[0])), "<p>the first rows, as they came</p>"]
+        return html_output(*parts)
+
+    def _facts(self) -> str:
+        schema = self.schema
+        facts = [f"time: {cut(schema.time, _WIDTH)}", f"type: {cut(schema.type, _WIDTH)}"]
+        if schema.arrival:
+            facts.append(f"arrival: {cut(schema.arrival, _WIDTH)}")
+        if schema.by_arrival:
+            facts.append("ties: by arrival")
+        if schema.unit:
+            facts.append(f"unit: {schema.unit}")
+        facts.append(f"time zone: {schema.timezone or 'UTC where none is given'}")
+        return ", ".join(facts)
+
+    def _listed(self) -> str:
+        more = len(self.names) - _COLUMNS
+        listed = ", ".join(cut(name, _WIDTH) for name in self.names[:_COLUMNS])
+        return f"{listed}, and {more} more" if more > 0 else listed
+
+    def _cells(self) -> tuple[list[str], list[list[str]]] | None:
+        """Return the head and the rows of the table; None if there are no rows to show."""
+        if self.rows is None or not len(self.rows):
+            return None
+        names = shown_columns(self.names, self.schema)
+        columns = [
+            [cut(value, _WIDTH) for value in self.rows.column(name).slice(0, _ROWS).to_pylist()]
+            for name in names
+        ]
+        return [cut(name, _WIDTH) for name in names], [*map(list, zip(*columns, strict=True))]
+
+
+def shown_columns(names: tuple[str, ...], schema: Schema) -> tuple[str, ...]:
+    """Return the columns that a preview shows: time, type and the first others."""
+    first = (schema.time, schema.type)
+    others = tuple(name for name in names if name not in first)
+    return first + others[: _COLUMNS - 2]
+
+
+if TYPE_CHECKING:
+    from cepkit.stream.replay import Replay
 
 Place = Literal["local", "spark"]
 
@@ -113,6 +193,52 @@ class Stream:
         first = pa.array(columns.source_rows(np.arange(min(n, len(columns)))))
         table = self._table(self.column_names) if self.schema.columns else columns.source
         return Stream(table.take(first), self.schema, self.column_names)
+
+    @typed
+    def replay(
+        self,
+        folder: str | PathLike[str],
+        *,
+        speed: float = 60.0,
+        disorder: str | timedelta = "0 seconds",
+        every: str | timedelta = "1 second",
+        seed: int = 0,
+    ) -> Replay:
+        """Play a recorded stream again: its events come into a folder as files.
+
+        Args:
+            folder: A folder that is empty or not there yet.
+            speed: How many times as fast as recorded.
+            disorder: The most by which an event arrives after it happened; drawn evenly for each
+                event.
+            every: The time between two files.
+            seed: The seed of the random generator.
+
+        Returns:
+            The replay: `start()` and `stop()` it, or `put(n)` files by hand; `frame()` is the
+            folder as a streaming DataFrame.
+
+        Raises:
+            StreamError: The folder has something in it, or there are no events.
+            UnsupportedError: The events are in Spark.
+
+        Example:
+            >>> import tempfile
+            >>> import cepkit as ck
+            >>> folder = tempfile.TemporaryDirectory()
+            >>> recorded = ck.events(ck.sample_stocks(500), time="ts", type="ticker")
+            >>> files = recorded.replay(f"{folder.name}/in", speed=10)
+            >>> files.put(2)
+            2
+            >>> files.written, len(files.files)
+            (2, 4)
+        """
+        from cepkit.stream.replay import replay
+
+        return replay(
+            self.columns(()), self.schema.time, Path(folder),
+            speed=speed, disorder=disorder, every=every, seed=seed,
+        )  # fmt: skip
 
     def __len__(self) -> int:
         """Return the number of events: of rows with a time and a type."""
@@ -267,6 +393,23 @@ def events(
     if arrival is not None:
         check_arrival(beginning.column(arrival).type, arrival)
     return Stream(source, schema, names, lateness_limits)
+
+
+def check_stream(stream: object, *, beside: object = None) -> None:
+    """Check that a value is a stream.
+
+    Args:
+        stream: The argument of a verb.
+        beside: The argument after it.
+
+    Raises:
+        StreamError: It is not a stream.
+    """
+    if not isinstance(stream, Stream):
+        hint = "cepkit.events(data, time='ts', type='type') makes one of a DataFrame or a path"
+        if isinstance(beside, Stream):
+            hint = "the stream comes first: are the two arguments swapped?"
+        raise StreamError(f"a {type(stream).__name__} instead of a stream", hint=hint)
 
 
 def check_all_there(stream: Stream) -> None:

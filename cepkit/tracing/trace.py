@@ -92,7 +92,8 @@ class Trace(Saved, WithPrinter):
         ... ]
         >>> stream = ck.events(trades, time="ts", type="type", unit="s")
         >>> trace = ck.simulate(stream, "PATTERN SEQ(MSFT a, GOOG b)", "eager-nfa")
-        >>> ck.Trace.from_json(trace.to_json()) == trace
+        >>> from cepkit.tracing import Trace
+        >>> Trace.from_json(trace.to_json()) == trace
         True
     """
 

@@ -25,7 +25,7 @@ COUNTED = f"{PATTERN} AGG COUNT"
 ROWS = """SELECT * FROM trades MATCH_RECOGNIZE (PARTITION BY ticker ORDER BY ts
     MEASURES LAST(down.price) AS bottom PATTERN (down+) DEFINE down AS price < PREV(price))"""
 
-ON_SPARK = ("get_session", "run_to_end", "replay", "watch")
+ON_SPARK = ("get_session",)
 
 
 def main() -> None:
@@ -80,30 +80,39 @@ def _run_python(source: Any, frame: Any) -> int:
     trace = ck.simulate(stream, query, limit=50)
     verbs: dict[str, Callable[[], Any]] = {
         "aggregate": lambda: ck.aggregate(stream, COUNTED, emit="total").to_pandas(),
-        "check_detectable": lambda: ck.check_detectable(stream, query),
-        "choose_plan": lambda: ck.choose_plan(query, statistics),
-        "compare_plans": lambda: ck.draw(comparison),
-        "compare_shared_plans": lambda: ck.compare_shared_plans(both, shared),
+        "choose_plan": lambda: (
+            ck.choose_plan(query, statistics),
+            ck.detect(stream, both, ck.choose_plan(both, shared)).counts(),
+        ),
+        "compare_plans": lambda: (
+            ck.draw(comparison),
+            ck.compare_plans(query, statistics, alphas="auto"),
+            ck.compare_plans(both, shared),
+        ),
         "detect": lambda: (matches.to_pandas(), matches.explain(), ck.draw(matches)),
-        "draw": lambda: (ck.draw(query), ck.draw(ck.profile(stream)), ck.draw(trace)),
+        "draw": lambda: (
+            ck.draw(query),
+            ck.draw(both),
+            ck.draw(ck.profile(stream)),
+            ck.draw(trace),
+        ),
         "events": lambda: str(stream),
         "from_match_recognize": lambda: ck.from_match_recognize(ROWS, frame).to_pandas(),
-        "parse": lambda: str(query),
-        "pattern_graph": lambda: ck.pattern_graph(both),
+        "parse": lambda: (str(query), query.check_detectable(stream)),
         "profile": lambda: (str(statistics), str(ck.profile(stream))),
         "register_function": lambda: ck.register_function("twice", lambda x: 2 * x),
         "sample_clicks": lambda: ck.sample_clicks(100),
         "sample_stocks": lambda: ck.sample_stocks(100),
-        "share_plans": lambda: ck.detect(stream, both, ck.share_plans(both, shared)).counts(),
-        "simulate": lambda: str(trace),
-        "aggregate_trace": lambda: ck.aggregate_trace(
-            stream, "PATTERN SEQ(MSFT a, GOOG b) AGG COUNT", limit=50
+        "simulate": lambda: (
+            str(trace),
+            ck.simulate(
+                stream, "PATTERN SEQ(MSFT a, GOOG b) AGG COUNT", "prefix-counters", limit=50
+            ),
         ),
-        "weigh_plans": lambda: ck.weigh_plans(query, statistics),
         "what_if": lambda: ck.what_if(query, statistics, comparison, "a"),
         "why_not": lambda: str(ck.why_not(stream, query)),
     }
-    others = {"CepkitError", "Statistics", "Trace"}
+    others = {"CepkitError", "Statistics"}
     modules = {"adaptation", "builder", "costs", "planners", "sharing"}
     assert {*verbs, *ON_SPARK} == set(ck.__all__) - others - modules
     for verb in verbs.values():

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cepkit import aggregate_trace, simulate
+from cepkit import simulate
 from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.stream.stream import events
@@ -114,7 +114,7 @@ def counted(
 ) -> CounterTrace:
     """Counters of a stream as the papers write it, of a sequence cut as "a b|c d"."""
     cut = None if pieces is None else [piece.split() for piece in pieces.split("|")]
-    return aggregate_trace(stream(text, **columns), pattern, pieces=cut)
+    return simulate(stream(text, **columns), pattern, "prefix-counters", plan=cut)
 
 
 def figure_6() -> CounterTrace:

@@ -63,7 +63,8 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext
             args=list(FLAGS),
             viewport={"width": 1000, "height": 900},
         )
-        opened.set_default_timeout(30_000)
+        opened.set_default_timeout(120_000)
+        api.expect.set_options(timeout=60_000)
         yield opened
         opened.close()
 
@@ -176,7 +177,7 @@ class Lab:
     def wait_for(self, page: Page, expression: str, expected: str) -> None:
         """Wait until the kernel prints an expression as expected: messages take their time."""
         # A polled function that returns a promise would count as true at once.
-        for _ in range(300):
+        for _ in range(1500):
             found = self.evaluate(page, expression)
             if found == expected:
                 return
@@ -249,8 +250,8 @@ def _free_port() -> int:
 
 
 def _wait_for(url: str, alive: Callable[[], bool], log: Path) -> None:
-    for _ in range(300):
-        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=2):
+    for _ in range(1500):
+        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=20):
             return
         if not alive():
             break

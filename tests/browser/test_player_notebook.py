@@ -34,7 +34,7 @@ display(one, two)"""
 COUNTED = """
 plain = ck.parse("PATTERN SEQ(A a, B b, C c) WITHIN 20 seconds")
 cut = [["a", "b"], ["c"]]
-counters = [ck.aggregate_trace(stream, plain, pieces=pieces) for pieces in (None, cut)]
+counters = [ck.simulate(stream, plain, "prefix-counters", pieces) for pieces in (None, cut)]
 """
 
 

@@ -39,17 +39,26 @@ METHOD = pytest.mark.parametrize("method", [*OWN_METHODS, "auto", "detect"])
 TOP = 2**63 - 1
 
 COLUMNS: dict[str, tuple[pa.DataType, tuple[Any, ...]]] = {
-    "few": (pa.int64(), (3, None, -1, 4, 1, None, 5, 9, -2, 6)),
-    "wide": (pa.int64(), (TOP, -TOP, 2**62, 0, TOP, 1, -(2**62), TOP, None, -TOP)),
-    "far": (pa.int64(), (2**53 + 1, 2**53 + 2, None, 2**53 + 4, *(2**53 + i for i in range(6)))),
-    "absent": (pa.int64(), (None,) * 10),
-    "float": (pa.float64(), (0.5, nan, -1.25, 40.25, None, 3.0, -0.0, 1e-3, 7.0, 2.5)),
-    "shifted": (pa.float64(), tuple(1e9 + i for i in (1, 3, 8, 2, 5, 4, 7, 6, 9, 0))),
-    "infinite": (pa.float64(), (inf, 1.0, 2.0, -inf, nan, 3.0, 0.0, inf, 1.0, 2.0)),
-    "text": (pa.string(), ("b", "", None, "é", "a", "B", "bb", "a", None, "c")),
-    "truth": (pa.bool_(), (True, None, False, True, True, False, None, False, True, True)),
-    "time": (pa.timestamp("us"), (5, None, -7, 2**55, 0, 1, 2, None, 4, 5)),
-    "span": (pa.duration("us"), (5, None, -7, 2**55, 0, 1, 2, None, 4, 5)),
+    "few": (pa.int64(), (3, None, -1, 4, 1, 7, None, 5, 9, -2, 6, 2, 8)),
+    "wide": (pa.int64(), (0, TOP, -TOP, 2**62, TOP, 1, TOP, None, 2**53, -(2**62), -1, 9, TOP)),
+    "far": (pa.int64(), tuple(2**53 + i for i in (1, 2, 4, 3, 9, 7, 5, 0, 6, 8, 2, 1, 3))),
+    "absent": (pa.int64(), (None,) * 13),
+    "float": (
+        pa.float64(),
+        (0.5, nan, -1.25, 40.25, None, 3.0, -0.0, 1e-3, 7.0, 2.5, 0.125, nan, 1.0),
+    ),
+    "shifted": (pa.float64(), tuple(1e9 + i for i in (1, 3, 8, 2, 5, 4, 7, 6, 9, 0, 3, 2, 1))),
+    "infinite": (
+        pa.float64(),
+        (inf, 1.0, -inf, 2.0, nan, 3.0, 5.0, 0.0, inf, 1.0, 2.0, 4.0, -inf),
+    ),
+    "text": (
+        pa.string(),
+        ("b", "", None, "é", "a", "B", "bb", "a", "c", None, "aa", "ab", ""),
+    ),
+    "truth": (pa.bool_(), (True, None, False, *(True, True, False, None) * 2, True, False)),
+    "time": (pa.timestamp("us"), (5, None, -7, 2**55, 0, 1, 2, None, 4, 5, 3, -1, 8)),
+    "span": (pa.duration("us"), (5, None, -7, 2**55, 0, 1, 2, None, 4, 5, 3, -1, 8)),
 }
 """The values that are aggregated, in the order of rows."""
 KINDS = {
@@ -57,14 +66,15 @@ KINDS = {
     "ordered": ("text", "truth", "time", "span"),
 }
 WHOLE, OTHERS = KINDS["numbers"][:4], (*KINDS["numbers"][4:], *KINDS["ordered"])
-KEYS = (1, 1, 2, None, 1, 2, 1, None, 2, 1)
 
 STREAMS = {
-    # The first B and the last A are in no match; two events have one time.
-    "matches": "B1 A2 A3 B4 A4 B6 C7 B8 C9 A12",
+    # The first B and the last A are in no match; some events have one time.
+    "matches": "B1 A2 A3 B4 A4 A5 B6 C7 B7 B8 C9 C10 A12",
     "no match": "C1 B2 B3 A4 A5 A6 C6 C7 A8 A9",
     "empty": "",
 }
+KEYS = (1, 1, 1, 1, 2, None, 1, 1, None, 2, 2, None, 1)
+"""Each group has matches, that of null too."""
 PATTERNS = {
     "pair": "SEQ(A a, B b)%s WITHIN 4 s",
     "exclusive": "SEQ(A a, B b)%s WITHIN 2 s EXCLUSIVE",

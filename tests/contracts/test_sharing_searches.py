@@ -156,13 +156,11 @@ def test_many_branches_are_searched_in_blocks():
     ]
     queries = [ck.parse(rule) for rule in rules]
     known = measured(queries, 100.0, share=1e-4)
-    plan = ck.share_plans(queries, known, share="prefix", search=GreedyMerge(at_once=5))
+    plan = ck.choose_plan(queries, known, GreedyMerge(at_once=5), share="prefix")
     assert "search: greedy-merge, 5 at a time" in str(plan)
-    whole = ck.share_plans(queries, known, share="prefix")
-    own = ck.share_plans(queries, known, share="prefix", search="own-plans")
+    whole = ck.choose_plan(queries, known, share="prefix")
+    own = ck.choose_plan(queries, known, "own-plans", share="prefix")
     assert whole.cost <= plan.cost < own.cost
     seen = []
-    ck.share_plans(
-        queries, known, share="prefix", search=GreedyMerge(at_once=5), observe=seen.append
-    )
+    ck.choose_plan(queries, known, GreedyMerge(at_once=5), share="prefix", observe=seen.append)
     assert seen[-1].examined == 3

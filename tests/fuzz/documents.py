@@ -41,9 +41,13 @@ def _saved() -> tuple[tuple[type[Any], str], ...]:
             found.append((MechanismTrace, ck.simulate(stream, pattern, mechanism).to_json()))
     for pieces in (None, [["a"], ["b", "c"]]):
         sequence = "PATTERN SEQ(A a, NOT(B n), B b, C c) WITHIN 9 us PARTITION BY k"
-        found.append((CounterTrace, ck.aggregate_trace(stream, sequence, pieces=pieces).to_json()))
+        found.append(
+            (CounterTrace, ck.simulate(stream, sequence, "prefix-counters", plan=pieces).to_json())
+        )
         sequence = "PATTERN SEQ(A a, B b, C c)"
-        found.append((CounterTrace, ck.aggregate_trace(stream, sequence, pieces=pieces).to_json()))
+        found.append(
+            (CounterTrace, ck.simulate(stream, sequence, "prefix-counters", plan=pieces).to_json())
+        )
     return tuple(found)
 
 

@@ -290,7 +290,7 @@ _ATTEMPTS = (
     lambda stream, query: ck.simulate(stream, query, limit=6),
     ck.why_not,
     ck.aggregate,
-    ck.aggregate_trace,
+    lambda stream, query: ck.simulate(stream, query, "prefix-counters"),
     lambda _, query: ck.draw(query),
     lambda stream, query: ck.draw(ck.detect(stream, query, limit=3), limit=3),
     lambda stream, query: ck.draw(ck.profile(stream, query)),

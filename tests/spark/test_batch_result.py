@@ -300,7 +300,7 @@ def test_the_number_of_sets_is_exact_and_too_many_are_refused(stream):
     [
         "PATTERN SEQ(T01 a, T02 b) WHERE a.price < b.price WITHIN 100 ms",
         "PATTERN AND(T01 a, OR(T02 b, T03 c)) WITHIN 50 ms",
-        "PATTERN SEQ(T01 a, KL(T02 b), T03 c) WITHIN 200 ms",
+        "PATTERN SEQ(T01 a, KL(T02 b), T03 c) WITHIN 100 ms",
     ],
 )
 def test_flat_frames_are_those_of_a_local_stream(spark, text):

@@ -172,7 +172,7 @@ def test_ctrl_c_ends_a_run_on_spark_quietly(tmp_path):
     command += ["--events", "big.parquet", "--time", "ts", "--type", "ticker", "--plan", "a,b,c"]
 
     def writes(_):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not list(tmp_path.glob(".m.parquet.*")) and time.monotonic() < deadline:
             time.sleep(0.2)
         time.sleep(2)

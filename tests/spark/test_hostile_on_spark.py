@@ -75,7 +75,7 @@ def shown(stream, live):
     query = SimpleNamespace(
         name=EVIL, isActive=False, recentProgress=[], exception=lambda: ValueError(EVIL)
     )
-    yield ck.watch(query)
+    yield ck.detect(live, STRUCTURE).watch(query)
     explanation = StreamExplanation(EVIL, (LiveStep(EVIL, EVIL, EVIL, 2, 1.5, 1, None, 0, False),))
     yield explanation
     yield EndedRows(ck.detect(stream, STRUCTURE).select("*"), EVIL, explanation, None)

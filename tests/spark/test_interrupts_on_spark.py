@@ -45,7 +45,7 @@ def stream():
 
 
 def streamed():
-    files = ck.replay(ck.events(frame, time="ts", type="ticker"), "in", speed=1000)
+    files = ck.events(frame, time="ts", type="ticker").replay("in", speed=1000)
     files.put()
     live = files.frame(spark)
     live = live.mapInArrow(nap, live.schema)
@@ -65,28 +65,22 @@ actions = {
     "show": matches.show,
     "take": lambda: matches.take(2),
     "head": matches.head,
-    "first": matches.first,
-    "tail": lambda: matches.tail(2),
-    "isEmpty": matches.isEmpty,
     "foreach": lambda: matches.foreach(print),
     "foreach again": lambda: matches.foreach(print),
     "toArrow": matches.toArrow,
-    "toPandas": matches.toPandas,
     "to_pandas": matches.to_pandas,
     "write": lambda: matches.write.mode("overwrite").parquet("matches"),
-    "write.save": lambda: matches.write.format("json").save("as-json"),
     "pages": lambda: pages.first(3),
     "counts of several": together.counts,
     "several together": lambda: together.together.toPandas(),
     "aggregates": sums_of_one.toPandas,
     "several aggregates": lambda: sums_of_two.together.collect(),
-    "aggregates, written": lambda: sums_of_one.write.csv("sums"),
     "detect": lambda: ck.detect(stream(), text),
     "aggregate": lambda: ck.aggregate(stream(), sums),
     "head of a stream": lambda: stream().head(),
     "profile": lambda: ck.profile(stream(), text),
     "why_not": lambda: ck.why_not(stream(), text),
-    "run_to_end": lambda: ck.run_to_end(live, "out", checkpoint="state"),
+    "run_to_end": lambda: live.run_to_end("out", checkpoint="state"),
 }
 tracker = spark.sparkContext.statusTracker()
 
@@ -99,7 +93,7 @@ def press_ctrl_c():
 
 
 def left():
-    until = time.monotonic() + 20
+    until = time.monotonic() + 200
     while tracker.getActiveJobsIds() and time.monotonic() < until:
         time.sleep(0.05)
     return list(tracker.getActiveJobsIds())
@@ -117,7 +111,7 @@ for name, action in actions.items():
         raise AssertionError(f"{name}: was not interrupted")
 ASLEEP.unlink()
 assert matches.count() == len(matches.toPandas()) > 0
-assert ck.run_to_end(live, "out", checkpoint="state").count() > 0
+assert live.run_to_end("out", checkpoint="state").count() > 0
 print(len(actions), "were interrupted")
 """
 

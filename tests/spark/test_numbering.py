@@ -51,8 +51,16 @@ def stream_of(source, arrival=None):
 
 
 @pytest.mark.filterwarnings("ignore:rows left out")
-@pytest.mark.parametrize(("arrival", "size"), [(None, 40), ("id", None), ("gaps", 40)])
-@pytest.mark.parametrize("query", [COUNTED, KEYED, BESIDE, NEIGHBOURS, BOTH], ids=str)
+@pytest.mark.parametrize(
+    ("query", "arrival", "size"),
+    [
+        *((COUNTED, *cut) for cut in ((None, 40), ("id", None), ("gaps", 40))),
+        *((query, "gaps", 40) for query in (KEYED, BESIDE, NEIGHBOURS, BOTH)),
+        (KEYED, None, 40),
+        (NEIGHBOURS, "id", None),
+    ],
+    ids=str,
+)
 def test_cells_of_every_kind_find_the_local_matches(spark, monkeypatch, query, arrival, size):
     monkeypatch.setattr("cepkit.spark.cells.layout.LEAST_EVENTS", 50)  # so that there are some
     rows = table()

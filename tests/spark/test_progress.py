@@ -27,6 +27,27 @@ def slow(spark, seconds: float):
     return lambda: spark.range(0, 8, 1, 8).mapInArrow(nap, "id long").count()
 
 
+def press_ctrl_c_as_jobs_run(spark):
+    """Interrupt the main thread when jobs run."""
+    tracker, main = spark.sparkContext.statusTracker(), threading.main_thread().ident
+
+    def press():
+        while not tracker.getActiveJobsIds():
+            time.sleep(0.05)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    threading.Thread(target=press, daemon=True).start()
+
+
+def has_no_jobs(spark):
+    """Return whether all jobs end, sooner or later."""
+    tracker = spark.sparkContext.statusTracker()
+    deadline = time.monotonic() + 300
+    while tracker.getActiveJobsIds() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return not tracker.getActiveJobsIds()
+
+
 def test_short_action_shows_no_progress(spark, capsys):
     assert run_with_progress(lambda: spark.range(9).count()) == 9
     assert capsys.readouterr().err == ""
@@ -77,15 +98,10 @@ def test_an_interrupt_while_the_bar_asks_leaves_the_session_usable(spark, monkey
 
 def test_an_interrupt_cancels_the_jobs_at_once(spark):
     action = slow(spark, 3600)  # nobody waits for its end
-    main = threading.main_thread().ident
-    threading.Timer(2.5, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
+    press_ctrl_c_as_jobs_run(spark)
     with pytest.raises(KeyboardInterrupt):
         run_with_progress(action, progress=False)
-    tracker = spark.sparkContext.statusTracker()
-    deadline = time.monotonic() + 60
-    while tracker.getActiveJobsIds() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not tracker.getActiveJobsIds()
+    assert has_no_jobs(spark)
     assert spark.range(5).count() == 5
 
 
@@ -101,11 +117,10 @@ def test_an_interrupt_reaches_the_jobs_of_a_result_inside_a_longer_action(spark)
             yield batch
 
     result = result_of(spark.range(0, 8, 1, 8).mapInArrow(nap, "id long"))
-    main = threading.main_thread().ident
-    threading.Timer(2.5, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
+    press_ctrl_c_as_jobs_run(spark)
     with pytest.raises(KeyboardInterrupt):
         run_with_progress(result.count, progress=False)
-    assert not spark.sparkContext.statusTracker().getActiveJobsIds()
+    assert has_no_jobs(spark)
 
 
 def test_a_result_is_in_the_job_group_of_its_user(spark):
@@ -135,4 +150,4 @@ def test_an_interrupt_before_a_job_starts_cancels_it_as_it_does(spark):
     threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
         run_with_progress(action, progress=False)
-    assert not spark.sparkContext.statusTracker().getActiveJobsIds()
+    assert has_no_jobs(spark)

@@ -95,8 +95,9 @@ def test_spark_leaves_out_the_same_matches(spark, partition):
     assert total.iloc[0, 0] == len(expected)
 
 
-@pytest.mark.parametrize("partition", ["PARTITION BY key", ""])
-@pytest.mark.parametrize("skip", ["PAST LAST EVENT", "TO LAST b"])
+@pytest.mark.parametrize(
+    ("partition", "skip"), [("PARTITION BY key", "PAST LAST EVENT"), ("", "TO LAST b")]
+)
 def test_a_stream_leaves_out_the_same_matches(spark, tmp_path, partition, skip):
     table = make_events(3_000, keys=5)
     text = f"{SKIPPING} {partition} AFTER MATCH SKIP {skip} RETURN a.id, b.id AS ids, c.id AS last"

@@ -29,9 +29,7 @@ def ended(live, text, lateness, name):
     matches = ck.detect(live.events(lateness=lateness), text)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", StreamWarning)
-        rows = ck.run_to_end(
-            matches, live.root / f"{name}-out", checkpoint=live.root / f"{name}-state"
-        )
+        rows = matches.run_to_end(live.root / f"{name}-out", checkpoint=live.root / f"{name}-state")
     return rows, [str(one.message) for one in caught if one.category is StreamWarning]
 
 
@@ -78,7 +76,7 @@ def test_a_folder_with_rows_of_another_run_is_refused(live):
     written = live.spark.read.parquet(str(out)).count()
     changed = ck.detect(live.events(lateness="3 seconds"), PATTERNS["AND"])
     with pytest.raises(StreamError, match="has rows of another run") as error:
-        ck.run_to_end(changed, out, checkpoint=live.root / "other-state")
+        changed.run_to_end(out, checkpoint=live.root / "other-state")
     assert "a new checkpoint and a new folder" in str(error.value.hint)
     assert not (live.root / "other-state").exists(), "nothing has run"
     writer = changed.writeStream.format("parquet")
@@ -89,7 +87,7 @@ def test_a_folder_with_rows_of_another_run_is_refused(live):
     same = ck.detect(live.events(lateness="3 seconds"), SEQ)
     shutil.rmtree(live.root / "one-state")
     with pytest.raises(StreamError, match="has none"):
-        ck.run_to_end(same, out, checkpoint=live.root / "one-state")
+        same.run_to_end(out, checkpoint=live.root / "one-state")
     assert live.spark.read.parquet(str(out)).count() == written
 
 

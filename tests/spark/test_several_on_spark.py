@@ -79,7 +79,7 @@ def test_each_query_gets_the_rows_that_it_gets_alone(spark, data):
             assert rows_of(there) == rows_of(here), str(query)
 
 
-@pytest.mark.parametrize("emit", EMITS)
+@pytest.mark.parametrize("emit", ["changes", "total"])
 def test_sharing_changes_no_row_and_no_column_type(spark, emit):
     stream = ck.events(spark.createDataFrame(clicks(900)), **ROLES)
     queries = [f"{query} GROUP BY user HAVING COUNT > {n}" for n, query in enumerate(FUNNEL)]

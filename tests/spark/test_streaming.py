@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from types import SimpleNamespace
 
 import numpy as np
@@ -23,6 +24,7 @@ from tests.spark.live import (
     identities,
     in_batch,
     make_events,
+    matches_in_batch,
     sealed,
     times,
 )
@@ -33,21 +35,47 @@ def live(spark, tmp_path):
     return Live(spark, tmp_path)
 
 
-@pytest.mark.parametrize("name", PATTERNS)
+AHEAD = {"NOT at the end": 2, "NOT of two at the end": 1}
+"""The seconds that a pattern waits for after the last event of a match."""
+
+
+@pytest.mark.parametrize("name", ["SEQ", "NOT at the end", "KL"])
 def test_shuffled_files_give_the_matches_of_the_batch(live, name):
     table = make_events(5_000)
     live.put(table, 2_500)
     text = PATTERNS[name]
-    progress = live.run(ck.detect(live.events(lateness="3 seconds"), text, buckets=_buckets(name)))
-    ahead = {"NOT at the end": 2, "NOT of two at the end": 1}.get(name, 0)
-    expected = in_batch(table, text, sealed(table, 3, ahead))
+    progress = live.run(ck.detect(live.events(lateness="3 seconds"), text, buckets=3))
+    expected = in_batch(table, text, sealed(table, 3, AHEAD.get(name, 0)))
     assert len(expected) > 20
     assert identities(live.result()) == expected
     assert counts(progress)["match"] == len(expected)
 
 
-def _buckets(name):
-    return None if name == "SEQ without a key" else 3
+def test_shuffled_files_give_the_matches_of_all_patterns_in_one_query(live):
+    table = make_events(5_000)
+    live.put(table, 2_500)
+    progress = live.run(ck.detect(live.events(lateness="3 seconds"), PATTERNS))
+    rows = live.result()
+    for name, text in PATTERNS.items():
+        found = _bound(rows.filter(pa.compute.equal(rows["pattern"], name)))
+        # Patterns that wait do so together, for the longest.
+        ahead = max(AHEAD.values()) if name in AHEAD else 0
+        expected = matches_in_batch(table, text, sealed(table, 3, ahead))
+        assert len(expected) > 20
+        assert found == _bound(expected), name
+    assert counts(progress)["match"] == len(rows)
+
+
+def _bound(matches):
+    """Return the ids that each variable is bound to: a list in one result is one in all of it."""
+    return Counter(
+        tuple(
+            (name, *(event["id"] for event in (bound if isinstance(bound, list) else [bound])))
+            for name in "abcd"
+            if (bound := row.get(name))
+        )
+        for row in matches.to_pylist()
+    )
 
 
 def test_late_events_are_counted_and_the_matches_are_those_of_the_others(live):
@@ -102,7 +130,7 @@ def test_time_slices_go_to_buckets_and_late_events_come_once(live):
     stream = live.events(lateness="1 second")
     matches = ck.detect(stream, text, slice_seconds=0.5, buckets=3, late="collect")
     assert "3 buckets of slices of 500 milliseconds, each in about 1.2" in repr(matches)
-    rows = ck.run_to_end(matches, live.root / "out", checkpoint=live.root / "state").toArrow()
+    rows = matches.run_to_end(live.root / "out", checkpoint=live.root / "state").toArrow()
     kinds = np.array(rows["kind"].to_pylist())
     late = [event["id"] for event in rows.filter(pa.array(kinds == "late"))["event"].to_pylist()]
     assert len(late) == len(set(late)) > 20
@@ -230,24 +258,26 @@ def test_plans_follow_the_stream_and_the_progress_says_why(live, adapt):
         ck.detect(stream, text, adapt="slices")
 
 
-@pytest.mark.parametrize("change", ["pattern", "buckets", "columns"])
-def test_a_checkpoint_of_another_query_is_refused(live, change):
+def test_a_checkpoint_of_another_query_is_refused(live):
     live.put(_events((0, "A"), (1, "B")))
-    live.run(ck.detect(live.events(lateness="1 second"), PATTERNS["SEQ"]))
-    live.put(_events((9, "X")))
-    text = PATTERNS["AND" if change == "pattern" else "SEQ"]
     stream = live.events(lateness="1 second")
-    if change == "columns":
-        frame = stream.source.withColumn("price", F.col("price").cast("float"))
-        stream = ck.events(frame, time="ts", type="type", lateness="1 second")
-    other = ck.detect(stream, text, buckets=4 if change == "buckets" else None)
-    with pytest.raises(Exception, match="the checkpoint belongs to another query") as raised:
-        live.run(other)
-    error = error_of(str(raised.value))
-    assert isinstance(error, StreamError)
-    assert change in error.found
-    assert change in str(error.expected)
-    assert "new checkpointLocation" in str(error.hint)
+    live.run(ck.detect(stream, PATTERNS["SEQ"]))
+    live.put(_events((9, "X")))
+    frame = stream.source.withColumn("price", F.col("price").cast("float"))
+    retyped = ck.events(frame, time="ts", type="type", lateness="1 second")
+    others = {
+        "pattern": ck.detect(stream, PATTERNS["AND"]),
+        "buckets": ck.detect(stream, PATTERNS["SEQ"], buckets=4),
+        "columns": ck.detect(retyped, PATTERNS["SEQ"]),
+    }
+    for change, other in others.items():
+        with pytest.raises(Exception, match="the checkpoint belongs to another query") as raised:
+            live.run(other)
+        error = error_of(str(raised.value))
+        assert isinstance(error, StreamError)
+        assert change in error.found
+        assert change in str(error.expected)
+        assert "new checkpointLocation" in str(error.hint)
 
 
 def test_files_whose_columns_have_changed_are_null_there_or_refused(live):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 
 import pyarrow as pa
@@ -21,15 +20,15 @@ ROLES = {"time": "ts", "type": "type"}
 
 def test_a_replayed_stream_run_to_its_end_has_all_matches_of_the_batch(spark, tmp_path):
     table = make_events(3_000, disorder=0)
-    player = ck.replay(
-        ck.events(table, **ROLES), tmp_path / "in", speed=3, disorder="2 seconds", seed=1
+    player = ck.events(table, **ROLES).replay(
+        tmp_path / "in", speed=3, disorder="2 seconds", seed=1
     )
     assert player.put() == len(player.files) == 3
     assert player.put() == 0
     stream = ck.events(player.frame(spark), **ROLES, lateness="2 seconds")
     text = PATTERNS["NOT at the end"]
     matches = ck.detect(stream, text)
-    rows = ck.run_to_end(matches, tmp_path / "out", checkpoint=tmp_path / "checkpoint")
+    rows = matches.run_to_end(tmp_path / "out", checkpoint=tmp_path / "checkpoint")
     assert identities(rows.toArrow()) == in_batch(table, text)
     written = spark.read.parquet(str(tmp_path / "out")).count()
     assert 0 < written < rows.count()
@@ -37,7 +36,7 @@ def test_a_replayed_stream_run_to_its_end_has_all_matches_of_the_batch(spark, tm
 
 def test_aggregates_of_several_patterns_run_to_their_end_are_those_of_the_batch(spark, tmp_path):
     table = make_events(3_000, disorder=0)
-    player = ck.replay(ck.events(table, **ROLES), tmp_path / "in", speed=3, disorder="1 second")
+    player = ck.events(table, **ROLES).replay(tmp_path / "in", speed=3, disorder="1 second")
     player.put()
     stream = ck.events(player.frame(spark), **ROLES, lateness="1 second")
     alike = f"PATTERN SEQ(A a, B b, C c) WHERE {KEYED} WITHIN 2 seconds AGG"
@@ -53,7 +52,7 @@ def test_aggregates_of_several_patterns_run_to_their_end_are_those_of_the_batch(
         aggregates
     )
     assert "cluster 1" in repr(aggregates)
-    rows = ck.run_to_end(aggregates, tmp_path / "out", checkpoint=tmp_path / "checkpoint").toArrow()
+    rows = aggregates.run_to_end(tmp_path / "out", checkpoint=tmp_path / "checkpoint").toArrow()
     for name, text in queries.items():
         own = rows.filter(pa.compute.equal(rows["pattern"], name))
         expected = ck.aggregate(ck.events(table, **ROLES), text, emit="changes").to_arrow()
@@ -69,12 +68,12 @@ def _sorted(table):
 
 def test_late_events_and_timeouts_are_rows_beside_the_matches(spark, tmp_path):
     table = make_events(2_000, disorder=0)
-    player = ck.replay(ck.events(table, **ROLES), tmp_path / "in", disorder="3 seconds", speed=2)
+    player = ck.events(table, **ROLES).replay(tmp_path / "in", disorder="3 seconds", speed=2)
     player.put()
     stream = ck.events(player.frame(spark), **ROLES, lateness="1 second")
     text = f"PATTERN SEQ(A a, B b, C c) WHERE {KEYED} WITHIN 1 second"
     matches = ck.detect(stream, text, late="collect", timeouts=True)
-    rows = ck.run_to_end(matches, tmp_path / "out", checkpoint=tmp_path / "checkpoint").toArrow()
+    rows = matches.run_to_end(tmp_path / "out", checkpoint=tmp_path / "checkpoint").toArrow()
     by_kind = {kind: rows.filter(pa.compute.equal(rows["kind"], kind)) for kind in KINDS}
     late = {row["event"]["id"] for row in by_kind["late"].to_pylist()}
     assert len(late) == len(by_kind["late"]) > 10
@@ -98,7 +97,7 @@ KINDS = ("match", "late", "timed-out")
 
 def test_watch_shows_the_counts_of_each_batch(spark, tmp_path):
     table = make_events(2_000)
-    player = ck.replay(ck.events(table, **ROLES), tmp_path / "in", speed=4)
+    player = ck.events(table, **ROLES).replay(tmp_path / "in", speed=4)
     player.put()
     stream = ck.events(player.frame(spark), **ROLES, lateness="1 second")
     recorded = ck.events(table, **ROLES)
@@ -107,7 +106,7 @@ def test_watch_shows_the_counts_of_each_batch(spark, tmp_path):
     writer = matches.writeStream.format("memory").queryName("seq")
     query = writer.trigger(availableNow=True).start()
     query.awaitTermination()
-    watched = ck.watch(query)
+    watched = matches.watch(query)
     assert watched.totals()["match"] == spark.table("seq").count() > 0
     assert watched.table()["rows"].sum() == 2_000
     assert "Query seq, stopped; match" in repr(watched)
@@ -122,50 +121,31 @@ def test_watch_shows_the_counts_of_each_batch(spark, tmp_path):
     assert all(step.candidates >= step.survivors > 0 for step in steps)
     assert "2,000 rows in" in str(explanation)
     assert str(plan.branches[0]) in str(explanation)
-    last = ck.watch(query, last=2)
+    last = matches.watch(query, last=2)
     ends = sorted(row["match_end"] for row in spark.table("seq").collect())[-2:]
     assert sorted(last.last(2)["match_end"]) == ends
     assert str(ends[-1]) in repr(last)
     assert last._repr_html_().count("<table") == 2
     with pytest.raises(StreamError, match="instead of a running query"):
-        ck.watch(matches)
+        matches.watch(matches)
 
 
 def test_a_folder_that_has_files_is_not_replayed_into(tmp_path):
     (tmp_path / "mine").write_text("")
     stream = ck.events(make_events(10), **ROLES)
     with pytest.raises(StreamError, match="has files in it"):
-        ck.replay(stream, tmp_path)
-    with pytest.raises(StreamError, match="instead of a stream"):
-        ck.replay(3, tmp_path / "new")
-
-
-def test_the_command_goes_on_from_its_checkpoint(spark, tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    table = make_events(3_000, disorder=0)
-    player = ck.replay(ck.events(table, **ROLES), tmp_path / "in", speed=3)
-    text = PATTERNS["SEQ"]
-    roles = ["--events", "in", "--time", "ts", "--type", "type", "--pattern-text", text]
-    more = ["--stream", "--lateness", "1 second", "--checkpoint", "state", "--out", "out", "--once"]
-    player.put(1)
-    assert main(["detect", *roles, *more]) == 0
-    player.put()
-    assert main(["detect", *roles, *more]) == 0
-    said = capsys.readouterr()
-    assert "batch 0: " in said.err
-    assert "matches written to out" in said.out
-    found = identities(spark.read.parquet(str(tmp_path / "out")).toArrow())
-    assert len(found) == len(set(found))
-    assert set(found) <= set(in_batch(table, text))
-    assert main(["detect", *roles, *more, "--lateness", "x"]) == 1
+        stream.replay(tmp_path)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
-def test_ctrl_c_ends_the_command_cleanly_and_the_same_command_goes_on(spark, tmp_path):
+def test_ctrl_c_ends_the_command_cleanly_and_the_same_command_goes_on(
+    spark, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
     table = make_events(3_000, disorder=0)
-    player = ck.replay(ck.events(table, **ROLES), tmp_path / "in", speed=3)
+    player = ck.events(table, **ROLES).replay(tmp_path / "in", speed=3)
     player.put(1)
-    command = [sys.executable, "-m", "cepkit.cli", "detect", "--stream", "--events", "in"]
+    command = ["detect", "--stream", "--events", "in"]
     command += ["--time", "ts", "--type", "type", "--pattern-text", PATTERNS["SEQ"]]
     command += ["--lateness", "1 second", "--checkpoint", "state", "--out", "out"]
 
@@ -173,24 +153,26 @@ def test_ctrl_c_ends_the_command_cleanly_and_the_same_command_goes_on(spark, tmp
         while not ran.stderr.readline().startswith("batch 0: "):
             assert ran.poll() is None
 
-    code, out, err = interrupted(command, tmp_path, first_batch)
+    begun = [sys.executable, "-m", "cepkit.cli", *command]
+    code, out, err = interrupted(begun, tmp_path, first_batch)
     assert code == 0, err
     assert "stopped; the same command continues from here" in err
     assert "Traceback" not in err
     assert "written to out" in out
     player.put()
-    ran = subprocess.run(
-        [*command, "--once"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
+    assert main([*command, "--once"]) == 0
+    said = capsys.readouterr()
+    assert "batch 1: " in said.err
+    assert "matches written to out" in said.out
     matches = spark.read.parquet(str(tmp_path / "out")).toArrow()
     assert identities(matches) == in_batch(table, PATTERNS["SEQ"], sealed(table, 1))
+    assert main([*command, "--once", "--lateness", "x"]) == 1
 
 
 def test_the_command_takes_several_patterns(spark, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table = make_events(3_000, disorder=0)
-    ck.replay(ck.events(table, **ROLES), tmp_path / "in", speed=3).put()
+    ck.events(table, **ROLES).replay(tmp_path / "in", speed=3).put()
     (tmp_path / "rules").mkdir()
     for name, text in (("order", PATTERNS["SEQ"]), ("gap", PATTERNS["NOT in the middle"])):
         (tmp_path / "rules" / f"{name}.cep").write_text(text, encoding="utf-8")

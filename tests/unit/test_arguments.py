@@ -141,7 +141,7 @@ class TestVerbs:
             (ck.detect(stream, self.text).write_parquet, "m.parquet"),
             (statistics.to_json, "s.json"),
             (trace.to_json, "t.json"),
-            (ck.aggregate_trace(stream, self.text).to_json, "c.json"),
+            (ck.simulate(stream, self.text, "prefix-counters").to_json, "c.json"),
             (ck.draw(trace).save_html, "p.html"),
         ):
             (tmp_path / name).write_text("mine", encoding="utf-8")
@@ -160,3 +160,15 @@ class TestVerbs:
             ck.choose_plan(self.text, statistics, wrong)
         with pytest.raises((PlanError, ArgumentError), match="cost"):
             ck.choose_plan(self.text, statistics, cost=wrong)
+
+
+@pytest.mark.parametrize(
+    "odd", [pd.DataFrame({"a": [1, 2]}), np.array([1, 2]), pd.NA, ""], ids=type
+)
+@pytest.mark.parametrize("option", ["planner", "cost", "share"])
+@pytest.mark.parametrize("several", [False, True])
+def test_option_without_a_truth_value_is_refused_by_its_kind(option, odd, several):
+    pattern: Any = "PATTERN SEQ(A a, B b) WITHIN 1 s"
+    statistics = ck.Statistics.assumed({"a": 1, "b": 2})
+    with pytest.raises(ck.CepkitError):
+        ck.choose_plan([pattern] if several else pattern, statistics, **{option: odd})

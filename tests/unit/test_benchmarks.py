@@ -8,16 +8,14 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import ecube, spark_large
-from cepkit import aggregate, events
+from benchmarks import ecube, engine, operators, spark_large
+from cepkit import aggregate, events, parse
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("engine", ["--events", "20000"]),
-        ("operators", ["--events", "20000"]),
         ("peers", ["--events", "20000", "--runs", "1", "--only", "P1", "P5"]),
         ("aggregation", ["--events", "5000", "--only", "keys"]),
         ("planning", ["--small"]),
@@ -30,6 +28,36 @@ def test_a_benchmark_runs_and_writes_its_tables(name, options, tmp_path):
     tables = sorted(tmp_path.glob("*.csv"))
     assert tables
     assert all(len(table.read_text().splitlines()) > 1 for table in tables)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("benchmark", "cases", "tables"),
+    [(engine, ("CASES", "NEXT_MATCH"), 5), (operators, ("EVENTS", "STEPS", "PAIRS", "HELD"), 5)],
+    ids=["engine", "operators"],
+)
+def test_benchmark_measures_its_first_cases_and_writes_all_tables(
+    benchmark, cases, tables, monkeypatch, tmp_path
+):
+    for name in cases:
+        monkeypatch.setattr(benchmark, name, getattr(benchmark, name)[:1])
+    benchmark.main(["--events", "20000", "--out", str(tmp_path)])
+    written = sorted(tmp_path.glob("*.csv"))
+    assert len(written) == (tables if sys.platform == "linux" else tables - 1)
+    assert all(len(table.read_text().splitlines()) > 1 for table in written)
+
+
+def test_every_case_of_the_engine_and_of_operators_is_a_pattern_with_a_plan():
+    for case in (*engine.CASES, *engine.NEXT_MATCH):
+        assert engine.compiled(case.text, case.order)
+    for case in operators.EVENTS:
+        assert operators.compiled(case.text, tuple(case.order), "every")
+    for _, text, plan, choice in operators.HELD:
+        assert operators.compiled(text, plan, choice)
+    for _, text in operators.PAIRS:
+        assert operators.compiled(text, operators.BUSHY, "every")
+    for case in operators.STEPS:
+        assert parse(case.text)
 
 
 def test_the_stream_of_the_large_benchmark_goes_on_where_a_chunk_ends(monkeypatch, tmp_path):

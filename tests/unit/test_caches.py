@@ -100,7 +100,7 @@ def test_what_is_no_file_is_neither_waited_for_nor_kept(
     contents: list[bytes | None] = []
     reading = threading.Thread(target=lambda: contents.append(folder.read("loop")), daemon=True)
     reading.start()
-    reading.join(30)
+    reading.join(300)
     assert contents == [None], "it waits for a writer" if not contents else "it is a file"
     folder.write("loop", b"content")
     assert folder.read("loop") == b"content"

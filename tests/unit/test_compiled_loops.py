@@ -16,7 +16,7 @@ import pytest
 
 import cepkit
 from cepkit.caches import CacheWarning, digest
-from cepkit.columnar.join.sources import load
+from cepkit.columnar.join.generated import load
 from cepkit.compiling import compiled
 from tests.unprivileged import NOBODY, python_as_nobody
 
@@ -243,7 +243,7 @@ for folder in ("cache/cepkit/loops", f"cepkit-{{os.getpid()}}/loops", "."):
     planted.append(py_compile.compile(str(source), invalidation_mode=mode))
 print(len(planted))
 
-from cepkit.columnar.join.sources import load
+from cepkit.columnar.join.generated import load
 print(load("def join():\\n    return 1, 1\\n").join())
 """
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -130,21 +129,26 @@ def test_short_compilations_add_up_to_a_long_one(monkeypatch) -> None:
     lines: list[str] = []
     monkeypatch.setattr(compiled_loops, "is_watched", lambda: True)
     monkeypatch.setattr(compiled_loops, "tell", lines.append)
-    monkeypatch.setattr(compiled_loops, "SILENT_SECONDS", 0.2)
+    monkeypatch.setattr(compiled_loops, "SILENT_SECONDS", 600.0)
+    now = 0.0
+    monkeypatch.setattr(compiled_loops, "perf_counter", lambda: now)
     clock = compiled_loops._Clock()
     begin, end = SimpleNamespace(is_start=True), SimpleNamespace(is_start=False)
-    rounds = 0
-    while not lines and rounds < 100:
+    for _ in range(3):
         for event in (begin, begin, end):  # a loop that a loop calls
             clock.notify(event)
-        time.sleep(0.02)
+        now += 250.0
         clock.notify(end)
-        rounds += 1
-    assert 1 < rounds < 100
+    assert not lines
     clock.notify(begin)
-    time.sleep(0.05)
-    clock.notify(end)
+    alarm = clock._alarm
+    assert alarm is not None
+    alarm.join(300)
     assert lines == ["compiling loops, once on this machine"]
+    clock.notify(end)
+    clock.notify(begin)
+    assert clock._alarm is None
+    clock.notify(end)
 
 
 @pytest.mark.parametrize("compile_it", [compiling.lent, compiling.called])

@@ -56,11 +56,13 @@ def test_there_are_pages_with_code():
     assert sum(bool(BLOCK.search(page.read_text(encoding="utf-8"))) for page in PAGES) >= 7
 
 
-def test_files_that_the_architecture_names_exist():
+def test_files_and_folders_that_the_architecture_names_exist():
     page = (DOCS / "architecture.md").read_text(encoding="utf-8")
     names = re.findall(r"`([\w/]+\.(?:py|js|lark))`", page)
     root = DOCS.parent
     folders = (root / "cepkit", root / "widgets", root / "tests")
     files = [path.as_posix() for folder in folders for path in folder.rglob("*.*")]
-    assert len(names) > 100
+    rooms = re.findall(r"`([\w/]+/)`", page)
+    assert len({*names, *rooms}) > 80
     assert not [name for name in names if not any(f.endswith(f"/{name}") for f in files)]
+    assert not [room for room in rooms if not any(f"/{room}" in f for f in files)]

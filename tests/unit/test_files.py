@@ -50,7 +50,10 @@ WRITERS = {
     "matches": (".parquet", lambda path, **o: ck.detect(stream(), TEXT).write_parquet(path, **o)),
     "player": (".html", played),
     "trace": (".json", lambda path, **o: ck.simulate(stream(), TEXT).to_json(path, **o)),
-    "counters": (".json", lambda path, **o: ck.aggregate_trace(stream(), TEXT).to_json(path, **o)),
+    "counters": (
+        ".json",
+        lambda path, **o: ck.simulate(stream(), TEXT, "prefix-counters").to_json(path, **o),
+    ),
     "statistics": (".json", lambda path, **o: ck.profile(stream(), TEXT).to_json(path, **o)),
     "generated": (".csv", generated),
 }

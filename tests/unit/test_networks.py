@@ -28,9 +28,9 @@ def graphs():
         "p": "PATTERN SEQ(A a, B b) WITHIN 9 s",
         "q": "PATTERN SEQ(A a, B b, C c) WITHIN 9 s",
     }
-    yield "common", ck.pattern_graph(several).to_networkx()
+    yield "common", ck.sharing.pattern_graph(several).to_networkx()
     known = ck.profile(stream_of("AABXCBAC"), several)
-    yield "shared", ck.share_plans(several, known).to_networkx()
+    yield "shared", ck.choose_plan(several, known).to_networkx()
 
 
 def test_networkx_draws_each_alone():

@@ -23,7 +23,7 @@ def results():
         statistics,
         comparison,
         comparison.best,
-        ck.weigh_plans(query, statistics),
+        ck.compare_plans(query, statistics, alphas="auto"),
         ck.what_if(query, statistics, comparison, "a"),
         ck.detect(stream, query).explain(),
         ck.why_not(stream, query),

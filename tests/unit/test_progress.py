@@ -56,10 +56,19 @@ def notebook(monkeypatch, quick):
 
 
 def until(seen):
-    end = time.monotonic() + 10
+    end = time.monotonic() + 300
     while not seen():
         assert time.monotonic() < end
         time.sleep(0.005)
+
+
+def run_until_shown(run, notebook):
+    """Run short work again where a busy machine gave the thread that shows it no turn."""
+    for _ in range(50):
+        run()
+        if notebook:
+            return
+    raise AssertionError("it shows no progress")
 
 
 _ON_SPARK = (pytest.mark.spark, pytest.mark.quick)
@@ -67,10 +76,9 @@ _ON_SPARK = (pytest.mark.spark, pytest.mark.quick)
 
 @pytest.mark.parametrize(
     "verb",
-    ["profile", "choose_plan", "compare_plans", "weigh_plans", "share_plans",
-     "compare_shared_plans", "detect", "aggregate", "simulate", "why_not", "what_if",
-     "aggregate_trace", "from_match_recognize", pytest.param("get_session", marks=_ON_SPARK),
-     pytest.param("run_to_end", marks=_ON_SPARK)],
+    ["profile", "choose_plan", "compare_plans", "detect", "aggregate", "simulate", "why_not",
+     "what_if", "from_match_recognize",
+     pytest.param("get_session", marks=_ON_SPARK)],
 )  # fmt: skip
 def test_long_verbs_have_progress_auto_by_default(verb):
     assert inspect.signature(getattr(ck, verb)).parameters["progress"].default == "auto"
@@ -160,7 +168,9 @@ def test_counted_advances_progress_per_item():
         lambda stream: ck.aggregate(stream, f"{PATTERN.replace('1 minute', '1 second')} AGG COUNT"),
         lambda stream: ck.simulate(stream, PATTERN.replace("minute", "second")),
         lambda stream: ck.why_not(stream, PATTERN.replace("<", "= 5 +")),
-        lambda stream: ck.aggregate_trace(stream, "PATTERN SEQ(MSFT a, GOOG b)", limit=300),
+        lambda stream: ck.simulate(
+            stream, "PATTERN SEQ(MSFT a, GOOG b)", "prefix-counters", limit=300
+        ),
         lambda stream: ck.from_match_recognize(ROWS, stream).to_pandas(),
         lambda _: len(ck.from_match_recognize(ROWS, ck.sample_stocks(30_000))),
     ],
@@ -173,10 +183,9 @@ def test_verbs_show_their_progress(notebook, monkeypatch, run):
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
-        run(stream)
+        run_until_shown(lambda: run(stream), notebook)
     finally:
         sys.setswitchinterval(interval)
-    assert notebook
     for output in notebook:
         assert [*output] == ["text/plain"], "a line for each, when it is done"
         assert "%" not in output["text/plain"]
@@ -189,7 +198,8 @@ def test_costs_at_other_rates_are_shown(notebook, monkeypatch):
     known = ck.Statistics.assumed(rates, {("a", "b"): 0.5})
     plans = ck.compare_plans(PATTERN, known, ["given-order", "dp-order"], progress=False)
     assert not notebook
-    ck.what_if(PATTERN, known, plans, "a", rates=[0.01 * i for i in range(1, 400)])
+    rates_of_a = [0.01 * i for i in range(1, 400)]
+    run_until_shown(lambda: ck.what_if(PATTERN, known, plans, "a", rates=rates_of_a), notebook)
     (left,) = notebook
     assert left["text/plain"].startswith("computing costs: ")
 

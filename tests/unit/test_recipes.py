@@ -128,8 +128,8 @@ def test_add_a_planner(project: Path, answers: Answers):
 def test_add_a_search_for_shared_plans(project: Path, answers: Answers):
     follow("Add a search for shared plans", project)
     compared, error, suite = answers(
-        "str(ck.compare_shared_plans([pattern], statistics, ['backwards'], progress=False))",
-        "shown(lambda: ck.share_plans([pattern], statistics, search='backward'))",
+        "str(ck.compare_plans([pattern], statistics, ['backwards'], progress=False))",
+        "shown(lambda: ck.choose_plan([pattern], statistics, 'backward'))",
         "taken_in('tests/contracts/test_sharing_searches.py', 'SEARCH')",
     )
     assert re.search(r"^backwards ★? +prefix", compared, re.MULTILINE)
@@ -231,6 +231,7 @@ def test_add_a_mechanism(project: Path, answers: Answers):
     assert "| `last-first` | lazy: the last event is" in rows("docs/player.md", project)
 
 
+@pytest.mark.slow
 def test_add_a_figure(project: Path, answers: Answers):
     follow("Add a figure", project)
     drawn, error, suite = answers(

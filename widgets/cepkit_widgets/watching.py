@@ -18,7 +18,7 @@ class WatchWidget(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
     Args:
         query: The result of `.writeStream.start()`.
         seconds: The time between two updates.
-        last: How many of the last rows of its sink to show: see `cepkit.watch`.
+        last: How many of the last rows of its sink to show: see `watch` of a stream's matches.
 
     Attributes:
         watched: The query and its progress.
@@ -29,7 +29,7 @@ class WatchWidget(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         >>> from cepkit_widgets import WatchWidget
         >>> folder = tempfile.TemporaryDirectory()
         >>> recorded = ck.events(ck.sample_stocks(500), time="ts", type="ticker")
-        >>> files = ck.replay(recorded, f"{folder.name}/in", speed=10)
+        >>> files = recorded.replay(f"{folder.name}/in", speed=10)
         >>> _ = files.put()
         >>> live = ck.events(files.frame(), time="ts", type="ticker", lateness="1 second")
         >>> pattern = "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 second"

@@ -13,7 +13,6 @@ and MIN and MAX must not see events that belong to no match.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeAlias
@@ -191,8 +190,3 @@ def product(function: Semiring, elements: Sequence[Element]) -> Element:
     for element in elements:
         result = function.times(result, element)
     return result
-
-
-def known(value: Any) -> Any:
-    """Return a value; None if it is missing."""
-    return None if isinstance(value, float) and math.isnan(value) else value

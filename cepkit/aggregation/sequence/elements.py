@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from cepkit.aggregation.semirings.functions import Count, Element, Function, known
+from cepkit.aggregation.semirings.functions import Count, Element, Function
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.values import plain_values
 
@@ -46,7 +46,7 @@ class Together:
             if not names:
                 lifted.append(f.one)
             else:
-                value = True if names[0] is None else known(values[names[0]])
+                value = True if names[0] is None else values[names[0]]
                 lifted.append(f.lift(variable, value))
         return tuple(lifted)
 

@@ -10,19 +10,17 @@ import numpy.typing as npt
 
 from cepkit.aggregation.sequence.definition import EventSequence
 from cepkit.aggregation.sequence.operations import Operations
-from cepkit.errors import PatternError
+from cepkit.errors import PatternError, shown
 from cepkit.stream.columns import EventColumns
 from cepkit.tracing.events import CountedEvents, shown_attributes, shown_values
 
 
-def pieces_of(
-    sequence: EventSequence, pieces: Sequence[Sequence[str]] | None
-) -> tuple[tuple[str, ...], ...]:
+def pieces_of(sequence: EventSequence, pieces: Any) -> tuple[tuple[str, ...], ...]:
     """Return the variables of each piece.
 
     Args:
         sequence: The query.
-        pieces: The user's pieces; None for one piece.
+        pieces: The pieces that the user gives, valid or not; None for one piece.
 
     Raises:
         PatternError: The pieces do not make up the sequence.
@@ -30,9 +28,12 @@ def pieces_of(
     variables = tuple(event.variable for event in sequence.positive)
     if pieces is None:
         return (variables,)
-    if isinstance(pieces, str) or any(isinstance(piece, str) for piece in pieces):
+    parts = pieces if isinstance(pieces, Sequence) else ("",)
+    if isinstance(parts, str) or any(
+        isinstance(p, str) or not isinstance(p, Sequence) for p in parts
+    ):
         raise PatternError(
-            f"pieces={pieces!r}",
+            f"plan={shown(pieces)} for prefix counters",
             expected="a list of the variables of each piece, as [['a', 'b'], ['c']]",
         )
     result = tuple(tuple(piece) for piece in pieces)

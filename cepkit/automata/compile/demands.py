@@ -92,12 +92,13 @@ class Absence:
     def awaited(self) -> bool:
         """Whether its event may come after all other events of a match."""
         first = self.searches[0][0]
-        return not first.before and (self.beside is None or self.beside.place == "behind")
+        return not first.before and (self.beside is None or self.beside.end is None)
 
     @property
     def lasting(self) -> bool:
         """Whether it stays violated however the set grows."""
-        return self.beside is not None and self.beside.place in ("between", "until")
+        end = None if self.beside is None else self.beside.end
+        return end is not None and end.end == "last"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

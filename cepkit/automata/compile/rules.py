@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import assert_never
 
 from cepkit.automata.compile.demands import Absence, Sought, Stage, Test
 from cepkit.automata.compile.shown import shown
 from cepkit.automata.events import Binding
 from cepkit.automata.scalars import Layout, truth, truth_of_last
+from cepkit.pattern import requirements as req
 from cepkit.pattern.conditions import (
     Aggregate,
     Attribute,
@@ -31,7 +33,6 @@ from cepkit.pattern.nodes import Event as EventNode
 from cepkit.pattern.nodes import Kleene
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.numbers import next_in
-from cepkit.pattern.policies import CountWindow
 from cepkit.pattern.printer import expression_text, structure_text
 from cepkit.pattern.rewrite import renamed, replaced
 from cepkit.stream.columns import Kind
@@ -55,6 +56,7 @@ class Rules:
     Attributes:
         called: The name of each variable in traces.
         searches: For each absent variable its absence and the search that starts with it.
+        possible: Whether the conditions without variables hold.
         decided: For each absent variable whether this branch decides its absence.
     """
 
@@ -77,8 +79,23 @@ class Rules:
         self.slot = {variable: i for i, variable in enumerate(branch.variables)}
         self.everything = (1 << len(self.variables)) - 1
         self.bounds = {self.slot[v]: (least, most) for v, least, most in branch.repeated}
-        self.timed = not isinstance(branch.window, CountWindow)
-        self.limit = None if branch.window is None else branch.window.most
+        self.limit: int | None = None
+        self.timed = True
+        conditions = []
+        for requirement in req.requirements_of(branch):
+            match requirement:
+                case req.Holds(condition):
+                    conditions.append(condition)
+                case req.Within(window):
+                    self.limit, self.timed = window.most, requirement.clock == "time"
+                case req.OfType() | req.Before() | req.Distinct() | req.SamePartition():
+                    pass  # what buffers, scopes and lanes are for
+                case req.Size() | req.Absent():
+                    pass
+                case req.SideBySide() | req.Unconsumed():
+                    raise AssertionError("simulation.py refuses these")
+                case _:
+                    assert_never(requirement)
         self._written = {e.variable: v for e in branch.negated if (v := _written_as(e)) is not None}
         self._missed = {
             e.variable for e in branch.negated if e.beside and e.variable in self._written
@@ -89,13 +106,11 @@ class Rules:
         self._roles: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {}
         self.filters = tuple(self._filters(v) for v in self.variables)
         self.absent_filters = tuple(self._filters(e.variable) for e in branch.negated)
-        absent = {event.variable for event in branch.negated}
         self.tests = tuple(
-            self._test(condition)
-            for condition in branch.conditions
-            if variables_of(condition) and not variables_of(condition) & absent
-            if not is_filter(condition)
+            self._test(c) for c in conditions if variables_of(c) and not is_filter(c)
         )
+        constant = [self._test(c) for c in conditions if not variables_of(c)]
+        self.possible = all(test.holds(()) for test in constant)
         self.absences = self._absences()
         self.searches = self._searches()
         self.called = tuple(map(self.name_of, self.variables))
@@ -108,12 +123,6 @@ class Rules:
         if variable in self._missed:
             return f"missed {self.name_of(self._written[variable])}"
         return self._called.get(variable, variable)
-
-    @property
-    def possible(self) -> bool:
-        """Whether the conditions without variables hold."""
-        constant = (c for c in self.branch.conditions if not variables_of(c))
-        return all(self._test(condition).holds(()) for condition in constant)
 
     def roles(self, kind: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the variables, and the absent ones, that may have an event of a type.
@@ -326,11 +335,12 @@ class Rules:
         earlier = self.mask(self.branch.before(name))
         later = self.mask(self.branch.after(name))
         nearest = {*searches[0][0].after, *searches[0][0].before}
-        place = None if event.beside is None else event.beside.place
-        low = bool(earlier) or place in ("behind", "between", "until")
-        high = bool(later) or place in ("before", "between", "until")
+        beside = event.beside
+        place = None if beside is None else beside.place
+        low = bool(earlier) or (beside is not None and beside.begin is not None)
+        high = bool(later) or (beside is not None and beside.end is not None)
         windowed = not (low and high and (self.timed or self.ascending))
-        slot = -1 if event.beside is None else self.slot[event.beside.variable]
+        slot = -1 if beside is None else self.slot[beside.variable]
         end = ends.get(slot) if place in ("before", "behind") else None
         needs = self.everything
         if not windowed:
@@ -349,7 +359,7 @@ class Rules:
                     needs |= test.mask
             needs |= 0 if end is None else end.needs
         clause = self.clauses.events[self._written.get(name, name)]
-        return Absence(searches, clause, needs, windowed, event.beside, slot, end)
+        return Absence(searches, clause, needs, windowed, beside, slot, end)
 
     def _sought(self, events: Sequence[EventNode]) -> Iterator[Sought]:
         """Yield the steps of the search for absent events in a given order."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from typing import Any, assert_never
+from typing import Any
 
 from cepkit.automata.compile.demands import Absence, Sought, Stage
 from cepkit.automata.events import Event
@@ -98,21 +98,12 @@ def own(event: Event, instance: Instance, slots: Iterable[int]) -> bool:
 def is_beside(absence: Absence, instance: Instance, event: Event) -> bool:
     """Return whether an event is in the forbidden place beside a set, in stream order."""
     members: Any = instance.binding[absence.slot]
-    assert absence.beside is not None
-    first, last, number = members[0].number, members[-1].number, event.number
-    match absence.beside.place:
-        case "until":
-            after = absence.searches[0][0].after
-            return bool((after or first <= number) and number <= last)
-        case "before":
-            return bool(number < first)
-        case "between":
-            return bool(first < number < last)
-        case "behind":
-            most = absence.beside.maximum
-            return bool(number > last and (most is None or len(members) < most))
-        case _:
-            assert_never(absence.beside.place)
+    beside = absence.beside
+    assert beside is not None
+    low, high = beside.stretch(members[0].number, members[-1].number)
+    if (low is not None and event.number < low) or (high is not None and event.number > high):
+        return False
+    return beside.maximum is None or len(members) < beside.maximum
 
 
 def begin_of(place: Event | tuple[Event, ...] | None) -> int:

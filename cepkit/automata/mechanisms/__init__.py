@@ -22,6 +22,6 @@ MECHANISMS: Shelf[Mechanism] = Shelf(
         "joins partial matches at the nodes of the plan's tree; for several patterns the multitree",
     ),
     method="prepare",
-    beside=", or cepkit.automata.mechanisms.TreeNFA(statistics)",
+    beside=", prefix-counters (counts only), or cepkit.automata.mechanisms.TreeNFA(statistics)",
 )
 """Every mechanism by name."""

@@ -87,7 +87,7 @@ def _types(stream: Stream) -> tuple[str, ...]:
 def _check(query: Query, stream: Stream | None, types: tuple[str, ...] | None) -> None:
     if stream is None:
         return
-    ck.check_detectable(stream, query)
+    query.check_detectable(stream)
     if types is not None:
         named = {name for event in events_of(query.structure) for name in event.types or ()}
         warn_of_absent(sorted(named.difference(types)), types, query)

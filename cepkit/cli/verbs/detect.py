@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> None:
         return
     target = check_targets(arguments)
     stream = open_stream(arguments)
-    ck.check_detectable(stream, query)
+    query.check_detectable(stream)
     begin = perf_counter()
     matches: Any = ck.detect(
         stream, query, plan_of(arguments, query, stream), limit=arguments.limit, sets=arguments.sets

@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> None:
                 arguments.refuse(f"--{name} is for one pattern, and there are {len(query):,}")
         matches: Any = ck.detect(stream, query)
     else:
-        ck.check_detectable(stream, query)
+        query.check_detectable(stream)
         matches = ck.detect(stream, query, plan_of(arguments, query, stream))
     explanation = run_with_progress(matches.explain, "explaining", on_spark=arguments.spark)
     steps = explanation.to_pandas()

@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.planner:
         plan = ck.choose_plan(query, statistics, arguments.planner, cost=cost)
     if arguments.run_events and stream is not None:
-        ck.check_detectable(stream, query)
+        query.check_detectable(stream)
         # The beginning of a stream may lack some of its types.
         with working("running the plans"), quiet_streams():
             comparison = run_plans(comparison, stream.head(arguments.run_events))

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import combinations
 
+from cepkit.columnar.compile.demands import Demands
 from cepkit.columnar.compile.kleene import (
     Parts,
     Repeated,
@@ -23,7 +24,6 @@ from cepkit.columnar.compile.kleene import (
     core_of,
     deal,
     repeated_of,
-    size_of,
     with_ends,
 )
 from cepkit.columnar.compile.links import (
@@ -46,14 +46,7 @@ from cepkit.columnar.compile.program import (
     SetStep,
     Step,
 )
-from cepkit.columnar.compile.windows import (
-    clock_of_next,
-    gapless_clock,
-    lower_bounds,
-    upper_bounds,
-    window_length,
-    windows_of,
-)
+from cepkit.columnar.compile.windows import lower_bounds, upper_bounds
 from cepkit.pattern.conditions import (
     NUMBER,
     NUMBER_BEFORE,
@@ -68,7 +61,6 @@ from cepkit.pattern.conditions import (
 )
 from cepkit.pattern.nodes import Beside
 from cepkit.pattern.normal_form import Branch
-from cepkit.pattern.policies import Strategy
 from cepkit.pattern.rewrite import renamed
 from cepkit.plan.nodes import BranchPlan, OrderPlan, TreePlan, Unit, work_of
 
@@ -80,9 +72,9 @@ def _may_follow(branch: Branch) -> bool:
     return any(not branch.after(event.variable) & bound for event in ahead)
 
 
-def _chain(branch: Branch) -> tuple[str, ...]:
+def _chain(branch: Branch, demands: Demands) -> tuple[str, ...]:
     """Return the variables in order if each must be the next event after the one before, or ()."""
-    strict = branch.strategy is Strategy.STRICT_CONTIGUITY
+    strict = demands.gapless == "arrival"
     positive = set(branch.variables)
     before = {v: len(branch.before(v) & positive) for v in branch.variables}
     in_order = sorted(branch.variables, key=before.__getitem__)
@@ -103,17 +95,18 @@ def compile_branch(
     """
     same = [other for other in earlier if set(other.variables) == set(branch.variables)]
     conditions = [c for one in (branch, *same) for c in one.conditions]
-    repeated = repeated_of(branch, same, parts_of(conditions))
+    demands = Demands.of(branch)
+    repeated = repeated_of(branch, demands, same, parts_of(conditions))
     if not isinstance(plan, OrderPlan | TreePlan):
         plan = OrderPlan(tuple(plan))
-    compiler = _Compiler(branch, plan, same, repeated)
+    compiler = _Compiler(branch, demands, plan, same, repeated)
     steps = compiler.steps(compiler.units)
     listings = {r.variable: compiler.listing(r) for r in repeated}
     absences, inner = compiler.placed(compiler.absences(branch), compiler.units)
     steps = _with_absences(steps, inner)
     otherwise = tuple(compiler.absences(other) for other in same)
     single = [v for v in branch.variables if v not in listings]
-    if branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
+    if demands.in_turn:
         single += [r.last for r in repeated if r.last is not None]
     single = single or [next(end for r in repeated for end in r.ends)]
     read = frozenset(name for c in conditions for _, name in attributes_of(c))
@@ -125,8 +118,8 @@ def compile_branch(
         sets=tuple(listings[v] for v in plan.variables if v in listings),
         on_sets=compiler.on_sets,
         overlapping=compiler.overlapping(),
-        side_by_side=gapless_clock(branch) if repeated else None,
-        chain=_chain(branch),
+        side_by_side=demands.gapless if repeated else None,
+        chain=_chain(branch, demands),
         absences=absences,
         otherwise=otherwise,
         classes=tuple(compiler.classes),  # includes those of absences, so compute it after them
@@ -134,11 +127,11 @@ def compile_branch(
         owners=tuple(v for v in single if not compiler.core.after(v) & set(single)),
         looks_ahead=followed or any(map(_may_follow, (branch, *same))),
         followed=followed,
-        window=window_length(branch),
-        windows=windows_of(branch),
+        window=demands.length,
+        windows=demands.windows,
         attributes=read - {NUMBER, NUMBER_BEFORE, TIME},
         partition_by=branch.partition_by,
-        next_clock=clock_of_next(branch) if NUMBER in read else None,
+        next_clock=demands.clock_of_next if NUMBER in read else None,
         constants=tuple(part for part in compiler.parts if not variables_of(part)),
     )
 
@@ -149,19 +142,17 @@ class _Compiler:
     def __init__(
         self,
         branch: Branch,
+        demands: Demands,
         plan: BranchPlan,
         same: Sequence[Branch],
         repeated: Sequence[Repeated],
     ) -> None:
-        self._branch = branch
+        self._demands = demands
         self._repeated = {r.variable: r for r in repeated}
         self._absences: dict[str, Absence] = {}
         # What an absence needs: one variable of each of these bound; None: Kleene sets chosen.
         self._needs: dict[str, list[set[str]] | None] = {}
-        positive = frozenset(branch.variables)
-        # A condition of a NOT, with all its parts, does not constrain the other variables.
-        about = parts_of(c for c in branch.conditions if variables_of(c) <= positive)
-        parts = deal(about, repeated)
+        parts = deal(parts_of(demands.conditions), repeated)
         self.core = core_of(branch, repeated, parts.single)
         # The ends of sets come after all single events.
         order = [v for v in plan.variables if v in self._repeated]
@@ -181,9 +172,9 @@ class _Compiler:
         links = [part for part in (*parts.single, *parts.members, *parts.sets) if is_link(part)]
         positive = [v for v in self._events if not self._is_negated(v)]
         known: list[frozenset[Member]] = []
-        if self._branch.partition_by:
+        if self._demands.partitioned:
             known.append(frozenset((v, None) for v in self._events))
-        if self._repeated and gapless_clock(self._branch) and size_of(self._branch) is None:
+        if self._repeated and self._demands.gapless and not self._demands.bounded:
             known.append(frozenset((v, RUN) for v in positive))
         following = (r for r in self._repeated.values() if r.run == "next")
         known += (frozenset((v, RUN) for v in r.images) for r in following)
@@ -263,7 +254,7 @@ class _Compiler:
         step, variable = absence.step, absence.step.event.earlier_than
         if variable is None or absence.after == len(units) or absence.conditions or absence.apart:
             return absence
-        if self._branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
+        if self._demands.in_turn:
             return absence  # the search of this strategy has its own loops
         if variable in self._repeated:
             variable = self._repeated[variable].first or variable
@@ -317,7 +308,7 @@ class _Compiler:
         choices = [repeated.ends, tuple(end for end in repeated.ends if end == repeated.last), ()]
         others = {*self.order} - {*repeated.ends}
         early = not self.core.before(repeated.variable) & others
-        if repeated.first is None and early and windows_of(self._branch):
+        if repeated.first is None and early and self._demands.windows:
             choices = [()]  # the beginning of the window depends on the last member
         shared = next(ends for ends in choices if self._is_independent(repeated, ends))
         bound = [variable for variable in self.order if variable not in shared]
@@ -447,7 +438,7 @@ class _Compiler:
                 upper=_without(step.upper, r.last, r.first),
             )
         if beside is not None:
-            step = _beside(step, beside.place, self._repeated[beside.variable])
+            step = _beside(step, beside, self._repeated[beside.variable])
         counted = any(clock != "time" for _, clock in step.windows)
         apart = tuple(v for v in self._repeated if self._may_coincide(core, v, variable))
         if on_sets or apart or further is not None or (counted and self._repeated):
@@ -470,12 +461,11 @@ class _Compiler:
         """Return the part of a GREEDY absence that depends on the members of its set."""
         if beside.place not in ("before", "behind"):
             return None
-        ends = (e for e in branch.negated if e.beside == Beside("until", beside.variable))
-        end = next((self._absences[e.variable] for e in ends), None)
+        until = branch.until(beside.variable)
+        end = None if until is None else self._absences[until.variable]
         if end is not None:
             step = replace(end.step, lower=(), upper=(), follows=(), precedes=())
-            step = _beside(step, beside.place, self._repeated[beside.variable])
-            end = replace(end, step=step)
+            end = replace(end, step=_beside(step, beside, self._repeated[beside.variable]))
         elif not of_members:
             return None
         own = {variable: beside.variable}
@@ -490,7 +480,8 @@ class _Compiler:
         due: Sequence[Expression],
         classes: Iterable[int],
     ) -> Step:
-        windows = windows_of(self._branch, absent=self._is_negated(variable))
+        absent = self._is_negated(variable)
+        windows = self._demands.around if absent else self._demands.windows
         bands = [band_of(part, {variable}) for part in due]
         return Step(
             self._events[variable],
@@ -529,20 +520,15 @@ def _without(bounds: tuple[Bound, ...], end: str | None, other: str | None) -> t
     return tuple(b for b in bounds if b.variable != end or b.clock not in ("time", "order"))
 
 
-def _beside(step: Step, place: str, repeated: Repeated) -> Step:
+def _beside(step: Step, beside: Beside, repeated: Repeated) -> Step:
     """Return a step that searches for an event beside a set, in stream order."""
-    first, last = repeated.first, repeated.last
-    if place == "until":
-        assert last is not None
-        step = replace(step, upper=(Bound(last, 1),), precedes=((last, 0),))
-        if first is None or any(bound.delta > 0 for bound in step.lower):
-            return step  # an event precedes the set
-        return replace(step, lower=(Bound(first, 0),), follows=((first, 0),))
-    if place == "before":
-        assert first is not None
-        return replace(step, upper=(Bound(first, 1),), precedes=((first, 1),))
-    assert last is not None
-    return replace(step, lower=(Bound(last, 0),), follows=((last, 1),))
+    if (begin := beside.begin) is not None:
+        end = repeated.end(begin.end)
+        step = replace(step, lower=(Bound(end, 0),), follows=((end, begin.apart),))
+    if (last := beside.end) is not None:
+        end = repeated.end(last.end)
+        step = replace(step, upper=(Bound(end, 1),), precedes=((end, last.apart),))
+    return step
 
 
 def _with_absences(

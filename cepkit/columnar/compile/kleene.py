@@ -20,6 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal as Words
 
+from cepkit.columnar.compile.demands import MOST_MEMBERS, Demands
 from cepkit.pattern.conditions import (
     Aggregate,
     AnyOf,
@@ -35,11 +36,7 @@ from cepkit.pattern.conditions import (
 from cepkit.pattern.nodes import Event
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.numbers import set_of_neighbours
-from cepkit.pattern.policies import Strategy
 from cepkit.pattern.rewrite import MIRRORED, replaced
-
-MOST_MEMBERS = 2**31 - 1
-"""More events than a slice can have: larger sizes mean the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +70,12 @@ class Repeated:
         """The variables of its ends."""
         return tuple(end for end in (self.first, self.last) if end is not None)
 
+    def end(self, which: Words["first", "last"]) -> str:
+        """Return the variable of an end that is bound."""
+        variable = self.first if which == "first" else self.last
+        assert variable is not None
+        return variable
+
     @property
     def images(self) -> tuple[str, ...]:
         """All variables that a condition on its members is about."""
@@ -95,16 +98,18 @@ class Parts:
 
 
 def repeated_of(
-    branch: Branch, same: Sequence[Branch], parts: Sequence[Expression]
+    branch: Branch, demands: Demands, same: Sequence[Branch], parts: Sequence[Expression]
 ) -> tuple[Repeated, ...]:
     """Return the Kleene variables of a branch with the ends that must be bound.
 
     Args:
+        branch: The branch.
+        demands: Its demands.
         same: Earlier branches over the same positive variables: their absences count as well.
         parts: The conditions on the positive variables, as `rewrite.without_not` gives them.
     """
     names = {e.variable for one in (branch, *same) for e in one.positive + one.negated}
-    ends = _Ends(branch, same, parts)
+    ends = _Ends(branch, demands, same, parts)
     following = set_of_neighbours(branch.conditions)
     ends.first |= branch.runs | following
     ends.last |= branch.runs | following
@@ -133,7 +138,13 @@ def _new_name(name: str, names: set[str]) -> str:
 class _Ends:
     """The sets whose first member must be bound, and those whose last member must be."""
 
-    def __init__(self, branch: Branch, same: Sequence[Branch], parts: Sequence[Expression]) -> None:
+    def __init__(
+        self,
+        branch: Branch,
+        demands: Demands,
+        same: Sequence[Branch],
+        parts: Sequence[Expression],
+    ) -> None:
         self.first: set[str] = set()
         self.last: set[str] = set()
         repeated = [variable for variable, _, _ in branch.repeated]
@@ -159,18 +170,18 @@ class _Ends:
         # The sets that can have the first or the last event of a match.
         early = [x for x in repeated if not branch.before(x) & single]
         late = [x for x in repeated if not branch.after(x) & single]
-        contiguous = "contiguity" in branch.strategy
-        in_turn = branch.strategy is Strategy.SKIP_TILL_NEXT_MATCH
+        contiguous, in_turn = demands.gapless is not None, demands.in_turn
         absent = [
             (one, e.variable) for one in (branch, *same) for e in one.negated if not _is_until(e)
         ]
+        windowed = bool(demands.around)
         if in_turn:
             # The last event of a match decides when it is taken, and where its window begins.
             everything = set(branch.variables)
             self.last.update(x for x in repeated if not branch.after(x) & everything)
-        if contiguous or (branch.window is not None and late and not in_turn):
+        if contiguous or (windowed and late and not in_turn):
             self.first.update(early)
-        if contiguous or (branch.window is not None and early and not in_turn):
+        if contiguous or (windowed and early and not in_turn):
             self.last.update(late)
         if any(not one.before(n) & set(branch.variables) for one, n in absent):
             self.last.update(late)
@@ -184,13 +195,12 @@ class _Ends:
         beside = event.beside
         if beside is None:
             return
-        if beside.place != "before":
-            self.last.add(beside.variable)
-        before = branch.before(event.variable) & {*branch.variables}
-        if beside.place == "before" or (beside.place == "until" and not before):
-            self.first.add(beside.variable)
+        for limit in (beside.begin, beside.end):
+            if limit is not None:
+                (self.first if limit.end == "first" else self.last).add(beside.variable)
         # Of sets before it, the last member of each.
-        self.last |= before & {variable for variable, _, _ in branch.repeated}
+        sets = {variable for variable, _, _ in branch.repeated}
+        self.last |= branch.before(event.variable) & sets
 
 
 def _is_until(event: Event) -> bool:
@@ -390,11 +400,3 @@ def core_of(branch: Branch, repeated: Sequence[Repeated], parts: Sequence[Expres
     return replace(
         branch, positive=(*single, *ends), repeated=(), order=order, conditions=tuple(parts)
     )
-
-
-def size_of(branch: Branch) -> int | None:
-    """Return the largest number of events in a match of `branch`, None if there is no limit."""
-    sizes = {variable: maximum for variable, _, maximum in branch.repeated}
-    parts = [sizes.get(variable, 1) for variable in branch.variables]
-    size = sum(MOST_MEMBERS if part is None else part for part in parts)
-    return None if size >= MOST_MEMBERS else size

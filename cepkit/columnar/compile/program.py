@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
+from cepkit.columnar.compile.demands import Windows
 from cepkit.columnar.compile.kleene import Cap, Repeated
 from cepkit.pattern.conditions import ComparisonOperator, Expression, set_of_members
 from cepkit.pattern.nodes import Event
@@ -26,10 +27,6 @@ the branch could take. Events of a contiguous match are in one such stretch."""
 BoundClock = Clock | Literal["order"]
 """The unit of a bound: a clock, or the order of events. That is time, unless events of equal
 time have an order too."""
-
-
-Windows = tuple[tuple[int, Clock], ...]
-"""The greatest difference between any two events of a match, in each clock that matters."""
 
 
 @dataclass(frozen=True, slots=True)

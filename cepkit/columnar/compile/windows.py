@@ -4,53 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cepkit.columnar.compile.kleene import size_of
-from cepkit.columnar.compile.program import Bound, Windows
+from cepkit.columnar.compile.demands import Windows
+from cepkit.columnar.compile.program import Bound
 from cepkit.pattern.normal_form import Branch
-from cepkit.pattern.policies import Clock, CountWindow, Strategy, TimeWindow
-
-
-def window_length(branch: Branch) -> int | None:
-    """Return the largest time difference inside a match in microseconds; None for no limit."""
-    return branch.window.most if isinstance(branch.window, TimeWindow) else None
-
-
-def windows_of(branch: Branch, *, absent: bool = False) -> Windows:
-    """Return how far apart two events of a match may be.
-
-    Contiguity is a window too: the events of a match lie side by side if and only if the first and
-    the last are as near as their number allows. It does not hold for absent events.
-
-    Args:
-        absent: Whether one of the events is a negated one.
-    """
-    windows: list[tuple[int, Clock]] = []
-    length = window_length(branch)
-    if length is not None:
-        windows.append((length, "time"))
-    if isinstance(branch.window, CountWindow):
-        windows.append((branch.window.most, "place" if branch.partition_by else "arrival"))
-    size, gapless = size_of(branch), gapless_clock(branch)
-    if gapless is not None and size is not None and not absent:
-        windows.append((size - 1, gapless))
-    clocks = dict.fromkeys(clock for _, clock in windows)
-    return tuple((min(n for n, c in windows if c == clock), clock) for clock in clocks)
-
-
-def gapless_clock(branch: Branch) -> Clock | None:
-    """Return the clock in which the events of a match must be adjacent; None if there is none."""
-    match branch.strategy:
-        case Strategy.STRICT_CONTIGUITY:
-            return "arrival"
-        case Strategy.PARTITION_CONTIGUITY:
-            return "place"
-        case _:
-            return None
-
-
-def clock_of_next(branch: Branch) -> Clock:
-    """Return the clock in which NEXT binds the event right after the one before it."""
-    return "place" if branch.partition_by else "arrival"
 
 
 def lower_bounds(

@@ -23,7 +23,7 @@ from cepkit.columnar.join.generated import (
     join_of,
 )
 from cepkit.columnar.kernels.loops import cut, searched_bounds, take
-from cepkit.columnar.slices.binding import band_limits
+from cepkit.columnar.slices.bands import band_limits
 from cepkit.columnar.slices.bound import BoundBand, BoundStep, Search, Side, Table
 from cepkit.columnar.slices.by_value import value_ranges
 from cepkit.columnar.slices.candidates import Candidates, Group

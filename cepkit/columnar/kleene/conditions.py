@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.compile.program import Windows
+from cepkit.columnar.compile.demands import Windows
 from cepkit.columnar.join.step import Join, Partials
 from cepkit.columnar.kleene.neighbours import between_neighbours, members_before, with_before
 from cepkit.columnar.slices.binding import BoundProgram

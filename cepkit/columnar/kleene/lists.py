@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.compile.kleene import MOST_MEMBERS
+from cepkit.columnar.compile.demands import MOST_MEMBERS
 from cepkit.columnar.join.step import Join, Partials
 from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.blocks import Members

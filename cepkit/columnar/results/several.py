@@ -29,7 +29,6 @@ from cepkit.errors import PatternError, PlanError, StatisticsError, UnsupportedE
 from cepkit.lazy import pd
 from cepkit.memory import Expected, Room
 from cepkit.pattern.builder import as_query
-from cepkit.pattern.checks import check_asks_for_matches, check_attributes, check_carried
 from cepkit.pattern.names import name_text
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
@@ -132,9 +131,7 @@ class SeveralResults(WithProgress, ByName[Result]):
             UnsupportedError: It asks for aggregates.
         """
         query = as_query(pattern)
-        check_attributes(query, self.stream.column_names)
-        check_asks_for_matches(query)
-        check_carried(query, self.stream.schema.carried(self.stream.column_names))
+        query.check_detectable(self.stream)
         if self.plan is None:
             raise PlanError(
                 "cannot add a query: each query has a plan of its own",

@@ -96,8 +96,8 @@ def _beside_text(branch: Branch, event: Event, beside: Beside) -> str:
         return f"no {structure_text(event)} up to the last of {name}"
     another = structure_text(branch.event(beside.variable))
     where = {"before": "before the first", "behind": "behind the last"}.get(beside.place, "inside")
-    ends = (e for e in branch.negated if e.beside == Beside("until", beside.variable))
-    unless = "".join(f", unless {structure_text(end)} comes between" for end in ends)
+    end = branch.until(beside.variable)
+    unless = "" if end is None else f", unless {structure_text(end)} comes between"
     return f"no other {another} {where} of {name}{unless}"
 
 

@@ -40,7 +40,7 @@ class Player:
 
         Args:
             traces: Of one pattern over one stream, all from `simulate` or all from
-                `aggregate_trace`; or the generations of one that changed its plan, a card for each.
+                prefix counters; or the generations of one that changed its plan, a card for each.
             steps: How many steps at most, up to 20,000; a note above says if steps are cut.
             start: The position where it begins: how many steps have been taken.
             link: Any name: in a page the step of one player moves all that have the same.

@@ -21,7 +21,7 @@ from cepkit.spark.cells.keys import key_hashes
 from cepkit.spark.cells.sending import Sending
 from cepkit.spark.passes.rows import StreamRows
 from cepkit.spark.session.tasks import Batches, pickled
-from cepkit.statistics.parts import Counter, KeyPart, Part, Weighted
+from cepkit.statistics.parts import KeyPart, PartCounts, StreamCounter, Weighted
 from cepkit.statistics.slice_events import partition_of
 from cepkit.stream.columns import Column, EventColumns
 
@@ -45,7 +45,7 @@ class SparkCounter:
 
     rows: StreamRows
     sending: Sending
-    counter: Counter
+    counter: StreamCounter
     every_part: bool
 
     @property
@@ -83,15 +83,15 @@ class SparkCounter:
             return counted
         return counted.repartition(buckets, "bucket").mapInArrow(merge, _COUNTED)
 
-    def found(self, table: pa.Table) -> tuple[list[Part], list[KeyPart]]:
+    def found(self, table: pa.Table) -> tuple[list[PartCounts], list[KeyPart]]:
         """Return the counts of all parts, given the result of `frame`."""
         found = [_loaded(counted) for counted in table.column("counted").to_pylist()]
-        parts = [one for one in found if isinstance(one, Part)]
+        parts = [one for one in found if isinstance(one, PartCounts)]
         return parts, [one for one in found if isinstance(one, KeyPart)]
 
 
 def _representatives(
-    table: pa.Table, columns: EventColumns, counter: Counter, buckets: int
+    table: pa.Table, columns: EventColumns, counter: StreamCounter, buckets: int
 ) -> Iterator[tuple[int, pa.Table]]:
     """Yield for each bucket an event of each key and type, with the number of such events."""
     rows, of, numbers, where = [], [], [], []
@@ -125,14 +125,14 @@ def _comparable(column: Column) -> Column:
     return Column("float", as_floats(column), has_missing=column.has_missing)
 
 
-def _key_part(table: pa.Table, sending: Sending, counter: Counter) -> KeyPart:
+def _key_part(table: pa.Table, sending: Sending, counter: StreamCounter) -> KeyPart:
     columns = sending.events(table)
     rows = columns.source_rows(np.arange(len(columns)))
     of, numbers = (np.asarray(table.column(name)) for name in (_OF, _NUMBER))
     return counter.key_part(columns, Weighted(of[rows], numbers[rows]))
 
 
-def _batch(bucket: int, counted: Part | KeyPart | pa.Table) -> pa.RecordBatch:
+def _batch(bucket: int, counted: PartCounts | KeyPart | pa.Table) -> pa.RecordBatch:
     arrays = [pa.array([bucket], pa.int32()), pa.array([pickled(counted)], pa.binary())]
     return pa.RecordBatch.from_arrays(arrays, names=["bucket", "counted"])
 

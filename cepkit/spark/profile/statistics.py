@@ -41,7 +41,7 @@ from cepkit.statistics.measuring.estimate import SAMPLE, combine, joins_of, tall
 from cepkit.statistics.measuring.sampling import Tally
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.over_time import Buckets
-from cepkit.statistics.parts import Counter
+from cepkit.statistics.parts import StreamCounter
 from cepkit.statistics.selectivity import Joined
 from cepkit.statistics.stream_counts import StreamCounts, attributes_read
 from cepkit.stream.columns import Dropped, Kind
@@ -135,12 +135,12 @@ def profile(
 
 def _counter(
     query: Query, kinds: Mapping[str, Kind], counts: StreamCounts, *, details: bool
-) -> Counter:
+) -> StreamCounter:
     """Return the counter of all details, or of what plans need: the events of a partition."""
     buckets = None
     if counts.first is not None and counts.last is not None:
         buckets = Buckets.of(counts.first, counts.last, counts.events)
-    counter = Counter.of(query, kinds, buckets)
+    counter = StreamCounter.of(query, kinds, buckets)
     if details:
         return counter
     return replace(counter, links=(), keys=counter.keys[:1] if query.partition_by else ())

@@ -6,7 +6,6 @@ become certain. If no more events will come, they are found from the state that 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +15,6 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from cepkit.arguments import typed
-from cepkit.errors import StreamError
 from cepkit.progress import Progress
 from cepkit.spark.cells.dealing import Batches
 from cepkit.spark.passes.frame import ResultFrame
@@ -28,8 +25,7 @@ from cepkit.spark.streaming.bucket import Bucket
 from cepkit.spark.streaming.checkpoints import readable
 from cepkit.spark.streaming.explanation import StreamExplanation
 from cepkit.spark.streaming.identity import Identity
-from cepkit.spark.streaming.live import FOUND, found_rows
-from cepkit.spark.streaming.result import StreamFrame
+from cepkit.spark.streaming.live import FOUND, Live, found_rows
 from cepkit.spark.streaming.searches import FAR
 from cepkit.spark.streaming.state import from_bytes
 from cepkit.spark.streaming.watching import LateEvents, Watched, watch
@@ -84,72 +80,12 @@ class EndedRows(ResultFrame):
         return None
 
 
-@typed
-def run_to_end(
-    rows: StreamFrame,
-    out: str | os.PathLike[str],
-    *,
-    checkpoint: str | os.PathLike[str],
-    progress: Progress = "auto",
-) -> EndedRows:
-    """Run a streaming query to the end of its source, and return all rows, the last ones too.
-
-    It warns of late events, which are left out. Ctrl-C stops the query; it continues from its
-    checkpoint.
-
-    Args:
-        rows: The result of `detect` or `aggregate` over a streaming DataFrame.
-        out: The folder into which it writes Parquet files. It has the rows that are certain; if
-            events are added to the source, a query goes on from the same checkpoint.
-        checkpoint: The folder of its checkpoint.
-        progress: "auto" for a bar where it takes more than two seconds; True, or False.
-
-    Returns:
-        A batch DataFrame: the rows in `out`, and those that are certain only if no more events
-        come, which are in no file. `explain()` says what the query did in this run, and which
-        events were late.
-
-    Raises:
-        StreamError: `rows` is no such result, the checkpoint belongs to another query, `out` has
-            rows of another run, or the checkpoint cannot be read.
-
-    Example:
-        >>> import tempfile
-        >>> import cepkit as ck
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> recorded = ck.events(ck.sample_stocks(500), time="ts", type="ticker")
-        >>> files = ck.replay(recorded, f"{folder.name}/in", speed=10)
-        >>> _ = files.put()
-        >>> live = ck.events(files.frame(), time="ts", type="ticker", lateness="1 second")
-        >>> pattern = "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 second"
-        >>> matches = ck.detect(live, pattern)
-        >>> found = ck.run_to_end(matches, f"{folder.name}/out", checkpoint=f"{folder.name}/state")
-        >>> found.count() == ck.detect(recorded, pattern).count()
-        True
-    """
-    if not isinstance(rows, StreamFrame):
-        raise StreamError(
-            f"a {type(rows).__name__} instead of a streaming DataFrame of matches",
-            expected="what detect or aggregate gives of a streaming DataFrame",
-        )
-    out, checkpoint = str(Path(out).resolve()), str(Path(checkpoint).resolve())
-    with readable(checkpoint):
-        watching = _run(rows, out, checkpoint, progress)
-        written = rows.sparkSession.read.schema(rows.schema).parquet(out)
-        every = written.unionByName(rest(rows, checkpoint))
-    watching.warn()
-    explanation = rows.explain(watching)
-    assert explanation is not None
-    ended = EndedRows(every, checkpoint, explanation, watching.late)
-    return ended.with_progress(progress)
-
-
-def _run(rows: StreamFrame, out: str, checkpoint: str, progress: Progress) -> Watched:
+def run(rows: DataFrame, out: str, checkpoint: str, progress: Progress) -> Watched:
     """Run a query until it has read what is there; return what was seen of it."""
     writer = rows.writeStream.format("parquet").option("checkpointLocation", checkpoint)
     queries: list[StreamingQuery] = []
 
-    def run() -> Watched:
+    def start() -> Watched:
         query = writer.trigger(availableNow=True).start(out)
         queries.append(query)
         watching = watch(query)
@@ -162,10 +98,10 @@ def _run(rows: StreamFrame, out: str, checkpoint: str, progress: Progress) -> Wa
         for query in queries:
             query.stop()
 
-    return run_with_progress(run, "running the query", progress=progress, frame=rows, stop=stop)
+    return run_with_progress(start, "running the query", progress=progress, frame=rows, stop=stop)
 
 
-def rest(rows: StreamFrame, checkpoint: str) -> DataFrame:
+def rest(rows: DataFrame, live: Live, checkpoint: str) -> DataFrame:
     """Return the rows that a query would still emit if all events had arrived."""
     session = rows.sparkSession
     if not (Path(checkpoint) / "state").exists():
@@ -175,7 +111,6 @@ def rest(rows: StreamFrame, checkpoint: str) -> DataFrame:
         .load(checkpoint)
         .select("key.bucket", "value.groupState.*")
     )
-    live = rows.live
     return live.rows(states.mapInArrow(Finishing(live.bucket, live.identity, live.numbers), FOUND))
 
 

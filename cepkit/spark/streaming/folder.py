@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from cepkit.spark.cells.schemas import quoted
+from cepkit.spark.session.local import get_session
 from cepkit.stream.schema import UNITS
 
 
@@ -38,3 +41,16 @@ def folder_frame(
             return frame.withColumn(time, column.cast("timestamp_ltz"))
         case _:
             return frame
+
+
+def replayed_frame(session: Any, folder: Path, schema: pa.Schema) -> DataFrame:
+    """Return the Parquet files that a replay puts into a folder, one for each micro-batch.
+
+    Args:
+        session: The Spark session; None: the one that is running, or a local one.
+        schema: Their columns.
+    """
+    session = get_session() if session is None else session
+    reader = session.readStream.schema(from_arrow_schema(schema)).option("maxFilesPerTrigger", 1)
+    frame: DataFrame = reader.parquet(str(folder))
+    return frame

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 import pandas as pd
 from pyspark.sql.classic.dataframe import DataFrame
 
+from cepkit.arguments import typed
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.printing import html_output, html_text
+from cepkit.progress import Progress
 from cepkit.routes.several import SharingPlan
-from cepkit.spark.streaming.checkpoints import Writer
+from cepkit.spark.streaming import ending
+from cepkit.spark.streaming.checkpoints import Writer, readable
 from cepkit.spark.streaming.explanation import (
     Branch,
     StreamExplanation,
@@ -22,7 +27,7 @@ from cepkit.spark.streaming.explanation import (
     work_of_texts,
 )
 from cepkit.spark.streaming.live import Live, run_buckets
-from cepkit.spark.streaming.watching import Watched, watched
+from cepkit.spark.streaming.watching import Watched, watch, watched
 from cepkit.stream.durations import duration_text
 from cepkit.stream.stream import Stream
 from cepkit.tables import count_text
@@ -68,6 +73,97 @@ class StreamFrame(DataFrame):
         """Spark's writer, which refuses a folder and a checkpoint of different runs."""
         return Writer(self)
 
+    @typed
+    def watch(self, query: Any, *, last: int = 0) -> Watched:
+        """Watch a running query: the work of its micro-batches as a table, up to date when shown.
+
+        Args:
+            query: The query that `writeStream.start()` returned.
+            last: How many of the last rows of its sink to show as well: of Parquet files, or of a
+                memory sink. Each time it is shown all of the sink is read.
+
+        Returns:
+            The watched query, for a notebook or a terminal: `show()` keeps it up to date, `table()`
+            returns a DataFrame, `stop()` ends the query.
+
+        Raises:
+            StreamError: It is no query.
+
+        Example:
+            >>> import tempfile
+            >>> import cepkit as ck
+            >>> folder = tempfile.TemporaryDirectory()
+            >>> recorded = ck.events(ck.sample_stocks(500), time="ts", type="ticker")
+            >>> files = recorded.replay(f"{folder.name}/in", speed=10)
+            >>> _ = files.put()
+            >>> live = ck.events(files.frame(), time="ts", type="ticker", lateness="1 second")
+            >>> pattern = "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 second"
+            >>> matches = ck.detect(live, pattern)
+            >>> query = (
+            ...     matches.writeStream.format("memory")
+            ...     .queryName("rises")
+            ...     .option("checkpointLocation", f"{folder.name}/state")
+            ...     .trigger(availableNow=True)
+            ...     .start()
+            ... )
+            >>> _ = query.awaitTermination()
+            >>> matches.watch(query).totals()["match"] > 0
+            True
+        """
+        return watch(query, last=last)
+
+    @typed
+    def run_to_end(
+        self,
+        out: str | os.PathLike[str],
+        *,
+        checkpoint: str | os.PathLike[str],
+        progress: Progress = "auto",
+    ) -> ending.EndedRows:
+        """Run a query to the end of its source, and return all rows, the last ones too.
+
+        It warns of late events, which are left out. Ctrl-C stops the query; it continues from its
+        checkpoint.
+
+        Args:
+            out: The folder into which it writes Parquet files. It has the rows that are certain; if
+                events are added to the source, a query goes on from the same checkpoint.
+            checkpoint: The folder of its checkpoint.
+            progress: "auto" for a bar where it takes more than two seconds; True, or False.
+
+        Returns:
+            A batch DataFrame: the rows in `out`, and those that are certain only if no more events
+            come, which are in no file. `explain()` says what the query did in this run, and which
+            events were late.
+
+        Raises:
+            StreamError: The checkpoint belongs to another query, `out` has rows of another run, or
+                the checkpoint cannot be read.
+
+        Example:
+            >>> import tempfile
+            >>> import cepkit as ck
+            >>> folder = tempfile.TemporaryDirectory()
+            >>> recorded = ck.events(ck.sample_stocks(500), time="ts", type="ticker")
+            >>> files = recorded.replay(f"{folder.name}/in", speed=10)
+            >>> _ = files.put()
+            >>> live = ck.events(files.frame(), time="ts", type="ticker", lateness="1 second")
+            >>> pattern = "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 second"
+            >>> matches = ck.detect(live, pattern)
+            >>> rows = matches.run_to_end(f"{folder.name}/out", checkpoint=f"{folder.name}/state")
+            >>> rows.count() == ck.detect(recorded, pattern).count()
+            True
+        """
+        out, checkpoint = str(Path(out).resolve()), str(Path(checkpoint).resolve())
+        with readable(checkpoint):
+            watching = ending.run(self, out, checkpoint, progress)
+            written = self.sparkSession.read.schema(self.schema).parquet(out)
+            every = written.unionByName(ending.rest(self, self.live, checkpoint))
+        watching.warn()
+        explanation = self._explained(watching)
+        ended = ending.EndedRows(every, checkpoint, explanation, watching.late)
+        return ended.with_progress(progress)
+
     def explain(  # type: ignore[override]
         self, extended: bool | str | Watched | Any | None = None, mode: str | None = None
     ) -> StreamExplanation | None:
@@ -77,15 +173,17 @@ class StreamFrame(DataFrame):
         are. Only the counts include events that are looked at again because windows reach back.
 
         Args:
-            extended: The query that `writeStream.start()` returned, or what `watch` returned for
-                it, which remembers more micro-batches than Spark. Anything else as for any Spark
-                DataFrame, whose own plan is printed.
+            extended: The query that `writeStream.start()` returned, or what `watch` returned
+                for it, which remembers more micro-batches than Spark. Anything else as for any
+                Spark DataFrame, whose own plan is printed.
             mode: As for any Spark DataFrame.
         """
         if not isinstance(extended, Watched) and not hasattr(extended, "recentProgress"):
             super().explain(extended, mode)
             return None
-        watching = watched(extended)
+        return self._explained(watched(extended))
+
+    def _explained(self, watching: Watched) -> StreamExplanation:
         rows = int(watching.table().get("rows", pd.Series(dtype=int)).sum())
         work = work_of_texts(text for texts in watching.work.values() for text in texts)
         batches = count_text(len(watching.work), "micro-batch", "micro-batches")

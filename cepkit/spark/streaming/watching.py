@@ -216,40 +216,14 @@ class Watched:
 
 
 def watch(query: Any, *, last: int = 0) -> Watched:
-    """Watch a running query: the work of its micro-batches as a table, up to date when shown.
+    """Return a running query, watched: see `watch` of a streaming DataFrame of matches.
 
     Args:
         query: The query that `.writeStream.start()` returns.
-        last: How many of the last rows of its sink to show as well: of Parquet files, or of a
-            memory sink. Each time it is shown all of the sink is read.
-
-    Returns:
-        The watched query, for a notebook or a terminal: `show()` keeps it up to date, `table()`
-        returns a DataFrame, `stop()` ends the query.
+        last: How many of the last rows of its sink to show as well.
 
     Raises:
         StreamError: It is no query.
-
-    Example:
-        >>> import tempfile
-        >>> import cepkit as ck
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> recorded = ck.events(ck.sample_stocks(500), time="ts", type="ticker")
-        >>> files = ck.replay(recorded, f"{folder.name}/in", speed=10)
-        >>> _ = files.put()
-        >>> live = ck.events(files.frame(), time="ts", type="ticker", lateness="1 second")
-        >>> pattern = "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 second"
-        >>> matches = ck.detect(live, pattern)
-        >>> query = (
-        ...     matches.writeStream.format("memory")
-        ...     .queryName("rises")
-        ...     .option("checkpointLocation", f"{folder.name}/state")
-        ...     .trigger(availableNow=True)
-        ...     .start()
-        ... )
-        >>> _ = query.awaitTermination()
-        >>> ck.watch(query).totals()["match"] > 0
-        True
     """
     if not hasattr(query, "recentProgress"):
         raise StreamError(

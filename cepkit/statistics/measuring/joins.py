@@ -17,14 +17,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from math import exp, fsum, log, prod
+from typing import assert_never
 
 import numpy as np
 
+from cepkit.pattern import requirements as req
 from cepkit.pattern.canonical import CanonicalEvent, canonical_event
 from cepkit.pattern.conditions import Expression, variables_of
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.normal_form import Branch
-from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.pattern.rewrite import without_not
 from cepkit.statistics.measuring.lookups import Bound, Lookups, Scope
 from cepkit.statistics.model import Statistics
@@ -92,14 +93,22 @@ def joined_variables(branch: Branch) -> tuple[str, ...]:
     Repeated variables take sets, which are not sampled; windows in events need other clocks; and
     for strategies that leave matches out, the number of all matches says little.
     """
+    for requirement in req.requirements_of(branch):
+        match requirement:
+            case req.SideBySide() | req.Unconsumed():
+                return ()
+            case req.Within():
+                if requirement.clock != "time":
+                    return ()
+            case req.OfType() | req.Before() | req.Distinct() | req.SamePartition() | req.Holds():
+                continue
+            case req.Size() | req.Absent():
+                continue  # the sets of single events say nothing of these
+            case _:
+                assert_never(requirement)
     repeated = {variable for variable, _, _ in branch.repeated}
     single = tuple(v for v in branch.variables if v not in repeated)
-    measured = (
-        1 < len(single) <= MOST_VARIABLES
-        and branch.strategy is Strategy.SKIP_TILL_ANY_MATCH
-        and not isinstance(branch.window, CountWindow)
-    )
-    return single if measured else ()
+    return single if 1 < len(single) <= MOST_VARIABLES else ()
 
 
 def sampled_joins(

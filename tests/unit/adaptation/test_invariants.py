@@ -16,7 +16,7 @@ from cepkit.statistics import Statistics
 from tests.unit.adaptation.cases import drifted, random_case, sequence
 
 SIGMAS = (0.1, 0.5, 1.0)
-MANY = pytest.param(1000, marks=pytest.mark.slow)
+MANY = pytest.param(300, marks=pytest.mark.slow)
 KNOWING = [name for name, planner in PLANNERS.items() if knows_why(planner)]
 
 

@@ -34,8 +34,10 @@ def stream():
     return ck.events(table, time="ts", type="type")
 
 
-@pytest.mark.parametrize("adapt", ["slices", "auto"])
-@pytest.mark.parametrize("share", ["auto", "none", "prefix", "tree"])
+@pytest.mark.parametrize(
+    ("adapt", "share"),
+    [*(("slices", share) for share in ("auto", "none", "prefix", "tree")), ("auto", "auto")],
+)
 def test_matches_of_several_patterns_do_not_depend_on_following_plans(stream, adapt, share):
     static = ck.detect(stream, PATTERNS, share=share)
     followed = ck.detect(stream, PATTERNS, share=share, adapt=adapt)
@@ -65,7 +67,7 @@ def test_shared_plan_changes_with_the_rates_and_still_shares(stream):
 def test_slice_is_planned_by_its_own_rates(stream):
     texts = {name: PATTERNS[name] for name in ("one", "two")}
     queries = {name: ck.parse(text) for name, text in texts.items()}
-    shared = ck.share_plans(queries, ck.profile(stream, [*queries.values()]))
+    shared = ck.choose_plan(queries, ck.profile(stream, [*queries.values()]))
     columns = stream.columns(["x"])
     half = len(columns) // 2
     plans = SharedPerSlice(shared, [*texts])
@@ -95,7 +97,7 @@ def test_ways_that_cannot_follow_together_are_refused_by_name(stream):
         ck.detect(stream, PATTERNS, adapt="invariants")
     with pytest.raises(PlanError, match="there is no adapt='slice'"):
         ck.detect(stream, PATTERNS, adapt="slice")
-    with pytest.raises(UnsupportedError, match=r"plan of its own(.|\n)*share_plans"):
+    with pytest.raises(UnsupportedError, match=r"plan of its own(.|\n)*choose_plan"):
         ck.detect(stream, [PATTERNS["one"]], plan=[None], adapt="slices")
     with pytest.raises(UnsupportedError, match=r"Spark DataFrame(.|\n)*one by one"):
         FollowingTogether.of("slices", "spark")

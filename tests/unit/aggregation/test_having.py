@@ -111,7 +111,7 @@ def test_threshold_of_an_aggregate_that_is_no_number_is_refused_before_a_run(agg
 
 def test_trace_of_a_pattern_with_having_is_refused_by_name():
     with pytest.raises(UnsupportedError, match="HAVING cannot be traced"):
-        ck.aggregate_trace(EVENTS, "PATTERN SEQ(A a, B b) AGG COUNT HAVING COUNT > 1")
+        ck.simulate(EVENTS, "PATTERN SEQ(A a, B b) AGG COUNT HAVING COUNT > 1", "prefix-counters")
 
 
 def test_having_is_a_name_elsewhere():

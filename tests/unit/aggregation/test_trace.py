@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import cepkit as ck
 from cepkit.aggregation.sequence.definition import sequence_of
 from cepkit.aggregation.tracing.recorder import trace
-from cepkit.errors import ArgumentError, LimitError, PatternError, TraceError, UnsupportedError
+from cepkit.errors import LimitError, PatternError, TraceError, UnsupportedError
 from cepkit.stream.stream import events
 from cepkit.tracing import CounterTrace
 from tests.properties.test_aggregation import SEQUENCES, expected
@@ -35,7 +35,7 @@ def table(found: CounterTrace) -> list[tuple[object, ...]]:
 def test_figure_4_adds_the_count_of_the_shorter_prefix() -> None:
     # (A) = 3 and (A, B) = 2 before the second b, (A, B) = 5 after it.
     events = stream("a1@1 a2@2 b1@3 c1@4 a3@5 b2@6 d1@7")
-    found = ck.aggregate_trace(events, "PATTERN SEQ(A a, B b, C c, D d)")
+    found = ck.simulate(events, "PATTERN SEQ(A a, B b, C c, D d)", "prefix-counters")
     assert table(found)[2:] == [
         ("b1", "extend", [("", (2, 2, 0, 0))], 0),
         ("c1", "extend", [("", (2, 2, 2, 0))], 0),
@@ -48,8 +48,8 @@ def test_figure_4_adds_the_count_of_the_shorter_prefix() -> None:
 
 def test_figure_6_keeps_a_counter_for_each_start_until_it_expires() -> None:
     events = stream("a1@1 b1@2 c1@3 a2@4 c2@5 b2@6 d1@7 c3@8 a3@9 d2@10")
-    found = ck.aggregate_trace(
-        events, "PATTERN SEQ(A a, B b, C c, D d) WITHIN 7 s EXCLUSIVE AGG COUNT"
+    found = ck.simulate(
+        events, "PATTERN SEQ(A a, B b, C c, D d) WITHIN 7 s EXCLUSIVE AGG COUNT", "prefix-counters"
     )
     assert table(found)[:13] == [
         ("a1", "start", [("a1", (1, 0, 0, 0))], 0),
@@ -73,7 +73,9 @@ def test_figure_6_keeps_a_counter_for_each_start_until_it_expires() -> None:
 
 def test_figure_7_resets_counts_at_the_negated_event() -> None:
     events = stream("a1@1 b1@2 c1@3 a2@4 b2@5 d1@6")
-    found = ck.aggregate_trace(events, "PATTERN SEQ(A a, B b, NOT(C c), D d) WITHIN 7 s EXCLUSIVE")
+    found = ck.simulate(
+        events, "PATTERN SEQ(A a, B b, NOT(C c), D d) WITHIN 7 s EXCLUSIVE", "prefix-counters"
+    )
     assert table(found)[:6] == [
         ("a1", "start", [("a1", (1, 0, 0))], 0),
         ("b1", "extend", [("a1", (1, 1, 0))], 0),
@@ -87,10 +89,11 @@ def test_figure_7_resets_counts_at_the_negated_event() -> None:
 
 def test_figure_10_takes_snapshots_where_pieces_connect() -> None:
     events = stream("a1@1 b1@2 c1@3 a2@4 b2@5 d1@6 c2@7 a3@8 d2@9 e1@10")
-    found = ck.aggregate_trace(
+    found = ck.simulate(
         events,
         "PATTERN SEQ(A a, B b, C c, D d, E e) WITHIN 9 s EXCLUSIVE",
-        pieces=[["a", "b", "c"], ["d", "e"]],
+        "prefix-counters",
+        plan=[["a", "b", "c"], ["d", "e"]],
     )
     by_event = {step.event: step for step in found.steps if step.action != "expire"}
 
@@ -115,8 +118,11 @@ def test_figure_10_takes_snapshots_where_pieces_connect() -> None:
 
 def test_trace_prints_as_a_table() -> None:
     events = stream("a1@1 b1@2 c1@3 d1@4")
-    found = ck.aggregate_trace(
-        events, "PATTERN SEQ(A a, B b, C c, D d) WITHIN 9 s", pieces=[["a", "b"], ["c", "d"]]
+    found = ck.simulate(
+        events,
+        "PATTERN SEQ(A a, B b, C c, D d) WITHIN 9 s",
+        "prefix-counters",
+        plan=[["a", "b"], ["c", "d"]],
     )
     lines = [line.split() for line in str(found).splitlines()]
     assert lines[0][:6] == ["Prefix", "counters", "of", "a", "b", "|"]
@@ -130,10 +136,11 @@ def test_trace_prints_as_a_table() -> None:
 
 
 def test_json_has_the_changes_of_each_step(tmp_path) -> None:
-    found = ck.aggregate_trace(
+    found = ck.simulate(
         stream("a1@1 b1@2 c1@3 x1@4 d1@5 d2@6"),
         "PATTERN SEQ(A a, B b, NOT(C c), D d) WITHIN 9 s EXCLUSIVE",
-        pieces=[["a", "b"], ["d"]],
+        "prefix-counters",
+        plan=[["a", "b"], ["d"]],
     )
     told = json.loads(found.to_json(tmp_path / "run.json"))
     assert told["schema"] == "cepkit.counters/1"
@@ -205,7 +212,7 @@ _CHANGED = {
 @pytest.mark.parametrize("change", _CHANGED)
 def test_a_trace_whose_parts_do_not_fit_is_refused_with_the_place(change):
     (*path, last), value, said = _CHANGED[change]
-    found = ck.aggregate_trace(stream("a b"), "PATTERN SEQ(A a, B b) WITHIN 5 s")
+    found = ck.simulate(stream("a b"), "PATTERN SEQ(A a, B b) WITHIN 5 s", "prefix-counters")
     part = whole = json.loads(found.to_json())
     for name in path:
         part = part[name]
@@ -216,57 +223,64 @@ def test_a_trace_whose_parts_do_not_fit_is_refused_with_the_place(change):
 
 def test_keys_name_the_attributes_that_must_be_equal() -> None:
     events = stream("a1 b1 a2 b2", customer=[7, 7, 8, 7], shop=["x", "x", "y", None])
-    by_both = ck.aggregate_trace(
-        events, "PATTERN SEQ(A a, B b) WHERE a.customer = b.customer PARTITION BY shop"
+    by_both = ck.simulate(
+        events,
+        "PATTERN SEQ(A a, B b) WHERE a.customer = b.customer PARTITION BY shop",
+        "prefix-counters",
     )
     names = {by_both.keys[row.key] for step in by_both.steps for row in step.counters}
     assert names == {"customer 7, shop x", "customer 8, shop y"}
     assert "a1" not in str(by_both.steps[-1].counters[0].start)  # one row for all of a key
     assert "all of customer 8, shop y" in str(by_both)
-    assert ck.aggregate_trace(events, "PATTERN SEQ(A a, B b)").keys == ("",)
+    assert ck.simulate(events, "PATTERN SEQ(A a, B b)", "prefix-counters").keys == ("",)
 
 
 def test_durations_are_texts_as_in_traces_of_mechanisms() -> None:
     events = stream("a1 b1", wait=pd.to_timedelta([5, 5], unit="s"))
     text = "PATTERN SEQ(A a, B b) WHERE a.wait = b.wait"
-    counted, run = ck.aggregate_trace(events, text), ck.simulate(events, text)
+    counted, run = ck.simulate(events, text, "prefix-counters"), ck.simulate(events, text)
     assert counted.keys == ("wait 5 seconds",)
     assert counted.events.attributes == run.events.attributes == {"wait": ("5 seconds",) * 2}
 
 
 def test_names_of_events_tell_them_apart() -> None:
     events = stream("a " * 12 + "b b")
-    found = ck.aggregate_trace(events, "PATTERN SEQ(A a, B a1)")
+    found = ck.simulate(events, "PATTERN SEQ(A a, B a1)", "prefix-counters")
     assert found.events.name[11:] == ("a12", "a1.1", "a1.2")
 
 
 @pytest.mark.parametrize("query", ["SEQ(A a) WHERE 1 = 2", "SEQ(A a) WITHIN 0 s EXCLUSIVE"])
 def test_pattern_that_cannot_match_has_triggers_of_count_zero(query) -> None:
-    found = ck.aggregate_trace(stream("a b"), f"PATTERN {query}")
+    found = ck.simulate(stream("a b"), f"PATTERN {query}", "prefix-counters")
     assert found.output == ((S, 0),)
     assert "extends to a" in str(found)
     assert CounterTrace.from_json(found.to_json()) == found
 
 
 def test_long_trace_leaves_out_events_that_do_nothing() -> None:
-    found = ck.aggregate_trace(stream("a " + "x " * 2500 + "b"), "PATTERN SEQ(A a, B b)")
+    found = ck.simulate(
+        stream("a " + "x " * 2500 + "b"), "PATTERN SEQ(A a, B b)", "prefix-counters"
+    )
     assert found.events.name == ("a1", "b1")
     assert found.looked_at == 2502
     assert found.steps[1].number == 1
     assert found.steps[1].row == 2501
 
 
-def test_aggregate_trace_refuses_wrong_pieces_operators_and_long_traces() -> None:
+def test_prefix_counters_refuse_wrong_pieces_operators_and_long_traces() -> None:
     events = stream("a b")
     with pytest.raises(PatternError, match="the pieces b"):
-        ck.aggregate_trace(events, "PATTERN SEQ(A a, B b)", pieces=[["b"], ["a"]])
-    with pytest.raises(ArgumentError, match=r"pieces=\['a', 'b'\]"):
-        ck.aggregate_trace(events, "PATTERN SEQ(A a, B b)", pieces=["a", "b"])
+        ck.simulate(events, "PATTERN SEQ(A a, B b)", "prefix-counters", plan=[["b"], ["a"]])
+    with pytest.raises(PatternError, match=r"plan=\['a', 'b'\]"):
+        ck.simulate(events, "PATTERN SEQ(A a, B b)", "prefix-counters", plan=["a", "b"])
     with pytest.raises(UnsupportedError, match="KL takes sets"):
-        ck.aggregate_trace(events, "PATTERN SEQ(A a, KL(B b)) WITHIN 1 s")
+        ck.simulate(events, "PATTERN SEQ(A a, KL(B b)) WITHIN 1 s", "prefix-counters")
     with pytest.raises(LimitError, match="3,000 steps"):
-        ck.aggregate_trace(stream("a " * 3000), "PATTERN SEQ(A a, B b) WITHIN 1 s")
-    assert len(ck.aggregate_trace(stream("a " * 3000), "PATTERN SEQ(A a, B b)", limit=5)) == 5
+        ck.simulate(stream("a " * 3000), "PATTERN SEQ(A a, B b) WITHIN 1 s", "prefix-counters")
+    assert (
+        len(ck.simulate(stream("a " * 3000), "PATTERN SEQ(A a, B b)", "prefix-counters", limit=5))
+        == 5
+    )
 
 
 @given(case=SEQUENCES, data=st.data())
@@ -292,8 +306,9 @@ def test_any_pieces_count_the_judges_matches(case, data):
 
 def test_a_snapshot_that_stays_the_same_is_kept_once() -> None:
     text = "PATTERN SEQ(A a, B b, C c, D d)"
-    found = ck.aggregate_trace(stream("a a b b c d d d"), text + " WITHIN 9 s",
-                               pieces=[["a", "b"], ["c", "d"]])  # fmt: skip
+    found = ck.simulate(
+        stream("a a b b c d d d"), text + " WITHIN 9 s", "prefix-counters", [["a", "b"], ["c", "d"]]
+    )
     snapshots = [row.snapshot for s in found.steps for row in s.counters if row.snapshot]
     assert len(snapshots) > len({id(snapshot) for snapshot in snapshots})
     assert len({id(s) for s in snapshots}) == len(set(snapshots))

@@ -39,7 +39,7 @@ def verbs(stream):
     statistics = ck.Statistics.assumed({"a": 1, "b": 1})
     return {
         "detect": lambda pattern: ck.detect(stream, pattern, ["a", "b"]),
-        "check_detectable": lambda pattern: ck.check_detectable(stream, pattern),
+        "check_detectable": lambda pattern: builder.as_query(pattern).check_detectable(stream),
         "profile": lambda pattern: ck.profile(stream, pattern),
         "choose_plan": lambda pattern: ck.choose_plan(pattern, statistics, "greedy"),
         "compare_plans": lambda pattern: ck.compare_plans(pattern, statistics, ["greedy"]),

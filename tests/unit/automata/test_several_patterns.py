@@ -11,8 +11,9 @@ import pytest
 
 import cepkit as ck
 from cepkit.errors import PatternError, PlanError, TraceError, UnsupportedError
-from cepkit.figures.charts.mechanism import layout
 from cepkit.figures.player.document import player_document
+from cepkit.figures.traces.mechanism import layout
+from cepkit.tracing import Trace
 from cepkit.tracing.operations import Create
 from tests.unit.automata.cases import stream
 from tests.unit.figures.overlaps import assert_nothing_overlaps
@@ -219,7 +220,7 @@ def test_a_shared_plan_says_who_shares() -> None:
     events = stream(EVENTS)
     statistics = ck.profile(events, [SHORT, LONG])
     for share, expected in (("none", 0), ("prefix", 3)):
-        plan = ck.share_plans(BOTH, statistics, share=share, search="own-plans")
+        plan = ck.choose_plan(BOTH, statistics, "own-plans", share=share)
         trace = ck.simulate(events, BOTH, plan=plan)
         shared = [n for n in nodes(trace).values() if len(n.patterns) > 1]
         assert len(shared) in (expected, 0)
@@ -241,7 +242,7 @@ def test_branches_of_an_or_share_and_find_a_match_once() -> None:
 
 def test_trace_survives_json_and_one_pattern_adds_no_fields() -> None:
     trace = together(EVENTS, BOTH, ORDERS)
-    assert ck.Trace.from_json(trace.to_json()) == trace
+    assert Trace.from_json(trace.to_json()) == trace
     single = json.loads(ck.simulate(stream(EVENTS), SHORT).to_json())
     assert "patterns" not in single
     assert "by_pattern" not in single["totals"]
@@ -262,7 +263,7 @@ def test_a_trace_whose_parts_do_not_fit_is_refused(change: Any, place: str) -> N
     data = json.loads(together(EVENTS, BOTH, ORDERS).to_json())
     change(data)
     with pytest.raises(TraceError, match=place.replace("[", r"\[")):
-        ck.Trace.from_json(json.dumps(data))
+        Trace.from_json(json.dumps(data))
 
 
 def test_texts_say_of_which_pattern_a_match_is() -> None:

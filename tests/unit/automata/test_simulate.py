@@ -11,6 +11,7 @@ from cepkit.automata.machine import Machine
 from cepkit.automata.mechanisms import TreeNFA
 from cepkit.errors import LimitError, PatternError, PlanError, StreamError, UnsupportedError
 from cepkit.statistics import Statistics
+from cepkit.tracing import Trace
 from tests.unit.automata.cases import EXAMPLE, LAZY, named, run, stream
 
 FOUND = {(("a", 0), ("b", 3), ("c", 5)), (("a", 1), ("b", 3), ("c", 5))}
@@ -247,7 +248,7 @@ class TestInterrupted:
         assert trace.totals.counts == trace.counters[-1] == whole.counters[2]
         assert "interrupted after 3 of 7 steps; the totals are of these" in str(trace)
         assert "are kept" not in str(trace)
-        assert ck.Trace.from_json(trace.to_json()) == trace
+        assert Trace.from_json(trace.to_json()) == trace
 
     def test_what_was_not_kept_is_told_as_well(self, at_event):
         at_event(3)

@@ -16,7 +16,7 @@ from cepkit.automata import simulation
 from cepkit.automata.lanes import journal, lane
 from cepkit.errors import LimitError, TraceError
 from cepkit.stream.codec import decode
-from cepkit.tracing import CounterTrace, MechanismTrace
+from cepkit.tracing import CounterTrace, MechanismTrace, Trace
 from cepkit.tracing.operations import OPERATIONS, Discard, Match, Operation, OperationName, name_of
 from tests.unit.automata.cases import EXAMPLE, LAZY, run, stream
 
@@ -143,7 +143,7 @@ def test_json_goes_to_a_file_and_back(eager, tmp_path):
 @pytest.mark.parametrize("name", ["mechanism-1", "counters-1"])
 def test_traces_that_were_saved_before_are_read_and_written_as_they_were(name):
     path = SAVED / f"{name}.json"
-    trace = ck.Trace.from_json(path)
+    trace = Trace.from_json(path)
     assert type(trace).from_json(path) == trace
     assert json.loads(trace.to_json()) == json.loads(path.read_text())
     kinds = {MechanismTrace, CounterTrace}

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import cepkit as ck
+from cepkit.tracing import Trace
 
 MATCHES = 9  # of the sample, as its README says
 
@@ -272,7 +273,7 @@ def test_simulate_writes_a_trace_and_a_page(on_stocks, folder):
         "simulate", "--limit", 50, "--plan", "a,b,c", "--json", "t.json", "--html", "t.html"
     )
     assert (ran.code, ran.err) == (0, "")
-    assert ck.Trace.from_json("t.json").plan == "a → b → c"
+    assert Trace.from_json("t.json").plan == "a → b → c"
     assert "<html" in Path("t.html").read_text(encoding="utf-8")
 
 

@@ -18,7 +18,7 @@ def completed(words: list[str], tmp_path, capsys) -> list[str]:
         f"{capsys.readouterr().out}\nCOMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}\n"
         '_cepkit; printf "%s\\n" "${COMPREPLY[@]}"\n'
     )
-    ran = subprocess.run(["bash", script], capture_output=True, text=True, check=True, timeout=60)
+    ran = subprocess.run(["bash", script], capture_output=True, text=True, check=True, timeout=600)
     assert ran.stderr == ""
     return ran.stdout.split()
 
@@ -54,4 +54,4 @@ def test_completion_script_is_valid_in_other_shells(shell, tmp_path, capsys):
     for verb in VERBS:
         assert verb in script.read_text()
     if found := shutil.which(shell):
-        subprocess.run([found, "--no-execute", script], check=True, timeout=60)
+        subprocess.run([found, "--no-execute", script], check=True, timeout=600)

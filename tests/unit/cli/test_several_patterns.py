@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
+from cepkit.tracing import Trace
 from tests.unit.cli.conftest import PATTERN, STOCKS
 
 PAIR = "PATTERN SEQ(MSFT x, GOOG y)\nWHERE x.price < y.price\nWITHIN 1 hour\n"
@@ -116,7 +117,7 @@ def test_patterns_are_simulated_as_one_mechanism(on_stocks, rules):
     stream = ck.events(STOCKS, time="ts", type="ticker")
     both = {"pair": PAIR, "three": PATTERN}
     expected = ck.simulate(stream, both, limit=300).totals.by_pattern
-    assert ck.Trace.from_json("t.json").totals.by_pattern == expected
+    assert Trace.from_json("t.json").totals.by_pattern == expected
     assert "three" in ran.out
     assert "<html" in Path("t.html").read_text(encoding="utf-8")
     ran = on_stocks("simulate", "--pattern", rules, "--mechanism", "eager-nfa")

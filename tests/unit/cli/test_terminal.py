@@ -45,7 +45,10 @@ def test_long_work_shows_on_a_terminal_and_goes_away(monkeypatch):
     monkeypatch.setattr(terminal, "_PATIENCE", 0.01)
     monkeypatch.setattr(sys, "stderr", _Terminal())
     with terminal.working("detecting"):
-        time.sleep(0.1)
+        deadline = time.monotonic() + 300
+        while not sys.stderr.getvalue():
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
     shown = sys.stderr.getvalue()
     assert "detecting ... 0 s" in shown
     assert shown.endswith("\r\x1b[K")

@@ -11,6 +11,7 @@ from cepkit.errors import UnsupportedError
 from cepkit.pattern.builder import and_, as_query, event, not_, seq, var
 from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.checks import as_plan
+from cepkit.tracing import Trace
 
 
 def events(kinds, times=None, **columns):
@@ -165,7 +166,7 @@ def test_mechanisms_find_the_matches_and_name_the_forbidden_events(mechanism):
     ended = trace.find("discard", event=1)
     assert [f.operation.event for f in ended] == [(1, 2), (1, 2)]
     assert "ends: forbidden events came together (B 1 and C 2)" in ended[0].text
-    assert ck.Trace.from_json(trace.to_json()) == trace
+    assert Trace.from_json(trace.to_json()) == trace
 
 
 def test_a_match_waits_for_events_that_may_come_together():

@@ -41,15 +41,15 @@ def verbs(stream, patterns):
     return {
         "detect": lambda: ck.detect(stream, patterns),
         "profile": lambda: ck.profile(stream, patterns),
-        "share_plans": lambda: ck.share_plans(patterns, known),
-        "compare_shared_plans": lambda: ck.compare_shared_plans(patterns, known),
-        "pattern_graph": lambda: ck.pattern_graph(patterns),
+        "choose_plan": lambda: ck.choose_plan(patterns, known),
+        "compare_plans": lambda: ck.compare_plans(patterns, known),
+        "pattern_graph": lambda: ck.sharing.pattern_graph(patterns),
         "aggregate": lambda: ck.aggregate(stream, patterns),
     }
 
 
 VERBS = (
-    "detect", "profile", "share_plans", "compare_shared_plans", "pattern_graph", "aggregate",
+    "detect", "profile", "choose_plan", "compare_plans", "pattern_graph", "aggregate",
 )  # fmt: skip
 
 
@@ -107,7 +107,7 @@ def test_a_pattern_twice_is_shared_wholly_and_reported_twice(stream, share):
 
 def test_a_name_is_given_once(stream):
     several = ck.detect(stream, {"it": PAIR})
-    for add in (several.add, several.plan.add, ck.pattern_graph({"it": PAIR}).add):
+    for add in (several.add, several.plan.add, ck.sharing.pattern_graph({"it": PAIR}).add):
         with pytest.raises(PatternError, match="there is a pattern 'it'\nHint: give it another"):
             add(TRIPLE, "it")
 
@@ -131,7 +131,7 @@ def test_results_of_over_a_hundred_patterns_print_briefly(stream):
     assert [several.counts().iloc[q] for q in few] == [
         ck.detect(stream, patterns[q]).count() for q in few
     ]
-    for shown in (several, several.plan, several.explain(), ck.pattern_graph(patterns)):
+    for shown in (several, several.plan, several.explain(), ck.sharing.pattern_graph(patterns)):
         assert len(str(shown).splitlines()) < 130
         assert "more " in str(shown).splitlines()[-1]
     with pytest.raises(PatternError, match="pattern 100 and 30 more\nHint: did you mean"):
@@ -141,20 +141,20 @@ def test_results_of_over_a_hundred_patterns_print_briefly(stream):
 @pytest.mark.slow
 def test_hundreds_of_patterns_are_planned_found_and_compared(stream):
     patterns = generated(400)
-    plan = ck.share_plans(patterns, ck.profile(stream, patterns))
+    plan = ck.choose_plan(patterns, ck.profile(stream, patterns))
     assert len(plan.plans) == 400
     assert plan.cost < plan.alone
     several = ck.detect(stream, patterns, plan)
     alone = {text: ck.detect(stream, text).count() for text in patterns[:8]}
     assert several.counts().tolist()[:8] == [alone[text] for text in patterns[:8]]
-    assert len(ck.pattern_graph(patterns).edges) > 1_000
+    assert len(ck.sharing.pattern_graph(patterns).edges) > 1_000
 
 
 def test_pattern_graph_of_too_many_pairs_is_refused_with_a_hint(monkeypatch):
     monkeypatch.setattr(graphs, "MOST_PAIRS", 5)
     patterns = [f"PATTERN SEQ(A a, B{i} b) WITHIN 1 s" for i in range(4)]
-    with pytest.raises(LimitError, match=r"more than 5 pairs(.|\n)*share_plans take any number"):
-        ck.pattern_graph(patterns)
+    with pytest.raises(LimitError, match=r"more than 5 pairs(.|\n)*choose_plan take any number"):
+        ck.sharing.pattern_graph(patterns)
     apart = [f"PATTERN SEQ(A{i} a, B{i} b) WITHIN 1 s" for i in range(50)]
-    assert not ck.pattern_graph(apart).edges
-    assert len(ck.pattern_graph(patterns[:3]).edges) == 3
+    assert not ck.sharing.pattern_graph(apart).edges
+    assert len(ck.sharing.pattern_graph(patterns[:3]).edges) == 3

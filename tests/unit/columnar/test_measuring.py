@@ -62,7 +62,7 @@ def test_output_profile_counts_the_last_event_of_matches(stream):
     found = output_profile(matches)
     assert found.last["a"] == later + equal / 2
     assert found.last["a"] + found.last["b"] == len(frame)
-    weighed = ck.weigh_plans(text, ck.profile(stream, text), matches=matches)
+    weighed = ck.compare_plans(text, ck.profile(stream, text), alphas="auto", matches=matches)
     assert len(weighed.rows) == 18
 
 

@@ -130,7 +130,7 @@ def test_queries_come_and_go_and_the_plans_of_the_others_stay(stream):
 
 
 def test_a_shared_plan_is_of_the_patterns_that_are_detected(stream):
-    plan = ck.share_plans([PREFIX, LONGER], ck.profile(stream, [PREFIX, LONGER]))
+    plan = ck.choose_plan([PREFIX, LONGER], ck.profile(stream, [PREFIX, LONGER]))
     assert ck.detect(stream, [PREFIX, LONGER], plan).counts().tolist() == [1, 3]
     with pytest.raises(PlanError, match="other patterns"):
         ck.detect(stream, [PREFIX, OTHER], plan)

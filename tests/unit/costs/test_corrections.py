@@ -13,7 +13,7 @@ import pytest
 import cepkit as ck
 from cepkit.columnar.results.matches import Matches
 from cepkit.costs import expected_steps
-from cepkit.costs.corrections import corrections
+from cepkit.costs.expectation import corrections
 from cepkit.pattern.normal_form import normal_form
 from cepkit.plan.nodes import OrderPlan, Plan
 from cepkit.statistics import Joined

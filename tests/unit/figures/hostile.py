@@ -177,11 +177,11 @@ def detected_together() -> SeveralMatches:
 
 
 def pattern_graph() -> PatternGraph:
-    return ck.pattern_graph({EVIL: QUERY, f"{EVIL}2": QUERY})
+    return ck.sharing.pattern_graph({EVIL: QUERY, f"{EVIL}2": QUERY})
 
 
 def tradeoff() -> Tradeoff:
-    return ck.weigh_plans(QUERY, statistics(), ["greedy", "dp-tree", Evil()])
+    return ck.compare_plans(QUERY, statistics(), ["greedy", "dp-tree", Evil()], alphas="auto")
 
 
 @cache
@@ -267,7 +267,7 @@ def counter_trace(*cuts: int) -> CounterTrace:
     equal = f"{attribute('a', GROUP)} = {attribute('b', GROUP)}"
     equal += f" AND {attribute('b', GROUP)} = {attribute('c', GROUP)}"
     text = SIMPLE.replace(" WITHIN", f" WHERE {equal} WITHIN")
-    return ck.aggregate_trace(stream(), text, pieces=pieces)
+    return ck.simulate(stream(), text, "prefix-counters", plan=pieces)
 
 
 @cache
@@ -429,9 +429,7 @@ SHOWN: dict[type, Callable[[], Any]] = {
     SeveralMatches: detected_together,
     SharedExplanation: lambda: detected_together().explain(),
     SharedPlan: lambda: detected_together().plan,
-    SharingComparison: lambda: ck.compare_shared_plans(
-        {EVIL: QUERY}, statistics(), [OwnPlans(EVIL)]
-    ),
+    SharingComparison: lambda: ck.compare_plans({EVIL: QUERY}, statistics(), [OwnPlans(EVIL)]),
     PatternGraph: pattern_graph,
     Aggregates: aggregates,
     WhyNot: lambda: why(True),

@@ -112,5 +112,5 @@ def test_a_panel_without_values_says_so():
 
 def test_counters_of_no_step_say_so():
     nothing = ck.events(pd.DataFrame({"ts": [], "type": []}), time="ts", type="type", unit="s")
-    made = ck.draw(ck.aggregate_trace(nothing, "PATTERN SEQ(A a, B b)"), of="counters")
+    made = ck.draw(ck.simulate(nothing, "PATTERN SEQ(A a, B b)", "prefix-counters"), of="counters")
     assert "no step" in made.layout.annotations[0].text

@@ -10,8 +10,7 @@ from cepkit.figures import page
 from cepkit.figures.diagrams.layered import SHADES
 from cepkit.figures.kit import style
 from cepkit.figures.kit.canvas import Canvas, Card, Circle, Text
-from cepkit.figures.kit.drawing import _THEMES, Drawing
-from cepkit.figures.kit.page_colours import in_page_colours
+from cepkit.figures.kit.drawing import _THEMES, Drawing, in_page_colours
 from cepkit.figures.kit.plotly_canvas import to_figure
 from cepkit.figures.kit.style import BLUE, COLOURS, INK, TEXT, TINTS, ink, on_white
 from cepkit.tracing import AdaptedTrace

@@ -14,9 +14,9 @@ import cepkit as ck
 from cepkit.aggregation.sequence.definition import sequence_of
 from cepkit.aggregation.tracing.recorder import trace
 from cepkit.errors import CepkitError, TraceError
-from cepkit.figures.charts.counters import counted
 from cepkit.figures.player import Player, document, player_document
 from cepkit.figures.player.moments import counts_at, moments_of
+from cepkit.figures.traces.counters import counted
 from cepkit.stream.stream import events
 from tests.properties.test_aggregation import SEQUENCES
 from tests.strategies import as_table
@@ -30,7 +30,7 @@ EVENTS = "a1@1 b1@2 x1@2 c1@3 a2@4 b2@5 d1@6 c2@7 a3@8 d2@9 e1@10"
 
 def figure_10(pieces=None, pattern=TEN, text=EVENTS, **options):
     cut = None if pieces is None else [piece.split() for piece in pieces.split("|")]
-    return ck.aggregate_trace(stream(text), pattern, pieces=cut, **options)
+    return ck.simulate(stream(text), pattern, "prefix-counters", plan=cut, **options)
 
 
 def test_traces_that_are_cut_differently_go_in_step():
@@ -148,7 +148,7 @@ def test_no_text_of_the_document_can_end_the_script():
     pattern = f"PATTERN SEQ({quoted(SCRIPT)} a, B b) PARTITION BY note"
     rows = pd.DataFrame({"ts": [0, 1], "kind": [SCRIPT, "B"], "note": [SCRIPT, SCRIPT]})
     named = ck.events(rows, time="ts", type="kind", unit="s")
-    hostile = ck.aggregate_trace(named, pattern)
+    hostile = ck.simulate(named, pattern, "prefix-counters")
     assert hostile.keys == (f"note {SCRIPT}",)
     html = ck.draw(hostile).to_html()
     assert html.count("<script") == html.count("</script>") == 1

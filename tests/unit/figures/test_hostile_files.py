@@ -59,7 +59,7 @@ def saved() -> Iterator[Any]:
         text = ck.simulate(events, SIMPLE, mechanism).to_json()
         yield pytest.param(MechanismTrace, text, TRACES, id=mechanism)
     pieces = [[NAMES[0]], NAMES[1:3]]
-    text = ck.aggregate_trace(events, SIMPLE, pieces=pieces).to_json()
+    text = ck.simulate(events, SIMPLE, "prefix-counters", plan=pieces).to_json()
     yield pytest.param(CounterTrace, text, TRACES, id="counters")
     text = hostile.statistics().to_json()
     yield pytest.param(Statistics, text, ("overview", "time", "keys"), id="statistics")

@@ -24,7 +24,7 @@ def patterns(count):
 
 
 def plan_of(count, share):
-    return ck.share_plans(*patterns(count), share)
+    return ck.choose_plan(*patterns(count), share=share)
 
 
 def lines_of(canvas):
@@ -65,7 +65,7 @@ def test_lines_are_wider_for_more_partial_matches():
     texts = [f"PATTERN SEQ({x} x, B b, C c) WITHIN 100 s" for x in "AD"]
     queries = [ck.parse(text) for text in texts]
     statistics = measured(queries, {"A": 0.01, "B": 100.0, "C": 100.0, "D": 0.01})
-    plan = ck.share_plans(queries, statistics)
+    plan = ck.choose_plan(queries, statistics)
     canvas = shared_plan.picture([plan])
     widths = {line.width for line in canvas.items if isinstance(line, Line)}
     sources = {plan.nodes[s].alive for node in plan.nodes for s in node.sources}
@@ -76,7 +76,7 @@ def test_lines_are_wider_for_more_partial_matches():
 @pytest.mark.parametrize("width", [500, 780, 1400])
 def test_many_patterns_are_grouped_with_a_notice(width):
     plan = plan_of(60, "tree")
-    graph = ck.pattern_graph(patterns(60)[0])
+    graph = ck.sharing.pattern_graph(patterns(60)[0])
     for canvas in (
         shared_plan.picture([plan], width=width),
         pattern_graph.picture(graph, width=width),
@@ -88,7 +88,7 @@ def test_many_patterns_are_grouped_with_a_notice(width):
 
 
 def test_the_lines_of_a_pattern_graph_are_its_edges():
-    graph = ck.pattern_graph(patterns(3)[0])
+    graph = ck.sharing.pattern_graph(patterns(3)[0])
     canvas = pattern_graph.picture(graph)
     assert_nothing_overlaps(canvas)
     assert len(cards_of(canvas)) == graph.to_networkx().number_of_nodes()
@@ -101,9 +101,9 @@ def test_the_lines_of_a_pattern_graph_are_its_edges():
 def test_patterns_with_nothing_in_common_and_odd_names():
     odd = ", ".join(f"{quoted(name)} v{i}" for i, name in enumerate(NASTY))
     queries = {name: ck.parse(f"PATTERN SEQ({odd}) WITHIN 5 s") for name in NASTY[:2]}
-    canvas = pattern_graph.picture(ck.pattern_graph(queries))
+    canvas = pattern_graph.picture(ck.sharing.pattern_graph(queries))
     assert_nothing_overlaps(canvas)
-    alone = pattern_graph.picture(ck.pattern_graph(["PATTERN SEQ(A a, B b) WITHIN 5 s"]))
+    alone = pattern_graph.picture(ck.sharing.pattern_graph(["PATTERN SEQ(A a, B b) WITHIN 5 s"]))
     assert_nothing_overlaps(alone)
     assert "1 pattern, 0 maximal common sub-patterns" in lines_of(alone)
     assert not any(isinstance(item, Line) for item in alone.items)

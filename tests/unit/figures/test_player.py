@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cepkit import aggregate_trace, draw, simulate
+from cepkit import draw, simulate
 from cepkit.errors import CepkitError, FileError, TraceError
 from cepkit.figures.player import Player, document, player_document, script
 from cepkit.figures.player.page import embedded
@@ -118,8 +118,10 @@ def test_a_page_carries_the_attributes_that_it_is_to_carry():
 
 
 def test_keys_are_values_and_are_redacted_with_them():
-    counted = aggregate_trace(
-        who_of(["anna", "bo", "anna", "bo"]), "PATTERN SEQ(A a, B b) WITHIN 9 s PARTITION BY who"
+    counted = simulate(
+        who_of(["anna", "bo", "anna", "bo"]),
+        "PATTERN SEQ(A a, B b) WITHIN 9 s PARTITION BY who",
+        "prefix-counters",
     )
     assert "who anna" in Player([counted]).document
     for options in ({"attributes": []}, {"redact": ["who"]}):

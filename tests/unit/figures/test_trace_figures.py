@@ -6,9 +6,9 @@ import pytest
 
 from cepkit import draw, simulate
 from cepkit.errors import TraceError
-from cepkit.figures.charts.counters import _decimated, counted
-from cepkit.figures.charts.mechanism import layout, traffic
 from cepkit.figures.kit.canvas import Circle, Text
+from cepkit.figures.traces.counters import _decimated, counted
+from cepkit.figures.traces.mechanism import layout, traffic
 from cepkit.stream.stream import events
 
 PATTERN = (

@@ -8,7 +8,6 @@ import pytest
 
 import cepkit as ck
 from cepkit.figures.charts import counter_table, mechanism, sharing, verdict
-from cepkit.figures.charts.counters import draw_counters
 from cepkit.figures.diagrams import plan_canvas
 from cepkit.figures.diagrams.pictures import pictures
 from cepkit.figures.kit.canvas import Circle, Line, Text
@@ -16,6 +15,7 @@ from cepkit.figures.kit.image.chart import chart_svg
 from cepkit.figures.kit.responsive import _ROOMS
 from cepkit.figures.kit.texts import width_of
 from cepkit.figures.player.moments import moments_of
+from cepkit.figures.traces.counters import draw_counters
 from cepkit.plan.checks import as_plan
 from tests.unit.figures.overlaps import assert_nothing_overlaps
 
@@ -27,7 +27,7 @@ SEVEN = "PATTERN SEQ(A a, B b, C c, D d, E e, F f, G g) WITHIN 30 s"
 @pytest.fixture(scope="module")
 def chopped():
     pieces = [["a", "b"], ["c", "d", "e"], ["f", "g"]]
-    return ck.aggregate_trace(STREAM, SEVEN, pieces=pieces)
+    return ck.simulate(STREAM, SEVEN, "prefix-counters", plan=pieces)
 
 
 @pytest.mark.parametrize("room", _ROOMS)

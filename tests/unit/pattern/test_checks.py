@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from cepkit.errors import PatternError
-from cepkit.pattern.checks import check, check_attributes
+from cepkit.pattern.checks import check
 from cepkit.pattern.conditions import (
     Aggregate,
     AllOf,
@@ -109,13 +109,13 @@ def test_a_file_of_data_where_a_pattern_belongs():
 
 def test_an_unknown_attribute_is_refused_at_its_place():
     query = parse("PATTERN SEQ(A a, KL(B b)) WHERE a.price < sum(b.prize) AGG SUM(b.w) GROUP BY k")
-    check_attributes(query, ["price", "prize", "w", "k"])
+    query.check_attributes(["price", "prize", "w", "k"])
     with pytest.raises(PatternError) as caught:
-        check_attributes(query, ["price", "w", "k"])
+        query.check_attributes(["price", "w", "k"])
     assert caught.value.span.column == query.text.index("sum(") + 1
     assert "did you mean 'price'?" in str(caught.value)
     with pytest.raises(PatternError, match="no column 'k'"):
-        check_attributes(query, ["price", "prize", "w"])
+        query.check_attributes(["price", "prize", "w"])
 
 
 def test_duration_equal_to_the_mark_of_missing_is_refused():

@@ -8,7 +8,7 @@ import pytest
 import cepkit as ck
 from cepkit.errors import PatternError, UnsupportedError
 from cepkit.pattern.builder import event, kl, seq, var
-from cepkit.pattern.evaluation.functions.members import function_of_members
+from cepkit.pattern.evaluation.functions.registered import function_of_members
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.printer import expression_text
 

@@ -113,9 +113,9 @@ def test_iterative_improvement_says_how_far_it_is():
 )
 def test_the_best_shared_plans_so_far(search):
     known = FEW
-    whole = ck.share_plans(TEXTS, known, "prefix", search=search, progress=False)
+    whole = ck.choose_plan(TEXTS, known, search, share="prefix", progress=False)
     impatient = Impatient(2)
-    found = ck.share_plans(TEXTS, known, "prefix", search=search, observe=impatient, progress=False)
+    found = ck.choose_plan(TEXTS, known, search, share="prefix", observe=impatient, progress=False)
     assert found.search == f"{search.name}, interrupted"
     assert found.cost == pytest.approx(impatient.seen[-1].cost)
     assert found.cost >= whole.cost * (1 - 1e-9)
@@ -125,7 +125,7 @@ def test_the_best_shared_plans_so_far(search):
 @pytest.mark.parametrize("search", [Annealing(), Tabu()], ids=lambda s: s.name)
 def test_local_searches_for_shared_plans_say_how_far_they_are(search):
     seen = []
-    ck.share_plans(TEXTS, FEW, "prefix", search=search, observe=seen.append, progress=False)
+    ck.choose_plan(TEXTS, FEW, search, share="prefix", observe=seen.append, progress=False)
     shares = [state.done for state in seen if state.done is not None]
     assert shares == sorted(shares)
     assert 0 < shares[-1] <= 1

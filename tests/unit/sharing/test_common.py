@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import cepkit as ck
 from cepkit.errors import PatternError
 from cepkit.sharing import pattern_graph
-from cepkit.sharing.common import maximal_common
+from cepkit.sharing.graph import maximal_common
 from cepkit.sharing.workload import Workload
 from tests.unit.sharing.cases import drawn
 

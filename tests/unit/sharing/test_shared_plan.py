@@ -31,7 +31,7 @@ STATISTICS = measured([*QUERIES.values()], {"C": 40.0, "D": 50.0}, share=0.01)
 
 
 def test_a_plan_for_each_pattern_and_the_nodes_that_they_share():
-    shared = ck.share_plans(TEXTS, STATISTICS)
+    shared = ck.choose_plan(TEXTS, STATISTICS)
     assert shared.names == ("p", "q", "r")
     assert shared.queries == tuple(QUERIES.values())
     for query, plan in zip(shared.queries, shared.plans, strict=True):
@@ -56,7 +56,7 @@ def test_a_plan_for_each_pattern_and_the_nodes_that_they_share():
 
 
 def test_graph_of_a_shared_plan_can_be_drawn_by_networkx():
-    shared = ck.share_plans(TEXTS, STATISTICS)
+    shared = ck.choose_plan(TEXTS, STATISTICS)
     graph = shared.to_networkx()
     places = nx.multipartite_layout(graph, subset_key="variables", align="horizontal")
     picture = nx.to_latex(graph, pos=dict(places), node_label="label", edge_label="alive")
@@ -74,7 +74,7 @@ def test_graph_of_a_shared_plan_can_be_drawn_by_networkx():
 
 
 def test_shared_plan_prints_its_shared_nodes_and_users():
-    shared = ck.share_plans(TEXTS, STATISTICS)
+    shared = ck.choose_plan(TEXTS, STATISTICS)
     counts = f"{len(shared.shared)} of {len(shared.nodes)} nodes shared"
     assert str(shared).startswith(f"shared plan of 3 patterns: {counts}")
     assert "SEQ(A, B) where A.x < B.x" in str(shared)
@@ -86,7 +86,7 @@ def test_shared_plan_prints_its_shared_nodes_and_users():
 
 
 def test_share_none_gives_separate_plans():
-    shared = ck.share_plans(TEXTS, STATISTICS, "none")
+    shared = ck.choose_plan(TEXTS, STATISTICS, share="none")
     assert not shared.shared
     assert shared.cost == shared.alone
     assert len({pool for pools in shared.pools for pool in pools}) == 4 - 1
@@ -95,7 +95,7 @@ def test_share_none_gives_separate_plans():
 
 def test_plans_are_of_the_kind_that_is_asked():
     for share, kind in (("prefix", OrderPlan), ("tree", TreePlan)):
-        shared = ck.share_plans(TEXTS, STATISTICS, share)
+        shared = ck.choose_plan(TEXTS, STATISTICS, share=share)
         assert all(isinstance(branch, kind) for plan in shared.plans for branch in plan.branches)
 
 
@@ -103,7 +103,7 @@ def test_a_tree_is_chosen_where_it_halves_the_work():
     # Two rare pairs, each refused nearly always, and nothing in between.
     text = "PATTERN AND(A a, B b, C c, D d) WHERE a.x < b.x AND c.x < d.x WITHIN 1000 seconds"
     statistics = measured([ck.parse(text)], 10.0, share=1e-7)
-    (plan,) = ck.share_plans([text], statistics).plans
+    (plan,) = ck.choose_plan([text], statistics).plans
     (branch,) = plan.branches
     assert isinstance(branch, TreePlan)
     sides = {frozenset(leaves(side)) for side in (branch.root.left, branch.root.right)}
@@ -117,21 +117,23 @@ def test_a_large_window_is_not_forced_upon_a_small_one():
         "PATTERN SEQ(A a, B b, D d) WITHIN 1000 seconds",
     ]
     statistics = measured([ck.parse(text) for text in texts], 100.0)
-    shared = ck.share_plans(texts, statistics, "prefix")
+    shared = ck.choose_plan(texts, statistics, share="prefix")
     assert shared.cost <= shared.alone
     assert all(len(node.users) == 1 for node in shared.nodes if node.sources)
-    best = ck.share_plans(texts, statistics, "prefix", search="exact")
+    best = ck.choose_plan(texts, statistics, "exact", share="prefix")
     assert shared.cost == pytest.approx(best.cost)
 
 
 @pytest.mark.parametrize("share", ["auto", "none", "prefix", "tree"])
 def test_adding_and_removing_leave_the_other_plans(share):
     texts, statistics = drawn(6, types=5, size=4)
-    shared = ck.share_plans(texts[:5], statistics, share)
+    shared = ck.choose_plan(texts[:5], statistics, share=share)
     more = shared.add(texts[5])
     assert more.names == (*shared.names, "pattern 6")
     assert more.plans[:5] == shared.plans
-    assert more.cost <= shared.cost + ck.share_plans(texts[5:], statistics, share).cost * (1 + 1e-9)
+    assert more.cost <= shared.cost + ck.choose_plan(texts[5:], statistics, share=share).cost * (
+        1 + 1e-9
+    )
     back = more.remove("pattern 6")
     assert back == shared
     less = shared.remove("pattern 2")
@@ -141,15 +143,15 @@ def test_adding_and_removing_leave_the_other_plans(share):
 
 
 def test_added_pattern_shares_existing_nodes():
-    shared = ck.share_plans({"q": TEXTS["q"]}, STATISTICS, "prefix")
+    shared = ck.choose_plan({"q": TEXTS["q"]}, STATISTICS, share="prefix")
     more = shared.add(TEXTS["p"], "p")
     assert any(node.names == ("q", "p") for node in more.nodes)
-    assert more.cost < shared.cost + ck.share_plans({"p": TEXTS["p"]}, STATISTICS).cost
+    assert more.cost < shared.cost + ck.choose_plan({"p": TEXTS["p"]}, STATISTICS).cost
 
 
 def test_a_pattern_twice_is_shared_wholly():
-    once = ck.share_plans([TEXTS["p"]], STATISTICS)
-    twice = ck.share_plans([TEXTS["p"]] * 2, STATISTICS)
+    once = ck.choose_plan([TEXTS["p"]], STATISTICS)
+    twice = ck.choose_plan([TEXTS["p"]] * 2, STATISTICS)
     assert len(twice.nodes) == len(once.nodes)
     assert all(len(node.users) == 2 for node in twice.nodes)
     assert twice.plans[0] == twice.plans[1]
@@ -229,7 +231,7 @@ def test_no_more_candidates_are_looked_at_than_by_the_same_plans_apart(seed, sha
         type="type",
         unit="ms",
     )
-    shared = ck.share_plans(texts, ck.profile(stream, texts), share)
+    shared = ck.choose_plan(texts, ck.profile(stream, texts), share=share)
     together = ck.detect(stream, texts, plan=shared)
     apart = [ck.detect(stream, text, plan) for text, plan in zip(texts, shared.plans, strict=True)]
     assert together.counts().tolist() == [matches.count() for matches in apart]
@@ -256,7 +258,7 @@ def test_greedy_merge_looks_at_no_more_candidates_than_separate_plans(share):
         known = ck.profile(stream, texts)
         found = {}
         for way, search in (("none", "greedy-merge"), (share, "greedy-merge")):
-            plan = ck.share_plans(texts, known, way, search=search)
+            plan = ck.choose_plan(texts, known, search, share=way)
             steps = ck.detect(stream, texts, plan=plan).explain().steps
             found[way] = sum(step.candidates for step in steps)
         assert found[share] <= found["none"]
@@ -265,7 +267,7 @@ def test_greedy_merge_looks_at_no_more_candidates_than_separate_plans(share):
 def test_searches_take_settings():
     texts, statistics = drawn(5, types=5, size=3)
     for search in (Annealing(steps=50, most=4, seed=1), Tabu(steps=2, width=5, seconds=10.0)):
-        shared = ck.share_plans(texts, statistics, "prefix", search=search)
+        shared = ck.choose_plan(texts, statistics, search, share="prefix")
         assert shared.search == search.name
         assert shared.cost <= shared.alone
 
@@ -273,13 +275,13 @@ def test_searches_take_settings():
 def test_observe_refuses_values_that_are_no_function():
     statistics = ck.Statistics.assumed({"a": 1, "b": 2}, {})
     with pytest.raises(ArgumentError, match="Expected: a function or None"):
-        ck.share_plans({"p": "PATTERN SEQ(A a, B b) WITHIN 1 s"}, statistics, observe=3)
+        ck.choose_plan({"p": "PATTERN SEQ(A a, B b) WITHIN 1 s"}, statistics, observe=3)
 
 
 def test_a_search_that_is_observed_gets_cheaper():
     texts, statistics = drawn(8, types=6, size=4)
     seen = []
-    shared = ck.share_plans(texts, statistics, "prefix", observe=seen.append)
+    shared = ck.choose_plan(texts, statistics, share="prefix", observe=seen.append)
     assert seen[-1].cost == shared.cost
     assert seen[-1].examined > 0
 
@@ -296,7 +298,7 @@ def test_many_variables_get_plans():
     texts = [f"PATTERN SEQ({names}) WITHIN 1 s", f"PATTERN SEQ({other}) WITHIN 1 s"]
     statistics = measured([ck.parse(text) for text in texts], 2.0)
     for share in ("prefix", "tree"):
-        shared = ck.share_plans(texts, statistics, share)
+        shared = ck.choose_plan(texts, statistics, share=share)
         assert shared.cost < shared.alone
 
 
@@ -304,15 +306,15 @@ def test_events_that_look_alike_get_plans():
     same = ", ".join(f"A a{i}" for i in range(8))
     texts = [f"PATTERN AND({same}) WITHIN 1 s", f"PATTERN AND({same}, B b) WITHIN 1 s"]
     statistics = measured([ck.parse(text) for text in texts], 2.0)
-    shared = ck.share_plans(texts, statistics, "prefix")
+    shared = ck.choose_plan(texts, statistics, share="prefix")
     assert shared.cost < shared.alone
 
 
 @pytest.mark.slow
 def test_hundreds_of_patterns_get_plans():
-    texts, statistics = drawn(400, types=12, size=4)
-    shared = ck.share_plans(texts, statistics, "prefix")
-    assert len(shared.plans) == 400
+    texts, statistics = drawn(250, types=12, size=4)
+    shared = ck.choose_plan(texts, statistics, share="prefix")
+    assert len(shared.plans) == 250
     assert shared.cost < shared.alone
 
 
@@ -352,18 +354,18 @@ PAIRS = ("AB", "DE", "FG")
 
 def test_errors_name_the_pattern_and_the_expected_value():
     with pytest.raises(PatternError, match="no pattern"):
-        ck.share_plans([], STATISTICS)
+        ck.choose_plan([], STATISTICS)
     with pytest.raises(PatternError, match="pattern 2"):
-        ck.share_plans([TEXTS["p"], "PATTERN SEQ(A a,"], STATISTICS)
+        ck.choose_plan([TEXTS["p"], "PATTERN SEQ(A a,"], STATISTICS)
     with pytest.raises(StatisticsError, match=r"pattern 2(.|\n)*the rate of Z"):
-        ck.share_plans([TEXTS["p"], "PATTERN SEQ(A a, Z z)"], STATISTICS)
+        ck.choose_plan([TEXTS["p"], "PATTERN SEQ(A a, Z z)"], STATISTICS)
     with pytest.raises(StatisticsError, match="instead of statistics"):
-        ck.share_plans([TEXTS["p"]], "statistics")
+        ck.choose_plan([TEXTS["p"]], "statistics")
     with pytest.raises(PlanError, match="there is no search 'greedy'"):
-        ck.share_plans([TEXTS["p"]], STATISTICS, search="greedy")
+        ck.choose_plan([TEXTS["p"]], STATISTICS, "greedy")
     with pytest.raises(PlanError, match=r"share='prefixes'(.|\n)*did you mean 'prefix'"):
-        ck.share_plans([TEXTS["p"]], STATISTICS, "prefixes")
-    shared = ck.share_plans(TEXTS, STATISTICS)
+        ck.choose_plan([TEXTS["p"]], STATISTICS, share="prefixes")
+    shared = ck.choose_plan(TEXTS, STATISTICS)
     with pytest.raises(PatternError, match="there is a pattern 'p'"):
         shared.add(TEXTS["q"], "p")
     with pytest.raises(PatternError, match="no pattern 's'"):
@@ -371,12 +373,12 @@ def test_errors_name_the_pattern_and_the_expected_value():
     with pytest.raises(StatisticsError, match="the rate of Z"):
         shared.add("PATTERN SEQ(A a, Z z)")
     with pytest.raises(PatternError, match="the only pattern"):
-        ck.share_plans({"p": TEXTS["p"]}, STATISTICS).remove("p")
+        ck.choose_plan({"p": TEXTS["p"]}, STATISTICS).remove("p")
 
 
 def test_comparison_separates_the_gains_of_reordering_and_sharing():
     searches = [*SEARCHES, *STUDIED]
-    comparison = ck.compare_shared_plans(TEXTS, STATISTICS, searches, progress=False)
+    comparison = ck.compare_plans(TEXTS, STATISTICS, searches, progress=False)
     text = comparison.row("text-order")
     assert text.gain == text.reordering == text.sharing == 1
     assert comparison.row("reordering").sharing == 1
@@ -385,10 +387,10 @@ def test_comparison_separates_the_gains_of_reordering_and_sharing():
         assert row.gain == pytest.approx(row.reordering * row.sharing)
         assert row.cost <= row.apart or row.sharing < 1
     merged = comparison.row("greedy-merge", "tree")
-    assert merged.cost == ck.share_plans(TEXTS, STATISTICS, "tree").cost
+    assert merged.cost == ck.choose_plan(TEXTS, STATISTICS, share="tree").cost
     assert merged.sharing > 1
     assert len(comparison.to_pandas()) == 2 * len(searches)
-    of_shelf = ck.compare_shared_plans(TEXTS, STATISTICS, progress=False)
+    of_shelf = ck.compare_plans(TEXTS, STATISTICS, progress=False)
     assert {row.search for row in of_shelf.rows} == {*SEARCHES}
     assert "gain  reordering  sharing" in str(comparison)
     assert "<table>" in comparison._repr_html_()
@@ -398,16 +400,16 @@ def test_comparison_separates_the_gains_of_reordering_and_sharing():
 
 def test_a_comparison_says_who_refused():
     texts, statistics = drawn(5, types=5, size=3)
-    comparison = ck.compare_shared_plans(
+    comparison = ck.compare_plans(
         texts, statistics, ["own-plans", "exact"], share="prefix", progress=False
     )
     assert [row.search for row in comparison.rows] == ["own-plans"]
     assert comparison.refused[0][0] == "exact"
     with pytest.raises(PlanError, match="no search to compare"):
-        ck.compare_shared_plans(texts, statistics, [])
+        ck.compare_plans(texts, statistics, [])
     for odd in (1.5, "exact"):
-        with pytest.raises(PlanError, match="a list of names or searches"):
-            ck.compare_shared_plans(texts, statistics, odd)
+        with pytest.raises(ArgumentError, match=r"planners=(.|\n)*Expected: a list"):
+            ck.compare_plans(texts, statistics, odd)
 
 
 @pytest.mark.parametrize(
@@ -433,7 +435,7 @@ FAST = {"A": 3.0, "B": 2.0, "C": 5.0, "D": 0.5, "E": 0.7, "F": 1.0}
 def test_shared_plan_by_latency_is_each_patterns_own_best(share, search):
     queries = [ck.parse(text) for text in WAITING]
     known = measured(queries, FAST)
-    shared = ck.share_plans(queries, known, share=share, search=search, cost=LATENCY)
+    shared = ck.choose_plan(queries, known, search, share=share, cost=LATENCY)
     planner = "dp-tree" if share == "tree" else "dp-order"
     own = [ck.choose_plan(q, known.of(q), planner, cost=LATENCY).cost for q in queries]
     assert shared.cost == pytest.approx(sum(own))
@@ -445,8 +447,8 @@ def test_shared_plan_by_a_blend_costs_its_partial_matches_once_and_all_waiting(s
     queries = [ck.parse(text) for text in WAITING]
     known = measured(queries, FAST)
     for alpha in (0.0, 0.5, 20.0):
-        shared = ck.share_plans(queries, known, share=share, cost=Blend(alpha))
-        exact = ck.share_plans(queries, known, share=share, search="exact", cost=Blend(alpha))
+        shared = ck.choose_plan(queries, known, share=share, cost=Blend(alpha))
+        exact = ck.choose_plan(queries, known, "exact", share=share, cost=Blend(alpha))
         waiting = sum(
             math.exp(LATENCY.on(branch, known.of(query)).of(plan.branches[0]))
             for query, plan in zip(queries, shared.plans, strict=True)
@@ -456,9 +458,9 @@ def test_shared_plan_by_a_blend_costs_its_partial_matches_once_and_all_waiting(s
         assert shared.cost == pytest.approx(alive + alpha * waiting)
         assert exact.cost <= shared.cost * (1 + 1e-9)
         assert shared.cost <= shared.alone * (1 + 1e-9)
-    merged = ck.share_plans(queries, known, share=share, cost=Blend(0.0))
+    merged = ck.choose_plan(queries, known, share=share, cost=Blend(0.0))
     assert merged.cost == pytest.approx(
-        ck.share_plans(queries, known, share=share, cost=PARTIAL_MATCHES).cost
+        ck.choose_plan(queries, known, share=share, cost=PARTIAL_MATCHES).cost
     )
 
 
@@ -466,8 +468,8 @@ def test_response_by_a_blend_is_the_best_order_given_the_others():
     queries = [ck.parse(text) for text in WAITING[:2]]
     known = measured(queries, FAST)
     for alpha in (0.5, 5.0):
-        shared = ck.share_plans(queries[:1], known, share="prefix", cost=Blend(alpha))
+        shared = ck.choose_plan(queries[:1], known, share="prefix", cost=Blend(alpha))
         grown = shared.add(queries[1], statistics=known)
-        best = ck.share_plans(queries, known, share="prefix", search="exact", cost=Blend(alpha))
+        best = ck.choose_plan(queries, known, "exact", share="prefix", cost=Blend(alpha))
         assert best.cost <= grown.cost * (1 + 1e-9)
         assert grown.cost <= (shared.alone + grown.alone) * (1 + 1e-9)

@@ -80,7 +80,7 @@ def ready_of(rules=RULES, share=1e-4, rate=100.0):
 def test_rules_with_other_bounds_share_the_pair():
     queries = [ck.parse(rule) for rule in RULES]
     known = measured(queries, 100.0, share=1e-4)
-    plan = ck.share_plans(RULES, known, "prefix")
+    plan = ck.choose_plan(RULES, known, share="prefix")
     pair = next(n for n in plan.shared if n.pattern == "SEQ(A, B) where A.x < B.x and A.y > 0")
     assert len(pair.names) == 4
     checked = {user.name: {*user.checked} for user in pair.users}
@@ -90,7 +90,7 @@ def test_rules_with_other_bounds_share_the_pair():
         "pattern 3": {"a.y > 2"},
         "pattern 4": {"a.y > 3"},
     }
-    assert plan.cost < 0.5 * ck.share_plans(RULES, known, "prefix", search="own-plans").cost
+    assert plan.cost < 0.5 * ck.choose_plan(RULES, known, "own-plans", share="prefix").cost
     assert re.search(r"pattern 4 .* → c; a.y > 3 checked after [ab]\n?", str(plan))
     assert "a.y &gt; 3 checked after" in plan._repr_html_()
     less = plan.remove("pattern 2")
@@ -147,7 +147,7 @@ def test_matches_and_candidates_of_rules_that_share_a_weaker_node():
         f"AND a.diff + 3 < b.diff AND b.diff + {i % 2} < c.diff WITHIN 1 s"
         for i in range(6)
     ]
-    plan = ck.share_plans(rules, ck.profile(stream, rules), "prefix")
+    plan = ck.choose_plan(rules, ck.profile(stream, rules), share="prefix")
     assert any(late is not None for each in plan.late for late in each)
     several = ck.detect(stream, rules, plan)
     alone = [ck.detect(stream, rule, own) for rule, own in zip(rules, plan.plans, strict=True)]
@@ -181,7 +181,7 @@ IN_ANY_ORDER = [
 
 def test_sequences_take_a_pair_in_any_order_and_check_theirs():
     stream = ck.events(zipf_events(4_000, types=6), time="ts", type="type")
-    plan = ck.share_plans(IN_ANY_ORDER, ck.profile(stream, IN_ANY_ORDER), "prefix")
+    plan = ck.choose_plan(IN_ANY_ORDER, ck.profile(stream, IN_ANY_ORDER), share="prefix")
     pair = next(node for node in plan.shared if node.pattern.startswith("AND("))
     assert len(pair.names) == 4
     for number, text in ((1, "a before b"), (3, "b before a"), (4, "a before b and a.diff > 0")):
@@ -190,7 +190,9 @@ def test_sequences_take_a_pair_in_any_order_and_check_theirs():
     alone = [ck.detect(stream, rule) for rule in IN_ANY_ORDER]
     assert several.counts().tolist() == [matches.count() for matches in alone]
     assert all(several.counts() > 0)
-    apart = ck.detect(stream, IN_ANY_ORDER, ck.share_plans(IN_ANY_ORDER, plan.statistics, "none"))
+    apart = ck.detect(
+        stream, IN_ANY_ORDER, ck.choose_plan(IN_ANY_ORDER, plan.statistics, share="none")
+    )
     looked_at, each = (
         sum(step.candidates for step in matches.explain().steps) for matches in (several, apart)
     )

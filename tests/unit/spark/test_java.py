@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from cepkit.errors import CepkitError, JavaNotFoundError
-from cepkit.spark.session import java, java_launcher
+from cepkit.spark.session import java, local
 from cepkit.spark.session.java import JavaHome, find_java, parse_java_version
-from cepkit.spark.session.java_launcher import spark_java_home
+from cepkit.spark.session.local import spark_java_home
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the fake Javas are shell scripts")
 
@@ -228,6 +228,6 @@ class TestLauncher:
 
 def test_the_script_is_plain_sh(tmp_path: Path) -> None:
     """No bash: slim containers have none as /bin/sh."""
-    script = java_launcher._SCRIPT.format(dropped=shlex.quote("x"), java="true")
+    script = local._SCRIPT.format(dropped=shlex.quote("x"), java="true")
     assert script.startswith("#!/bin/sh\n")
     subprocess.run(["/bin/sh", "-n"], input=script, text=True, check=True)

@@ -276,7 +276,7 @@ def test_assumed_numbers_of_several_patterns_keep_their_own_conditions() -> None
     both = Statistics.assumed(RATES, {("a", "b"): 0.95}, pattern=more, others=[first])
     shares = [both.of(ck.parse(text)).selectivity("a", "b") for text in (WITH, more)]
     assert shares == [0.05, 0.95]
-    plan = ck.share_plans([WITH, more], both)
+    plan = ck.choose_plan([WITH, more], both)
     alone = [ck.choose_plan(text, both).cost for text in (WITH, more)]
     assert plan.cost <= sum(alone)
 
@@ -299,14 +299,14 @@ def test_numbers_about_conditions_that_the_pattern_lacks_are_refused() -> None:
 )
 def test_names_that_mean_something_else_in_another_pattern_are_refused(other: str) -> None:
     with pytest.raises(StatisticsError, match="in another pattern") as refused:
-        ck.share_plans([WITH, other], Statistics.assumed(RATES, ABOUT_PAIR))
+        ck.choose_plan([WITH, other], Statistics.assumed(RATES, ABOUT_PAIR))
     assert "pattern=" in str(refused.value.hint)
 
 
 def test_patterns_share_by_name_if_names_mean_the_same() -> None:
     """The pattern without the condition is planned without it, beside the one that has it."""
     assumed = Statistics.assumed(RATES, ABOUT_PAIR)
-    plan = ck.share_plans([WITH, WITHOUT], assumed, share="none")
+    plan = ck.choose_plan([WITH, WITHOUT], assumed, share="none")
     alone = [ck.choose_plan(text, assumed, "dp-order", cost="work") for text in (WITH, WITHOUT)]
     # A shared plan costs by the second, other plans by the window of ten.
     assert 10 * plan.cost == pytest.approx(sum(one.cost for one in alone))

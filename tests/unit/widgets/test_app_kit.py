@@ -158,9 +158,9 @@ def test_stop_is_repeated_when_work_goes_on(monkeypatch):
         return "done"
 
     running = work.Work(stubborn, lambda *end: ended.append(end))
-    assert begun.wait(10)
+    assert begun.wait(300)
     running.stop()
-    assert running.wait(20)
+    assert running.wait(300)
     assert [result for result, _ in ended] == ["done"]
 
 

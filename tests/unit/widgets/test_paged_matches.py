@@ -156,7 +156,7 @@ def opened(monkeypatch, pattern=PAIRS, size=900, **options):
 
 def told(app, **message):
     app._asked(app, {**message, "n": app._answered + 1}, [])
-    assert app.wait(30)
+    assert app.wait(300)
 
 
 def values(app, key):
@@ -280,7 +280,7 @@ def test_fetching_can_be_stopped(monkeypatch):
     app._asked(app, {"do": "around", "n": 2}, [])
     assert "matches are being fetched" in str(app.error)
     app._asked(app, {"do": "stop", "n": 3}, [])
-    assert app.wait(30)
+    assert app.wait(300)
     assert "fetching 10,000" not in app.html
     assert app.error is None
 

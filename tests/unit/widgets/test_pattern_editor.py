@@ -215,7 +215,7 @@ def test_running_on_everything():
     assert app.run() == 7
     assert app.matches.count() == 7
     told(app, do="run")
-    assert app._running.wait(30)
+    assert app._running.wait(300)
     for _ in range(200):
         if "7 matches in" in app.html:
             break
@@ -233,7 +233,7 @@ def test_run_can_be_stopped_and_started_again():
     told(app, do="run")
     assert "is being run" in app.html
     told(app, do="stop")
-    assert app._running.wait(60)
+    assert app._running.wait(300)
     assert isinstance(app._running.error, KeyboardInterrupt)
     app.refresh()
     assert "stopped after" in app.html
@@ -262,7 +262,7 @@ def test_progress_goes_from_slice_to_slice():
 def test_work_hands_its_exception_to_the_callback():
     ended = []
     work = Work(lambda: 1 / 0, lambda *outcome: ended.append(outcome))
-    assert work.wait(10)
+    assert work.wait(300)
     assert isinstance(ended[0][1], ZeroDivisionError)
     # Too late to be stopped.
     work.stop()

@@ -285,6 +285,6 @@ def test_many_variables_open_before_their_cross_overs_are_known():
     )
     app = PlanExplorer(f"PATTERN SEQ({events}) WHERE {conditions} WITHIN 60 seconds", known)
     assert app.error is None
-    assert app.wait(60)
+    assert app.wait(300)
     assert app.outlook.resting
     assert len(app.crossings)

@@ -59,17 +59,17 @@ def test_a_step_that_a_cell_sets_while_the_page_reports_one_is_kept(trace, monke
     def slowly(state, step):
         if threading.current_thread() is page:
             reporting.set()
-            go_on.wait(10)
+            go_on.wait(300)
         return at(state, step)
 
     monkeypatch.setattr(PlayerState, "at", slowly)
     page = threading.Thread(target=widget.set_state, args=({"step": 2},))
     page.start()
-    assert reporting.wait(10)
+    assert reporting.wait(300)
     cell = threading.Thread(target=setattr, args=(widget, "step", 3))
     cell.start()
     cell.join(0.2)
     go_on.set()
-    page.join(10)
-    cell.join(10)
+    page.join(300)
+    cell.join(300)
     assert widget.step == 3

@@ -66,6 +66,6 @@ def test_the_widget_follows_and_stops():
     button.click()
     assert not query.isActive
     assert button.disabled
-    widget._thread.join(5)
+    widget._thread.join(300)
     assert not widget._thread.is_alive()
     assert "match 7" in widget._repr_mimebundle_()["text/html"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from cepkit.errors import ArgumentError, PatternError
 from cepkit.pattern import conditions as c
-from cepkit.pattern.checks import check, check_attributes
+from cepkit.pattern.checks import check
 from cepkit.pattern.evaluation.columns import truth
 from cepkit.pattern.evaluation.kind_checks import check_condition
 from cepkit.pattern.parsing.parser import parse_condition
@@ -171,7 +171,7 @@ def condition_of(text: str, known: Known) -> c.Expression | None:
     condition = parse_condition(text)
     query = known.query
     check(Query(query.written, condition))
-    check_attributes(Query(query.written, condition), known.attributes)
+    Query(query.written, condition).check_attributes(known.attributes)
     names = {node.variable for node in c.walk(condition) if isinstance(node, c.Attribute)}
     if any(isinstance(node, c.Aggregate) for node in c.walk(condition)) or names & known.repeated:
         raise PatternError(

@@ -7,13 +7,12 @@ from collections import Counter
 from typing import Any
 
 from cepkit import detect
-from cepkit.api.arguments import check_stream
 from cepkit.arguments import check_range
 from cepkit.errors import ArgumentError, CepkitError, PatternError
 from cepkit.pattern.builder import Pattern, as_query
 from cepkit.pattern.names import type_text
 from cepkit.pattern.query import Query
-from cepkit.stream.stream import Stream
+from cepkit.stream.stream import Stream, check_stream
 from cepkit.tables import count_text
 from cepkit_widgets.kit.app import App
 from cepkit_widgets.kit.parts import Suggestions

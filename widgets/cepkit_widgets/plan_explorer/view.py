@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import pandas as pd
 
-from cepkit.api.arguments import check_stream
 from cepkit.arguments import check_range
 from cepkit.errors import CepkitError, PlanError
 from cepkit.pattern.builder import Pattern
@@ -17,7 +16,7 @@ from cepkit.pattern.query import Query
 from cepkit.plan.nodes import BranchPlan, Plan
 from cepkit.planners.compare import Measured
 from cepkit.statistics.model import Statistics
-from cepkit.stream.stream import Stream
+from cepkit.stream.stream import Stream, check_stream
 from cepkit_widgets.kit.app import App
 from cepkit_widgets.kit.parts import STEPS
 from cepkit_widgets.plan_explorer.outlook import Outlook, Side

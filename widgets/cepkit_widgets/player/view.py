@@ -57,7 +57,7 @@ class PlayerWidget(anywidget.AnyWidget):
         """Show traces of one pattern over one stream.
 
         Args:
-            traces: From `cepkit.simulate` or `cepkit.aggregate_trace`; one card each.
+            traces: From `cepkit.simulate`; one card each.
             steps: How many steps at most, up to 20,000; a note above says if steps are cut.
             step: Where to begin.
             link: Any name: the step of one player moves all that have the same.

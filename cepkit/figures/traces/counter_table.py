@@ -60,7 +60,7 @@ def draw_counter_table(trace: CounterTrace, *, step: int | None = None) -> go.Fi
     """Return the counters after a step as a figure; it is returned, not shown.
 
     Args:
-        trace: From `aggregate_trace`.
+        trace: Of prefix counters, from `simulate`.
         step: The number of the step, as in the player; None for the last that can end a match, or
             else for the last.
 

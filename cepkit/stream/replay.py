@@ -7,20 +7,18 @@ import threading
 import time
 from dataclasses import dataclass, field
 from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cepkit.arguments import check_range, typed
+from cepkit.arguments import check_range
 from cepkit.errors import StreamError
+from cepkit.stream.columns import EventColumns
 from cepkit.stream.lateness import as_microseconds
-from cepkit.stream.stream import Stream
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 @dataclass(eq=False)
@@ -80,90 +78,50 @@ class Replay:
         while self.put(1) and not self._stop.wait(self.seconds):
             pass
 
-    def frame(self, session: Any = None) -> DataFrame:
+    def frame(self, session: Any = None) -> Any:
         """Return the folder as a streaming DataFrame, a file a micro-batch.
 
         Args:
             session: The Spark session; None: the one that is running, or a local one.
         """
-        from pyspark.sql.pandas.types import from_arrow_schema
-
-        from cepkit.spark.session.local import get_session
-
-        session = get_session() if session is None else session
-        schema = from_arrow_schema(self.files[0].schema)
-        reader = session.readStream.schema(schema).option("maxFilesPerTrigger", 1)
-        frame: DataFrame = reader.parquet(str(self.folder))
-        return frame
+        # As in `sessions`: Spark's part of cepkit stands above streams.
+        replayed: Any = import_module("cepkit.spark.streaming.folder").replayed_frame
+        return replayed(session, self.folder, self.files[0].schema)
 
 
-@typed
 def replay(
-    stream: Stream,
-    folder: str | os.PathLike[str],
+    columns: EventColumns,
+    time_column: str,
+    folder: Path,
     *,
-    speed: float = 60.0,
-    disorder: str | timedelta = "0 seconds",
-    every: str | timedelta = "1 second",
-    seed: int = 0,
+    speed: float,
+    disorder: str | timedelta,
+    every: str | timedelta,
+    seed: int,
 ) -> Replay:
-    """Play a recorded stream again: its events come into a folder as files.
-
-    Args:
-        stream: From `events`, in this process.
-        folder: A folder that is empty or not there yet.
-        speed: How many times as fast as recorded.
-        disorder: The most by which an event arrives after it happened; drawn evenly for each event.
-        every: The time between two files.
-        seed: The seed of the random generator.
-
-    Returns:
-        The replay: `start()` and `stop()` it, or `put(n)` files by hand; `frame()` is the folder as
-        a streaming DataFrame.
-
-    Raises:
-        StreamError: It is no stream, the folder has something in it, or there are no events.
-
-    Example:
-        >>> import tempfile
-        >>> import cepkit as ck
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> recorded = ck.events(ck.sample_stocks(500), time="ts", type="ticker")
-        >>> files = ck.replay(recorded, f"{folder.name}/in", speed=10)
-        >>> files.put(2)
-        2
-        >>> files.written, len(files.files)
-        (2, 4)
-    """
-    if not isinstance(stream, Stream):
-        raise StreamError(
-            f"a {type(stream).__name__} instead of a stream",
-            hint="cepkit.events(data, time='ts', type='type') makes one of a DataFrame or a path",
-        )
+    """Return the replay of events; see `replay` of a stream."""
     check_range("seed", seed, 0)
     if not speed > 0:
         raise StreamError(f"speed={speed:g}", expected="more than 0")
     delay = as_microseconds("disorder", disorder)
     length = max(1, as_microseconds("every", every))
-    columns = stream.columns(())
     if not len(columns):
         raise StreamError("a stream without events cannot be played")
-    place = Path(folder)
-    if place.exists() and any(place.iterdir()):
+    if folder.exists() and any(folder.iterdir()):
         raise StreamError(
-            f"the folder '{place}' has files in it",
+            f"the folder '{folder}' has files in it",
             expected="an empty folder, or none",
             hint="another folder keeps what is there",
         )
-    place.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     late = np.random.default_rng(seed).random(len(columns)) * delay
     arrival = columns.ts + late.astype(np.int64)
     order = np.argsort(arrival, kind="stable")
     table = columns.source.take(pa.array(columns.source_rows(np.arange(len(columns)))[order]))
-    at = table.schema.get_field_index(stream.schema.time)
+    at = table.schema.get_field_index(time_column)
     times = pa.array(columns.ts[order], pa.timestamp("us", tz="UTC"))
-    table = table.set_column(at, stream.schema.time, times)
+    table = table.set_column(at, time_column, times)
     ticks = (arrival[order] - arrival[order[0]]) // max(1, round(length * speed))
     ends = [*(np.flatnonzero(np.diff(ticks)) + 1).tolist(), len(table)]
     files = tuple(table.slice(b, e - b) for b, e in zip([0, *ends], ends, strict=False))
-    return Replay(place, files, length / 1e6)
+    return Replay(folder, files, length / 1e6)

@@ -18,12 +18,14 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from cepkit.adaptation.decisions import DECISIONS, Decision
 from cepkit.adaptation.loop import Adaptation
 from cepkit.automata.machine import Machine
-from cepkit.automata.mechanisms.contract import Mechanism
+from cepkit.automata.mechanisms.contract import Follows, Mechanism
 from cepkit.automata.recording import MOST_STEPS, Recording
 from cepkit.automata.simulation import EACH_EVENT, follow, machine_for, new_machine, recording_of
 from cepkit.budget import Work, WorkBoundError
+from cepkit.costs.partial_matches import PARTIAL_MATCHES
 from cepkit.errors import LimitError, PlanError
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import TimeWindow
@@ -43,6 +45,23 @@ CHECK_EVENTS = 20
 """Events from one check of the decision function to the next."""
 _WINDOWS = 10
 """The statistics of a check cover this many windows for each of the adaptation's `history`."""
+
+
+def of_mechanism(adapt: str | Decision | Adaptation, follows: Follows) -> Adaptation:
+    """Return how a mechanism follows a stream: by partial matches, because it stores these.
+
+    Args:
+        adapt: The argument `adapt` of a verb.
+        follows: The kind of plans that the mechanism follows.
+
+    Raises:
+        PlanError: There is no such decision function.
+    """
+    if isinstance(adapt, Adaptation):
+        return adapt
+    planner = "zstream" if follows == "a tree" else "greedy"
+    decision = DECISIONS.pick(adapt)
+    return Adaptation(decision, planner, PARTIAL_MATCHES, PARTIAL_MATCHES)
 
 
 def simulate_adapted(

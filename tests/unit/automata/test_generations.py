@@ -8,13 +8,13 @@ import pytest
 
 import cepkit as ck
 from cepkit.adaptation import Adaptation
-from cepkit.adaptation.generations import simulate_adapted
+from cepkit.automata.generations import simulate_adapted
 from cepkit.automata.mechanisms import MECHANISMS
 from cepkit.automata.subject import attributes_read
 from cepkit.errors import LimitError, PlanError, TraceError, UnsupportedError
 from cepkit.figures import Player
 from cepkit.plan.nodes import OrderPlan
-from cepkit.tracing import AdaptedTrace
+from cepkit.tracing import AdaptedTrace, Trace
 
 
 class Always:
@@ -150,7 +150,7 @@ def test_adapted_trace_survives_json(tmp_path):
     assert AdaptedTrace.from_json(trace.to_json(path)) == AdaptedTrace.from_json(path) == trace
     # Each generation has a trace as simulate gives it.
     one = json.loads(trace.to_json())["generations"][1]["trace"]
-    assert ck.Trace.from_json(json.dumps(one)) == trace.traces[1]
+    assert Trace.from_json(json.dumps(one)) == trace.traces[1]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,106 @@
+"""Old names of the front door still work, with a warning that says what to write."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+import cepkit as ck
+from cepkit.deprecated import OLD_NAMES
+from cepkit.errors import StreamError, UnsupportedError
+from cepkit.tracing import Trace
+
+
+def warned(action):
+    """Return what an action returns, and its warning."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DeprecationWarning)
+        result = action()
+    (warning,) = caught
+    assert warning.category is DeprecationWarning
+    assert warning.filename == __file__, "a notebook shows a warning only if it is of its own line"
+    return result, str(warning.message)
+
+
+@pytest.mark.parametrize("name", OLD_NAMES)
+def test_old_name_warns_and_is_in_no_list(name):
+    _, message = warned(lambda: getattr(ck, name))
+    assert message.startswith(f"cepkit.{name} is an old name: write {OLD_NAMES[name][0]}")
+    assert name not in dir(ck)
+    assert name not in ck.__all__
+
+
+def test_old_name_imported_by_name_warns():
+    with pytest.warns(DeprecationWarning, match="write stream.replay"):
+        from cepkit import replay  # noqa: F401
+
+
+def test_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'share_plan'"):
+        _ = ck.share_plan
+
+
+def test_replay_is_a_method_of_a_stream(tmp_path):
+    stream = ck.events(ck.sample_stocks(50), time="ts", type="ticker")
+    replay, _ = warned(lambda: ck.replay)
+    assert (
+        replay(stream, tmp_path / "in", speed=10).files
+        == stream.replay(tmp_path / "other", speed=10).files
+    )
+
+
+PATTERN = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 10 seconds"
+OTHER = "PATTERN SEQ(A a, B b, D d) WHERE a.x < b.x WITHIN 10 seconds"
+STATISTICS = ck.Statistics.assumed({"a": 10, "b": 10, "c": 0.1, "d": 1}, {("a", "b"): 0.1})
+
+
+def test_share_plans_is_choose_plan_of_several():
+    share_plans, _ = warned(lambda: ck.share_plans)
+    shared = share_plans([PATTERN, OTHER], STATISTICS, "prefix", search="own-plans", cost="latency")
+    assert shared == ck.choose_plan(
+        [PATTERN, OTHER], STATISTICS, "own-plans", share="prefix", cost="latency"
+    )
+    assert share_plans([PATTERN, OTHER], STATISTICS) == ck.choose_plan([PATTERN, OTHER], STATISTICS)
+
+
+def test_compare_shared_plans_is_compare_plans_of_several():
+    compare_shared_plans, _ = warned(lambda: ck.compare_shared_plans)
+    old = compare_shared_plans([PATTERN, OTHER], STATISTICS, searches=["own-plans"], share="tree")
+    new = ck.compare_plans([PATTERN, OTHER], STATISTICS, ["own-plans"], share="tree")
+    assert [row.cost for row in old.rows] == [row.cost for row in new.rows]
+    assert [row.share for row in old.rows] == ["tree"]
+
+
+def test_weigh_plans_is_compare_plans_with_alphas():
+    weigh_plans, _ = warned(lambda: ck.weigh_plans)
+    assert weigh_plans(PATTERN, STATISTICS) == ck.compare_plans(PATTERN, STATISTICS, alphas="auto")
+    few = weigh_plans(PATTERN, STATISTICS, ["greedy"], alphas=[0, 3])
+    assert few == ck.compare_plans(PATTERN, STATISTICS, ["greedy"], alphas=[0, 3])
+
+
+def test_pattern_graph_stands_in_sharing():
+    pattern_graph, _ = warned(lambda: ck.pattern_graph)
+    assert pattern_graph([PATTERN, OTHER]) == ck.sharing.pattern_graph([PATTERN, OTHER])
+
+
+def test_aggregate_trace_is_simulate_with_prefix_counters():
+    aggregate_trace, _ = warned(lambda: ck.aggregate_trace)
+    stream = ck.events(ck.sample_stocks(50), time="ts", type="ticker")
+    text, pieces = "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 minute", [["a"], ["b"]]
+    old = aggregate_trace(stream, text, pieces=pieces, limit=20)
+    assert old == ck.simulate(stream, text, "prefix-counters", pieces, limit=20)
+
+
+def test_check_detectable_is_a_method_of_a_query():
+    check_detectable, _ = warned(lambda: ck.check_detectable)
+    stream = ck.events(ck.sample_stocks(50), time="ts", type="ticker")
+    assert check_detectable(stream, "PATTERN SEQ(MSFT a, GOOG b)") is None
+    with pytest.raises(UnsupportedError, match="AGG asks for aggregates"):
+        check_detectable(stream, "PATTERN SEQ(MSFT a, GOOG b) AGG COUNT")
+    with pytest.raises(StreamError, match="a int instead of a stream"):
+        check_detectable(3, "PATTERN SEQ(MSFT a, GOOG b)")
+
+
+def test_trace_stands_in_tracing():
+    assert warned(lambda: ck.Trace)[0] is Trace
