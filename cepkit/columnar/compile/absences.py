@@ -8,25 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import replace
 
-from cepkit.columnar.compile.kleene import (
-    Repeated,
-    core_of,
-    with_ends,
-)
-from cepkit.columnar.compile.links import (
-    ends_of,
-    is_link,
-    names_of,
-    parts_of,
-)
-from cepkit.columnar.compile.program import (
-    Absence,
-    AnyStep,
-    Bound,
-    Further,
-    GroupStep,
-    Step,
-)
+from cepkit.columnar.compile.kleene import Repeated, core_of, with_ends
+from cepkit.columnar.compile.links import ends_of, is_link, names_of, parts_of
+from cepkit.columnar.compile.program import Absence, AnyStep, Bound, Further, GroupStep, Step
 from cepkit.columnar.compile.steps import Steps
 from cepkit.pattern.conditions import (
     Aggregate,

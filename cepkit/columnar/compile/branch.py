@@ -6,23 +6,11 @@ from collections.abc import Sequence
 
 from cepkit.columnar.compile.absences import Absences, with_absences
 from cepkit.columnar.compile.demands import Demands
-from cepkit.columnar.compile.kleene import (
-    repeated_of,
-)
-from cepkit.columnar.compile.links import (
-    parts_of,
-)
-from cepkit.columnar.compile.program import (
-    Program,
-)
+from cepkit.columnar.compile.kleene import repeated_of
+from cepkit.columnar.compile.links import parts_of
+from cepkit.columnar.compile.program import Program
 from cepkit.columnar.compile.steps import Steps
-from cepkit.pattern.conditions import (
-    NUMBER,
-    NUMBER_BEFORE,
-    TIME,
-    attributes_of,
-    variables_of,
-)
+from cepkit.pattern.conditions import NUMBER, NUMBER_BEFORE, TIME, attributes_of, variables_of
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.nodes import BranchPlan, OrderPlan, TreePlan
 

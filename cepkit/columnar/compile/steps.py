@@ -16,36 +16,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from cepkit.columnar.compile.demands import Demands
-from cepkit.columnar.compile.kleene import (
-    Parts,
-    Repeated,
-    cap_of,
-    core_of,
-    deal,
-)
-from cepkit.columnar.compile.links import (
-    band_of,
-    classes_of,
-    ends_of,
-    is_link,
-    names_of,
-    parts_of,
-)
-from cepkit.columnar.compile.program import (
-    RUN,
-    AnyStep,
-    Bound,
-    GroupStep,
-    Member,
-    SetStep,
-    Step,
-)
-from cepkit.columnar.compile.windows import lower_bounds, upper_bounds
-from cepkit.pattern.conditions import (
-    Expression,
-    variables_of,
-)
+from cepkit.columnar.compile.demands import Demands, Windows
+from cepkit.columnar.compile.kleene import Parts, Repeated, cap_of, core_of, deal
+from cepkit.columnar.compile.links import band_of, classes_of, ends_of, is_link, names_of, parts_of
+from cepkit.columnar.compile.program import RUN, AnyStep, Bound, GroupStep, Member, SetStep, Step
+from cepkit.pattern.conditions import Expression, variables_of
 from cepkit.pattern.normal_form import Branch
 from cepkit.plan.nodes import BranchPlan, Unit, work_of
 
@@ -242,8 +217,8 @@ class Steps:
             self.events[variable],
             tuple(part for part in due if variables_of(part) == {variable}),
             tuple(classes),
-            lower_bounds(core, variable, bound, windows),
-            upper_bounds(core, variable, bound, windows),
+            _lower_bounds(core, variable, bound, windows),
+            _upper_bounds(core, variable, bound, windows),
             windows,
             tuple(band for band in bands if band is not None),
             tuple(
@@ -266,3 +241,27 @@ class Steps:
         if any(x in r.images and y in r.images for r in self.repeated.values()):
             return False
         return self.events[x].overlaps(self.events[y])
+
+
+def _lower_bounds(
+    branch: Branch, variable: str, bound: Sequence[str], windows: Windows
+) -> tuple[Bound, ...]:
+    """Return the lower time bounds of a variable, given the bound variables."""
+    latest, _ = branch.neighbours(variable, bound)
+    if latest:
+        # It is later than the latest of those before it. The other bounds follow from that, and so
+        # does the window in time: the latest are inside it already.
+        return tuple(Bound(x, 1, "order") for x in latest)
+    last = branch.latest(bound)
+    return tuple(Bound(x, -length, clock) for length, clock in windows for x in last)
+
+
+def _upper_bounds(
+    branch: Branch, variable: str, bound: Sequence[str], windows: Windows
+) -> tuple[Bound, ...]:
+    """Return the upper time bounds of a variable, given the bound variables."""
+    _, soonest = branch.neighbours(variable, bound)
+    if soonest:
+        return tuple(Bound(x, 0, "order") for x in soonest)
+    first = branch.earliest(bound)
+    return tuple(Bound(x, length + 1, clock) for length, clock in windows for x in first)
