@@ -119,8 +119,8 @@ def live_matches(w: Wiring, s: State, q: np.uintp) -> int:
 
 @called
 def write_lanes(
-    w: Wiring, s: State, to: MomentRows, q: np.uintp, node: int, event: int, matches: int, moment: int,
-    expiry: bool,
+    w: Wiring, s: State, to: MomentRows, q: np.uintp, node: int, event: int, matches: int,
+    moment: int, expiry: bool,
 ) -> None:  # fmt: skip
     """Write the lanes of a sequence's live matches, or of those that an event completes.
 
