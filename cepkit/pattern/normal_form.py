@@ -132,23 +132,44 @@ class Branch:
         """Return the event of the UNTIL of a set."""
         return next((e for e in self.negated if e.beside and e.beside.ends(variable)), None)
 
+    @cached_property
+    def _sides(self) -> Mapping[str, tuple[frozenset[str], frozenset[str]]]:
+        """For each variable those before it, and those after it."""
+        before: dict[str, set[str]] = {}
+        after: dict[str, set[str]] = {}
+        for x, y in self.order:
+            before.setdefault(y, set()).add(x)
+            after.setdefault(x, set()).add(y)
+        none = frozenset[str]()
+        return {
+            v: (frozenset(before.get(v, none)), frozenset(after.get(v, none)))
+            for v in {*before, *after}
+        }
+
     def before(self, variable: str) -> frozenset[str]:
         """Return the variables that are strictly before `variable`."""
-        return frozenset(x for x, y in self.order if y == variable)
+        return self._sides[variable][0] if variable in self._sides else frozenset()
 
     def after(self, variable: str) -> frozenset[str]:
         """Return the variables that are strictly after `variable`."""
-        return frozenset(y for x, y in self.order if x == variable)
+        return self._sides[variable][1] if variable in self._sides else frozenset()
+
+    def earliest(self, among: Collection[str]) -> list[str]:
+        """Return those of some variables that none of them is before."""
+        return [x for x in among if self.before(x).isdisjoint(among)]
+
+    def latest(self, among: Collection[str]) -> list[str]:
+        """Return those of some variables that none of them is after."""
+        return [x for x in among if self.after(x).isdisjoint(among)]
 
     def neighbours(self, variable: str, among: Collection[str]) -> tuple[list[str], list[str]]:
         """Return the nearest of some variables before `variable`, and the nearest after it.
 
         Between a nearest variable and `variable` stands none of the others.
         """
-        before = [x for x in among if x in self.before(variable)]
-        after = [x for x in among if x in self.after(variable)]
-        latest = [x for x in before if not self.after(x) & set(before)]
-        return latest, [x for x in after if not self.before(x) & set(after)]
+        before, after = self.before(variable), self.after(variable)
+        latest = self.latest([x for x in among if x in before])
+        return latest, self.earliest([x for x in among if x in after])
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ def check_share(share: object, names: Sequence[str]) -> None:
     Raises:
         PlanError: The setting is none of them.
     """
-    if share in names:
+    if isinstance(share, str) and share in names:
         return
     if isinstance(share, str) and share in _ELSEWHERE:
         problem, hint = _ELSEWHERE[share]

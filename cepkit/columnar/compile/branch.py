@@ -94,8 +94,8 @@ def compile_branch(
         earlier: The branches before it in the normal form.
     """
     same = [other for other in earlier if set(other.variables) == set(branch.variables)]
-    conditions = [c for one in (branch, *same) for c in one.conditions]
     demands = Demands.of(branch)
+    conditions = [*demands.conditions, *(c for one in (branch, *same) for c in one.conditions)]
     repeated = repeated_of(branch, demands, same, parts_of(conditions))
     if not isinstance(plan, OrderPlan | TreePlan):
         plan = OrderPlan(tuple(plan))
@@ -124,7 +124,7 @@ def compile_branch(
         otherwise=otherwise,
         classes=tuple(compiler.classes),  # includes those of absences, so compute it after them
         linked=compiler.linked,
-        owners=tuple(v for v in single if not compiler.core.after(v) & set(single)),
+        owners=tuple(compiler.core.latest(single)),
         looks_ahead=followed or any(map(_may_follow, (branch, *same))),
         followed=followed,
         window=demands.length,
@@ -505,12 +505,11 @@ class _Compiler:
             beside.place == "until" or x in self._repeated[beside.variable].images
         ):
             return False
-        if y in core.before(x) or y in core.after(x):
+        if (x, y) in core.order or (y, x) in core.order:
             return False
         if any(x in r.images and y in r.images for r in self._repeated.values()):
             return False
-        first, second = self._events[x].types, self._events[y].types
-        return first is None or second is None or bool(first & second)
+        return self._events[x].overlaps(self._events[y])
 
 
 def _without(bounds: tuple[Bound, ...], end: str | None, other: str | None) -> tuple[Bound, ...]:
