@@ -138,7 +138,7 @@ def fetched(
                 f"the events that the pattern needs take some {table / 1e6:,.0f} MB in this"
                 " process",
                 expected=f"at most {most / 1e6:,.0f} MB, a part of the memory that is free",
-                hint='route="workers" leaves them in Spark',
+                hint='spark=SparkOptions(route="workers") leaves them in Spark',
             )
         kept.refused.add((columns, types, most))
         return None
