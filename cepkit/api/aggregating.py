@@ -15,7 +15,9 @@ from cepkit.api.arguments import (
     order_matters,
 )
 from cepkit.api.checks import are_several, check_functions, check_name, check_pieces
+from cepkit.api.spark_options import SparkOptions, options_for
 from cepkit.arguments import typed
+from cepkit.deprecated import taking_old_arguments
 from cepkit.errors import StreamError, UnsupportedError
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import check_share, queries_of
@@ -46,7 +48,7 @@ def aggregate(
     method: str = "auto",
     emit: Emit = "trigger",
     share: Shared = "auto",
-    slice_seconds: float | None = None,
+    spark: SparkOptions | None = None,
     progress: Progress = "auto",
 ) -> SeveralAggregates | SeveralSparkAggregates | StreamSeveralAggregates: ...
 
@@ -59,11 +61,12 @@ def aggregate(
     method: str = "auto",
     emit: Emit = "trigger",
     functions: Mapping[str, Function] | None = None,
-    slice_seconds: float | None = None,
+    spark: SparkOptions | None = None,
     progress: Progress = "auto",
 ) -> Aggregates | SparkAggregates | StreamAggregates: ...
 
 
+@taking_old_arguments
 @typed
 def aggregate(
     stream: Stream,
@@ -73,7 +76,7 @@ def aggregate(
     emit: Emit = "trigger",
     functions: Mapping[str, Function] | None = None,
     share: Shared = "auto",
-    slice_seconds: float | None = None,
+    spark: SparkOptions | None = None,
     progress: Progress = "auto",
 ) -> (
     Aggregates
@@ -118,7 +121,8 @@ def aggregate(
             result, or for each query the lengths of its pieces, as [(2, 3), (3, 2)], with None for
             a query that shares nothing. Sequences share, in all functions of the language; the rows
             are always the same.
-        slice_seconds: On Spark, the length of a time slice; None chooses it.
+        spark: What only Spark needs to be told, as `SparkOptions(slice_seconds=60)`: the length of
+            a time slice.
         progress: "auto" for a bar where it takes more than two seconds; True, or False.
 
     Returns:
@@ -163,12 +167,11 @@ def aggregate(
             "method='two-step' has gone", hint="method='detect' constructs all matches, too"
         )
     check_name("method", method, METHODS)
-    if slice_seconds is not None and not slice_seconds > 0:
-        raise StreamError(f"slice_seconds={slice_seconds}", expected="more than 0")
     check_name("emit", emit, EMITS)
     check_share(share, SHARES) if isinstance(share, str) else check_pieces(share)
     check_functions(functions)
     check_stream(stream)
+    slice_seconds = options_for(spark, "aggregate", stream).slice_seconds
     if stream.schema.by_arrival:
         method = _with_ties(method)
     by_query = []
@@ -184,7 +187,7 @@ def aggregate(
     several = are_several(pattern)
     by_name = queries_of(pattern, read) if several else {"": read(pattern)}
     if stream.lateness is not None:
-        return _on_stream(stream, by_name, by_query, several, method, emit, share, slice_seconds)
+        return _on_stream(stream, by_name, by_query, several, method, emit, share)
     with showing("aggregating", progress):
         result: Any = _aggregate_recorded(
             stream, by_name, by_query, several, method, emit, share, slice_seconds
@@ -254,20 +257,10 @@ def _on_stream(
     method: str,
     emit: Emit,
     share: Shared,
-    slice_seconds: float | None,
 ) -> StreamAggregates | StreamSeveralAggregates:
-    """Return the aggregates of a query, or several, in a streaming DataFrame.
-
-    Raises:
-        UnsupportedError: Slices are wanted.
-    """
+    """Return the aggregates of a query, or several, in a streaming DataFrame."""
     from cepkit.spark.streaming import aggregate as on_stream
 
-    if slice_seconds is not None:
-        raise UnsupportedError(
-            "slices with a streaming DataFrame",
-            hint="each micro-batch is one: .trigger(processingTime=...) says how long",
-        )
     if several:
         return on_stream.aggregate_several(stream, queries, functions, method, emit, share)
     (query,) = queries.values()

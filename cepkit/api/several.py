@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from cepkit.api.arguments import Pattern, at_hand, detectable, measured, measured_together
+from cepkit.api.spark_options import SparkOptions
 from cepkit.errors import PlanError, UnsupportedError, telling
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import called, queries_of
@@ -36,11 +37,10 @@ def detect_several(
     patterns: Mapping[str, Pattern] | Sequence[Pattern],
     plan: Any,
     share: Share,
+    options: SparkOptions,
     *,
     limit: int | None,
     sets: Sets,
-    slice_seconds: float | None,
-    slice_events: int | None,
     adapt: Any,
 ) -> SeveralMatches | SeveralSparkMatches:
     """Return the matches of several patterns; see `detect`."""
@@ -63,8 +63,8 @@ def detect_several(
 
         return SeveralSparkMatches(
             stream, queries, plans, measure, limit=limit, sets=sets, share=share != "none",
-            slice_seconds=slice_seconds, slice_events=slice_events,
-            fetch=None if slice_seconds or slice_events else partial(at_hand, stream),
+            slice_seconds=options.slice_seconds, slice_events=options.slice_events,
+            fetch=None if options.given else partial(at_hand, stream),
         )  # fmt: skip
     from cepkit.columnar.results.several import SeveralMatches
 
@@ -79,12 +79,9 @@ def detect_several_live(
     patterns: Mapping[str, Pattern] | Sequence[Pattern],
     plan: Any,
     share: Share,
+    options: SparkOptions,
     *,
     sets: Sets,
-    buckets: int | None,
-    slice_seconds: float | None,
-    late: Literal["count", "collect"],
-    timeouts: bool,
     follow: PlansOf | None,
 ) -> StreamSeveralMatches:
     """Return the matches of several patterns in a streaming DataFrame; see `detect`.
@@ -100,8 +97,9 @@ def detect_several_live(
         plans = _plans(stream, queries, plan, share)
     queries = as_the_plan_names_them(queries, plans)
     return detect_several_on_stream(
-        stream, queries, plans, sets=sets, share=share != "none", buckets=buckets, late=late,
-        slice_seconds=slice_seconds, timeouts=timeouts, follow=follow,
+        stream, queries, plans, sets=sets, share=share != "none", follow=follow,
+        buckets=options.buckets, late=options.late, slice_seconds=options.slice_seconds,
+        timeouts=options.timeouts,
     )  # fmt: skip
 
 

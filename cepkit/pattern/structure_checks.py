@@ -202,8 +202,10 @@ def _check_what_follows(structure: Structure, *, follows: bool) -> bool:
         case And(items) | Or(items):
             bound = [_check_what_follows(item, follows=follows) for item in items]
             return any(bound) if isinstance(structure, And) else all(bound)
-        case _:
+        case Event():
             return True
+        case _:
+            assert_never(structure)
 
 
 def check_names(structure: Structure) -> None:

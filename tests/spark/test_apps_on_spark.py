@@ -118,7 +118,7 @@ def test_no_match_on_spark_is_no_error(spark):
 
 
 def test_a_small_stream_that_was_fetched_is_looked_at_here(spark):
-    matches = ck.detect(stream_of(spark), PAIRS, route="driver")
+    matches = ck.detect(stream_of(spark), PAIRS, spark=ck.SparkOptions(route="driver"))
     assert isinstance(matches, FetchedMatches)
     app = MatchBrowser(matches)
     assert app.error is None, app.error

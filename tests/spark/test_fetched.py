@@ -77,7 +77,7 @@ def jobs_of(spark, action) -> int:
 @pytest.mark.parametrize("name", PATTERNS)
 def test_matches_are_those_of_the_workers(stream, name):
     here = ck.detect(stream, PATTERNS[name])
-    there = ck.detect(stream, PATTERNS[name], route="workers")
+    there = ck.detect(stream, PATTERNS[name], spark=ck.SparkOptions(route="workers"))
     assert isinstance(here, FetchedMatches)
     assert not isinstance(there, FetchedMatches)
     assert here.schema == there.schema
@@ -148,7 +148,9 @@ def test_stream_above_the_limit_is_not_fetched(spark, stream):
     query = PATTERNS["SEQ"]
     spark.conf.set(LIMIT, "4000")
     assert not isinstance(ck.detect(stream, query), FetchedMatches)
-    assert isinstance(ck.detect(stream, query, route="driver"), FetchedMatches)
+    assert isinstance(
+        ck.detect(stream, query, spark=ck.SparkOptions(route="driver")), FetchedMatches
+    )
     stream.forget()
     spark.conf.set(LIMIT, "12000")  # of the types A and B, but not of all
     few = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 2 seconds"
@@ -156,7 +158,9 @@ def test_stream_above_the_limit_is_not_fetched(spark, stream):
     assert isinstance(here, FetchedMatches)
     assert len(here.here.columns) < 60
     assert not isinstance(ck.detect(stream, PATTERNS["strict"]), FetchedMatches)
-    assert contents(here.toArrow()) == contents(ck.detect(stream, few, route="workers").toArrow())
+    assert contents(here.toArrow()) == contents(
+        ck.detect(stream, few, spark=ck.SparkOptions(route="workers")).toArrow()
+    )
 
 
 def test_wrong_setting_of_the_limit_is_refused(spark, stream):
@@ -181,13 +185,13 @@ def test_limit_of_fetching_counts_bytes_of_wide_values(spark):
     ("options", "text"),
     [
         ({"route": "moon"}, "route='moon'"),
-        ({"route": "driver"}, "events that are not in a Spark DataFrame"),
+        ({"route": "driver"}, "route= of SparkOptions with events in this process"),
     ],
 )
 def test_unknown_route_is_refused(options, text):
     stream = ck.events(rows(5), time="ts", type="kind")
     with pytest.raises(ck.CepkitError, match=text):
-        ck.detect(stream, PATTERNS["SEQ"], **options)
+        ck.detect(stream, PATTERNS["SEQ"], spark=ck.SparkOptions(**options))
 
 
 @pytest.mark.filterwarnings("ignore:rows left out")
@@ -212,12 +216,15 @@ def test_several_patterns(spark, stream):
     )
     # One more needs all types: it is not looked for among those that were fetched.
     few = ck.detect(stream, [PATTERNS["SEQ"]]).add(PATTERNS["any"], "any")
-    assert few.counts()["any"] == ck.detect(stream, PATTERNS["any"], route="workers").count()
+    assert (
+        few.counts()["any"]
+        == ck.detect(stream, PATTERNS["any"], spark=ck.SparkOptions(route="workers")).count()
+    )
 
 
 def test_a_route_for_several_patterns(stream):
     with pytest.raises(ck.CepkitError, match="route='driver' for several patterns"):
-        ck.detect(stream, [PATTERNS["SEQ"]], route="driver")
+        ck.detect(stream, [PATTERNS["SEQ"]], spark=ck.SparkOptions(route="driver"))
 
 
 def test_an_empty_stream(spark, stream):

@@ -120,7 +120,10 @@ def test_matches_are_those_of_the_workers(spark, tmp_path, name, parts):
     stream = ck.events(spark.read.parquet(str(tmp_path)), time="ts", type="kind")
     found = []
     jobs = jobs_of(spark, lambda: found.append(ck.detect(stream, PATTERNS[name])))
-    here, there = found[0], ck.detect(stream, PATTERNS[name], route="workers")
+    here, there = (
+        found[0],
+        ck.detect(stream, PATTERNS[name], spark=ck.SparkOptions(route="workers")),
+    )
     assert isinstance(here, FetchedMatches)
     if parts > 1 and name in IN_ORDER:  # Spark begins with the largest file
         assert "fetched" in here.route
@@ -224,10 +227,18 @@ def test_files_that_spark_passes_over_have_no_rows(spark, tmp_path):
     assert scanned_files(frame) == [path]
     assert rows_in_files(frame) == 90
     stream = ck.events(frame, time="ts", type="kind")
-    found = [ck.detect(stream, pattern), ck.detect(stream, pattern, route="workers")]
+    found = [
+        ck.detect(stream, pattern),
+        ck.detect(stream, pattern, spark=ck.SparkOptions(route="workers")),
+    ]
     assert "Parquet files" in found[1].route
     assert found[0].count() == found[1].count() > 0
-    assert jobs_of(spark, lambda: ck.detect(stream, pattern, route="driver").count()) == 0
+    assert (
+        jobs_of(
+            spark, lambda: ck.detect(stream, pattern, spark=ck.SparkOptions(route="driver")).count()
+        )
+        == 0
+    )
     hidden = tmp_path / "_hidden.parquet"
     pq.write_table(rows(), hidden)
     assert scanned_files(spark.read.parquet(str(path), str(hidden))) == [path]

@@ -79,7 +79,7 @@ def shown(stream, live):
     explanation = StreamExplanation(EVIL, (LiveStep(EVIL, EVIL, EVIL, 2, 1.5, 1, None, 0, False),))
     yield explanation
     yield EndedRows(ck.detect(stream, STRUCTURE).select("*"), EVIL, explanation, None)
-    yield ck.detect(stream, STRUCTURE, route="driver")
+    yield ck.detect(stream, STRUCTURE, spark=ck.SparkOptions(route="driver"))
     # Of the events that were fetched.
     yield ck.aggregate(stream, counted, functions={EVIL: Count()})
 

@@ -165,7 +165,7 @@ def _cut(request: Request) -> Cut:
 def _ties_matter(compiled: CompiledQuery) -> bool:
     """Return whether only arrival tells which of several events at the same time ends a match."""
     for branch in compiled.branches:
-        last = [v for v in branch.variables if not branch.after(v) & set(branch.variables)]
+        last = branch.latest(branch.variables)
         if len(last) > 1 or any(variable in last for variable, _, _ in branch.repeated):
             return True
     return False

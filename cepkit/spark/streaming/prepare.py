@@ -89,8 +89,8 @@ def dealt_out(
         if key is None and wanted is not None and wanted > 1:
             raise UnsupportedError(
                 f"{wanted} buckets for a pattern without a key: any two events may be in a match",
-                hint="slice_seconds=60 deals out slices of time; PARTITION BY a column, or a.key ="
-                " b.key for all events, makes the pattern keyed",
+                hint="SparkOptions(slice_seconds=60) deals out slices of time; PARTITION BY a"
+                " column, or a.key = b.key for all events, makes the pattern keyed",
             )
         return bucket, 1 if key is None else (wanted or BUCKETS)
     _check_slices(prepared)
