@@ -23,7 +23,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(slots=True)
-class Node:
+class SearchNode:
     """A step of a search, or a negated variable to check there.
 
     Attributes:

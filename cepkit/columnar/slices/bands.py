@@ -17,7 +17,7 @@ from cepkit.columnar.slices.bound import (
 )
 from cepkit.columnar.slices.candidates import (
     Candidates,
-    Group,
+    SubtreeCandidates,
     reader,
 )
 from cepkit.pattern.conditions import (
@@ -37,7 +37,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def bind_band(
-    band: Band, new: Candidates | Group, candidates: Mapping[str, Candidates]
+    band: Band, new: Candidates | SubtreeCandidates, candidates: Mapping[str, Candidates]
 ) -> tuple[object, Floats, Side] | None:
     """Return the key of the band's column, the column, and the bound side.
 
@@ -94,7 +94,7 @@ def _with_delta(expression: Expression) -> tuple[Attribute | None, int]:
             return None, 0
 
 
-def _spread(values: Floats, candidates: Candidates | Group) -> Floats:
+def _spread(values: Floats, candidates: Candidates | SubtreeCandidates) -> Floats:
     """Broadcast a constant to all candidates."""
     return values if len(values) == len(candidates) else np.repeat(values, len(candidates))
 

@@ -26,7 +26,7 @@ from cepkit.columnar.slices.bound import (
     BoundAbsence,
     BoundBand,
     BoundStep,
-    Search,
+    KeySearch,
     Side,
     Subtree,
     Table,
@@ -34,8 +34,8 @@ from cepkit.columnar.slices.bound import (
 from cepkit.columnar.slices.by_value import ValueOrder, value_order
 from cepkit.columnar.slices.candidates import (
     Candidates,
-    Group,
     Scan,
+    SubtreeCandidates,
     Times,
 )
 from cepkit.columnar.slices.clocks import came_in_order
@@ -152,7 +152,7 @@ class Binder:
         step, outside = subtree.step, subtree.outside
         scopes = {scope.variable: scope for scope in step.scopes}
         anchor = max(step.variables, key=lambda v: (bool(scopes[v].lower), bool(scopes[v].upper)))
-        new = Group(members, anchor, self._candidates)
+        new = SubtreeCandidates(members, anchor, self._candidates)
         partners = {
             number: next(v for v in outside if number in self._candidates[v].keys)
             for number in step.classes
@@ -207,7 +207,7 @@ class Binder:
         return tuple(limit for limit in limits if limit.clock in ("time", "order"))
 
     def _key_bands(
-        self, new: Candidates | Group, partners: Mapping[int, str], key: int | None
+        self, new: Candidates | SubtreeCandidates, partners: Mapping[int, str], key: int | None
     ) -> dict[object, BoundBand]:
         """Return the equality classes that are not used for look-ups, as bands."""
         bands: dict[object, BoundBand] = {}
@@ -219,7 +219,7 @@ class Binder:
         return bands
 
     def _value_bands(
-        self, step: AnyStep, new: Candidates | Group, bands: dict[object, BoundBand]
+        self, step: AnyStep, new: Candidates | SubtreeCandidates, bands: dict[object, BoundBand]
     ) -> list[Expression]:
         """Add the bands of the step; return its residuals, with bands that are impossible here."""
         residuals = list(step.residuals)
@@ -327,9 +327,9 @@ class Binder:
         self,
         limits: tuple[Bound, ...],
         end: int,
-        new: Candidates | Group,
+        new: Candidates | SubtreeCandidates,
         partners: Mapping[int, str],
-    ) -> tuple[Table | Search, ...]:
+    ) -> tuple[Table | KeySearch, ...]:
         """Return the lower (`end` 0) or upper (1) bounds of the ranges."""
         key, starts = new.key_class, new.starts
         partner = None if key is None else partners[key]
@@ -338,11 +338,13 @@ class Binder:
             return (Table(partner, starts[codes + end].astype(np.int32)),)
         return tuple(self._limit(limit, new, partner) for limit in limits)
 
-    def _limit(self, limit: Bound, new: Candidates | Group, partner: str | None) -> Table | Search:
+    def _limit(
+        self, limit: Bound, new: Candidates | SubtreeCandidates, partner: str | None
+    ) -> Table | KeySearch:
         key, starts = new.key_class, new.starts
         x = self._candidates[limit.variable]
         if x.key_class not in (None, key) or (key is not None and key not in x.keys):
-            return Search(partner, key, limit)
+            return KeySearch(partner, key, limit)
         times, others = x.clock(limit.clock), new.clock(limit.clock)
         common = isinstance(new, Candidates) and x.common and new.common
         common &= self._clock(limit) == "time"
