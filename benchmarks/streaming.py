@@ -71,12 +71,14 @@ class Case:
     keys: int = 1_000
 
 
-def detection(text: str, **options: Any) -> Callable[[DataFrame], DataFrame]:
+def detection(
+    text: str, options: ck.SparkOptions | None = None
+) -> Callable[[DataFrame], DataFrame]:
     """Return cepkit's way to matches."""
 
     def rows(frame: DataFrame) -> Any:
         stream = ck.events(frame, time="ts", type="type", lateness="1 second")
-        return ck.detect(stream, text, **options)
+        return ck.detect(stream, text, spark=options)
 
     return rows
 
@@ -110,8 +112,8 @@ CASES = (
     Case("keyed, 1,000,000 keys", detection(KEYED), keys=1_000_000),
     Case("NOT at the end", detection(NOT_AT_THE_END)),
     Case("un-keyed", detection(UNKEYED)),
-    Case("un-keyed, slices", detection(UNKEYED, slice_seconds=10, buckets=4)),
-    Case("keyed, timeouts", detection(KEYED, timeouts=True)),
+    Case("un-keyed, slices", detection(UNKEYED, ck.SparkOptions(slice_seconds=10, buckets=4))),
+    Case("keyed, timeouts", detection(KEYED, ck.SparkOptions(timeouts=True))),
 )
 
 

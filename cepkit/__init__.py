@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cepkit.api.comparing import compare_plans as compare_plans
     from cepkit.api.comparing import what_if as what_if
     from cepkit.api.detecting import detect as detect
-    from cepkit.api.explaining import draw as draw
+    from cepkit.api.drawing import draw as draw
     from cepkit.api.explaining import why_not as why_not
     from cepkit.api.inputs import events as events
     from cepkit.api.inputs import parse as parse
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from cepkit.api.planning import choose_plan as choose_plan
     from cepkit.api.planning import profile as profile
     from cepkit.api.row_patterns import from_match_recognize as from_match_recognize
+    from cepkit.api.spark_options import SparkOptions as SparkOptions
     from cepkit.api.tracing import simulate as simulate
     from cepkit.errors import CepkitError as CepkitError
     from cepkit.spark.session.local import get_session as get_session
@@ -48,10 +49,8 @@ _HOMES = {
         "what_if",
     ),
     "cepkit.api.detecting": ("detect",),
-    "cepkit.api.explaining": (
-        "draw",
-        "why_not",
-    ),
+    "cepkit.api.drawing": ("draw",),
+    "cepkit.api.explaining": ("why_not",),
     "cepkit.api.inputs": (
         "events",
         "parse",
@@ -64,6 +63,7 @@ _HOMES = {
         "profile",
     ),
     "cepkit.api.row_patterns": ("from_match_recognize",),
+    "cepkit.api.spark_options": ("SparkOptions",),
     "cepkit.api.tracing": ("simulate",),
     "cepkit.errors": ("CepkitError",),
     "cepkit.spark.session.local": ("get_session",),

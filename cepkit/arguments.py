@@ -13,6 +13,7 @@ by its default.
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import os
 import sys
@@ -75,10 +76,10 @@ def _bound(
     except TypeError as error:
         names = [name for name in signature.parameters if name != "self"]
         for name in kwargs.keys() - set(names):
-            said = f"{function.__name__} has no argument {shown(name)}"
+            said = f"{_name(function)} has no argument {shown(name)}"
             raise ArgumentError.unknown(said, name, names) from None
         raise ArgumentError(
-            f"{function.__name__}: {error}", expected=f"the arguments {', '.join(names)}"
+            f"{_name(function)}: {error}", expected=f"the arguments {', '.join(names)}"
         ) from None
 
 
@@ -90,20 +91,34 @@ def _plain(value: Any) -> Any:
     return value.item() if number and getattr(value, "shape", None) == () else value
 
 
+def _name(function: Callable[..., Any]) -> str:
+    """Return the name of a function; of a class for its `__init__`."""
+    return function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+
+
 _signature = cache(inspect.signature)
+
+
+class _Names(dict[str, Any]):
+    """The names of a module; one that exists only for type checkers is a class of cepkit's own."""
+
+    def __missing__(self, name: str) -> Any:
+        if hasattr(builtins, name):
+            return getattr(builtins, name)
+        return type(name, (), {"__module__": "cepkit"})
 
 
 @cache
 def _hints(function: Callable[..., Any]) -> dict[str, tuple[inspect.Parameter, Any]]:
-    """Return the annotation of each parameter; Any for names that exist only for type checkers."""
-    names = vars(sys.modules[function.__module__])
+    """Return the annotation of each parameter; names only for type checkers are not checked."""
+    names = _Names(vars(sys.modules[function.__module__]))
     hints = {}
     for name, parameter in _signature(function).parameters.items():
         hint = Any if parameter.annotation is parameter.empty else parameter.annotation
         if isinstance(hint, str):
             try:
-                hint = eval(hint, names)  # noqa: S307 - our own annotations
-            except NameError:
+                hint = eval(hint, {}, names)  # noqa: S307 - our own annotations
+            except (AttributeError, TypeError):  # `pd.DataFrame`, `Several[int]` of unknown names
                 hint = Any
         hints[name] = parameter, hint
     return hints
@@ -111,7 +126,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, tuple[inspect.Parameter, A
 
 def _refused(function: Callable[..., Any], name: str, value: Any, hint: Any) -> ArgumentError:
     """Return the error for a value of another kind."""
-    advice = f"help({function.__name__}) describes each argument"
+    advice = f"help({_name(function)}) describes each argument"
     if isinstance(value, str) and not _misfit(_number(value), hint):
         advice = f"{name}={value.strip()}, without quotes"
     return ArgumentError(f"{name}={shown(value)}", expected=_words(hint), hint=advice)

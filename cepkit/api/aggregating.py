@@ -15,27 +15,30 @@ from cepkit.api.arguments import (
     order_matters,
 )
 from cepkit.api.checks import are_several, check_functions, check_name, check_pieces
+from cepkit.api.spark_options import SparkOptions, options_for
 from cepkit.arguments import typed
+from cepkit.deprecated import taking_old_arguments
 from cepkit.errors import StreamError, UnsupportedError
 from cepkit.pattern.query import Query
-from cepkit.pattern.several import check_share, queries_of
+from cepkit.pattern.several import ALONE, check_share, queries_of
 from cepkit.plan.nodes import Plan
 from cepkit.planners import choose as choosing
 from cepkit.progress import Progress, showing
-from cepkit.routes.aggregates import EMITS, METHODS, way_of
-from cepkit.routes.aggregates import aggregate as aggregate_locally
+from cepkit.routes.aggregates import aggregate as aggregate_here
 from cepkit.routes.functions import attributes_of, functions_of
-from cepkit.routes.several import SHARES, aggregate_several
+from cepkit.routes.sharing import SHARES
+from cepkit.routes.ways import EMITS, METHODS, way_of
 from cepkit.stream.stream import Stream, check_stream
 
 if TYPE_CHECKING:
     from cepkit.aggregation.rows.result import Aggregates
     from cepkit.aggregation.semirings.functions import Function
     from cepkit.aggregation.sequence.elements import Emit
-    from cepkit.routes.several import SeveralAggregates, Shared
-    from cepkit.spark.aggregates.result import SeveralSparkAggregates, SparkAggregates
+    from cepkit.routes.result import SeveralAggregates
+    from cepkit.routes.sharing import Shared
     from cepkit.spark.fetching import Where
-    from cepkit.spark.streaming.result import StreamAggregates, StreamSeveralAggregates
+    from cepkit.spark.passes.frame import ResultFrame
+    from cepkit.spark.streaming.result import StreamFrame
 
 
 @overload
@@ -46,9 +49,9 @@ def aggregate(
     method: str = "auto",
     emit: Emit = "trigger",
     share: Shared = "auto",
-    slice_seconds: float | None = None,
+    spark: SparkOptions | None = None,
     progress: Progress = "auto",
-) -> SeveralAggregates | SeveralSparkAggregates | StreamSeveralAggregates: ...
+) -> SeveralAggregates[Any] | StreamFrame: ...
 
 
 @overload
@@ -59,11 +62,12 @@ def aggregate(
     method: str = "auto",
     emit: Emit = "trigger",
     functions: Mapping[str, Function] | None = None,
-    slice_seconds: float | None = None,
+    spark: SparkOptions | None = None,
     progress: Progress = "auto",
-) -> Aggregates | SparkAggregates | StreamAggregates: ...
+) -> Aggregates | ResultFrame | StreamFrame: ...
 
 
+@taking_old_arguments
 @typed
 def aggregate(
     stream: Stream,
@@ -73,16 +77,9 @@ def aggregate(
     emit: Emit = "trigger",
     functions: Mapping[str, Function] | None = None,
     share: Shared = "auto",
-    slice_seconds: float | None = None,
+    spark: SparkOptions | None = None,
     progress: Progress = "auto",
-) -> (
-    Aggregates
-    | SeveralAggregates
-    | SparkAggregates
-    | SeveralSparkAggregates
-    | StreamAggregates
-    | StreamSeveralAggregates
-):
+) -> Aggregates | SeveralAggregates[Any] | ResultFrame | StreamFrame:
     """Aggregate the matches of a pattern, without detecting them if possible.
 
     The live matches at a moment are those whose events have all occurred by then and whose first
@@ -118,7 +115,8 @@ def aggregate(
             result, or for each query the lengths of its pieces, as [(2, 3), (3, 2)], with None for
             a query that shares nothing. Sequences share, in all functions of the language; the rows
             are always the same.
-        slice_seconds: On Spark, the length of a time slice; None chooses it.
+        spark: What only Spark needs to be told, as `SparkOptions(slice_seconds=60)`: the length of
+            a time slice.
         progress: "auto" for a bar where it takes more than two seconds; True, or False.
 
     Returns:
@@ -163,12 +161,11 @@ def aggregate(
             "method='two-step' has gone", hint="method='detect' constructs all matches, too"
         )
     check_name("method", method, METHODS)
-    if slice_seconds is not None and not slice_seconds > 0:
-        raise StreamError(f"slice_seconds={slice_seconds}", expected="more than 0")
     check_name("emit", emit, EMITS)
     check_share(share, SHARES) if isinstance(share, str) else check_pieces(share)
     check_functions(functions)
     check_stream(stream)
+    slice_seconds = options_for(spark, "aggregate", stream).slice_seconds
     if stream.schema.by_arrival:
         method = _with_ties(method)
     by_query = []
@@ -182,16 +179,16 @@ def aggregate(
         return query
 
     several = are_several(pattern)
-    by_name = queries_of(pattern, read) if several else {"": read(pattern)}
+    by_name = queries_of(pattern, read) if several else {ALONE: read(pattern)}
     if stream.lateness is not None:
-        return _on_stream(stream, by_name, by_query, several, method, emit, share, slice_seconds)
+        return _on_stream(stream, by_name, by_query, method, emit, share)
     with showing("aggregating", progress):
         result: Any = _aggregate_recorded(
             stream, by_name, by_query, several, method, emit, share, slice_seconds
         )
     if stream.place == "spark":
         result = result.with_progress(progress)  # its rows are computed on demand
-    aggregates: Aggregates | SeveralAggregates | SparkAggregates | SeveralSparkAggregates = result
+    aggregates: Aggregates | SeveralAggregates[Any] | ResultFrame = result
     return aggregates
 
 
@@ -225,53 +222,36 @@ def _aggregate_recorded(
         from cepkit.spark.aggregates import aggregate as on_spark
 
         plans = _plans_on_spark(stream, queries, method)
-        if several:
-            return on_spark.aggregate_several(
-                stream, by_name, by_query, method, emit, share,
-                plans=plans, slice_seconds=slice_seconds,
-            )  # fmt: skip
         workers = partial(
-            on_spark.aggregate, stream, queries[0], by_query[0], method, emit, plan=plans.get(0)
-        )
+            on_spark.aggregate, stream, by_name, by_query, method, emit,
+            share if several else "none", plans=plans,
+        )  # fmt: skip
+        if several:
+            return workers(slice_seconds=slice_seconds)
         attributes = {*queries[0].group_by, *attributes_of(by_query[0])}
         where: Where = "auto" if slice_seconds is None and _are_quick(plans) else "workers"
         part = at_hand(stream, queries, attributes, where=where, output=False)
         if part.place == "spark":
-            return workers(slice_seconds=slice_seconds)
+            return workers(slice_seconds=slice_seconds)[0]
         return on_spark.aggregate_fetched(
-            stream, part, queries[0], by_query[0], method, emit, workers, plans.get(0)
+            stream, part, queries[0], by_query[0], method, emit, lambda: workers()[0], plans.get(0)
         )
-    if several:
-        return aggregate_several(stream, by_name, by_query, method, emit, share)
-    return aggregate_locally(stream, queries[0], by_query[0], method, emit)
+    results = aggregate_here(stream, by_name, by_query, method, emit, share if several else "none")
+    return results if several else results[0]
 
 
 def _on_stream(
     stream: Stream,
     queries: Mapping[str, Query],
     functions: Sequence[Mapping[str, Function]],
-    several: bool,
     method: str,
     emit: Emit,
     share: Shared,
-    slice_seconds: float | None,
-) -> StreamAggregates | StreamSeveralAggregates:
-    """Return the aggregates of a query, or several, in a streaming DataFrame.
-
-    Raises:
-        UnsupportedError: Slices are wanted.
-    """
+) -> StreamFrame:
+    """Return the aggregates of a query, or several, in a streaming DataFrame."""
     from cepkit.spark.streaming import aggregate as on_stream
 
-    if slice_seconds is not None:
-        raise UnsupportedError(
-            "slices with a streaming DataFrame",
-            hint="each micro-batch is one: .trigger(processingTime=...) says how long",
-        )
-    if several:
-        return on_stream.aggregate_several(stream, queries, functions, method, emit, share)
-    (query,) = queries.values()
-    return on_stream.aggregate(stream, query, functions[0], method, emit)
+    return on_stream.aggregate(stream, queries, functions, method, emit, share)
 
 
 def _are_quick(plans: Mapping[int, Plan]) -> bool:

@@ -150,7 +150,11 @@ def compare_plans(
         from cepkit.sharing.compare import compare_shared_plans
 
         check_statistics(statistics)
-        queries, model, searches = queries_of(pattern), COSTS.pick(cost or "work"), planners
+        queries, model, searches = (
+            queries_of(pattern),
+            COSTS.pick("work" if cost is None else cost),
+            planners,
+        )
         return compare_shared_plans(queries, statistics, searches, share, model, progress=progress)
     if run and stream is None:
         raise StreamError(
@@ -162,7 +166,10 @@ def compare_plans(
     # Refuse what cannot run before searching plans.
     one: Any = pattern
     query = detectable(stream, one) if run and stream is not None else as_query(one)
-    known, model = statistics_given(statistics, query), COSTS.pick(cost or "partial-matches")
+    known, model = (
+        statistics_given(statistics, query),
+        COSTS.pick("partial-matches" if cost is None else cost),
+    )
     comparison = compare.compare_plans(query, known, planners, model, progress=progress)
     if not run or stream is None:
         return comparison

@@ -13,12 +13,14 @@ from cepkit.api.arguments import (
     measured,
     order_matters,
 )
-from cepkit.api.checks import are_several, check_name
+from cepkit.api.checks import are_several
+from cepkit.api.spark_options import SparkOptions, options_for
 from cepkit.arguments import typed
 from cepkit.columnar.results.matches import Matches, report
+from cepkit.deprecated import taking_old_arguments
 from cepkit.errors import StatisticsError, StreamError, UnsupportedError
 from cepkit.pattern.query import Query
-from cepkit.pattern.several import check_share
+from cepkit.pattern.several import ALONE, check_share, queries_of
 from cepkit.plan.checks import as_plan
 from cepkit.planners import choose as choosing
 from cepkit.progress import Progress, showing
@@ -32,13 +34,11 @@ if TYPE_CHECKING:
     from cepkit.columnar.slices.plans import SlicePlans
     from cepkit.plan.nodes import OrderPlan, Plan
     from cepkit.spark.matches.result import SparkMatches
-    from cepkit.spark.matches.several import SeveralSparkMatches
-    from cepkit.spark.streaming.result import StreamMatches, StreamSeveralMatches
+    from cepkit.spark.streaming.result import StreamFrame
 
 
 _VERY_MANY = 10_000_000
 """With this many matches, a missing window is probably a mistake."""
-ROUTES = ("auto", "driver", "workers")
 
 
 @overload
@@ -50,14 +50,10 @@ def detect(
     share: Literal["auto", "none", "prefix", "tree"] = "auto",
     limit: int | None = None,
     sets: Literal["every", "maximal"] = "every",
-    slice_seconds: float | None = None,
-    slice_events: int | None = None,
     adapt: str | Decision | Adaptation = "static",
-    buckets: int | None = None,
-    late: Literal["count", "collect"] = "count",
-    timeouts: bool = False,
+    spark: SparkOptions | None = None,
     progress: Progress = "auto",
-) -> SeveralMatches | SeveralSparkMatches | StreamSeveralMatches: ...
+) -> SeveralMatches[Any] | StreamFrame: ...
 
 
 @overload
@@ -68,19 +64,15 @@ def detect(
     *,
     limit: int | None = None,
     sets: Literal["every", "maximal"] = "every",
-    slice_seconds: float | None = None,
-    slice_events: int | None = None,
     adapt: str | Decision | Adaptation = "static",
-    buckets: int | None = None,
-    late: Literal["count", "collect"] = "count",
-    timeouts: bool = False,
-    route: Literal["auto", "driver", "workers"] = "auto",
+    spark: SparkOptions | None = None,
     progress: Progress = "auto",
-) -> Matches | SparkMatches | StreamMatches: ...
+) -> Matches | SparkMatches | StreamFrame: ...
 
 
+@taking_old_arguments
 @typed
-def detect(  # noqa: PLR0913 - one verb for all that events can be in
+def detect(
     stream: Stream,
     pattern: Pattern | Sequence[Pattern] | Mapping[str, Pattern],
     plan: Any = None,
@@ -88,22 +80,10 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
     share: Literal["auto", "none", "prefix", "tree"] = "auto",
     limit: int | None = None,
     sets: Literal["every", "maximal"] = "every",
-    slice_seconds: float | None = None,
-    slice_events: int | None = None,
     adapt: str | Decision | Adaptation = "static",
-    buckets: int | None = None,
-    late: Literal["count", "collect"] = "count",
-    timeouts: bool = False,
-    route: Literal["auto", "driver", "workers"] = "auto",
+    spark: SparkOptions | None = None,
     progress: Progress = "auto",
-) -> (
-    Matches
-    | SeveralMatches
-    | SparkMatches
-    | SeveralSparkMatches
-    | StreamMatches
-    | StreamSeveralMatches
-):
+) -> Matches | SeveralMatches[Any] | SparkMatches | StreamFrame:
     """Find all matches of a pattern, or of several.
 
     Nothing is computed until you ask for a result.
@@ -124,11 +104,6 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
             only the largest set for each choice of the other events. `.count()` gives the number
             of matches without building them. Under skip-till-next-match this makes no difference:
             a set takes as many events as it can.
-        slice_seconds: On Spark, the length of a time slice of patterns without a key; None chooses
-            it from the statistics so that a worker's memory is bounded. For a streaming DataFrame,
-            the length of the slices that are assigned to buckets, if one core is too slow for a
-            pattern without a key; None: one bucket has all events.
-        slice_events: The same in events, for windows in events and contiguity.
         adapt: How the plan follows the stream: "static" not at all; "slices": each slice has its
             own best plan; "auto": the same, but only if it promises much less work; a decision
             function by name or with settings (`cepkit.adaptation`), or an `Adaptation`: the plan of
@@ -136,23 +111,7 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
             same. `.plans` shows which plan was in force when, and why; for a streaming DataFrame
             the progress of each micro-batch shows it. Several patterns are planned together for
             each slice, in memory: "slices" or "auto".
-        buckets: For a streaming DataFrame: the number of buckets that keys are hashed into, or that
-            time slices are assigned to; one task evaluates a bucket. None: 16. A checkpoint keeps
-            its number.
-        late: For a streaming DataFrame: whether events that are too late, or too far ahead, are
-            only counted (in each micro-batch's progress), or also emitted as rows: the column
-            `kind` is then "match", "late" or "ahead", and `event` has the event.
-        timeouts: For a streaming DataFrame: whether partial matches that time out are also emitted
-            as rows, for SEQ (also with FIRST) and AND: the first variables in the order of the
-            pattern, if no event came within the window that could have been the next. `kind` is
-            "timed-out", `awaited` the variable that did not come, `window_end` the latest time at
-            which it could have come.
-        route: Where the events of a Spark DataFrame are searched: "driver" fetches the events that
-            the pattern needs into this process, once (see `Stream.forget`); "workers" leaves them
-            in Spark; "auto" fetches up to 64 MB, or the session's `spark.cepkit.fetch.maxBytes`,
-            and searches them here if that takes a few seconds. Several queries take only "auto".
-            Local Parquet files are read without a Spark job, up to 512 MB. `.route` of the matches
-            says what was done.
+        spark: What only Spark needs to be told, as `SparkOptions(late="collect")`.
         progress: "auto" for a bar where planning, or what is asked of the result, takes more than
             two seconds; True, or False.
 
@@ -199,56 +158,36 @@ def detect(  # noqa: PLR0913 - one verb for all that events can be in
     query = None if several else detectable(stream, pattern)
     if limit is not None and limit < 0:
         raise StreamError(f"limit={limit}", expected="0 or more")
-    if late not in ("count", "collect"):
-        raise StreamError(f"late={late!r}", expected="'count' or 'collect'")
     if sets not in ("every", "maximal"):
         raise StreamError(f"sets={sets!r}", expected="'every' or 'maximal'")
-    if slice_seconds is not None and not slice_seconds > 0:
-        raise StreamError(f"slice_seconds={slice_seconds}", expected="more than 0")
-    if slice_events is not None and slice_events < 1:
-        raise StreamError(f"slice_events={slice_events}", expected="1 or more")
-    _check_route(route, stream, several)
-    if several:
-        from cepkit.api.several import detect_several, detect_several_live
+    options = options_for(spark, "detect", stream, several=several)
+    if limit is not None and stream.lateness is not None:
+        raise UnsupportedError(
+            f"limit={limit} over a streaming DataFrame, which has no end",
+            hint="stop the query when you have enough",
+        )
+    patterns: Any = pattern
+    if stream.lateness is not None:
+        from cepkit.api.several import detect_live
 
-        patterns: Any = pattern
-        if stream.lateness is not None:
-            _check_live_options(limit, slice_events)
-            return detect_several_live(
-                stream, patterns, plan, share, sets=sets, buckets=buckets, late=late,
-                slice_seconds=slice_seconds, timeouts=timeouts,
-                follow=None if adapt == "static" else partial(_live_plans, adapt, sets),
-            )  # fmt: skip
-        _check_recorded_options(buckets, late, timeouts)
+        if query is None:
+            queries = queries_of(patterns, partial(detectable, stream))
+        else:
+            queries, plan = {ALONE: query}, None if plan is None else [plan]
+        return detect_live(
+            stream, queries, plan, share, options, sets=sets,
+            follow=None if adapt == "static" else partial(_live_plans, adapt, sets),
+        )  # fmt: skip
+    if query is None:
+        from cepkit.api.several import detect_several
+
         with showing("planning", progress):
             matches = detect_several(
-                stream, patterns, plan, share, limit=limit, sets=sets,
-                slice_seconds=slice_seconds, slice_events=slice_events, adapt=adapt,
-            )  # fmt: skip
+                stream, patterns, plan, share, options, limit=limit, sets=sets, adapt=adapt
+            )
         return matches.with_progress(progress)
-    assert query is not None
-    if stream.lateness is not None:
-        _check_live_options(limit, slice_events)
-        from cepkit.spark.streaming.detect import detect as detect_on_stream
-
-        chosen = as_plan(plan, query)
-        return detect_on_stream(
-            stream,
-            query,
-            chosen,
-            sets=sets,
-            buckets=buckets,
-            slice_seconds=slice_seconds,
-            late=late,
-            timeouts=timeouts,
-            plans=_live_plans(adapt, sets, query, chosen),
-        )
-    _check_recorded_options(buckets, late, timeouts)
     with showing("planning", progress):
-        result = _detect_recorded(
-            stream, query, plan, limit=limit, sets=sets, slice_seconds=slice_seconds,
-            slice_events=slice_events, adapt=adapt, route=route,
-        )  # fmt: skip
+        result = _detect_recorded(stream, query, plan, options, limit=limit, sets=sets, adapt=adapt)
     return result.with_progress(progress)
 
 
@@ -256,16 +195,14 @@ def _detect_recorded(
     stream: Stream,
     query: Query,
     plan: Any,
+    options: SparkOptions,
     *,
     limit: int | None,
     sets: Literal["every", "maximal"],
-    slice_seconds: float | None,
-    slice_events: int | None,
     adapt: str | Decision | Adaptation,
-    route: Literal["auto", "driver", "workers"],
 ) -> Matches | SparkMatches:
     """Return the matches of a query in a recorded stream; see `detect`."""
-    sliced = slice_seconds is not None or slice_events is not None
+    route, sliced = options.route, options.slice_seconds or options.slice_events
     part = at_hand(stream, (query,), where="workers" if sliced and route == "auto" else route)
     columns = None
     if plan is None and order_matters(query):
@@ -300,8 +237,8 @@ def _detect_recorded(
             stream,
             query,
             plan_to_run,
-            slice_seconds=slice_seconds,
-            slice_events=slice_events,
+            slice_seconds=options.slice_seconds,
+            slice_events=options.slice_events,
             limit=limit,
             sets=sets,
             plans=plans,
@@ -336,24 +273,6 @@ def _live_plans(
     return slice_plans(adapt, query, plan, sets, lambda: known)
 
 
-def _check_live_options(limit: int | None, slice_events: int | None) -> None:
-    """Refuse options that make no sense for an endless stream.
-
-    Raises:
-        UnsupportedError: One of them is given.
-    """
-    if limit is not None:
-        raise UnsupportedError(
-            f"limit={limit} over a streaming DataFrame, which has no end",
-            hint="stop the query when you have enough",
-        )
-    if slice_events is not None:
-        raise UnsupportedError(
-            "slices in events with a streaming DataFrame",
-            hint="slice_seconds= of a pattern without a key",
-        )
-
-
 def _note_no_window(query: Query, plan: Plan) -> None:
     """Warn of a pattern without a window that would have too many matches."""
     if query.window is not None or plan.forecast is None or plan.forecast.matches < _VERY_MANY:
@@ -361,33 +280,3 @@ def _note_no_window(query: Query, plan: Plan) -> None:
     from cepkit.stream.warnings import warn_of_no_window
 
     warn_of_no_window(f"some {plan.forecast.matches:,.3g} are expected here", query)
-
-
-def _check_route(route: str, stream: Stream, several: bool) -> None:
-    """Refuse a route that is impossible for the stream.
-
-    Raises:
-        StreamError: There is no such route, or no choice.
-    """
-    check_name("route", route, ROUTES)
-    if route == "auto":
-        return
-    recorded = stream.place == "spark" and stream.lateness is None
-    if several or not recorded:
-        where = "several patterns" if recorded else "events that are not in a Spark DataFrame"
-        raise StreamError(f"route={route!r} for {where}", expected="'auto'")
-
-
-def _check_recorded_options(buckets: int | None, late: str, timeouts: bool) -> None:
-    """Refuse options that make no sense for a recorded stream.
-
-    Raises:
-        StreamError: One of them is given.
-    """
-    options = {"buckets": buckets is not None, "late": late != "count", "timeouts": timeouts}
-    for name in (name for name, is_set in options.items() if is_set):
-        raise StreamError(
-            f"{name}= with events that are not a streaming DataFrame",
-            expected="a streaming DataFrame (spark.readStream)",
-            hint="NOT at the end of a pattern finds what times out" if timeouts else None,
-        )

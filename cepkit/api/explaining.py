@@ -1,4 +1,4 @@
-"""The verbs `why_not` and `draw`."""
+"""The verb `why_not`."""
 
 from __future__ import annotations
 
@@ -9,17 +9,12 @@ from typing import TYPE_CHECKING, Any
 from cepkit.api.arguments import Pattern, checked
 from cepkit.arguments import typed
 from cepkit.errors import StreamError
-from cepkit.pattern.builder import Pattern as BuilderPattern
-from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.progress import Progress, showing
 from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
-
     from cepkit.diagnosis.result import WhyNot
-    from cepkit.figures import Player
     from cepkit.plan.nodes import OrderPlan, Plan
 
 _MOST_MISSES = 1_000
@@ -108,51 +103,3 @@ def why_not(
             stream, query, events_named, plan=order, id=id, violations=violations, limit=limit
         )
     return replace(answer, notes=(*notes, *answer.notes))
-
-
-@typed
-def draw(value: object, *, of: str | None = None, **options: Any) -> Figure | Player:
-    """Return a figure of `value`; it is returned, never shown as a side effect.
-
-    Args:
-        value: A stream or its profile, a pattern, several patterns (what they have in common), a
-            plan or several, statistics, what `compare_plans` and `what_if` return, matches, an
-            explanation, aggregates, the answer of `why_not` or a table of it; or a trace, or
-            several of one stream, which gives a player (docs/player.md).
-        of: Which figure, where there are several: of statistics "overview", "time" or "keys"; of a
-            comparison "costs", "measured" or "search"; of traces "player", "counters" or
-            "diagram".
-        **options: Those of the figure; a wrong one raises an error that lists them.
-
-    Raises:
-        CepkitError: There is no figure of such a value, or it has no such option.
-
-    Example:
-        >>> import cepkit as ck
-        >>> pattern = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 10 seconds"
-        >>> rates = {"a": 10, "b": 10, "c": 0.1}
-        >>> statistics = ck.Statistics.assumed(rates, {("a", "b"): 0.5})
-        >>> figure = ck.draw(ck.choose_plan(pattern, statistics), pattern=pattern)
-        >>> figure.to_svg(width=500)[:4]
-        '<svg'
-    """
-    from cepkit.figures import draw as draw_figure
-
-    return draw_figure(_drawable(value), of=of, **options)
-
-
-def _drawable(value: object) -> object:
-    """Return what to draw of a value: of a stream its profile, of patterns their common parts."""
-    if isinstance(value, Stream):
-        from cepkit.api.planning import profile
-
-        return profile(value)
-    several = [*value.values()] if isinstance(value, dict) else value
-    if not isinstance(several, list | tuple) or not several:
-        return value
-    if not all(isinstance(one, str | Query | BuilderPattern) for one in several):
-        return value
-    from cepkit.sharing.graph import pattern_graph
-
-    patterns: Any = value
-    return pattern_graph(patterns)

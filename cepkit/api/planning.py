@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from cepkit.api.arguments import (
     Pattern,
@@ -159,7 +159,7 @@ def choose_plan(
     statistics: Statistics,
     planner: str | contract.Planner | SharingSearch | None = None,
     *,
-    share: Share = "auto",
+    share: Literal["auto", "none", "prefix", "tree"] = "auto",
     cost: str | CostModel | None = None,
     observe: Callable[[Any], None] | None = None,
     progress: Progress = "auto",
@@ -230,14 +230,14 @@ def choose_plan(
             from cepkit.sharing.choose import share_plans
 
             check_statistics(statistics)
-            search: Any = planner or "greedy-merge"
-            model = COSTS.pick(cost or "work")
+            search: Any = "greedy-merge" if planner is None else planner
+            model = COSTS.pick("work" if cost is None else cost)
             return share_plans(queries_of(pattern), statistics, share, search, model, tell)
         refuse("for one pattern", share=share != "auto")
         one: Any = pattern
         query = as_query(one)
         known = statistics_given(statistics, query)
-        chosen: Any = planner or "dp-order"
+        chosen: Any = "dp-order" if planner is None else planner
         return choosing.choose_plan(
-            query, known, chosen, COSTS.pick(cost or "partial-matches"), tell
+            query, known, chosen, COSTS.pick("partial-matches" if cost is None else cost), tell
         )

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.compile.program import AnyStep, GroupStep
-from cepkit.columnar.join.pipeline import Check, Mask, Pipeline, Rows
+from cepkit.columnar.join.pipeline import Check, Mask, PairColumns, Pipeline
 from cepkit.columnar.join.step import Ints, Join, Partials
 from cepkit.columnar.kleene.conditions import is_late
 from cepkit.columnar.kleene.limits import SetChoice, Tries
@@ -202,7 +202,7 @@ class Run:
         if bound.owners and since is not None:
             times = {v: bound.candidates[v].clock(bound.owned.clock) for v in bound.owners}
 
-            def owned(rows: Rows) -> Mask:
+            def owned(rows: PairColumns) -> Mask:
                 latest = reduce(np.maximum, [ts[rows[v]] for v, ts in times.items()])
                 return np.asarray(latest >= since)
 
@@ -210,7 +210,7 @@ class Run:
         for group in bound.otherwise:
             if not is_late(group, len(bound.steps)):
 
-                def elsewhere(rows: Rows, group: Sequence[BoundAbsence] = group) -> Mask:
+                def elsewhere(rows: PairColumns, group: Sequence[BoundAbsence] = group) -> Mask:
                     return reduce(
                         np.logical_or, [self._join.sought(a.bound, rows, rows.size) for a in group]
                     )

@@ -83,7 +83,7 @@ def last_by_chance(branch: Branch) -> tuple[float, ...]:
     everything = (1 << len(branch.variables)) - 1
     nothing = (0.0,) * len(branch.variables)
     share = SetFunction(nothing, factorials=share_factorials(branch.variables, branch.order))
-    possible = [v for v in branch.variables if not branch.after(v) & set(branch.variables)]
+    possible = branch.latest(branch.variables)
     weights = [
         math.exp(share(everything & ~(1 << i))) if v in possible else 0.0
         for i, v in enumerate(branch.variables)

@@ -195,7 +195,7 @@ STRETCH = 2.0
 """How many times as long as its window a near miss may be."""
 
 
-class Scopes:
+class SearchScopes:
     """The scopes of a search: the range of events for each further variable.
 
     Attributes:

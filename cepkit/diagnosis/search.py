@@ -21,7 +21,7 @@ import numpy as np
 from cepkit.budget import Work, WorkBoundError
 from cepkit.diagnosis.event_table import BLOCK, Ints, pairs
 from cepkit.diagnosis.measures import Mask, Measures, Violation, forbidden_together
-from cepkit.diagnosis.partials import STRETCH, Key, KeyIndex, Partials, Scopes, join_key
+from cepkit.diagnosis.partials import STRETCH, Key, KeyIndex, Partials, SearchScopes, join_key
 from cepkit.diagnosis.work import Coverage, Tally
 from cepkit.pattern import requirements as req
 from cepkit.pattern.conditions import has_set_functions
@@ -81,7 +81,7 @@ class Search:
         }
         self._candidates: dict[str, Partials] = {}
         self._indexes: dict[tuple[str, str | None], KeyIndex] = {}
-        self._scopes = Scopes(self.measures, self._active, self.tolerance, self.stretch)
+        self._scopes = SearchScopes(self.measures, self._active, self.tolerance, self.stretch)
 
     def blocks(self) -> Iterator[Partials]:
         """Yield combinations of all positive variables, some at a time, in no order."""

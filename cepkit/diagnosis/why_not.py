@@ -412,9 +412,9 @@ def _bounds(
     notes = []
     if not coverage.complete:
         least = "" if coverage.done else "; the counts are lower bounds"
-        notes.append(f"partial matches are counted for {_part(coverage)}{least}")
+        notes.append(f"partial matches are counted for {coverage.part}{least}")
     if not searched.complete:
-        notes.append(f"the nearest misses were searched only with {_part(searched)}")
+        notes.append(f"the nearest misses were searched only with {searched.part}")
     if branch.repeated and near:
         names = variables_text([v for v, _, _ in branch.repeated])
         notes.append(f"for near misses sets of {names} are tried some at a time, not all of them")
@@ -428,13 +428,6 @@ def _bounds(
             "matches that skip-till-next-match leaves out do not count as near misses here"
         )
     return notes
-
-
-def _part(coverage: Coverage) -> str:
-    """Return in words how much was seen."""
-    if not coverage.done:
-        return f"part of the first of {coverage.total:,} events of {coverage.variable}"
-    return f"the first {coverage.done:,} of {coverage.total:,} events of {coverage.variable}"
 
 
 def _reason_any(

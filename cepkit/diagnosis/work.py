@@ -26,6 +26,13 @@ class Coverage:
         """Whether all was searched."""
         return self.done >= self.total
 
+    @property
+    def part(self) -> str:
+        """How much was seen, in words."""
+        if not self.done:
+            return f"part of the first of {self.total:,} events of {self.variable}"
+        return f"the first {self.done:,} of {self.total:,} events of {self.variable}"
+
 
 Counts = dict[tuple[str, Requirement | None], tuple[int, int]]
 """Partial matches before and after, by step (empty: when all are bound) and requirement."""

@@ -27,6 +27,8 @@ from cepkit.pattern.conditions import (
     attributes_of,
 )
 from cepkit.pattern.nodes import Event, Next, Structure, walk
+from cepkit.pattern.policies import CountWindow, Strategy
+from cepkit.pattern.query import Query
 from cepkit.stream.columns import Column, EventColumns
 
 
@@ -81,6 +83,12 @@ def next_in(condition: Expression) -> str | None:
 def has_next(structure: Structure) -> bool:
     """Return whether a structure has a NEXT."""
     return any(isinstance(node, Next) for node in walk(structure))
+
+
+def counts_arrivals(query: Query) -> bool:
+    """Return whether the events between others count, and so the order in which events arrive."""
+    contiguous = query.strategy in (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
+    return contiguous or isinstance(query.window, CountWindow) or has_next(query.structure)
 
 
 def with_numbers_as_attributes(

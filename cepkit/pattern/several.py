@@ -61,8 +61,14 @@ def queries_of(patterns: Any, read: Callable[[Any], Query] = as_query) -> dict[s
     return queries
 
 
-def called(name: str) -> str:
-    """Return the name of a pattern in errors: "pattern 3", or "pattern 'name'"."""
+ALONE = ""
+"""The name of the only pattern, which is not given in a list."""
+
+
+def called(name: str) -> str | None:
+    """Return the name of a pattern in errors: "pattern 3", "pattern 'name'"; None for `ALONE`."""
+    if name == ALONE:
+        return None
     return name if _NUMBERED.fullmatch(name) else f"pattern '{name}'"
 
 
@@ -92,7 +98,7 @@ def check_share(share: object, names: Sequence[str]) -> None:
     Raises:
         PlanError: The setting is none of them.
     """
-    if share in names:
+    if isinstance(share, str) and share in names:
         return
     if isinstance(share, str) and share in _ELSEWHERE:
         problem, hint = _ELSEWHERE[share]

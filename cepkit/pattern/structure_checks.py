@@ -76,20 +76,8 @@ def check_structure(structure: Structure) -> None:
         match node:
             case Not(item):
                 _check_absent(item, node)
-            case Kleene(item) if not _is_one_event(item) and group_of(node) is None:
-                raise PatternError(
-                    f"KL stands around {word_for(item)}",
-                    expected="a single event, as in KL(B b), or a group, as in"
-                    " KL(SEQ(A a, B b)){1,5}",
-                    hint=one_event_for(item),
-                    span=node.span,
-                )
-            case Kleene(item) if group_of(node) is not None and may_be_all(item) is not None:
-                raise PatternError(
-                    f"KL stands around {structure_text(item)}, which may have no event",
-                    expected="a group with an event, as in KL(SEQ(A a, B b)){1,5}",
-                    span=node.span,
-                )
+            case Kleene():
+                _check_set(node)
             case Opt(item) if isinstance(item, Opt) or may_be_all(item) is not None:
                 raise PatternError(
                     f"OPT stands around {structure_text(item)}, which may have no event",
@@ -106,21 +94,6 @@ def check_structure(structure: Structure) -> None:
                     hint=instead_of_next(item) if isinstance(node, Next) else None,
                     span=node.span,
                 )
-            case Kleene(_, minimum, maximum, until=until):
-                if until is not None and not isinstance(until, Event):
-                    raise PatternError(
-                        f"UNTIL stands before {word_for(until)}",
-                        expected="a single event, as in KL(B b) UNTIL C c",
-                        span=node.span,
-                    )
-                if minimum < 1 or (maximum is not None and maximum < minimum):
-                    raise PatternError(
-                        f"KL with bounds {{{minimum},{'' if maximum is None else maximum}}}",
-                        expected="{m,n} with 1 <= m <= n",
-                        span=node.span,
-                    )
-                if (group := group_of(node)) is not None:
-                    check_group(node, group)
             case Seq(items) | And(items) | Or(items) if not items:
                 raise PatternError(f"{word_for(node)} of nothing", span=node.span)
             case Event(variable, types):
@@ -136,6 +109,38 @@ def check_structure(structure: Structure) -> None:
                     raise PatternError(f"'{variable}' has an empty list of types", span=node.span)
     _check_what_follows(structure, follows=False)
     refuse_too_large(structure)
+
+
+def _check_set(node: Kleene) -> None:
+    item, minimum, maximum, until = node.item, node.minimum, node.maximum, node.until
+    group = group_of(node)
+    if group is None and not _is_one_event(item):
+        raise PatternError(
+            f"KL stands around {word_for(item)}",
+            expected="a single event, as in KL(B b), or a group, as in KL(SEQ(A a, B b)){1,5}",
+            hint=one_event_for(item),
+            span=node.span,
+        )
+    if group is not None and may_be_all(item) is not None:
+        raise PatternError(
+            f"KL stands around {structure_text(item)}, which may have no event",
+            expected="a group with an event, as in KL(SEQ(A a, B b)){1,5}",
+            span=node.span,
+        )
+    if until is not None and not isinstance(until, Event):
+        raise PatternError(
+            f"UNTIL stands before {word_for(until)}",
+            expected="a single event, as in KL(B b) UNTIL C c",
+            span=node.span,
+        )
+    if minimum < 1 or (maximum is not None and maximum < minimum):
+        raise PatternError(
+            f"KL with bounds {{{minimum},{'' if maximum is None else maximum}}}",
+            expected="{m,n} with 1 <= m <= n",
+            span=node.span,
+        )
+    if group is not None:
+        check_group(node, group)
 
 
 def _check_absent(item: Structure, node: Not) -> None:
@@ -197,8 +202,10 @@ def _check_what_follows(structure: Structure, *, follows: bool) -> bool:
         case And(items) | Or(items):
             bound = [_check_what_follows(item, follows=follows) for item in items]
             return any(bound) if isinstance(structure, And) else all(bound)
-        case _:
+        case Event():
             return True
+        case _:
+            assert_never(structure)
 
 
 def check_names(structure: Structure) -> None:

@@ -53,9 +53,9 @@ def _depends_on(branch: Branch, variable: str) -> frozenset[str]:
             needed |= positive
         case TimeWindow():
             if not begins:
-                needed |= {x for x in positive if not branch.after(x) & positive}
+                needed.update(branch.latest(positive))
             if not ends:
-                needed |= {x for x in positive if not branch.before(x) & positive}
+                needed.update(branch.earliest(positive))
         case None:
             pass
     return frozenset(needed)

@@ -21,7 +21,7 @@ from cepkit.rowpattern.expressions import (
     conjuncts,
     leaves,
 )
-from cepkit.rowpattern.names import Binder, Names
+from cepkit.rowpattern.names import NameBinder, Names
 from cepkit.rowpattern.nodes import Exclusion, Key, Named, RowQuery, walk
 
 
@@ -54,12 +54,12 @@ def bind(query: RowQuery, columns: Iterable[str] | None = None) -> BoundQuery:
     names = Names(None if columns is None else tuple(columns))
     members = members_of(query)
     _check_output(query)
-    ordering = Binder(names, {}, "ORDER BY")
+    ordering = NameBinder(names, {}, "ORDER BY")
     order = tuple(replace(key, value=ordering.key(key.value)) for key in query.order)
     filters, conditions = {}, {}
     within, defined = _within(query, order), dict(query.defined)
     for variable in query.variables:
-        bound = Binder(names, members, "DEFINE", variable)
+        bound = NameBinder(names, members, "DEFINE", variable)
         condition = defined.get(variable)
         parts = () if condition is None else conjuncts(bound.of(condition))
         filters[variable] = tuple(part for part in parts if is_local(part, variable))
@@ -68,7 +68,7 @@ def bind(query: RowQuery, columns: Iterable[str] | None = None) -> BoundQuery:
             *within,
         )
     measures = tuple(
-        replace(each, expression=Binder(names, members, "MEASURES").of(each.expression))
+        replace(each, expression=NameBinder(names, members, "MEASURES").of(each.expression))
         for each in query.measures
     )
     partition = tuple(names.of(key.column or "", key.span) for key in query.partition)

@@ -132,7 +132,7 @@ def next_start(
 
 
 @compiled
-def scan(  # noqa: PLR0913 - loops have no objects
+def scan(
     kinds: np.ndarray,
     first: np.ndarray,
     second: np.ndarray,

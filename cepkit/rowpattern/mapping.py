@@ -30,7 +30,7 @@ from cepkit.rowpattern.expressions import (
 )
 from cepkit.rowpattern.folding import Running
 from cepkit.rowpattern.operations import OPERATIONS, TYPES, Operation, cast_column
-from cepkit.rowpattern.rows import Rows
+from cepkit.rowpattern.rows import PartitionedRows
 
 Closure = Callable[[], Any]
 
@@ -38,7 +38,7 @@ Closure = Callable[[], Any]
 class Mapping:
     """A mapping of rows to variables that grows row by row and can be truncated."""
 
-    def __init__(self, bound: BoundQuery, rows: Rows) -> None:
+    def __init__(self, bound: BoundQuery, rows: PartitionedRows) -> None:
         self._rows = rows
         self._names = bound.query.variables
         self._values: dict[Expression, list[Any]] = {}

@@ -85,7 +85,7 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True)
-class Binder:
+class NameBinder:
     """Binds the expressions of one clause.
 
     Attributes:

@@ -116,7 +116,7 @@ class Skip:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class OutputRows:
     """The rows of the output.
 
     Attributes:
@@ -149,7 +149,7 @@ class RowQuery:
     partition: tuple[Key, ...] = ()
     order: tuple[Key, ...] = ()
     measures: tuple[Named, ...] = ()
-    output: Output = Output()
+    output: OutputRows = OutputRows()
     skip: Skip = Skip()
     within: Constant | None = None
     subsets: tuple[tuple[str, tuple[str, ...]], ...] = ()

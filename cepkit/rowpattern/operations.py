@@ -2,7 +2,9 @@
 
 A table defines both versions. A result from a missing value is missing, and so is a division by
 zero; AND and OR follow SQL's three-valued logic. The column version checks kinds first: the value
-version runs only if they fit. Rare operations on single values are left to Arrow.
+version runs only if they fit. Rare operations on single values are left to Arrow. Functions of a
+text are those of conditions; of numbers they are not: SQL tells NaN from NULL, has decimals, and a
+number beyond 64 bits is an error.
 """
 
 from __future__ import annotations
@@ -16,6 +18,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from cepkit.pattern.evaluation.functions import texts
+from cepkit.pattern.evaluation.functions.contract import Function, OnTexts
 
 INTEGER_DIVISION = "a whole number divided by a whole number"
 
@@ -107,6 +112,22 @@ def _texts(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*(pc.cast(column, pa.string()) for column in columns))
 
     return on_texts
+
+
+def _of_text(function: Function, kind: pa.DataType) -> Operation:
+    """Return a function of a text that conditions have, computed once for each distinct text."""
+    assert isinstance(function.form, OnTexts)
+    scalar = function.form.scalar
+
+    def on_column(column: Any) -> Any:
+        if isinstance(column, pa.Scalar):
+            return pa.scalar(scalar(column.as_py()) if column.is_valid else None, kind)
+        if isinstance(column, pa.ChunkedArray):
+            column = column.combine_chunks()
+        distinct = column.dictionary_encode()
+        return pa.array(map(scalar, distinct.dictionary.to_pylist()), kind).take(distinct.indices)
+
+    return Operation(_texts(on_column), scalar, 1, 1)
 
 
 def _concatenated(*columns: Any) -> Any:
@@ -235,10 +256,10 @@ OPERATIONS: dict[str, Operation] = {
     "exp": Operation(_sign_kept(pc.exp), None, 1, 1),
     "least": Operation(_least, None, 1, None),
     "greatest": Operation(_greatest, None, 1, None),
-    "upper": Operation(_texts(pc.utf8_upper), None, 1, 1),
-    "lower": Operation(_texts(pc.utf8_lower), None, 1, 1),
-    "trim": Operation(_texts(pc.utf8_trim_whitespace), None, 1, 1),
-    "length": Operation(_texts(lambda a: pc.cast(pc.utf8_length(a), pa.int64())), None, 1, 1),
+    "upper": _of_text(texts.UPPER, pa.string()),
+    "lower": _of_text(texts.LOWER, pa.string()),
+    "trim": _of_text(texts.TRIM, pa.string()),
+    "length": _of_text(texts.LENGTH, pa.int64()),
 }
 """The operations by name; names in other dialects are in `SYNONYMS`."""
 

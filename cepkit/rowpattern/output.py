@@ -28,14 +28,14 @@ from cepkit.rowpattern.expressions import (
     place_text,
 )
 from cepkit.rowpattern.folding import FOLDS, Running, fold_kind
-from cepkit.rowpattern.program import Program
-from cepkit.rowpattern.rows import Rows
-from cepkit.rowpattern.search import Matches
+from cepkit.rowpattern.program import Instructions
+from cepkit.rowpattern.rows import PartitionedRows
+from cepkit.rowpattern.search import MatchedRows
 
 Members = tuple[str, ...] | None
 
 
-def leaf_kind(leaf: Leaf, rows: Rows) -> pa.DataType:
+def leaf_kind(leaf: Leaf, rows: PartitionedRows) -> pa.DataType:
     """Return the type of a leaf; raises Arrow's error if there is none."""
     match leaf:
         case MatchNumber():
@@ -52,7 +52,9 @@ def leaf_kind(leaf: Leaf, rows: Rows) -> pa.DataType:
             return fold_kind(function, kinds, distinct=distinct)
 
 
-def result_table(bound: BoundQuery, program: Program, rows: Rows, matches: Matches) -> pa.Table:
+def result_table(
+    bound: BoundQuery, program: Instructions, rows: PartitionedRows, matches: MatchedRows
+) -> pa.Table:
     """Return the result rows of some matches."""
     points = Points.of(bound, program, rows, matches)
     numbers = pa.array(points.rows)
@@ -97,8 +99,8 @@ class Points:
     """
 
     names: tuple[str, ...]
-    table: Rows
-    matches: Matches
+    table: PartitionedRows
+    matches: MatchedRows
     at: np.ndarray
     labels: np.ndarray
     begins: np.ndarray
@@ -109,7 +111,9 @@ class Points:
     _places: dict[Members, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, bound: BoundQuery, program: Program, rows: Rows, matches: Matches) -> Points:
+    def of(
+        cls, bound: BoundQuery, program: Instructions, rows: PartitionedRows, matches: MatchedRows
+    ) -> Points:
         """Return the points of a query's result rows."""
         lengths = matches.ends - matches.begins
         match_of_step = np.repeat(np.arange(len(matches)), lengths)

@@ -41,7 +41,7 @@ _MOST_PERMUTED = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class Instructions:
     """Instructions; a choice and an anchor only continue at earlier instructions.
 
     Attributes:
@@ -94,7 +94,7 @@ class _Next:
 
 
 @dataclass(slots=True)
-class _Compiler:
+class _Writer:
     names: dict[str, int]
     rows: list[list[int]] = field(default_factory=list)
     hidden: bool = False
@@ -206,7 +206,7 @@ def may_be_empty(part: RowPattern) -> bool:
             assert_never(part)
 
 
-def compile_pattern(pattern: RowPattern, variables: tuple[str, ...]) -> Program:
+def compile_pattern(pattern: RowPattern, variables: tuple[str, ...]) -> Instructions:
     """Return the instructions of a pattern.
 
     Args:
@@ -216,7 +216,7 @@ def compile_pattern(pattern: RowPattern, variables: tuple[str, ...]) -> Program:
     Raises:
         PatternError: There are too many instructions.
     """
-    compiler = _Compiler({name: number for number, name in enumerate(variables)})
+    compiler = _Writer({name: number for number, name in enumerate(variables)})
     accept = compiler.emit(ACCEPT)
     entry = compiler.add(pattern, _Next(accept, accept))
     order = _order(compiler.rows, entry)
@@ -224,7 +224,7 @@ def compile_pattern(pattern: RowPattern, variables: tuple[str, ...]) -> Program:
     rows = [compiler.rows[old] for old in order]
     table = np.array(rows, np.int32).reshape(len(rows), 5)
     targets = [[place.get(int(to), 0) for to in table[:, column]] for column in (1, 2)]
-    return Program(
+    return Instructions(
         table[:, 0].astype(np.int8),
         np.array(targets[0], np.int32),
         np.array(targets[1], np.int32),

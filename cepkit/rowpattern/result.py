@@ -15,7 +15,7 @@ from cepkit.progress import Progress, showing
 from cepkit.rowpattern.binding import BoundQuery
 from cepkit.rowpattern.explanation import explanation
 from cepkit.rowpattern.nodes import RowQuery
-from cepkit.rowpattern.rows import Rows, ranks, rows_of
+from cepkit.rowpattern.rows import PartitionedRows, ranks, rows_of
 from cepkit.rowpattern.run import Prepared, prepare
 from cepkit.rowpattern.translation import Translatable
 from cepkit.stream.reading import sources
@@ -42,7 +42,7 @@ class RowMatches(Translatable, Printed):
         self._table = sources.all_rows(source, names, names)
         self._prepared: Prepared = prepare(query, self._table.slice(0, 0))
         self.schema: pa.Schema = self._prepared.schema
-        self._rows: Rows | None = None
+        self._rows: PartitionedRows | None = None
         self._count: int | None = None
 
     def _bound(self) -> BoundQuery:
@@ -110,7 +110,7 @@ class RowMatches(Translatable, Printed):
     def _unsorted(self) -> Iterator[pa.Table]:
         return self._prepared.batches(self._local())
 
-    def _local(self) -> Rows:
+    def _local(self) -> PartitionedRows:
         if self._rows is None:
             self._rows = rows_of(self._table, self._prepared.bound)
         return self._rows

@@ -18,7 +18,7 @@ from cepkit.stream.reading.arrow import described
 
 
 @dataclass(slots=True)
-class Rows:
+class PartitionedRows:
     """A table with contiguous partitions.
 
     Attributes:
@@ -65,14 +65,14 @@ class Rows:
         return pa.array(np.where(valid, to, 0), mask=~valid)
 
 
-def rows_of(table: pa.Table, bound: BoundQuery) -> Rows:
+def rows_of(table: pa.Table, bound: BoundQuery) -> PartitionedRows:
     """Return the rows of a table in the partitions and the order of a query.
 
     Raises:
         StreamError: A column has no order, or ORDER BY has nulls, for which databases differ.
     """
     if not table.num_rows:
-        return Rows(table, np.zeros(1, np.int64), np.zeros(0, np.int64))
+        return PartitionedRows(table, np.zeros(1, np.int64), np.zeros(0, np.int64))
     keys = [ranks(table, Key(Here(name), nulls="first")) for name in bound.partition]
     order = [ranks(table, key) for key in bound.order]
     if not keys and not order:
@@ -89,7 +89,7 @@ def rows_of(table: pa.Table, bound: BoundQuery) -> Rows:
         sorted_key = key[sorted_rows]
         begins[1:] |= sorted_key[1:] != sorted_key[:-1]
     bounds = np.append(np.flatnonzero(begins), table.num_rows)
-    return Rows(table.combine_chunks(), bounds, np.cumsum(begins) - 1)
+    return PartitionedRows(table.combine_chunks(), bounds, np.cumsum(begins) - 1)
 
 
 def ranks(table: pa.Table, key: Key) -> np.ndarray:

@@ -11,13 +11,13 @@ from cepkit.errors import PatternError
 from cepkit.rowpattern.binding import BoundQuery, bind
 from cepkit.rowpattern.columns import as_array, evaluate, kind_text
 from cepkit.rowpattern.expressions import Column, Constant, Expression, Fold, Here, Label, Leaf
-from cepkit.rowpattern.names import Binder, Names
+from cepkit.rowpattern.names import NameBinder, Names
 from cepkit.rowpattern.nodes import Key, Named, RowQuery
 from cepkit.rowpattern.operations import comparable
 from cepkit.rowpattern.output import leaf_kind, result_table
-from cepkit.rowpattern.program import Program, compile_pattern
-from cepkit.rowpattern.rows import Rows, ranks, rows_of
-from cepkit.rowpattern.search import Matches, Search, as_truth, check_truth
+from cepkit.rowpattern.program import Instructions, compile_pattern
+from cepkit.rowpattern.rows import PartitionedRows, ranks, rows_of
+from cepkit.rowpattern.search import MatchedRows, PreferredSearch, as_truth, check_truth
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +31,15 @@ class Prepared:
     """
 
     bound: BoundQuery
-    program: Program
+    program: Instructions
     selected: tuple[Named, ...] | None
     where: Expression | None
     sorted_by: tuple[Key, ...]
     schema: pa.Schema
 
-    def batches(self, rows: Rows) -> Iterator[pa.Table]:
+    def batches(self, rows: PartitionedRows) -> Iterator[pa.Table]:
         """Yield the result in batches, without ORDER BY and LIMIT."""
-        search = Search(self.bound, self.program, rows)
+        search = PreferredSearch(self.bound, self.program, rows)
         for matches in search.matches():
             table = result_table(self.bound, self.program, rows, matches)
             yield around(table, self.selected, self.where)
@@ -60,8 +60,8 @@ def prepare(query: RowQuery, empty: pa.Table) -> Prepared:
             check_truth(part, evaluate(part, lambda leaf: _of_no_row(leaf, rows)).type)
     for measure in bound.measures:
         evaluate(measure.expression, lambda leaf: _of_no_row(leaf, rows))
-    inside = result_table(bound, program, rows, Matches.none())
-    binder = Binder(Names(tuple(inside.column_names)), {}, "SELECT")
+    inside = result_table(bound, program, rows, MatchedRows.none())
+    binder = NameBinder(Names(tuple(inside.column_names)), {}, "SELECT")
     selected = query.selected and tuple(
         replace(each, expression=binder.here(each.expression)) for each in query.selected
     )
@@ -76,7 +76,7 @@ def prepare(query: RowQuery, empty: pa.Table) -> Prepared:
                 hint="name one of them by AS",
                 span=each.span,
             )
-    sorting = Binder(outside, {}, "ORDER BY")
+    sorting = NameBinder(outside, {}, "ORDER BY")
     keys = tuple(replace(key, value=sorting.key(_place(key, schema))) for key in query.sorted_by)
     for table, ordered in ((empty, bound.order), (schema.empty_table(), keys)):
         for key in ordered:
@@ -115,7 +115,7 @@ def _of_table(expression: Expression, table: pa.Table) -> pa.Array:
     return as_array(evaluate(expression, lambda here: comparable(column(here))), table.num_rows)
 
 
-def _of_no_row(leaf: Leaf, rows: Rows) -> pa.Array:
+def _of_no_row(leaf: Leaf, rows: PartitionedRows) -> pa.Array:
     try:
         return pa.array([], leaf_kind(leaf, rows))
     except pa.ArrowNotImplementedError:

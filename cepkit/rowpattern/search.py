@@ -25,8 +25,8 @@ from cepkit.rowpattern.binding import BoundQuery
 from cepkit.rowpattern.columns import as_array, evaluate, kind_text
 from cepkit.rowpattern.expressions import Expression, place_text
 from cepkit.rowpattern.mapping import Mapping
-from cepkit.rowpattern.program import ACCEPT, CHOICE, ROW, Program
-from cepkit.rowpattern.rows import Rows
+from cepkit.rowpattern.program import ACCEPT, CHOICE, ROW, Instructions
+from cepkit.rowpattern.rows import PartitionedRows
 
 _CHUNK = 1 << 18
 _SMALL = 1 << 24
@@ -45,7 +45,7 @@ _SKIPS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Matches:
+class MatchedRows:
     """Some matches, in the order of their starts.
 
     Attributes:
@@ -63,7 +63,7 @@ class Matches:
     steps: np.ndarray
 
     @classmethod
-    def none(cls) -> Matches:
+    def none(cls) -> MatchedRows:
         """Return no match."""
         empty = np.zeros(0, np.int64)
         return cls(empty, empty, empty, empty, np.zeros(0, np.int32))
@@ -73,14 +73,14 @@ class Matches:
 
 
 @dataclass(slots=True)
-class Search:
+class PreferredSearch:
     """A search through the rows of a table."""
 
     bound: BoundQuery
-    program: Program
-    rows: Rows
+    program: Instructions
+    rows: PartitionedRows
 
-    def matches(self) -> Iterator[Matches]:
+    def matches(self) -> Iterator[MatchedRows]:
         """Yield the matches in batches.
 
         Raises:
@@ -110,7 +110,9 @@ class Search:
             return self._one_by_one(fits, targets)
         return self._scanned(fits, targets, longest)
 
-    def _scanned(self, fits: np.ndarray, targets: np.ndarray, longest: int) -> Iterator[Matches]:
+    def _scanned(
+        self, fits: np.ndarray, targets: np.ndarray, longest: int
+    ) -> Iterator[MatchedRows]:
         program, query = self.program, self.bound.query
         state = np.zeros(4, np.int64)
         while state[0] < len(self.rows.bounds) - 1:
@@ -137,11 +139,11 @@ class Search:
                 raise self._no_target(then, int(starts[count - 1]))
             ends = stops[:count]
             begins = np.concatenate(([0], ends))[:count]
-            yield Matches(
+            yield MatchedRows(
                 starts[:count], begins, ends, numbers[:count], steps[: ends[-1] if count else 0]
             )
 
-    def _one_by_one(self, fits: np.ndarray, targets: np.ndarray) -> Iterator[Matches]:
+    def _one_by_one(self, fits: np.ndarray, targets: np.ndarray) -> Iterator[MatchedRows]:
         program, query, bounds = self.program, self.bound.query, self.rows.bounds.tolist()
         mapping, ways, batch = Mapping(self.bound, self.rows), _Ways(program), _Batch()
         for begin, end in pairwise(bounds):
@@ -218,7 +220,7 @@ class _Ways:
     it go on for a time that doubles with each row.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Instructions) -> None:
         self._kinds, self._first, self._second, self._variables = (
             array.tolist()
             for array in (program.kinds, program.first, program.second, program.variables)
@@ -312,9 +314,9 @@ class _Batch:
         self.ends.append(len(self.steps))
         self.numbers.append(number)
 
-    def matches(self) -> Matches:
+    def matches(self) -> MatchedRows:
         ends = np.array(self.ends, np.int64)
-        return Matches(
+        return MatchedRows(
             np.array(self.starts, np.int64),
             np.concatenate(([0], ends[:-1])),
             ends,
@@ -323,7 +325,7 @@ class _Batch:
         )
 
 
-def holds(condition: Expression, rows: Rows) -> np.ndarray:
+def holds(condition: Expression, rows: PartitionedRows) -> np.ndarray:
     """Return for each row whether a condition on it and its neighbours is true."""
 
     def leaf(part: Any) -> Any:

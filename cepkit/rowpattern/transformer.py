@@ -18,7 +18,7 @@ from cepkit.rowpattern.nodes import (
     Exclusion,
     Key,
     Named,
-    Output,
+    OutputRows,
     Permutation,
     Repetition,
     RowPattern,
@@ -92,12 +92,12 @@ class QueryBuilder(ExpressionBuilder):
         return "measures", tuple(parts), self._span(meta)
 
     def one_row(self, meta: Any, _: list[Any]) -> Clause:
-        return "output", Output(span=self._span(meta)), self._span(meta)
+        return "output", OutputRows(span=self._span(meta)), self._span(meta)
 
     def all_rows(self, meta: Any, parts: list[Token]) -> Clause:
         kind = parts[0].type if parts else "SHOW"
         span = self._span(meta)
-        return "output", Output(True, kind != "OMIT", kind == "WITH", span), span
+        return "output", OutputRows(True, kind != "OMIT", kind == "WITH", span), span
 
     def after_match(self, meta: Any, parts: list[Skip]) -> Clause:
         skip = parts[0]

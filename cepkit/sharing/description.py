@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, permutations
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
+from cepkit.pattern import requirements as req
 from cepkit.pattern.canonical import (
     PLACEHOLDER,
     CanonicalEvent,
@@ -31,7 +32,7 @@ from cepkit.pattern.conditions import (
     variables_of,
 )
 from cepkit.pattern.normal_form import Branch
-from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
+from cepkit.pattern.policies import CountWindow, TimeWindow
 from cepkit.pattern.printer import expression_text
 from cepkit.pattern.rewrite import without_not
 from cepkit.plan.negation import depends_on
@@ -135,7 +136,20 @@ class Description:
     @cached_property
     def shares(self) -> bool:
         """Whether other branches can share its partial matches."""
-        return self.branch.strategy is Strategy.SKIP_TILL_ANY_MATCH and not self.branch.together
+        for requirement in req.requirements_of(self.branch):
+            match requirement:
+                case req.SideBySide() | req.Unconsumed():
+                    return False
+                case req.Absent(others=others):
+                    if others:
+                        return False
+                case req.SamePartition() | req.Within():
+                    continue  # of the family
+                case req.OfType() | req.Before() | req.Distinct() | req.Holds() | req.Size():
+                    continue  # the items
+                case _:
+                    assert_never(requirement)
+        return True
 
     @cached_property
     def family(self) -> Family:

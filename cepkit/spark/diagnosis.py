@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 
 from cepkit.diagnosis.question import check_names, ids
 from cepkit.errors import LimitError, StreamError, UnsupportedError
-from cepkit.pattern.numbers import has_next
-from cepkit.pattern.policies import CountWindow, Strategy, TimeWindow
+from cepkit.pattern.numbers import counts_arrivals
+from cepkit.pattern.policies import Strategy, TimeWindow
 from cepkit.pattern.query import Query
 from cepkit.spark.cells.schemas import quoted
 from cepkit.spark.cells.sending import types_of
@@ -95,9 +95,8 @@ def _column(stream: Stream, frame: DataFrame, name: str) -> tuple[Column, Any]:
 
 
 def _refuse(query: Query, events: Mapping[str, Any], column: str | None) -> None:
-    contiguous = query.strategy in (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
     hint = "fetch a part of the stream and ask about that: why_not(stream.head(10_000), ...)"
-    if contiguous or isinstance(query.window, CountWindow) or has_next(query.structure):
+    if counts_arrivals(query):
         raise UnsupportedError(
             "on Spark the order of arrival is not known, which this pattern depends on", hint=hint
         )

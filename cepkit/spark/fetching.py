@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame
 
 from cepkit.errors import LimitError, StreamError
 from cepkit.memory import free_memory
-from cepkit.pattern.numbers import has_next
-from cepkit.pattern.policies import CountWindow, Strategy
+from cepkit.pattern.numbers import counts_arrivals
+from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.spark.cells.schemas import arrow_columns
 from cepkit.spark.cells.sending import types_of
@@ -138,7 +138,7 @@ def fetched(
                 f"the events that the pattern needs take some {table / 1e6:,.0f} MB in this"
                 " process",
                 expected=f"at most {most / 1e6:,.0f} MB, a part of the memory that is free",
-                hint='route="workers" leaves them in Spark',
+                hint='spark=SparkOptions(route="workers") leaves them in Spark',
             )
         kept.refused.add((columns, types, most))
         return None
@@ -175,7 +175,7 @@ def _least(
 
 def _types(queries: Sequence[Query]) -> Types:
     """Return the types of the events that queries need, None for all."""
-    types = [None if _counts_arrivals(query) else types_of(query) for query in queries]
+    types = [None if counts_arrivals(query) else types_of(query) for query in queries]
     named = [each for each in types if each is not None]
     return frozenset().union(*named) if types and len(named) == len(types) else None
 
@@ -188,13 +188,7 @@ def _follow_order(stream: Stream, queries: Sequence[Query]) -> bool:
         query.strategy is not Strategy.SKIP_TILL_ANY_MATCH or query.after_match is not None
         for query in queries
     )
-    return chosen or stream.schema.by_arrival or any(map(_counts_arrivals, queries))
-
-
-def _counts_arrivals(query: Query) -> bool:
-    contiguous = (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
-    counted = isinstance(query.window, CountWindow) or has_next(query.structure)
-    return query.strategy in contiguous or counted
+    return chosen or stream.schema.by_arrival or any(map(counts_arrivals, queries))
 
 
 def _most(frame: DataFrame, where: Where) -> tuple[int, int]:

@@ -40,8 +40,7 @@ from cepkit.tables import count_text
 
 _NOTHING: Mapping[str, float] = MappingProxyType({})
 _MOST_COMPUTED = 64
-_LONGEST = 1e12
-"""The longest window in seconds or events: 31,700 years."""
+_LONGEST = 1e12  # the longest window in seconds or events: 31,700 years
 _T = TypeVar("_T")
 
 

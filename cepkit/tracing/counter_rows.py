@@ -74,7 +74,7 @@ Change: TypeAlias = Open | Save | Add | Clear | Drop | Close
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SnapshotRow:
     """A row of a snapshot.
 
     Attributes:
@@ -106,19 +106,19 @@ class StartCounters:
     start: str
     expires: int | None
     counts: tuple[int, ...]
-    snapshot: tuple[Saved, ...]
+    snapshot: tuple[SnapshotRow, ...]
 
     @property
     def name(self) -> tuple[int, int, str]:
         """Key, piece and START, unique in a trace."""
         return self.key, self.piece, self.start
 
-    def whole(self) -> tuple[Saved, ...]:
+    def whole(self) -> tuple[SnapshotRow, ...]:
         """Return the number of matches up to this piece, by their START."""
         last = self.counts[-1]
         if self.piece == 0:
-            return (Saved(self.start, self.expires, last),)
-        return tuple(Saved(row.start, row.expires, row.count * last) for row in self.snapshot)
+            return (SnapshotRow(self.start, self.expires, last),)
+        return tuple(SnapshotRow(row.start, row.expires, row.count * last) for row in self.snapshot)
 
 
 @dataclass(slots=True)
@@ -136,9 +136,9 @@ class Row:
     start: str
     expires: int | None
     counts: list[int]
-    snapshot: dict[int, Saved] = field(default_factory=dict)
+    snapshot: dict[int, SnapshotRow] = field(default_factory=dict)
     _kept: StartCounters | None = None
-    _saved: tuple[Saved, ...] | None = None
+    _saved: tuple[SnapshotRow, ...] | None = None
 
     @property
     def matches(self) -> int:
@@ -162,7 +162,7 @@ class Row:
         self.counts[place] = count
         self._kept = None
 
-    def save(self, whole: int, saved: Saved) -> None:
+    def save(self, whole: int, saved: SnapshotRow) -> None:
         """Add to the snapshot."""
         self.snapshot[whole] = saved
         self._kept = self._saved = None
@@ -226,7 +226,7 @@ class Rows:
                 self._live[number] = self._opened[number] = row
             case Save(number, whole, count):
                 began = _known(self._opened, whole)
-                self.row(number).save(whole, Saved(began.start, began.expires, count))
+                self.row(number).save(whole, SnapshotRow(began.start, began.expires, count))
             case Drop(number, whole):
                 _known(self._opened, whole)
                 self.row(number).drop(whole)

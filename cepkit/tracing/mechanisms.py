@@ -297,14 +297,7 @@ class MechanismTrace(Trace):
         for number, alike in enumerate(self.alike):
             for one in alike:
                 check_below(one, len(self.clauses), "clauses", f"alike[{number}]")
-        for i, placed in enumerate(self.diagram.nodes):
-            _check_number(placed.node.id, i, "nodes")
-        for i, edge in enumerate(self.diagram.edges):
-            _check_number(edge.id, i, "edges")
-            for end, node in (("from", edge.begin), ("to", edge.end)):
-                check_below(node, len(self.diagram.nodes), "nodes", f"diagram.edges[{i}].{end}")
-        if self.diagram.kind in ("evaluation-tree", "multitree"):
-            check_trees(self.diagram)
+        self._check_diagram()
         for i, match in enumerate(self.matches):
             self._check_match(match, f"matches[{i}]")
         born: set[int] = set()
@@ -314,6 +307,16 @@ class MechanismTrace(Trace):
                     self._check_operation(operation, born)
                 except ShapeError as error:
                     raise error.within(f"steps[{number}][{i}]") from None
+
+    def _check_diagram(self) -> None:
+        for i, placed in enumerate(self.diagram.nodes):
+            _check_number(placed.node.id, i, "nodes")
+        for i, edge in enumerate(self.diagram.edges):
+            _check_number(edge.id, i, "edges")
+            for end, node in (("from", edge.begin), ("to", edge.end)):
+                check_below(node, len(self.diagram.nodes), "nodes", f"diagram.edges[{i}].{end}")
+        if self.diagram.kind in ("evaluation-tree", "multitree"):
+            check_trees(self.diagram)
 
     def _check_match(self, match: TracedMatch, place: str) -> None:
         check_below(match.step, len(self), "steps", f"{place}.step")

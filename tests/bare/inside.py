@@ -112,7 +112,7 @@ def _run_python(source: Any, frame: Any) -> int:
         "what_if": lambda: ck.what_if(query, statistics, comparison, "a"),
         "why_not": lambda: str(ck.why_not(stream, query)),
     }
-    others = {"CepkitError", "Statistics"}
+    others = {"CepkitError", "SparkOptions", "Statistics"}
     modules = {"adaptation", "builder", "costs", "planners", "sharing"}
     assert {*verbs, *ON_SPARK} == set(ck.__all__) - others - modules
     for verb in verbs.values():

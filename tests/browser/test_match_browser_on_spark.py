@@ -17,7 +17,7 @@ matches = ck.detect(
     stream,
     "PATTERN SEQ(MSFT a, GOOG b, AAPL c) WHERE a.price < b.price AND b.price < c.price "
     "WITHIN 10 minutes",
-    route="workers",
+    spark=ck.SparkOptions(route="workers"),
 )
 """
 APP = """

@@ -29,7 +29,7 @@ from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.query import Query
 from cepkit.routes import detected
-from cepkit.routes.aggregates import EMITS
+from cepkit.routes.ways import EMITS
 from tests.aggregates import Row, meaning, rows_in, rows_of
 from tests.judge import Event
 

@@ -62,8 +62,7 @@ def _calls() -> dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
         "what_if": (ck.what_if, (_PATTERN, statistics, t["comparison"], "a"), {
             "rates": [1.0, 2.0], "cost": "work"}),
         "detect": (ck.detect, (stream, _PATTERN, ["a", "b", "c"]), {
-            "limit": 3, "sets": "every", "slice_seconds": 1.0, "slice_events": 10,
-            "progress": False}),
+            "limit": 3, "sets": "every", "spark": ck.SparkOptions(), "progress": False}),
         "detect several": (ck.detect, (stream, {"p": _PATTERN, "q": _PATTERN}), {
             "share": "auto", "limit": 3, "sets": "every"}),
         "choose_plan several": (ck.choose_plan, ([_PATTERN], statistics, "greedy-merge"), {
@@ -74,7 +73,7 @@ def _calls() -> dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
         "check_detectable": (t["query"].check_detectable, (stream,), {}),
         "aggregate": (ck.aggregate, (stream, _COUNTED), {
             "method": "auto", "emit": "trigger", "functions": None, "share": "auto",
-            "slice_seconds": 1.0, "progress": False}),
+            "spark": ck.SparkOptions(), "progress": False}),
         "aggregate several": (ck.aggregate, (stream, [_COUNTED, _COUNTED]), {"share": "auto"}),
         "simulate": (ck.simulate, (stream, _PATTERN, "chain-nfa", ["a", "b", "c"]), {
             "limit": 5, "max_steps": 10, "progress": False}),
@@ -84,6 +83,8 @@ def _calls() -> dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
             "plan": ["a", "b", "c"], "id": None, "violations": 1, "limit": 3,
             "bindings": {"a": 0}, "progress": False}),
         "why_not named": (ck.why_not, (stream, _PATTERN), {"a": 0, "b": 1}),
+        "SparkOptions": (ck.SparkOptions, (), {"slice_seconds": 1.0, "slice_events": 10,
+            "route": "driver", "buckets": 2, "late": "count", "timeouts": True}),
         "register_function": (ck.register_function, ("own", abs), {}),
         "sample_stocks": (ck.sample_stocks, (5,), {"seed": 7}),
         "sample_clicks": (ck.sample_clicks, (5,), {"seed": 7}),

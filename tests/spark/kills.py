@@ -86,8 +86,10 @@ def rows_of(kind: str, stream: Any) -> Any:
     """Return the rows of a kind, as a streaming DataFrame."""
     if kind == "aggregate":
         return ck.aggregate(stream, KINDS[kind], emit="changes")
-    slices = {"slice_seconds": 0.5} if kind == "slices" else {}
-    return ck.detect(stream, KINDS[kind], timeouts=kind == "timeouts", **slices)
+    options = ck.SparkOptions(
+        timeouts=kind == "timeouts", slice_seconds=0.5 if kind == "slices" else None
+    )
+    return ck.detect(stream, KINDS[kind], spark=options)
 
 
 def expected(kind: str, table: pa.Table) -> Counter[str]:

@@ -17,7 +17,7 @@ def test_plans_by_slices_find_the_matches_of_one_plan(spark):
     local = ck.events(TABLE, time="ts", type="type")
     stream = ck.events(spark.createDataFrame(TABLE), time="ts", type="type")
     expected = ck.detect(local, TEXT)
-    matches = ck.detect(stream, TEXT, adapt="slices", slice_seconds=250)
+    matches = ck.detect(stream, TEXT, adapt="slices", spark=ck.SparkOptions(slice_seconds=250))
     assert matches.count() == expected.count() > 0
     explained = matches.explain()
     assert isinstance(explained, AdaptedExplanation)

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import cepkit as ck
 from cepkit.errors import LimitError, PatternError, UnsupportedError
-from cepkit.routes.aggregates import EMITS
 from cepkit.routes.functions import functions_of
+from cepkit.routes.ways import EMITS
 from cepkit.spark.aggregates.aggregate import aggregate
 from cepkit.stream.stream import events
 from tests.aggregates import plain, rows_in
@@ -36,7 +36,9 @@ def found(spark, case, data, method) -> tuple[str, Counter[tuple[Any, ...]]]:
     stream = events(frame, time="ts", type="kind")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of rows that are no events
-        result = aggregate(stream, case.query, asked, method, emit, slice_seconds=seconds)
+        (result,) = aggregate(
+            stream, {"": case.query}, [asked], method, emit, slice_seconds=seconds
+        )
         return emit, rows_in(result.toArrow(), case.query)
 
 
@@ -82,10 +84,11 @@ def rows_of(frame: pd.DataFrame) -> Counter[tuple[Any, ...]]:
     return Counter(tuple(None if pd.isna(v) else plain(v) for v in row) for row in rows)
 
 
-def both(spark, frame, pattern, **options) -> tuple[Any, Any]:
+def both(spark, frame, pattern, *, emit, options=None) -> tuple[Any, Any]:
     roles = {"time": "ts", "type": "kind"}
-    local = ck.aggregate(ck.events(frame, **roles), pattern, emit=options["emit"])
-    on_spark = ck.aggregate(ck.events(spark.createDataFrame(frame), **roles), pattern, **options)
+    local = ck.aggregate(ck.events(frame, **roles), pattern, emit=emit)
+    there = ck.events(spark.createDataFrame(frame), **roles)
+    on_spark = ck.aggregate(there, pattern, emit=emit, spark=options)
     return local.to_pandas(), on_spark
 
 
@@ -99,11 +102,11 @@ def both(spark, frame, pattern, **options) -> tuple[Any, Any]:
     ],
 )
 def test_all_emits_and_types_are_those_of_a_local_stream(spark, emit, clauses, route):
-    seconds = {"slice_seconds": 60} if "WITHIN" in clauses else {}
+    slices = ck.SparkOptions(slice_seconds=60 if "WITHIN" in clauses else None)
     within, _, group = clauses.partition("GROUP BY")
     group = f" GROUP BY{group}" if group else ""
     pattern = f"PATTERN SEQ(A a, NOT(C z), B b, D d) {within} AGG {EVERYTHING}{group}"
-    local, on_spark = both(spark, clicks(600), pattern, emit=emit, **seconds)
+    local, on_spark = both(spark, clicks(600), pattern, emit=emit, options=slices)
     assert route in on_spark.route
     assert list(on_spark.columns) == list(local.columns)
     moments = [name for name in ("ts", "max(a.ts)") if name in local]
@@ -119,14 +122,16 @@ def test_all_emits_and_types_are_those_of_a_local_stream(spark, emit, clauses, r
 def test_thresholds_keep_the_same_rows_in_tasks(spark, emit):
     text = "PATTERN SEQ(A a, B b, D d) WITHIN 20 s AGG COUNT, AVG(b.x) GROUP BY user"
     pattern = f"{text} HAVING COUNT > 1 AND AVG(b.x) <= 9"
-    local, on_spark = both(spark, clicks(900), pattern, emit=emit, slice_seconds=60)
+    local, on_spark = both(
+        spark, clicks(900), pattern, emit=emit, options=ck.SparkOptions(slice_seconds=60)
+    )
     moments = ["ts"] if "ts" in local else []
     there = on_spark.toPandas()
     for name in moments:
         local[name] = local[name].dt.tz_localize(None)
     assert rows_of(there) == rows_of(local)
     assert (there["count"] > 1).all()
-    every = both(spark, clicks(900), text, emit=emit, slice_seconds=60)[0]
+    every = both(spark, clicks(900), text, emit=emit, options=ck.SparkOptions(slice_seconds=60))[0]
     assert 0 < len(local) < len(every) or emit == "new"
 
 
@@ -139,7 +144,9 @@ def test_a_set_that_ends_in_a_later_slice_is_new_there(spark, structure, matches
     frame = pd.DataFrame(rows, columns=["ts", "kind"]).astype({"ts": "datetime64[s]"})
     pattern = f"PATTERN {structure}(A p, KL(B q)) WITHIN 2 s AGG COUNT"
     for seconds in (2, 13):
-        local, on_spark = both(spark, frame, pattern, emit=emit, slice_seconds=seconds)
+        local, on_spark = both(
+            spark, frame, pattern, emit=emit, options=ck.SparkOptions(slice_seconds=seconds)
+        )
         there = on_spark.toPandas()
         assert rows_of(there) == rows_of(local)
         assert there["count" if emit == "total" else "new_matches"].sum() == matches
@@ -168,12 +175,19 @@ def test_files_are_read_by_the_tasks(spark, tmp_path):
     local = ck.aggregate(ck.events(frame, time="ts", type="kind"), pattern)
     for emit in ("trigger", "total"):
         local = ck.aggregate(ck.events(frame, time="ts", type="kind"), pattern, emit=emit)
-        on_spark = ck.aggregate(stream, pattern, emit=emit, slice_seconds=100)
+        on_spark = ck.aggregate(
+            stream, pattern, emit=emit, spark=ck.SparkOptions(slice_seconds=100)
+        )
         assert "read by the tasks" in on_spark.route
         there = on_spark.toPandas().drop(columns="ts", errors="ignore")
         assert rows_of(there) == rows_of(local.to_pandas().drop(columns="ts", errors="ignore"))
     # Expiries come after the last event as well.
-    assert "rows" in ck.aggregate(stream, pattern, emit="changes", slice_seconds=100).route
+    assert (
+        "rows"
+        in ck.aggregate(
+            stream, pattern, emit="changes", spark=ck.SparkOptions(slice_seconds=100)
+        ).route
+    )
 
 
 def test_aggregate_runs_few_jobs(spark):
@@ -184,7 +198,9 @@ def test_aggregate_runs_few_jobs(spark):
         for emit in ("trigger", "total"):
             before = len(tracker.getJobIdsForGroup("aggregation"))
             pattern = "PATTERN SEQ(A a, B b) WITHIN 9 s AGG COUNT GROUP BY user"
-            ck.aggregate(stream, pattern, emit=emit, slice_seconds=60).collect()
+            ck.aggregate(
+                stream, pattern, emit=emit, spark=ck.SparkOptions(slice_seconds=60)
+            ).collect()
             # Adaptive execution runs each shuffle as a job of its own.
             assert len(tracker.getJobIdsForGroup("aggregation")) - before <= 3
     finally:

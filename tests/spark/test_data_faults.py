@@ -42,7 +42,12 @@ def detected(spark: SparkSession, asked: tuple[Any, dict[str, Any], str]) -> Dat
     events, options, pattern = asked
     frame = spark.createDataFrame(events) if isinstance(events, pa.Table) else events
     stream = faulty.stream_of(frame, options)
-    return ck.detect(stream, pattern, plan=as_plan(None, parse(pattern)), slice_seconds=1e7)
+    return ck.detect(
+        stream,
+        pattern,
+        plan=as_plan(None, parse(pattern)),
+        spark=ck.SparkOptions(slice_seconds=1e7),
+    )
 
 
 def matches_of(
@@ -160,7 +165,9 @@ def test_times_of_all_kinds_are_measured(spark: SparkSession, kind: str) -> None
     pattern = "PATTERN SEQ(A a, B b) WITHIN 1 d"
     expected = ck.detect(faulty.stream_of(events, {}), pattern).count()
     stream = faulty.stream_of(frame, {})
-    assert ck.detect(stream, pattern, route="workers").count() == expected == 2
+    assert (
+        ck.detect(stream, pattern, spark=ck.SparkOptions(route="workers")).count() == expected == 2
+    )
     assert ck.profile(faulty.stream_of(frame, {}), pattern).events
     assert str(ck.why_not(faulty.stream_of(frame, {}), pattern, id="id", a=0, b=3))
 

@@ -11,7 +11,6 @@ import pytest
 
 import cepkit as ck
 from cepkit.spark.fetching import LIMIT
-from cepkit.spark.matches.fetched import FetchedMatches
 from tests.spark.kills import contents
 
 PATTERNS = {
@@ -77,9 +76,9 @@ def jobs_of(spark, action) -> int:
 @pytest.mark.parametrize("name", PATTERNS)
 def test_matches_are_those_of_the_workers(stream, name):
     here = ck.detect(stream, PATTERNS[name])
-    there = ck.detect(stream, PATTERNS[name], route="workers")
-    assert isinstance(here, FetchedMatches)
-    assert not isinstance(there, FetchedMatches)
+    there = ck.detect(stream, PATTERNS[name], spark=ck.SparkOptions(route="workers"))
+    assert here.here is not None
+    assert there.here is None
     assert here.schema == there.schema
     table, other = here.toArrow(), there.toArrow()
     assert table.schema == other.schema
@@ -147,16 +146,18 @@ def test_aggregates_are_those_of_the_workers(spark, stream, text, emit):
 def test_stream_above_the_limit_is_not_fetched(spark, stream):
     query = PATTERNS["SEQ"]
     spark.conf.set(LIMIT, "4000")
-    assert not isinstance(ck.detect(stream, query), FetchedMatches)
-    assert isinstance(ck.detect(stream, query, route="driver"), FetchedMatches)
+    assert ck.detect(stream, query).here is None
+    assert ck.detect(stream, query, spark=ck.SparkOptions(route="driver")).here is not None
     stream.forget()
     spark.conf.set(LIMIT, "12000")  # of the types A and B, but not of all
     few = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 2 seconds"
     here = ck.detect(stream, few)
-    assert isinstance(here, FetchedMatches)
+    assert here.here is not None
     assert len(here.here.columns) < 60
-    assert not isinstance(ck.detect(stream, PATTERNS["strict"]), FetchedMatches)
-    assert contents(here.toArrow()) == contents(ck.detect(stream, few, route="workers").toArrow())
+    assert ck.detect(stream, PATTERNS["strict"]).here is None
+    assert contents(here.toArrow()) == contents(
+        ck.detect(stream, few, spark=ck.SparkOptions(route="workers")).toArrow()
+    )
 
 
 def test_wrong_setting_of_the_limit_is_refused(spark, stream):
@@ -172,7 +173,7 @@ def test_limit_of_fetching_counts_bytes_of_wide_values(spark):
         table = table.append_column("text", pa.array(["x" * 10_000] * 20))
         stream = ck.events(spark.createDataFrame(table), time="ts", type="kind")
         with pytest.warns(UserWarning, match="time"):
-            assert not isinstance(ck.detect(stream, PATTERNS["SEQ"]), FetchedMatches)
+            assert ck.detect(stream, PATTERNS["SEQ"]).here is None
     finally:
         spark.conf.set(LIMIT, "0")
 
@@ -181,13 +182,13 @@ def test_limit_of_fetching_counts_bytes_of_wide_values(spark):
     ("options", "text"),
     [
         ({"route": "moon"}, "route='moon'"),
-        ({"route": "driver"}, "events that are not in a Spark DataFrame"),
+        ({"route": "driver"}, "route= of SparkOptions with events in this process"),
     ],
 )
 def test_unknown_route_is_refused(options, text):
     stream = ck.events(rows(5), time="ts", type="kind")
     with pytest.raises(ck.CepkitError, match=text):
-        ck.detect(stream, PATTERNS["SEQ"], **options)
+        ck.detect(stream, PATTERNS["SEQ"], spark=ck.SparkOptions(**options))
 
 
 @pytest.mark.filterwarnings("ignore:rows left out")
@@ -199,7 +200,7 @@ def test_several_patterns(spark, stream):
     spark.conf.unset(LIMIT)
     assert jobs_of(spark, here.counts) == jobs_of(spark, here.explain) == 0
     assert here.counts().to_dict() == there.counts().to_dict()
-    assert isinstance(here["NOT"], FetchedMatches)
+    assert here["NOT"].here is not None
     assert contents(here["NOT"].toArrow()) == contents(there["NOT"].toArrow())
     both, by_workers = here.together, there.together
     assert jobs_of(spark, both.count) == jobs_of(spark, both.toArrow) == 0
@@ -212,12 +213,15 @@ def test_several_patterns(spark, stream):
     )
     # One more needs all types: it is not looked for among those that were fetched.
     few = ck.detect(stream, [PATTERNS["SEQ"]]).add(PATTERNS["any"], "any")
-    assert few.counts()["any"] == ck.detect(stream, PATTERNS["any"], route="workers").count()
+    assert (
+        few.counts()["any"]
+        == ck.detect(stream, PATTERNS["any"], spark=ck.SparkOptions(route="workers")).count()
+    )
 
 
 def test_a_route_for_several_patterns(stream):
     with pytest.raises(ck.CepkitError, match="route='driver' for several patterns"):
-        ck.detect(stream, [PATTERNS["SEQ"]], route="driver")
+        ck.detect(stream, [PATTERNS["SEQ"]], spark=ck.SparkOptions(route="driver"))
 
 
 def test_an_empty_stream(spark, stream):

@@ -13,7 +13,6 @@ import pytest
 import cepkit as ck
 from cepkit.spark.cells.schemas import arrow_columns
 from cepkit.spark.fetching import LIMIT
-from cepkit.spark.matches.fetched import FetchedMatches
 from cepkit.spark.passes.collected_rows import CollectedRows
 from cepkit.spark.passes.file_rows import file_rows
 from cepkit.spark.passes.scanned import rows_in_files, scanned_files
@@ -120,8 +119,9 @@ def test_matches_are_those_of_the_workers(spark, tmp_path, name, parts):
     stream = ck.events(spark.read.parquet(str(tmp_path)), time="ts", type="kind")
     found = []
     jobs = jobs_of(spark, lambda: found.append(ck.detect(stream, PATTERNS[name])))
-    here, there = found[0], ck.detect(stream, PATTERNS[name], route="workers")
-    assert isinstance(here, FetchedMatches)
+    here = found[0]
+    there = ck.detect(stream, PATTERNS[name], spark=ck.SparkOptions(route="workers"))
+    assert here.here is not None
     if parts > 1 and name in IN_ORDER:  # Spark begins with the largest file
         assert "fetched" in here.route
     else:
@@ -154,7 +154,7 @@ def test_rows_are_read_up_to_the_limit_of_the_setting(spark, tmp_path):
     for limit, events in (("1200000", range(84, 85)), ("700000", range(30, 50)), ("300000", ())):
         spark.conf.set(LIMIT, limit)  # for all events, for those of A and B, for neither
         matches = ck.detect(ck.events(frame, time="ts", type="kind"), few)
-        assert isinstance(matches, FetchedMatches) == bool(events)
+        assert (matches.here is not None) == bool(events)
         if events:
             assert len(matches.here.columns) in events
             assert "events read from Parquet files" in matches.route
@@ -224,10 +224,18 @@ def test_files_that_spark_passes_over_have_no_rows(spark, tmp_path):
     assert scanned_files(frame) == [path]
     assert rows_in_files(frame) == 90
     stream = ck.events(frame, time="ts", type="kind")
-    found = [ck.detect(stream, pattern), ck.detect(stream, pattern, route="workers")]
+    found = [
+        ck.detect(stream, pattern),
+        ck.detect(stream, pattern, spark=ck.SparkOptions(route="workers")),
+    ]
     assert "Parquet files" in found[1].route
     assert found[0].count() == found[1].count() > 0
-    assert jobs_of(spark, lambda: ck.detect(stream, pattern, route="driver").count()) == 0
+    assert (
+        jobs_of(
+            spark, lambda: ck.detect(stream, pattern, spark=ck.SparkOptions(route="driver")).count()
+        )
+        == 0
+    )
     hidden = tmp_path / "_hidden.parquet"
     pq.write_table(rows(), hidden)
     assert scanned_files(spark.read.parquet(str(path), str(hidden))) == [path]

@@ -44,7 +44,7 @@ def test_query_after_a_full_disk_loses_and_doubles_no_match(spark, tmp_path, sma
     live = Live(spark, tmp_path)
     table, text = make_events(4_000), PATTERNS["SEQ"]
     live.put(table.slice(0, 2_000))
-    matches = ck.detect(live.events(lateness="3 seconds"), text, buckets=3)
+    matches = ck.detect(live.events(lateness="3 seconds"), text, spark=ck.SparkOptions(buckets=3))
 
     def run():
         writer = matches.writeStream.format("parquet")

@@ -21,13 +21,15 @@ def test_spark_finds_each_number_of_repetitions(spark, text):
     table = make_events(4_000)
     frame = spark.createDataFrame(table).repartition(3)
     stream = ck.events(frame, time="ts", type="type")
-    matches = ck.detect(stream, text, route="workers")
+    matches = ck.detect(stream, text, spark=ck.SparkOptions(route="workers"))
     expected = in_batch(table, text)
     assert identities(matches.toArrow()) == expected
     assert matches.count() == len(expected) > 50
     asked = f"{text} RETURN a.id AS ids, b[last].price AS last, count(a) AS n, avg(b.price) AS mean"
     here = ck.detect(ck.events(table, time="ts", type="type"), asked).to_arrow()
-    assert in_any_order(ck.detect(stream, asked, route="workers").toArrow()) == in_any_order(here)
+    assert in_any_order(
+        ck.detect(stream, asked, spark=ck.SparkOptions(route="workers")).toArrow()
+    ) == in_any_order(here)
     whole = f"{text} AGG COUNT, COUNT(a), SUM(b.id)"
     total = ck.aggregate(stream, whole, emit="total").toPandas().iloc[0].tolist()
     local = ck.aggregate(ck.events(table, time="ts", type="type"), whole, emit="total")
@@ -48,4 +50,4 @@ def test_timeouts_of_a_group_are_refused(spark, tmp_path):
     live.put(make_events(100))
     for text in (GROUP, "PATTERN KL(SEQ(A a, B b)){2} WITHIN 1 second PARTITION BY key"):
         with pytest.raises(UnsupportedError, match="timeouts of such a pattern"):
-            ck.detect(live.events(lateness="3 seconds"), text, timeouts=True)
+            ck.detect(live.events(lateness="3 seconds"), text, spark=ck.SparkOptions(timeouts=True))

@@ -42,7 +42,7 @@ def test_matches_are_those_of_a_local_stream_and_bring_their_counters(stream, tm
 
 
 def test_reports_stay_incomplete_after_some_rows_are_shown(stream):
-    matches = ck.detect(stream, QUERY, PLAN, slice_seconds=1)
+    matches = ck.detect(stream, QUERY, PLAN, spark=ck.SparkOptions(slice_seconds=1))
     matches.show(1)
     assert not matches._reports.complete
     assert matches.count() == len(in_batch(TABLE, TEXT))

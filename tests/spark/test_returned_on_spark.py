@@ -36,7 +36,9 @@ def test_return_gives_the_columns_and_rows_of_local_matches(spark, route):
     table = make_events(2_000)
     expected = ck.detect(ck.events(table, time="ts", type="type"), TEXT)
     frame = spark.createDataFrame(table).repartition(2)
-    matches = ck.detect(ck.events(frame, time="ts", type="type"), TEXT, route=route)
+    matches = ck.detect(
+        ck.events(frame, time="ts", type="type"), TEXT, spark=ck.SparkOptions(route=route)
+    )
     got = matches.toArrow()
     assert len(got) == expected.count() > 50
     assert got.column_names == expected.schema.names
@@ -55,18 +57,24 @@ def test_several_patterns_on_spark_return_their_columns(spark):
     expected = ck.detect(ck.events(table, time="ts", type="type"), queries).together.to_arrow()
     frame = spark.createDataFrame(table)
     stream = ck.events(frame, time="ts", type="type")
-    got = ck.detect(stream, queries, slice_seconds=2).together.toArrow()
+    got = ck.detect(stream, queries, spark=ck.SparkOptions(slice_seconds=2)).together.toArrow()
     assert in_any_order(got) == in_any_order(expected)
     other = PLAIN.replace("b.id AS n", "b.price AS n")
     with pytest.raises(PatternError, match="'n' has the type"):
-        _ = ck.detect(stream, [TEXT, other], slice_seconds=2).together
+        _ = ck.detect(stream, [TEXT, other], spark=ck.SparkOptions(slice_seconds=2)).together
 
 
 def test_stream_returns_columns_of_matches_and_null_of_timed_out_ones(spark, tmp_path):
     live = Live(spark, tmp_path)
     table = make_events(2_000)
     live.put(table, 1_000)
-    live.run(ck.detect(live.events(lateness="3 seconds"), PLAIN, timeouts=True, buckets=2))
+    live.run(
+        ck.detect(
+            live.events(lateness="3 seconds"),
+            PLAIN,
+            spark=ck.SparkOptions(timeouts=True, buckets=2),
+        )
+    )
     got = live.result()
     told = got.filter(pc.equal(got["kind"], "match"))
     whole = ck.detect(ck.events(table, time="ts", type="type"), PLAIN).to_arrow()
@@ -88,7 +96,7 @@ def test_spark_leaves_out_the_same_matches(spark, partition):
     expected = ck.detect(ck.events(table, time="ts", type="type"), text).to_arrow()
     frame = spark.createDataFrame(table).repartition(3)
     stream = ck.events(frame, time="ts", type="type", arrival="id")
-    matches = ck.detect(stream, text, route="workers")
+    matches = ck.detect(stream, text, spark=ck.SparkOptions(route="workers"))
     assert in_any_order(matches.toArrow()) == in_any_order(expected)
     assert matches.count() == len(expected) > 20
     total = ck.aggregate(stream, f"{skip} AGG COUNT", emit="total").toPandas()
@@ -126,4 +134,4 @@ def test_after_match_skip_on_a_stream_refuses_unsupported_options(
     live.put(make_events(100))
     text = f"PATTERN {pattern} AFTER MATCH SKIP TO NEXT"
     with pytest.raises(UnsupportedError, match=found):
-        ck.detect(live.events(lateness="3 seconds"), text, **options)
+        ck.detect(live.events(lateness="3 seconds"), text, spark=ck.SparkOptions(**options))

@@ -38,7 +38,7 @@ def frame():
 def test_one_pass_finds_the_matches_of_each_query_alone(spark, frame):
     local = ck.detect(ck.events(frame, time="ts", type="type"), PATTERNS)
     stream = ck.events(spark.createDataFrame(frame), time="ts", type="type")
-    several = ck.detect(stream, PATTERNS, share="prefix", slice_seconds=0.3)
+    several = ck.detect(stream, PATTERNS, share="prefix", spark=ck.SparkOptions(slice_seconds=0.3))
     expected = local.counts().to_dict()
     assert several.counts().to_dict() == expected
     assert any(len(step.queries) > 1 for step in several.explain().steps)

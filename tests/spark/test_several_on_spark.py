@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import cepkit as ck
 from cepkit.errors import PatternError, PlanError, UnsupportedError
 from cepkit.pattern.several import named
-from cepkit.routes.aggregates import EMITS
 from cepkit.routes.aggregates import aggregate as aggregate_locally
 from cepkit.routes.functions import functions_of
-from cepkit.spark.aggregates.aggregate import aggregate_several
+from cepkit.routes.ways import EMITS
+from cepkit.spark.aggregates.aggregate import aggregate
 from cepkit.stream.stream import events
 from tests.aggregates import plain
 from tests.properties.test_aggregation_in_cells import workloads
@@ -63,7 +63,7 @@ def test_each_query_gets_the_rows_that_it_gets_alone(spark, data):
     local = events(table, **ROLES)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of types that never occur, and of rows without a time
-        found = aggregate_several(
+        found = aggregate(
             events(frame, **ROLES),
             named(queries),
             asked,
@@ -74,7 +74,8 @@ def test_each_query_gets_the_rows_that_it_gets_alone(spark, data):
         )
         tables = [result.toArrow() for result in found]
         for query, each, there in zip(queries, asked, tables, strict=True):
-            here = aggregate_locally(local, query, each, "auto", emit).to_arrow()
+            (alone,) = aggregate_locally(local, {"": query}, [each], "auto", emit)
+            here = alone.to_arrow()
             assert there.column_names == here.column_names
             assert rows_of(there) == rows_of(here), str(query)
 
@@ -83,10 +84,15 @@ def test_each_query_gets_the_rows_that_it_gets_alone(spark, data):
 def test_sharing_changes_no_row_and_no_column_type(spark, emit):
     stream = ck.events(spark.createDataFrame(clicks(900)), **ROLES)
     queries = [f"{query} GROUP BY user HAVING COUNT > {n}" for n, query in enumerate(FUNNEL)]
-    alone = [ck.aggregate(stream, query, emit=emit, slice_seconds=60) for query in queries]
+    alone = [
+        ck.aggregate(stream, query, emit=emit, spark=ck.SparkOptions(slice_seconds=60))
+        for query in queries
+    ]
     expected = [rows_of(result.toArrow()) for result in alone]
     for share in ("prefix", "chop-connect", [(1, 1), (1, 2), (2, 1)]):
-        found = ck.aggregate(stream, queries, emit=emit, share=share, slice_seconds=60)
+        found = ck.aggregate(
+            stream, queries, emit=emit, share=share, spark=ck.SparkOptions(slice_seconds=60)
+        )
         assert {result.method for result in found} == {"shared-counters"}
         assert [result.schema for result in found] == [result.schema for result in alone]
         assert [rows_of(result.toArrow()) for result in found.persist()] == expected
@@ -123,7 +129,12 @@ def test_given_cuts_run_no_job_to_measure_rates(spark):
     tracker = spark.sparkContext.statusTracker()
     spark.sparkContext.setJobGroup("share", "counted")
     try:
-        found = ck.aggregate(stream, list(FUNNEL), share=[(2,), (2, 1), None], slice_seconds=60)
+        found = ck.aggregate(
+            stream,
+            list(FUNNEL),
+            share=[(2,), (2, 1), None],
+            spark=ck.SparkOptions(slice_seconds=60),
+        )
         assert len(tracker.getJobIdsForGroup("sharing")) == 0
     finally:
         spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
@@ -138,7 +149,7 @@ def test_all_rows_together_come_from_one_pass(spark):
     frame.loc[3, "kind"] = None
     stream = ck.events(spark.createDataFrame(frame), **ROLES)
     queries = [*FUNNEL, "PATTERN SEQ(A a, B b) WITHIN 9 s AGG SUM(a.x) GROUP BY user"]
-    found = ck.aggregate(stream, queries, share="prefix", slice_seconds=60)
+    found = ck.aggregate(stream, queries, share="prefix", spark=ck.SparkOptions(slice_seconds=60))
     assert len(found.passes) == 1
     together = found.together
     assert together.columns == ["pattern", "ts", "count", "new_matches", "user", "sum(a.x)"]
@@ -153,14 +164,18 @@ def test_all_rows_together_come_from_one_pass(spark):
 
 def test_persisted_results_are_computed_once(spark):
     stream = ck.events(spark.createDataFrame(clicks(300)), **ROLES)
-    found = ck.aggregate(stream, list(FUNNEL), share="prefix", slice_seconds=60)
+    found = ck.aggregate(
+        stream, list(FUNNEL), share="prefix", spark=ck.SparkOptions(slice_seconds=60)
+    )
     before = [row for result in found for row in result.collect()]
     kept = found.persist()
     plans = [result._jdf.queryExecution().executedPlan().toString() for result in kept]
     assert all("InMemoryTableScan" in plan for plan in plans)
     assert Counter(row for result in kept for row in result.collect()) == Counter(before)
     kept.unpersist()
-    again = ck.aggregate(stream, list(FUNNEL), share="prefix", slice_seconds=60)[0]
+    again = ck.aggregate(
+        stream, list(FUNNEL), share="prefix", spark=ck.SparkOptions(slice_seconds=60)
+    )[0]
     assert "InMemory" not in again._jdf.queryExecution().executedPlan().toString()
 
 
@@ -223,7 +238,7 @@ def test_columns_that_cannot_stand_in_one_table_are_refused_by_name(spark):
     frame = clicks(90).rename(columns={"word": "count"})
     stream = ck.events(spark.createDataFrame(frame), **ROLES)
     queries = [FUNNEL[0], "PATTERN SEQ(A a, B b) WITHIN 9 s AGG SUM(a.x) GROUP BY count"]
-    found = ck.aggregate(stream, queries, slice_seconds=60)
+    found = ck.aggregate(stream, queries, spark=ck.SparkOptions(slice_seconds=60))
     assert found[1].columns == ["ts", "count", "sum(a.x)", "new_matches"]
     assert found[1].count() == found[0].count()
     with pytest.raises(PatternError, match="the column 'count' of one query"):

@@ -44,7 +44,9 @@ def test_shuffled_files_give_the_matches_of_the_batch(live, name):
     table = make_events(5_000)
     live.put(table, 2_500)
     text = PATTERNS[name]
-    progress = live.run(ck.detect(live.events(lateness="3 seconds"), text, buckets=3))
+    progress = live.run(
+        ck.detect(live.events(lateness="3 seconds"), text, spark=ck.SparkOptions(buckets=3))
+    )
     expected = in_batch(table, text, sealed(table, 3, AHEAD.get(name, 0)))
     assert len(expected) > 20
     assert identities(live.result()) == expected
@@ -97,7 +99,7 @@ def test_events_are_counted_in_the_order_of_their_times(live):
     table = make_events(4_000, types=8)
     live.put(table, 2_000)
     stream, text = live.events(lateness="3 seconds"), COUNTED["partition-contiguity"]
-    matches = ck.detect(stream, text, buckets=3)
+    matches = ck.detect(stream, text, spark=ck.SparkOptions(buckets=3))
     assert "state: the last 1 event of each partition, of all types, in 3 buckets" in repr(matches)
     live.run(matches)
     ordered = table.sort_by("ts")
@@ -128,7 +130,9 @@ def test_time_slices_go_to_buckets_and_late_events_come_once(live):
     live.put(table, 2_000)
     text = PATTERNS["SEQ without a key"]
     stream = live.events(lateness="1 second")
-    matches = ck.detect(stream, text, slice_seconds=0.5, buckets=3, late="collect")
+    matches = ck.detect(
+        stream, text, spark=ck.SparkOptions(slice_seconds=0.5, buckets=3, late="collect")
+    )
     assert "3 buckets of slices of 500 milliseconds, each in about 1.2" in repr(matches)
     rows = matches.run_to_end(live.root / "out", checkpoint=live.root / "state").toArrow()
     kinds = np.array(rows["kind"].to_pylist())
@@ -220,7 +224,9 @@ def test_query_continues_with_other_shuffle_partitions(live):
 def test_matches_and_late_events_go_to_separate_folders(live):
     table = make_events(4_000)
     live.put(table, 2_000)
-    rows = ck.detect(live.events(lateness="1 second"), PATTERNS["SEQ"], late="collect")
+    rows = ck.detect(
+        live.events(lateness="1 second"), PATTERNS["SEQ"], spark=ck.SparkOptions(late="collect")
+    )
     writer = rows.writeStream.format("parquet").partitionBy("kind")
     writer = writer.option("checkpointLocation", str(live.root / "checkpoint"))
     query = writer.trigger(availableNow=True).start(str(live.root / "out"))
@@ -267,7 +273,7 @@ def test_a_checkpoint_of_another_query_is_refused(live):
     retyped = ck.events(frame, time="ts", type="type", lateness="1 second")
     others = {
         "pattern": ck.detect(stream, PATTERNS["AND"]),
-        "buckets": ck.detect(stream, PATTERNS["SEQ"], buckets=4),
+        "buckets": ck.detect(stream, PATTERNS["SEQ"], spark=ck.SparkOptions(buckets=4)),
         "columns": ck.detect(retyped, PATTERNS["SEQ"]),
     }
     for change, other in others.items():
@@ -339,7 +345,9 @@ def test_several_patterns_are_one_query_and_late_events_stand_beside_their_match
     live.put(table, 2_500)
     names = ["SEQ", "AND", "NOT in the middle", "KL", "NOT at the end"]
     queries = {name: PATTERNS[name] for name in names}
-    matches = ck.detect(live.events(lateness="1 second"), queries, late="collect", buckets=3)
+    matches = ck.detect(
+        live.events(lateness="1 second"), queries, spark=ck.SparkOptions(late="collect", buckets=3)
+    )
     assert "Matches of 5 queries" in repr(matches)
     assert "AND: by the plan a → b → c" in repr(matches)
     assert matches.columns[:2] == ["kind", "pattern"]
@@ -384,7 +392,9 @@ def test_timeouts_and_plans_that_follow_the_stream_of_several_patterns(live):
     stream = live.events(lateness="3 seconds")
     with pytest.raises(StatisticsError, match="without statistics"):
         ck.detect(stream, queries, adapt="slices")
-    matches = ck.detect(stream, queries, plans, timeouts=True, adapt="invariants")
+    matches = ck.detect(
+        stream, queries, plans, spark=ck.SparkOptions(timeouts=True), adapt="invariants"
+    )
     progress = live.run(matches)
     run = {name for one in progress for name in one.observedMetrics["cepkit"]["plans"]}
     assert {name.partition(":")[0] for name in run} == {"order", "first"}
@@ -438,25 +448,32 @@ def test_streaming_frame_refuses_verbs_that_need_all_events(live):
         lambda: ck.profile(stream, PATTERNS["SEQ"]),
         stream.head,
         lambda: ck.detect(stream, PATTERNS["SEQ"], limit=3),
-        lambda: ck.detect(stream, PATTERNS["SEQ"], slice_seconds=3),
-        lambda: ck.detect(stream, PATTERNS["SEQ"], slice_events=3),
-        lambda: ck.detect(stream, "PATTERN SEQ(A a, B b) WITHIN 5 EVENTS", slice_seconds=3),
-        lambda: ck.detect(stream, NEXT_WITHOUT_A_KEY, slice_seconds=3),
-        lambda: ck.detect(stream, "PATTERN SEQ(A a, B b) WITHIN 5 EVENTS", timeouts=True),
+        lambda: ck.detect(stream, PATTERNS["SEQ"], spark=ck.SparkOptions(slice_seconds=3)),
+        lambda: ck.detect(
+            stream, "PATTERN SEQ(A a, B b) WITHIN 5 EVENTS", spark=ck.SparkOptions(slice_seconds=3)
+        ),
+        lambda: ck.detect(stream, NEXT_WITHOUT_A_KEY, spark=ck.SparkOptions(slice_seconds=3)),
+        lambda: ck.detect(
+            stream, "PATTERN SEQ(A a, B b) WITHIN 5 EVENTS", spark=ck.SparkOptions(timeouts=True)
+        ),
         lambda: ck.aggregate(stream, "PATTERN SEQ(A a, B b) WITHIN 5 EVENTS AGG COUNT"),
-        lambda: ck.detect(stream, PATTERNS["SEQ without a key"], buckets=2),
-        lambda: ck.detect(stream, "PATTERN SEQ(A a, B Kind) WITHIN 1 s", late="collect"),
+        lambda: ck.detect(stream, PATTERNS["SEQ without a key"], spark=ck.SparkOptions(buckets=2)),
+        lambda: ck.detect(
+            stream, "PATTERN SEQ(A a, B Kind) WITHIN 1 s", spark=ck.SparkOptions(late="collect")
+        ),
         lambda: ck.detect(stream, [PATTERNS["SEQ"], "PATTERN SEQ(A a, B b)"]),
-        lambda: ck.detect(stream, [PATTERNS["OR"]], timeouts=True),
+        lambda: ck.detect(stream, [PATTERNS["OR"]], spark=ck.SparkOptions(timeouts=True)),
         lambda: ck.detect(stream, [PATTERNS["SEQ"]], limit=3),
         lambda: ck.aggregate(stream, f"{PATTERNS['SEQ']} AGG COUNT", emit="total"),
         lambda: ck.aggregate(stream, [f"{PATTERNS['SEQ']} AGG COUNT"] * 2, share="chop-connect"),
         lambda: ck.aggregate(stream, ["PATTERN SEQ(A a, B b) WITHIN 5 EVENTS AGG COUNT"]),
-        lambda: ck.detect(stream, PATTERNS["OR"], timeouts=True),
+        lambda: ck.detect(stream, PATTERNS["OR"], spark=ck.SparkOptions(timeouts=True)),
         lambda: live.events(lateness="1 second", ties="arrival"),
     ):
         with pytest.raises(UnsupportedError):
             ask()
+    with pytest.raises(StreamError, match=r"slice_events=(.|\n)*Expected: a Spark DataFrame"):
+        ck.detect(stream, PATTERNS["SEQ"], spark=ck.SparkOptions(slice_events=3))
 
 
 def test_lateness_and_a_timestamp_are_asked_for(live, spark):

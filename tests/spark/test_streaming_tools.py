@@ -72,7 +72,7 @@ def test_late_events_and_timeouts_are_rows_beside_the_matches(spark, tmp_path):
     player.put()
     stream = ck.events(player.frame(spark), **ROLES, lateness="1 second")
     text = f"PATTERN SEQ(A a, B b, C c) WHERE {KEYED} WITHIN 1 second"
-    matches = ck.detect(stream, text, late="collect", timeouts=True)
+    matches = ck.detect(stream, text, spark=ck.SparkOptions(late="collect", timeouts=True))
     rows = matches.run_to_end(tmp_path / "out", checkpoint=tmp_path / "checkpoint").toArrow()
     by_kind = {kind: rows.filter(pa.compute.equal(rows["kind"], kind)) for kind in KINDS}
     late = {row["event"]["id"] for row in by_kind["late"].to_pylist()}

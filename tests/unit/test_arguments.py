@@ -160,3 +160,37 @@ class TestVerbs:
             ck.choose_plan(self.text, statistics, wrong)
         with pytest.raises((PlanError, ArgumentError), match="cost"):
             ck.choose_plan(self.text, statistics, cost=wrong)
+
+
+@typed
+def unknown(
+    names: "Sequence[str | Unknown]" = (),  # noqa: F821 - as under TYPE_CHECKING
+    frame: "nothing.DataFrame | None" = None,  # noqa: F821
+    number: "int | None" = None,
+) -> str:
+    return "done"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [("names", "text", "a list of texts or Unknown"), ("number", "a", "a 64-bit integer or None")],
+)
+def test_annotation_with_an_unknown_name_is_checked_as_far_as_it_is_known(name, value, expected):
+    with pytest.raises(ArgumentError, match=f"Expected: {expected}"):
+        unknown(**{name: value})
+
+
+def test_value_of_an_unknown_name_is_let_through():
+    assert unknown(names=["text", object()], frame=3, number=4) == "done"
+
+
+@pytest.mark.parametrize(
+    "odd", [pd.DataFrame({"a": [1, 2]}), np.array([1, 2]), pd.NA, ""], ids=type
+)
+@pytest.mark.parametrize("option", ["planner", "cost", "share"])
+@pytest.mark.parametrize("several", [False, True])
+def test_option_without_a_truth_value_is_refused_by_its_kind(option, odd, several):
+    pattern: Any = "PATTERN SEQ(A a, B b) WITHIN 1 s"
+    statistics = ck.Statistics.assumed({"a": 1, "b": 2})
+    with pytest.raises(ck.CepkitError):
+        ck.choose_plan([pattern] if several else pattern, statistics, **{option: odd})

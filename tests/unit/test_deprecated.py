@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from pathlib import Path
 
 import pytest
 
 import cepkit as ck
-from cepkit.deprecated import OLD_NAMES
+from cepkit.deprecated import OLD_ARGUMENTS, OLD_NAMES
 from cepkit.errors import StreamError, UnsupportedError
 from cepkit.tracing import Trace
 
@@ -104,3 +106,68 @@ def test_check_detectable_is_a_method_of_a_query():
 
 def test_trace_stands_in_tracing():
     assert warned(lambda: ck.Trace)[0] is Trace
+
+
+@pytest.fixture
+def stream():
+    return ck.events(ck.sample_stocks(50), time="ts", type="ticker")
+
+
+def test_old_argument_of_detect_warns_with_the_options_to_write(stream):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DeprecationWarning)
+        with pytest.raises(StreamError, match="buckets= of SparkOptions with events in"):
+            ck.detect(stream, "PATTERN SEQ(MSFT a, GOOG b)", late="collect", buckets=4)
+    (warning,) = caught
+    assert str(warning.message).startswith(
+        "buckets=, late= of cepkit.detect: write spark=ck.SparkOptions(buckets=4, late='collect')"
+    )
+    assert warning.filename == __file__
+
+
+@pytest.mark.parametrize("option", OLD_ARGUMENTS)
+def test_each_old_argument_of_detect_is_an_option_of_spark(stream, option):
+    value = {"route": "auto", "late": "count", "timeouts": False, "buckets": None}.get(option, 5)
+    matches, message = warned(lambda: ck.detect(stream, PAIR, **{option: value}))
+    assert message.startswith(f"{option}= of cepkit.detect: write spark=ck.SparkOptions({option}=")
+    assert matches.count() == ck.detect(stream, PAIR).count()
+
+
+def test_old_slices_of_aggregate_have_no_effect_in_this_process(stream):
+    old, message = warned(lambda: ck.aggregate(stream, f"{PAIR} AGG COUNT", slice_seconds=3))
+    assert "of cepkit.aggregate: write spark=ck.SparkOptions(slice_seconds=3)" in message
+    assert old.to_arrow() == ck.aggregate(stream, f"{PAIR} AGG COUNT").to_arrow()
+
+
+PAIR = "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 minute"
+
+
+ROOT = Path(__file__).parents[2]
+WRITTEN = [
+    *ROOT.glob("notebooks/*.ipynb"),
+    *ROOT.glob("docs/**/*.md"),
+    *ROOT.glob("benchmarks/**/*.py"),
+    *ROOT.glob("widgets/**/*.py"),
+    *ROOT.glob("cepkit/**/*.py"),
+    ROOT / "README.md",
+]
+OLD = re.compile(
+    rf"\b(ck|cepkit)\.({'|'.join(OLD_NAMES)})\b"
+    rf"|\b(ck|cepkit)\.(detect|aggregate)\([^()]*\b({'|'.join(OLD_ARGUMENTS)})="
+)
+
+
+def test_nothing_written_has_an_old_name_or_argument():
+    found = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in WRITTEN
+        for match in OLD.finditer(path.read_text(encoding="utf-8"))
+    ]
+    assert not found
+    assert OLD.search("ck.share_plans(rules)")
+    assert OLD.search("ck.detect(stream, pattern, late='collect')")
+
+
+def test_front_door_has_at_most_24_names():
+    assert len(ck.__all__) <= 24
+    assert {*dir(ck)} == {*ck.__all__, "__version__"}

@@ -40,7 +40,7 @@ from cepkit.aggregation.kernels.records import (
 from cepkit.compiling import called, compiled, lent
 
 
-class Lanes(NamedTuple):
+class LaneNumbers(NamedTuple):
     """The numbers of all lanes, lane after lane.
 
     Attributes:
@@ -62,7 +62,7 @@ class Front(NamedTuple):
         op: int64[STARTs], the operation of each.
     """
 
-    rows: Lanes
+    rows: LaneNumbers
     op: Wide
 
 
@@ -161,8 +161,8 @@ def run(steps: Steps, most: int, carried: LaneArrays, prime: int, to: Output) ->
 
 
 @compiled
-def _lanes(ki: np.uintp, kf: np.uintp, km: np.uintp, size: np.uintp) -> Lanes:
-    return Lanes(
+def _lanes(ki: np.uintp, kf: np.uintp, km: np.uintp, size: np.uintp) -> LaneNumbers:
+    return LaneNumbers(
         np.zeros(ki * size, dtype=np.int64),
         np.zeros(kf * size, dtype=np.float64),
         np.zeros(km * size, dtype=np.int64),
@@ -172,7 +172,7 @@ def _lanes(ki: np.uintp, kf: np.uintp, km: np.uintp, size: np.uintp) -> Lanes:
 @called
 def _turn(
     codes: Ints, rows: Ints, begin: int, end: int, n: int, carried: LaneArrays, prime: int,
-    t: Lanes, older: Front,
+    t: LaneNumbers, older: Front,
 ) -> np.uintp:  # fmt: skip
     """Make the newer part the older one; return the number of its STARTs.
 
@@ -215,7 +215,7 @@ def _first(t: Any, rows: Any, front: np.uintp, width: np.uintp, square: np.uintp
 
 
 @lent
-def _write(to: Tracks, at: int, v: Lanes) -> None:
+def _write(to: Tracks, at: int, v: LaneNumbers) -> None:
     """Write the lanes."""
     to.counts[at] = v.ints[0]
     for lane in range(to.ints.shape[0]):
@@ -228,7 +228,7 @@ def _write(to: Tracks, at: int, v: Lanes) -> None:
 
 @called
 def _complete(
-    to: Tracks, at: int, v: Lanes, n: int, event: int, carried: LaneArrays, prime: int
+    to: Tracks, at: int, v: LaneNumbers, n: int, event: int, carried: LaneArrays, prime: int
 ) -> None:
     """Write the lanes of the matches that an event completes, given those of their prefixes."""
     to.counts[at] = v.ints[0]
@@ -248,7 +248,7 @@ def _complete(
 
 @lent
 def _extend(
-    x: Lanes, to: np.uintp, come: np.uintp, p: np.uintp, event: int, width: np.uintp,
+    x: LaneNumbers, to: np.uintp, come: np.uintp, p: np.uintp, event: int, width: np.uintp,
     carried: LaneArrays, prime: int,
 ) -> None:  # fmt: skip
     """Add one row of the matrices to another, with the values of an event at position `p`."""
@@ -291,7 +291,7 @@ def _extend(
 
 
 @called
-def _reset(x: Lanes, width: np.uintp) -> None:
+def _reset(x: LaneNumbers, width: np.uintp) -> None:
     """Make identity matrices."""
     square = width * width
     for lane in range(uintp(x.ints.size) // square):
@@ -311,7 +311,7 @@ def _diagonal(x: Any, begin: np.uintp, width: np.uintp, beside: Any, on: Any) ->
 
 
 @lent
-def _clear(x: Lanes, p: np.uintp, width: np.uintp) -> None:
+def _clear(x: LaneNumbers, p: np.uintp, width: np.uintp) -> None:
     """End all prefixes of a length: the matrix of an absence."""
     square = width * width
     for lane in range(uintp(x.ints.size) // square):
@@ -326,7 +326,7 @@ def _clear(x: Lanes, p: np.uintp, width: np.uintp) -> None:
 
 
 @lent
-def _take(rows: Lanes, front: np.uintp, h: Lanes, width: np.uintp) -> None:
+def _take(rows: LaneNumbers, front: np.uintp, h: LaneNumbers, width: np.uintp) -> None:
     """Copy the row of the oldest live START of the older part; without one, of the empty match."""
     x_i, x_f, x_m = uintp(h.ints.size), uintp(h.floats.size), uintp(h.leasts.size)
     if front > 0:
@@ -368,7 +368,9 @@ def _number(h: Wide, b: Wide, row: np.uintp, width: np.uintp, prime: int) -> int
 
 
 @lent
-def _values(h: Lanes, b: Lanes, row: np.uintp, width: np.uintp, prime: int, v: Lanes) -> None:
+def _values(
+    h: LaneNumbers, b: LaneNumbers, row: np.uintp, width: np.uintp, prime: int, v: LaneNumbers
+) -> None:
     """Write the lanes of all live prefixes of a length."""
     (h_i, h_f, h_m), (b_i, b_f, b_m), (v_i, v_f, v_m) = h, b, v
     square = width * width
@@ -398,6 +400,8 @@ def _values(h: Lanes, b: Lanes, row: np.uintp, width: np.uintp, prime: int, v: L
 
 
 @called
-def _values_apart(h: Lanes, b: Lanes, row: np.uintp, width: np.uintp, prime: int, v: Lanes) -> None:
+def _values_apart(
+    h: LaneNumbers, b: LaneNumbers, row: np.uintp, width: np.uintp, prime: int, v: LaneNumbers
+) -> None:
     """Write the same, not inlined: for rare calls, because the code is long."""
     _values(h, b, row, width, prime, v)

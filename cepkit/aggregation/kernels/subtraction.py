@@ -38,7 +38,7 @@ class Stream(NamedTuple):
     window: int
 
 
-class Output(NamedTuple):
+class GroupOutput(NamedTuple):
     """The arrays that the loop writes its rows to.
 
     Attributes:
@@ -98,7 +98,7 @@ class _Expiring(NamedTuple):
 
 
 @compiled
-def run(stream: Stream, carried: LaneArrays, to: Output) -> int:
+def run(stream: Stream, carried: LaneArrays, to: GroupOutput) -> int:
     """Aggregate all keys together, in the order of the stream.
 
     Args:
@@ -264,7 +264,13 @@ def _multiply(
 
 @called
 def _announce(
-    stream: Stream, tail: int, now: bool, sums: _Sums, expiring: _Expiring, to: Output, written: int
+    stream: Stream,
+    tail: int,
+    now: bool,
+    sums: _Sums,
+    expiring: _Expiring,
+    to: GroupOutput,
+    written: int,
 ) -> int:
     """Write the groups that shrink at the moment before `tail`, in the order of their last STARTs.
 

@@ -48,7 +48,7 @@ def subtract(operations: Interleaved, lanes: Lanes, emit: Emit) -> Moments:
         operations.length, window,
     )  # fmt: skip
     only_new = emit in ("new", "total")
-    output = loops.Output(only_new, expiries, groups, new, tracks, expired, of, left)
+    output = loops.GroupOutput(only_new, expiries, groups, new, tracks, expired, of, left)
     written = loops.run(stream, lanes.arrays, output)
     if emit == "total":
         return totals(lanes, groups, tracks, len(operations.group_rows), operations.grouped)

@@ -159,7 +159,7 @@ def lanes_of(
     Raises:
         PatternError: A column has values that its function cannot take.
     """
-    builder = _Builder(columns)
+    builder = _LanesBuilder(columns)
     outcomes = []
     for function in functions:
         column = attribute_of(function, columns)
@@ -184,7 +184,7 @@ def lanes_of(
     return builder.lanes(tuple(outcomes))
 
 
-class _Builder:
+class _LanesBuilder:
     """Collects distinct lanes."""
 
     def __init__(self, columns: EventColumns) -> None:

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NoReturn, TypeAlias
+from typing import NoReturn, TypeAlias, assert_never
 
 from cepkit.errors import Span, UnsupportedError
+from cepkit.pattern import requirements as req
 from cepkit.pattern.conditions import (
     AllOf,
     Attribute,
@@ -114,8 +115,6 @@ def sequence_of(query: Query) -> EventSequence:
             if one[0] == other[0]:  # a.k = b.k AND a.j = b.k implies a condition on a alone
                 same = Comparison("=", Attribute(*one), Attribute(*other))
                 filters.setdefault(one[0], []).append(same)
-    window = query.window
-    length = None if window is None else window.most
     return EventSequence(
         positive,
         negated,
@@ -124,8 +123,26 @@ def sequence_of(query: Query) -> EventSequence:
         tuple(keys),
         tuple(dict.fromkeys((*query.partition_by, *query.group_by))),
         query.group_by,
-        length,
+        _window_of(branch),
     )
+
+
+def _window_of(branch: Branch) -> int | None:
+    """Return the greatest time between two events of a sequence; None for any."""
+    length = None
+    for requirement in req.requirements_of(branch):
+        match requirement:
+            case req.Within(window):
+                length = window.most
+            case req.SideBySide() | req.Unconsumed() | req.Size():
+                raise AssertionError("refused above")
+            case req.OfType() | req.Before() | req.Distinct() | req.SamePartition():
+                pass  # each event has a place of its own in a sequence of one partition
+            case req.Holds() | req.Absent():
+                pass
+            case _:
+                assert_never(requirement)
+    return length
 
 
 def _check_sequence(structure: Structure) -> None:

@@ -17,7 +17,7 @@ from cepkit.aggregation.kernels.shared.records import (
     DONE,
     MORE_STARTS,
     ForestSteps,
-    Rows,
+    MomentRows,
     State,
     Table,
     Wiring,
@@ -121,7 +121,7 @@ class _RowsAtMoments:
         numbers = [len(each.float_at) for each in lanes]
         self._f = list(accumulate(map(mul, numbers, moments), initial=0))
         size = self._begins[-1]
-        self.rows = Rows(
+        self.rows = MomentRows(
             np.zeros(size, dtype=np.int64),
             np.zeros(size, dtype=np.int64),
             np.zeros(self._x[-1], dtype=np.int64),

@@ -29,7 +29,7 @@ CHUNK = 1 << 15
 Mask = npt.NDArray[np.bool_]
 
 
-Check: TypeAlias = "tuple[bool, Callable[[Rows], Mask]]"
+Check: TypeAlias = "tuple[bool, Callable[[PairColumns], Mask]]"
 """A check of rows, with a flag whether it is a NOT."""
 
 
@@ -112,7 +112,7 @@ class Pipeline:
     def _complete(self, partials: Partials, size: int) -> Iterator[PairBlock]:
         """Yield the rows that pass all final checks."""
         parents, step = np.arange(size, dtype=np.int32), self._steps[-1]
-        rows = Rows(partials, step, partials[step.step.name], parents)
+        rows = PairColumns(partials, step, partials[step.step.name], parents)
         for _, check in self._final:
             parents = parents[check(rows)[parents]]
         if len(parents):
@@ -132,18 +132,18 @@ class Pipeline:
         if number == len(self._steps) - 1:
             checks += self._final
         for negated, check in checks:
-            held = check(Rows(partials, step, candidates, parents))
+            held = check(PairColumns(partials, step, candidates, parents))
             if not held.all():
                 if negated:
                     counters.removed += len(candidates) - int(np.count_nonzero(held))
                 parents, candidates = parents[held], candidates[held]
         return parents, candidates
 
-    def _is_absent(self, absence: BoundStep, rows: Rows) -> Mask:
+    def _is_absent(self, absence: BoundStep, rows: PairColumns) -> Mask:
         return ~self._join.sought(absence, rows, rows.size)
 
 
-class Rows(Mapping[str, Ints]):
+class PairColumns(Mapping[str, Ints]):
     """The candidates of variables in pairs of a step, gathered on demand."""
 
     def __init__(

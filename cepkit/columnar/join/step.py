@@ -23,10 +23,10 @@ from cepkit.columnar.join.generated import (
     join_of,
 )
 from cepkit.columnar.kernels.loops import cut, searched_bounds, take
-from cepkit.columnar.slices.binding import band_limits
-from cepkit.columnar.slices.bound import BoundBand, BoundStep, Search, Side, Table
+from cepkit.columnar.slices.bands import band_limits
+from cepkit.columnar.slices.bound import BoundBand, BoundStep, KeySearch, Side, Table
 from cepkit.columnar.slices.by_value import value_ranges
-from cepkit.columnar.slices.candidates import Candidates, Group
+from cepkit.columnar.slices.candidates import Candidates, SubtreeCandidates
 from cepkit.columnar.slices.counters import StepCounters
 from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation.columns import truth, value
@@ -214,7 +214,7 @@ class Join:
     def _limit(
         self,
         bound: BoundStep,
-        limits: tuple[Table | Search, ...],
+        limits: tuple[Table | KeySearch, ...],
         partials: Partials,
         tightest: np.ufunc,
     ) -> Ints | None:
@@ -226,7 +226,7 @@ class Join:
         ]
         return reduce(tightest, parts) if parts else None
 
-    def _searched(self, bound: BoundStep, search: Search, partials: Partials) -> Ints:
+    def _searched(self, bound: BoundStep, search: KeySearch, partials: Partials) -> Ints:
         limit, new = search.limit, bound.candidates
         times = self._candidates[limit.variable].clock(limit.clock)
         limits = times[partials[limit.variable]] + limit.delta
@@ -255,7 +255,7 @@ class Join:
         """Return a generated loop for the step, if it is possible and worthwhile."""
         if not bound.residuals or looked_at < GENERATE_AFTER:
             return None
-        if isinstance(bound.candidates, Group):
+        if isinstance(bound.candidates, SubtreeCandidates):
             return None  # loops are generated only for steps of one variable
         variable = bound.candidates.step.variable
         if variable not in self._generated:
@@ -298,7 +298,7 @@ class Join:
         def taken(variable: str) -> Ints:
             if variable not in step.variables:
                 return partials[variable][parents]
-            if isinstance(bound.candidates, Group):
+            if isinstance(bound.candidates, SubtreeCandidates):
                 return bound.candidates.members[variable][candidates]
             return candidates
 

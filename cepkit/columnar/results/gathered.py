@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepkit.columnar.results.flat import is_numpy, series_of
-from cepkit.columnar.results.output import ROWS, Bound, Writer
+from cepkit.columnar.results.output import ROWS, MatchedEvents, Writer
 from cepkit.lazy import pd
 from cepkit.memory import Room
 from cepkit.pattern.conditions import Attribute
@@ -33,7 +33,7 @@ _START = 4
 
 
 def gathered(
-    writer: Writer, matches: Iterable[Bound], room: Room, may_lack: Collection[str]
+    writer: Writer, matches: Iterable[MatchedEvents], room: Room, may_lack: Collection[str]
 ) -> pd.DataFrame:
     """Return matches as a DataFrame.
 
@@ -46,7 +46,7 @@ def gathered(
     Raises:
         LimitError: They do not fit.
     """
-    held: list[Bound] = []
+    held: list[MatchedEvents] = []
     frame: dict[str, pd.Series[Any]] = {}
     columns = _Columns(writer, held)
     try:
@@ -91,7 +91,7 @@ class _Weights:
             if source is not None and pa.types.is_list(writer.schema.field(place).type)
         ]
 
-    def of(self, bound: Bound) -> npt.NDArray[np.float64]:
+    def of(self, bound: MatchedEvents) -> npt.NDArray[np.float64]:
         """Return the bytes of each column."""
         weights = self._bytes * bound.size
         for place, variable in self._lists:
@@ -128,7 +128,7 @@ class _Columns:
         matches: The matches, all of them.
     """
 
-    def __init__(self, writer: Writer, matches: Sequence[Bound]) -> None:
+    def __init__(self, writer: Writer, matches: Sequence[MatchedEvents]) -> None:
         self._writer, self._matches = writer, matches
         self._rows: tuple[str, npt.NDArray[np.int64], npt.NDArray[np.bool_] | None] | None = None
         self._values: dict[str, npt.NDArray[Any]] = {}

@@ -17,7 +17,7 @@ from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.flat import flat_columns, flat_name
 from cepkit.columnar.results.frames import frame_of
 from cepkit.columnar.results.gathered import gathered
-from cepkit.columnar.results.output import Bound, MatchColumns, Writer
+from cepkit.columnar.results.output import MatchColumns, MatchedEvents, Writer
 from cepkit.columnar.results.plans import AdaptedExplanation, PlansInForce, explanation_of
 from cepkit.columnar.results.returned import may_lack
 from cepkit.columnar.results.rows import Rows
@@ -134,7 +134,7 @@ class Matches(Rows):
         for bound in self._bound(writer, most):
             yield from writer.batches_of(bound)
 
-    def _bound(self, writer: Writer, most: int | None) -> Iterator[Bound]:
+    def _bound(self, writer: Writer, most: int | None) -> Iterator[MatchedEvents]:
         """Yield the events of at most so many matches, in parts."""
         left = self._limit(most)
         for program, block in self._blocks(limited=left is not None):

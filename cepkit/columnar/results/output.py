@@ -146,7 +146,7 @@ def to_parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Binar
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Bound:
+class MatchedEvents:
     """The events of some matches.
 
     Attributes:
@@ -159,14 +159,14 @@ class Bound:
     events: Mapping[str, npt.NDArray[np.integer]]
     sets: Mapping[str, Members]
 
-    def slice(self, begin: int, end: int) -> Bound:
+    def slice(self, begin: int, end: int) -> MatchedEvents:
         """Return the events of the matches from `begin` up to, not including, `end`."""
         end = min(end, self.size)
         events = {v: rows[begin:end] for v, rows in self.events.items()}
         sets = {v: members.slice(begin, end) for v, members in self.sets.items()}
-        return Bound(end - begin, events, sets)
+        return MatchedEvents(end - begin, events, sets)
 
-    def parts(self, size: int) -> Iterator[Bound]:
+    def parts(self, size: int) -> Iterator[MatchedEvents]:
         """Yield the matches in parts of at most `size`."""
         for begin in range(0, self.size, size):
             yield self if size >= self.size else self.slice(begin, begin + size)
@@ -199,20 +199,20 @@ class Writer:
         self._columns: dict[str, pa.Array] = {}
         self.schema = columns.schema(events)
 
-    def bound(self, block: Block, present: Sequence[str]) -> Bound:
+    def bound(self, block: Block, present: Sequence[str]) -> MatchedEvents:
         """Return the events of a block.
 
         Args:
             block: Some matches.
             present: The variables that they bind.
         """
-        return Bound(block.size, *bound_in(block, present, self.columns.groups))
+        return MatchedEvents(block.size, *bound_in(block, present, self.columns.groups))
 
     def batches(self, block: Block, present: Sequence[str]) -> list[pa.RecordBatch]:
         """Return the matches of a block as record batches; as `bound` and `batches_of`."""
         return self.batches_of(self.bound(block, present))
 
-    def batches_of(self, bound: Bound) -> list[pa.RecordBatch]:
+    def batches_of(self, bound: MatchedEvents) -> list[pa.RecordBatch]:
         """Return matches as record batches of bounded size."""
         places = range(len(self.schema))
         return [
@@ -220,7 +220,7 @@ class Writer:
             for part in bound.parts(ROWS)
         ]
 
-    def array(self, place: int, bound: Bound) -> pa.Array:
+    def array(self, place: int, bound: MatchedEvents) -> pa.Array:
         """Return the column at a place of the schema."""
         field = self.schema.field(place)
         result = self.columns.result(place)
@@ -230,7 +230,7 @@ class Writer:
             return self._events_of(self.columns.variables[place], bound, field.type)
         return self._returned(result, bound, field.type)
 
-    def _events_of(self, variable: str, bound: Bound, kind: pa.DataType) -> pa.Array:
+    def _events_of(self, variable: str, bound: MatchedEvents, kind: pa.DataType) -> pa.Array:
         """Return the events that a variable is bound to."""
         if variable in bound.events:
             return self._struct(bound.events[variable])
@@ -239,7 +239,7 @@ class Writer:
             return _lists(members, self._struct(members.rows), kind)
         return pa.nulls(bound.size, kind)
 
-    def _returned(self, result: ResultColumn, bound: Bound, kind: pa.DataType) -> pa.Array:
+    def _returned(self, result: ResultColumn, bound: MatchedEvents, kind: pa.DataType) -> pa.Array:
         """Return a column of RETURN."""
         attribute = result.source
         if attribute is None:

@@ -32,8 +32,7 @@ def search_programs(branches: Sequence[Branch]) -> tuple[tuple[int, Program], ..
     programs = []
     for number, stated in enumerate(branches):
         branch = replace(stated, conditions=(*stated.conditions, *_implied(stated)))
-        last = [v for v in branch.variables if not branch.after(v) & set(branch.variables)]
-        for variable in last:
+        for variable in branch.latest(branch.variables):
             others = [other for other in branch.variables if other != variable]
             program = _trimmed(branch, compile_branch(branch, (variable, *others)))
             for step in (*program.single, *program.negated):

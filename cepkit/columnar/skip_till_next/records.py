@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numpy import uintp
 
-from cepkit.compiling import by_name
+from cepkit.compiling import by_name, lent
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
@@ -22,7 +23,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(slots=True)
-class Node:
+class SearchNode:
     """A step of a search, or a negated variable to check there.
 
     Attributes:
@@ -263,3 +264,40 @@ class Work(NamedTuple):
     skips: Ints
     wakes: Ints
     trial: Ints
+
+
+@lent
+def _edge_of(tables: Tables, k: int, at: Times, size: int) -> int:
+    """Return the first candidate at or after the time of limit `k`, with its key."""
+    limit, times = tables.limits[k], tables.times
+    wanted = times[limit.wanted + at[limit.depth]]
+    low, high = 0, size
+    if limit.partner >= 0:
+        code = tables.ints[limit.codes + at[limit.partner]]
+        low = times[limit.starts + code]
+        high = times[limit.starts + code + 1]
+    while low < high:
+        middle = (low + high) >> 1
+        if times[limit.own + middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@lent
+def range_of(tables: Tables, number: int, at: Times) -> tuple[int, int]:
+    """Return the range of a node's candidates, given the bound steps."""
+    node = tables.nodes[number]
+    low, high = 0, node.count
+    for k in range(node.limits, node.limits_end):
+        limit = tables.limits[k]
+        if limit.table >= 0:
+            edge = int(tables.ints[uintp(limit.table + at[limit.depth])])
+        else:
+            edge = int(_edge_of(tables, k, at, node.count))
+        if limit.upper:
+            high = min(high, edge)
+        else:
+            low = max(low, edge)
+    return low, high

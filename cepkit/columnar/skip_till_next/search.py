@@ -25,6 +25,7 @@ from cepkit.columnar.skip_till_next.records import (
     MatchArrays,
     Tables,
     Work,
+    range_of,
 )
 from cepkit.compiling import compiled, lent
 
@@ -46,43 +47,6 @@ FLOOR = 1 << 14
 
 BEGUN, DECIDED = 8, 8
 """The cost of beginning a range and of evaluating a predicate, in examined candidates."""
-
-
-@lent
-def _searched(tables: Tables, k: int, at: Times, size: int) -> int:
-    """Return the first candidate at or after the time of limit `k`, with its key."""
-    limit, times = tables.limits[k], tables.times
-    wanted = times[limit.wanted + at[limit.depth]]
-    low, high = 0, size
-    if limit.partner >= 0:
-        code = tables.ints[limit.codes + at[limit.partner]]
-        low = times[limit.starts + code]
-        high = times[limit.starts + code + 1]
-    while low < high:
-        middle = (low + high) >> 1
-        if times[limit.own + middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@lent
-def _range_of(tables: Tables, number: int, at: Times) -> tuple[int, int]:
-    """Return the range of a node's candidates, given the bound steps."""
-    node = tables.nodes[number]
-    low, high = 0, node.count
-    for k in range(node.limits, node.limits_end):
-        limit = tables.limits[k]
-        if limit.table >= 0:
-            edge = int(tables.ints[uintp(limit.table + at[limit.depth])])
-        else:
-            edge = int(_searched(tables, k, at, node.count))
-        if limit.upper:
-            high = min(high, edge)
-        else:
-            low = max(low, edge)
-    return low, high
 
 
 @lent
@@ -138,7 +102,7 @@ def _ruled_out(tables: Tables, decide: Decide, first: int, depth: int, work: Wor
     step, at = tables.nodes[first + depth], work.at
     for number in range(step.absent, step.absent_end):
         node = tables.nodes[number]
-        low, high = _range_of(tables, number, at)
+        low, high = range_of(tables, number, at)
         _look_up(tables, number, work)
         for y in range(low, high):
             at[at.size - 2] = y
@@ -173,7 +137,7 @@ def _next_free(tables: Tables, number: int, y: int, high: int, consumed: Flags, 
 @lent
 def _enter(tables: Tables, number: int, depth: int, consumed: Flags, work: Work) -> None:
     """Begin the range of a step."""
-    low, high = _range_of(tables, number, work.at)
+    low, high = range_of(tables, number, work.at)
     work.begins[depth] = _next_free(tables, number, low, high, consumed, work)
     work.at[depth] = work.begins[depth]
     work.ends[depth], work.fitting[depth], work.until[depth] = high, False, NEVER

@@ -19,14 +19,14 @@ from cepkit.columnar.join.generated import Predicates
 from cepkit.columnar.skip_till_next.records import (
     Check,
     Limit,
-    Node,
     Operand,
     Predicate,
+    SearchNode,
     Tables,
     records,
 )
 from cepkit.columnar.slices.binding import BoundProgram
-from cepkit.columnar.slices.bound import BoundBand, BoundStep, Floats, Search, Side, Table
+from cepkit.columnar.slices.bound import BoundBand, BoundStep, Floats, KeySearch, Side, Table
 from cepkit.columnar.slices.candidates import Candidates, reader
 from cepkit.pattern.conditions import Expression, variables_of
 from cepkit.pattern.evaluation.source import Operand as Written
@@ -91,7 +91,7 @@ class _Builder:
         self._ints = _Pool(np.int32)
         self._times = _Pool(np.int64)
         self._floats = _Pool(np.float64)
-        self._nodes: list[Node] = []
+        self._nodes: list[SearchNode] = []
         self._limits: list[Limit] = []
         self._checks: list[Check] = []
         self._predicates: list[Predicate] = []
@@ -131,7 +131,7 @@ class _Builder:
         window = self._searches[0].program.window
         tables = Tables(
             begins.astype(np.int64),
-            records(Node, self._nodes),
+            records(SearchNode, self._nodes),
             records(Limit, self._limits),
             records(Check, self._checks),
             records(Predicate, self._predicates),
@@ -145,9 +145,9 @@ class _Builder:
 
     def _node(
         self, candidates: Mapping[str, Candidates], order: Sequence[str], step: BoundStep
-    ) -> Node:
+    ) -> SearchNode:
         (variable,) = step.step.variables
-        node = Node(self._ints.add(candidates[variable].rows), len(step.candidates))
+        node = SearchNode(self._ints.add(candidates[variable].rows), len(step.candidates))
         node.distinct = bool(step.step.distinct)
         node.limits = len(self._limits)
         for upper, limits in enumerate((step.lower, step.upper)):
@@ -247,7 +247,7 @@ class _Builder:
                     return False
         return True
 
-    def _least_depth(self, node: Node) -> int:
+    def _least_depth(self, node: SearchNode) -> int:
         """Return the first step that a node's limits or comparisons depend on."""
         limits = self._limits[node.limits : node.limits_end]
         depths = [limit.depth for limit in limits]
@@ -262,7 +262,7 @@ class _Builder:
         candidates: Mapping[str, Candidates],
         order: Sequence[str],
         step: BoundStep,
-        limit: Table | Search,
+        limit: Table | KeySearch,
         upper: int,
     ) -> Limit:
         if isinstance(limit, Table):
@@ -320,7 +320,7 @@ def _after_emptiness(
     key = step.candidates.key_class
     for upper, limits in enumerate((step.lower, step.upper)):
         for limit in limits:
-            if isinstance(limit, Search):
+            if isinstance(limit, KeySearch):
                 names = [limit.limit.variable, *([limit.partner] if limit.partner else [])]
                 deciding.update(map(order.index, names))
                 continue

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Absence, AnyStep, Band, Bound, GroupStep
-from cepkit.columnar.slices.candidates import Candidates, Group
+from cepkit.columnar.slices.candidates import Candidates, SubtreeCandidates
 from cepkit.pattern.conditions import Expression
 
 Ints = npt.NDArray[np.int32]
@@ -24,7 +24,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class KeySearch:
     """A bound to search for each partial match: one variable has the key, another the time.
 
     Attributes:
@@ -80,9 +80,9 @@ class BoundStep:
     """
 
     step: AnyStep
-    candidates: Candidates | Group
-    lower: tuple[Table | Search, ...]
-    upper: tuple[Table | Search, ...]
+    candidates: Candidates | SubtreeCandidates
+    lower: tuple[Table | KeySearch, ...]
+    upper: tuple[Table | KeySearch, ...]
     bands: tuple[BoundBand, ...]
     residuals: tuple[Expression, ...]
     ends: tuple[BoundStep, ...] = ()
@@ -91,7 +91,7 @@ class BoundStep:
 
     def new(self, at: Ints) -> dict[str, Ints]:
         """Return the candidate of each new variable in the rows of some candidates."""
-        if isinstance(self.candidates, Group):
+        if isinstance(self.candidates, SubtreeCandidates):
             return {v: members[at] for v, members in self.candidates.members.items()}
         return {self.candidates.step.variable: at}
 

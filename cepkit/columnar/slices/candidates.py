@@ -173,7 +173,7 @@ def reader(candidates: Mapping[str, Candidates]) -> Read:
     return lambda variable, attribute: candidates[variable].column(attribute)
 
 
-class Group(Ordered):
+class SubtreeCandidates(Ordered):
     """The partial matches of a subtree, with look-up by the time of one of their events.
 
     Args:

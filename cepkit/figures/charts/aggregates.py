@@ -32,7 +32,7 @@ _HEAD_LENGTH = 90
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class GroupLine:
     """An aggregate of a group over time.
 
     Attributes:
@@ -107,7 +107,7 @@ def _size(values: pd.Series[Any]) -> float:
     return float(np.nansum(numbers.to_numpy(dtype=float, na_value=np.nan)))
 
 
-def lines(result: Aggregates, name: str, most: int = 8) -> tuple[Line, ...]:
+def lines(result: Aggregates, name: str, most: int = 8) -> tuple[GroupLine, ...]:
     """Return an aggregate over time for the groups with the most matches."""
     series = []
     for group, part in list(groups(result).items())[:most]:
@@ -115,7 +115,7 @@ def lines(result: Aggregates, name: str, most: int = 8) -> tuple[Line, ...]:
         values[values.isna()] = None
         places = _thinned(values)
         series.append(
-            Line(
+            GroupLine(
                 group,
                 part["ts"].iloc[np.array(places, dtype=np.int64)],
                 [values.iloc[i] for i in places],
@@ -188,7 +188,7 @@ def _keys(result: Aggregates) -> pd.DataFrame:
 
 
 def _over_time(
-    panels: dict[str, tuple[Line, ...]], title: str, *, step: bool, joined: bool
+    panels: dict[str, tuple[GroupLine, ...]], title: str, *, step: bool, joined: bool
 ) -> go.Figure:
     named = [shown(cut(line.group, _NAME_LENGTH)) for line in next(iter(panels.values()), ())]
     made = Panels.of(

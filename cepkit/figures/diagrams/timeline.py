@@ -27,7 +27,7 @@ _LEGEND_LENGTH = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class EventMark:
     """An event of a match.
 
     Attributes:
@@ -62,7 +62,7 @@ class Timeline:
     variables: tuple[str, ...]
     letters: tuple[str, ...]
     starts: tuple[str, ...]
-    marks: tuple[Mark, ...]
+    marks: tuple[EventMark, ...]
     since_start: bool
     clock: pd.Timestamp | None
     unit: str
@@ -97,7 +97,7 @@ def timeline(
     at = seconds - first if apart else seconds
     begin, span = float(at.min()) if len(tidy) else 0.0, longest if apart else shown_time
     numbers = {variable: i for i, variable in enumerate(variables)}
-    marks: list[Mark] = []
+    marks: list[EventMark] = []
     starts: list[str] = []
     for row, (_, events) in enumerate(tidy.assign(at=at).groupby("match", sort=True)):
         ends: list[float] = []
@@ -107,7 +107,7 @@ def timeline(
             lane = next((i for i, end in enumerate(ends) if end + _APART <= place), len(ends))
             ends[lane : lane + 1] = [place]
             marks.append(
-                Mark(row, numbers[event["variable"]], float(event["at"]), lane, _hover(event))
+                EventMark(row, numbers[event["variable"]], float(event["at"]), lane, _hover(event))
             )
     clock = None if numeric or apart or not len(tidy) else tidy["ts"].min()
     unit = "" if numeric else "s"
@@ -205,7 +205,7 @@ def _join(chart: go.Figure, content: Timeline, x: list[Any], y: list[float]) -> 
     add_points(chart, "lines", [px for px, _ in points], [py for _, py in points], line=line)
 
 
-def _x(content: Timeline, mark: Mark) -> object:
+def _x(content: Timeline, mark: EventMark) -> object:
     if content.clock is None:
         return mark.at
     # Wall-clock time of the events' own zone: plotly would convert it.

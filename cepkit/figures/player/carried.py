@@ -10,7 +10,7 @@ from cepkit.errors import TraceError
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class CarriedData:
     """Which attributes of events a document shows, and which it redacts.
 
     Attributes:
@@ -22,7 +22,7 @@ class Carried:
     redact: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, attributes: Sequence[str] | None, redact: Sequence[str]) -> Carried:
+    def of(cls, attributes: Sequence[str] | None, redact: Sequence[str]) -> CarriedData:
         """Return the choice of the caller."""
         return cls(None if attributes is None else tuple(attributes), tuple(redact))
 

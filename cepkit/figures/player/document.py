@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import Any, TypeAlias, assert_never
 
 from cepkit.errors import TraceError
-from cepkit.figures.player.carried import Carried
+from cepkit.figures.player.carried import CarriedData
 from cepkit.figures.player.moments import Moment, counts_at, first_of, moments_of
 from cepkit.stream.codec import encode
 from cepkit.tracing import AnyTrace, CounterTrace, MechanismTrace
@@ -37,7 +37,7 @@ _SHARED = ("pattern", "clauses", "events", "moments", "looked_at")
 
 
 def player_document(
-    traces: Traces, steps: int = DEFAULT_STEPS, carried: Carried | None = None
+    traces: Traces, steps: int = DEFAULT_STEPS, carried: CarriedData | None = None
 ) -> dict[str, Any]:
     """Return the document for traces of the same pattern over the same stream.
 
@@ -72,7 +72,7 @@ def player_document(
     counters = [trace for trace in traces if isinstance(trace, CounterTrace)]
     clauses = [asdict(clause) for clause in first.clauses]
     moments = moments[:length]
-    carried = carried or Carried()
+    carried = carried or CarriedData()
     carried.check(first.events.attributes, [key for trace in counters for key in trace.keys])
     return {
         "schema": SCHEMA,

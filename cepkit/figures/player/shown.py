@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cepkit.arguments import typed
 from cepkit.figures.player import page
-from cepkit.figures.player.carried import Carried
+from cepkit.figures.player.carried import CarriedData
 from cepkit.figures.player.document import DEFAULT_STEPS, Traces, player_document
 from cepkit.files import HTML, write_text
 from cepkit.printing import html_lines, html_output, html_text, plain
@@ -54,7 +54,7 @@ class Player:
         """
         if isinstance(traces, AdaptedTrace):
             traces = traces.traces
-        self._content = player_document(traces, steps, Carried.of(attributes, redact))
+        self._content = player_document(traces, steps, CarriedData.of(attributes, redact))
         self._titles = traces[0].total_titles
         self._start = start
         self._link = link

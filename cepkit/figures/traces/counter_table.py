@@ -32,7 +32,7 @@ _ROW = SIZE * LINE_HEIGHT + 6
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TableCell:
     """A cell of a table: its lines, and whether the step changed it."""
 
     lines: tuple[str, ...]
@@ -52,7 +52,7 @@ class PieceTable:
 
     title: str
     head: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[TableCell, ...], ...]
     more: int
 
 
@@ -182,15 +182,15 @@ def _title(trace: CounterTrace, moment: Moment, place: int) -> str:
 
 def _row(
     trace: CounterTrace, row: StartCounters, earlier: StartCounters | None, time: int
-) -> tuple[Cell, ...]:
+) -> tuple[TableCell, ...]:
     key = trace.keys[row.key]
-    cells = [Cell((f"{row.start or 'all'}{f' of {key}' if key else ''}",), earlier is None)]
+    cells = [TableCell((f"{row.start or 'all'}{f' of {key}' if key else ''}",), earlier is None)]
     if trace.window is not None:
-        cells.append(Cell(("" if row.expires is None else _left(row.expires - time),)))
+        cells.append(TableCell(("" if row.expires is None else _left(row.expires - time),)))
     if row.piece:
         lines = [f"{one.start or 'all'} {whole(one.count)}" for one in row.snapshot[-_MOST_SAVED:]]
         more = len(row.snapshot) - len(lines)
-        cells.append(Cell((*lines, *([f"and {more} older"] if more else [])) or ("nothing",)))
+        cells.append(TableCell((*lines, *([f"and {more} older"] if more else [])) or ("nothing",)))
     before = (0,) * len(row.counts) if earlier is None else earlier.counts
     for old, new in zip(before, row.counts, strict=True):
         text = whole(new)
@@ -200,7 +200,7 @@ def _row(
                 if new > old
                 else f"{whole(old)} → {text}"
             )
-        cells.append(Cell((text,), old != new))
+        cells.append(TableCell((text,), old != new))
     return tuple(cells)
 
 

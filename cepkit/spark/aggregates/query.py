@@ -28,9 +28,9 @@ from cepkit.pattern.policies import Clock, CountWindow
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
-from cepkit.routes.aggregates import Way
 from cepkit.routes.detected import without_aggregates
 from cepkit.routes.functions import attributes_of
+from cepkit.routes.ways import Way
 from cepkit.spark.aggregates.request import Request
 from cepkit.spark.cells.keys import Key, key_of
 from cepkit.spark.cells.layout import IN_TURN, Cut
@@ -165,7 +165,7 @@ def _cut(request: Request) -> Cut:
 def _ties_matter(compiled: CompiledQuery) -> bool:
     """Return whether only arrival tells which of several events at the same time ends a match."""
     for branch in compiled.branches:
-        last = [v for v in branch.variables if not branch.after(v) & set(branch.variables)]
+        last = branch.latest(branch.variables)
         if len(last) > 1 or any(variable in last for variable, _, _ in branch.repeated):
             return True
     return False

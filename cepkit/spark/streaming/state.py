@@ -24,8 +24,8 @@ def to_bytes(held: Held, most: int = MOST_BYTES) -> bytes:
             f"a bucket would hold {len(held.events):,} events of the last window,"
             f" {held.events.nbytes:,} bytes",
             expected=f"at most {most:,} bytes",
-            hint="buckets=, a shorter window, or fewer columns (events(..., columns=[...])); with a"
-            " new checkpoint and a new folder",
+            hint="SparkOptions(buckets=...), a shorter window, or fewer columns (events(...,"
+            " columns=[...])); with a new checkpoint and a new folder",
         )
     message: bytes = batch_of(held.events).serialize().to_pybytes()
     return message

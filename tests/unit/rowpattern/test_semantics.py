@@ -179,6 +179,18 @@ def test_function_of_other_databases_gives_its_value(measure, value):
     assert by_ticker(clauses, around="WHERE ticker = 'B'") == [("B", value)]
 
 
+def test_function_of_a_text_means_the_same_in_both_languages():
+    table = pa.table({"t": [0, 1, 2, 3], "name": ["straße", " ΑΣ ", None, "İ"]})
+    measures = "UPPER(name) AS u, LOWER(name) AS l, LENGTH(TRIM(name)) AS n"
+    names = table["name"].to_pylist()
+    expected = [(n and n.upper(), n and n.lower(), n and len(n.strip())) for n in names]
+    assert rows(f"ORDER BY t MEASURES {measures} PATTERN (a)", table=table) == expected
+    found = rows(
+        "ORDER BY t MEASURES t AS t PATTERN (a) DEFINE a AS UPPER(name) = 'STRASSE'", table=table
+    )
+    assert found == [(0,)]
+
+
 def test_aggregate_of_labels_in_define_sees_the_rows_so_far():
     defined = "DEFINE b AS COUNT(DISTINCT CLASSIFIER()) < 3, c AS MAX_BY(b.day, b.price) = 2"
     assert by_ticker(f"MEASURES LAST(day) AS d PATTERN (^ a b+ c) {defined}") == [

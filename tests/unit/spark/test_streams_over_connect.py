@@ -28,7 +28,9 @@ DataFrame.__module__ = "pyspark.sql.connect.dataframe"
     [
         lambda stream: ck.detect(stream, TEXT),
         lambda stream: ck.detect(stream, [TEXT, TEXT]),
-        lambda stream: ck.detect(stream, TEXT, timeouts=True, late="collect"),
+        lambda stream: ck.detect(
+            stream, TEXT, spark=ck.SparkOptions(timeouts=True, late="collect")
+        ),
         lambda stream: ck.aggregate(stream, f"{TEXT} AGG COUNT"),
     ],
 )

@@ -45,7 +45,7 @@ _HINT = "pattern-hint"
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class EditorOutlook:
     """The content of the editor.
 
     Attributes:
@@ -73,7 +73,7 @@ class Outlook:
     code: str
 
 
-def editor_html(outlook: Outlook, width: int) -> str:
+def editor_html(outlook: EditorOutlook, width: int) -> str:
     """Return the editor as HTML.
 
     Args:
@@ -88,7 +88,7 @@ def editor_html(outlook: Outlook, width: int) -> str:
     )
 
 
-def _text(outlook: Outlook) -> str:
+def _text(outlook: EditorOutlook) -> str:
     reading = outlook.reading
     wrong = (reading.span.start, reading.span.end) if reading.span else None
     area = editor(
@@ -115,7 +115,7 @@ def _error(reading: Reading) -> str:
     return f'<div class="error">{html_text_lines(chr(10).join(lines))}</div>'
 
 
-def _automaton(outlook: Outlook, room: float) -> str:
+def _automaton(outlook: EditorOutlook, room: float) -> str:
     query = outlook.good
     if query is None:
         return ""
@@ -132,7 +132,7 @@ def _automaton(outlook: Outlook, room: float) -> str:
     )
 
 
-def _trial(outlook: Outlook, room: float) -> str:
+def _trial(outlook: EditorOutlook, room: float) -> str:
     trial = outlook.trial
     if outlook.good is None:
         return ""
@@ -164,7 +164,7 @@ def _count(trial: Trial) -> str:
     return f'<p aria-live="polite"><b>{said}</b></p>'
 
 
-def _matches(trial: Trial, outlook: Outlook, room: float) -> str:
+def _matches(trial: Trial, outlook: EditorOutlook, room: float) -> str:
     known = trial.known
     assert known is not None
     number = min(outlook.chosen, trial.size - 1)
@@ -261,7 +261,7 @@ def _why(why: WhyNot) -> str:
     )
 
 
-def _run(outlook: Outlook) -> str:
+def _run(outlook: EditorOutlook) -> str:
     running = outlook.running
     goes_on = running is not None and running.running
     controls = (

@@ -17,7 +17,7 @@ from cepkit.tables import count_text
 from cepkit_widgets.kit.app import App
 from cepkit_widgets.kit.parts import Suggestions
 from cepkit_widgets.kit.work import Work
-from cepkit_widgets.pattern_editor.page import Outlook, editor_html
+from cepkit_widgets.pattern_editor.page import EditorOutlook, editor_html
 from cepkit_widgets.pattern_editor.running import Running
 from cepkit_widgets.pattern_editor.state import Reading, characters_before, plain_text, read
 from cepkit_widgets.pattern_editor.trial import Trial, tried
@@ -114,7 +114,7 @@ class PatternEditor(App):
         """Return the HTML of the app."""
         if self._sample is None:
             return ""
-        outlook = Outlook(
+        outlook = EditorOutlook(
             self._reading,
             self._suggestions,
             self._good,

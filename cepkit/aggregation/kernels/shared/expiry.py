@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy import uintp
 
-from cepkit.aggregation.kernels.shared.records import FLOAT, ForestSteps, Rows, State, Wiring
+from cepkit.aggregation.kernels.shared.records import FLOAT, ForestSteps, MomentRows, State, Wiring
 from cepkit.aggregation.kernels.shared.results import live_matches, write_lanes
 from cepkit.compiling import called, lent
 
@@ -58,7 +58,7 @@ def due(steps: ForestSteps, w: Wiring, s: State, q: np.uintp, now: int) -> bool:
 
 
 @called
-def expire(steps: ForestSteps, w: Wiring, s: State, to: Rows, q: np.uintp, now: int) -> None:
+def expire(steps: ForestSteps, w: Wiring, s: State, to: MomentRows, q: np.uintp, now: int) -> None:
     """Expire the STARTs of a sequence up to a time; write the moments at which matches expire."""
     ts, chains, queries, trees, born = steps.ts, w.chains, w.queries, s.trees, s.born
     size = uintp(s.room)

@@ -120,7 +120,7 @@ class State(NamedTuple):
     cursor: Wide
 
 
-class Rows(NamedTuple):
+class MomentRows(NamedTuple):
     """The output rows of all sequences, concatenated.
 
     Attributes:

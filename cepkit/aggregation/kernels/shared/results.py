@@ -9,7 +9,7 @@ import numpy.typing as npt
 from numpy import uintp
 
 from cepkit.aggregation.kernels.records import NOBODY, Floats, Wide
-from cepkit.aggregation.kernels.shared.records import FLOAT, SUM, Before, Rows, State, Wiring
+from cepkit.aggregation.kernels.shared.records import FLOAT, SUM, Before, MomentRows, State, Wiring
 from cepkit.compiling import called, lent
 
 
@@ -119,8 +119,8 @@ def live_matches(w: Wiring, s: State, q: np.uintp) -> int:
 
 @called
 def write_lanes(
-    w: Wiring, s: State, to: Rows, q: np.uintp, node: int, event: int, matches: int, moment: int,
-    expiry: bool,
+    w: Wiring, s: State, to: MomentRows, q: np.uintp, node: int, event: int, matches: int,
+    moment: int, expiry: bool,
 ) -> None:  # fmt: skip
     """Write the lanes of a sequence's live matches, or of those that an event completes.
 

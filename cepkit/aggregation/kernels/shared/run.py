@@ -18,7 +18,7 @@ from cepkit.aggregation.kernels.shared.records import (
     MORE_STARTS,
     Before,
     ForestSteps,
-    Rows,
+    MomentRows,
     State,
     Wiring,
 )
@@ -35,8 +35,8 @@ from cepkit.compiling import compiled, lent
 
 @compiled
 def run(
-    steps: ForestSteps, w: Wiring, s: State, only_new: bool, expiries: bool, completed: Rows,
-    expired: Rows,
+    steps: ForestSteps, w: Wiring, s: State, only_new: bool, expiries: bool, completed: MomentRows,
+    expired: MomentRows,
 ) -> int:  # fmt: skip
     """Aggregate all sequences.
 
@@ -165,7 +165,7 @@ def _end(w: Wiring, s: State, node: np.uintp) -> None:
 @lent
 def _complete(
     steps: ForestSteps, w: Wiring, s: State, node: np.uintp, op: int, now: int, only_new: bool,
-    to: Rows,
+    to: MomentRows,
 ) -> int:  # fmt: skip
     """Write the number of matches that an event completes, for each sequence that ends at its node.
 
@@ -241,7 +241,7 @@ def _count(steps: ForestSteps, w: Wiring, s: State, node: np.uintp, op: int) -> 
 
 @lent
 def _write_live(
-    steps: ForestSteps, w: Wiring, s: State, i: int, end: int, only_new: bool, to: Rows
+    steps: ForestSteps, w: Wiring, s: State, i: int, end: int, only_new: bool, to: MomentRows
 ) -> None:
     """Write the live matches at the triggers of a moment."""
     queries, one = w.queries, uintp(1)
