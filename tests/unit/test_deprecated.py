@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -138,3 +140,34 @@ def test_old_slices_of_aggregate_have_no_effect_in_this_process(stream):
 
 
 PAIR = "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 minute"
+
+
+ROOT = Path(__file__).parents[2]
+WRITTEN = [
+    *ROOT.glob("notebooks/*.ipynb"),
+    *ROOT.glob("docs/**/*.md"),
+    *ROOT.glob("benchmarks/**/*.py"),
+    *ROOT.glob("widgets/**/*.py"),
+    *ROOT.glob("cepkit/**/*.py"),
+    ROOT / "README.md",
+]
+OLD = re.compile(
+    rf"\b(ck|cepkit)\.({'|'.join(OLD_NAMES)})\b"
+    rf"|\b(ck|cepkit)\.(detect|aggregate)\([^()]*\b({'|'.join(OLD_ARGUMENTS)})="
+)
+
+
+def test_nothing_written_has_an_old_name_or_argument():
+    found = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in WRITTEN
+        for match in OLD.finditer(path.read_text(encoding="utf-8"))
+    ]
+    assert not found
+    assert OLD.search("ck.share_plans(rules)")
+    assert OLD.search("ck.detect(stream, pattern, late='collect')")
+
+
+def test_front_door_has_at_most_24_names():
+    assert len(ck.__all__) <= 24
+    assert {*dir(ck)} == {*ck.__all__, "__version__"}
