@@ -32,7 +32,7 @@ from benchmarks.two_step import two_step
 from cepkit import aggregate, events, parse
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
-from cepkit.routes.several import SHARES
+from cepkit.routes.sharing import SHARES
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
 

@@ -6,8 +6,9 @@ nothing to change.
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from cepkit.adaptation.decisions import DECISIONS
@@ -22,6 +23,53 @@ from cepkit.sharing import SEARCHES
 
 ROOT = Path(__file__).parents[1]
 
+RESULTS = {
+    "Rows": "columnar/results/rows.py",
+    "Matches": "columnar/results/matches.py",
+    "SeveralMatches": "columnar/results/several.py",
+    "Aggregates": "aggregation/rows/result.py",
+    "SeveralAggregates": "routes/result.py",
+    "RowMatches": "rowpattern/result.py",
+    "ResultFrame": "spark/passes/frame.py",
+    "SparkMatches": "spark/matches/result.py",
+    "SparkRowMatches": "spark/row_patterns.py",
+    "StreamFrame": "spark/streaming/result.py",
+}
+"""The classes of what `detect`, `aggregate` and `from_match_recognize` give, and their files."""
+
+_BASES = {
+    "WithProgress": "progress.py",
+    "ByName": "pattern/several.py",
+    "Translatable": "rowpattern/translation.py",
+}
+_SPECIAL = {"__len__": "len", "__iter__": "for ... in", "__getitem__": "[...]", "__bool__": "bool"}
+
+
+def methods_of(name: str) -> Iterator[str]:
+    """Yield the public methods and properties of a result class, and those of its bases."""
+    path = ROOT / "cepkit" / (RESULTS.get(name) or _BASES[name])
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    (one,) = (n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == name)
+    for base in one.bases:
+        known = ast.unparse(base).partition("[")[0]
+        if known in RESULTS or known in _BASES:
+            yield from methods_of(known)
+    for node in one.body:
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        if node.name in _SPECIAL or not node.name.startswith("_"):
+            yield _SPECIAL.get(node.name, node.name)
+
+
+def result_methods() -> dict[str, str]:
+    """Return each method of the results, with the classes that have it."""
+    classes: dict[str, list[str]] = {}
+    for name in RESULTS:
+        for method in dict.fromkeys(methods_of(name)):
+            classes.setdefault(method, []).append(f"`{name}`")
+    return {method: ", ".join(classes[method]) for method in sorted(classes, key=str.lower)}
+
+
 TABLES: Mapping[str, tuple[tuple[str, str], Mapping[str, str]]] = {
     "planners": (("planner", "what it does"), PLANNERS.help),
     "searches": (("search", "what it does"), SEARCHES.help),
@@ -33,6 +81,7 @@ TABLES: Mapping[str, tuple[tuple[str, str], Mapping[str, str]]] = {
     ),
     "functions": (("function", "gives"), USAGE),
     "mechanisms": (("mechanism", "what it does"), MECHANISMS.help),
+    "results": (("method or property", "of"), result_methods()),
     "figures": (("figure", "what it shows"), FIGURES.help),
     "commands": (
         ("command", "what it does"),

@@ -22,9 +22,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.aggregation.sharing.together import rates_of
 from cepkit.pattern.query import Query
-from cepkit.routes.aggregates import way_of
+from cepkit.routes.aggregates import attributes_read
 from cepkit.routes.functions import functions_of
-from cepkit.routes.several import Shared, attributes_read, plan_sharing, shareable
+from cepkit.routes.sharing import Shared, plan_sharing, shareable
+from cepkit.routes.ways import way_of
 from cepkit.spark.aggregates.aggregate import passes_of
 from cepkit.spark.aggregates.one_pass import scan_for, sink_for
 from cepkit.spark.aggregates.query import prepare
@@ -75,7 +76,7 @@ def aggregate_in_cells(
         emit: The rows to emit.
         cut: The cut of the stream.
         method: As for `cepkit.aggregate`.
-        share: As for `aggregate_several`.
+        share: As for `aggregate`.
     """
     stream = stream_of(table, schema)
     functions = [functions_of(query, {}) for query in queries]
@@ -83,7 +84,9 @@ def aggregate_in_cells(
         q: prepare(stream, query, functions[q], way_of(query, method), emit)
         for q, query in enumerate(queries)
     }
-    sequences, reasons = shareable(queries, functions, method)
+    sequences, reasons = shareable(
+        [one.request.way for one in prepared.values()], functions, method
+    )
     read = attributes_read(sequences, functions)
     columns = Stream(table, schema, stream.column_names).columns(read)
     rates = partial(rates_of, columns=columns)

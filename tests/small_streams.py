@@ -110,4 +110,5 @@ def aggregate_whole(
     query = parse(pattern)
     stream = events(table, time="ts", type="kind", unit="us")
     functions = functions_of(query, {})
-    return rows_in(aggregate(stream, query, functions, method, emit).to_arrow(), query)
+    (rows,) = aggregate(stream, {"": query}, [functions], method, emit)
+    return rows_in(rows.to_arrow(), query)

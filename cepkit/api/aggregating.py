@@ -20,24 +20,25 @@ from cepkit.arguments import typed
 from cepkit.deprecated import taking_old_arguments
 from cepkit.errors import StreamError, UnsupportedError
 from cepkit.pattern.query import Query
-from cepkit.pattern.several import check_share, queries_of
+from cepkit.pattern.several import ALONE, check_share, queries_of
 from cepkit.plan.nodes import Plan
 from cepkit.planners import choose as choosing
 from cepkit.progress import Progress, showing
-from cepkit.routes.aggregates import EMITS, METHODS, way_of
-from cepkit.routes.aggregates import aggregate as aggregate_locally
+from cepkit.routes.aggregates import aggregate as aggregate_here
 from cepkit.routes.functions import attributes_of, functions_of
-from cepkit.routes.several import SHARES, aggregate_several
+from cepkit.routes.sharing import SHARES
+from cepkit.routes.ways import EMITS, METHODS, way_of
 from cepkit.stream.stream import Stream, check_stream
 
 if TYPE_CHECKING:
     from cepkit.aggregation.rows.result import Aggregates
     from cepkit.aggregation.semirings.functions import Function
     from cepkit.aggregation.sequence.elements import Emit
-    from cepkit.routes.several import SeveralAggregates, Shared
-    from cepkit.spark.aggregates.result import SeveralSparkAggregates, SparkAggregates
+    from cepkit.routes.result import SeveralAggregates
+    from cepkit.routes.sharing import Shared
     from cepkit.spark.fetching import Where
-    from cepkit.spark.streaming.result import StreamAggregates, StreamSeveralAggregates
+    from cepkit.spark.passes.frame import ResultFrame
+    from cepkit.spark.streaming.result import StreamFrame
 
 
 @overload
@@ -50,7 +51,7 @@ def aggregate(
     share: Shared = "auto",
     spark: SparkOptions | None = None,
     progress: Progress = "auto",
-) -> SeveralAggregates | SeveralSparkAggregates | StreamSeveralAggregates: ...
+) -> SeveralAggregates[Any] | StreamFrame: ...
 
 
 @overload
@@ -63,7 +64,7 @@ def aggregate(
     functions: Mapping[str, Function] | None = None,
     spark: SparkOptions | None = None,
     progress: Progress = "auto",
-) -> Aggregates | SparkAggregates | StreamAggregates: ...
+) -> Aggregates | ResultFrame | StreamFrame: ...
 
 
 @taking_old_arguments
@@ -78,14 +79,7 @@ def aggregate(
     share: Shared = "auto",
     spark: SparkOptions | None = None,
     progress: Progress = "auto",
-) -> (
-    Aggregates
-    | SeveralAggregates
-    | SparkAggregates
-    | SeveralSparkAggregates
-    | StreamAggregates
-    | StreamSeveralAggregates
-):
+) -> Aggregates | SeveralAggregates[Any] | ResultFrame | StreamFrame:
     """Aggregate the matches of a pattern, without detecting them if possible.
 
     The live matches at a moment are those whose events have all occurred by then and whose first
@@ -185,16 +179,16 @@ def aggregate(
         return query
 
     several = are_several(pattern)
-    by_name = queries_of(pattern, read) if several else {"": read(pattern)}
+    by_name = queries_of(pattern, read) if several else {ALONE: read(pattern)}
     if stream.lateness is not None:
-        return _on_stream(stream, by_name, by_query, several, method, emit, share)
+        return _on_stream(stream, by_name, by_query, method, emit, share)
     with showing("aggregating", progress):
         result: Any = _aggregate_recorded(
             stream, by_name, by_query, several, method, emit, share, slice_seconds
         )
     if stream.place == "spark":
         result = result.with_progress(progress)  # its rows are computed on demand
-    aggregates: Aggregates | SeveralAggregates | SparkAggregates | SeveralSparkAggregates = result
+    aggregates: Aggregates | SeveralAggregates[Any] | ResultFrame = result
     return aggregates
 
 
@@ -228,43 +222,36 @@ def _aggregate_recorded(
         from cepkit.spark.aggregates import aggregate as on_spark
 
         plans = _plans_on_spark(stream, queries, method)
-        if several:
-            return on_spark.aggregate_several(
-                stream, by_name, by_query, method, emit, share,
-                plans=plans, slice_seconds=slice_seconds,
-            )  # fmt: skip
         workers = partial(
-            on_spark.aggregate, stream, queries[0], by_query[0], method, emit, plan=plans.get(0)
-        )
+            on_spark.aggregate, stream, by_name, by_query, method, emit,
+            share if several else "none", plans=plans,
+        )  # fmt: skip
+        if several:
+            return workers(slice_seconds=slice_seconds)
         attributes = {*queries[0].group_by, *attributes_of(by_query[0])}
         where: Where = "auto" if slice_seconds is None and _are_quick(plans) else "workers"
         part = at_hand(stream, queries, attributes, where=where, output=False)
         if part.place == "spark":
-            return workers(slice_seconds=slice_seconds)
+            return workers(slice_seconds=slice_seconds)[0]
         return on_spark.aggregate_fetched(
-            stream, part, queries[0], by_query[0], method, emit, workers, plans.get(0)
+            stream, part, queries[0], by_query[0], method, emit, lambda: workers()[0], plans.get(0)
         )
-    if several:
-        return aggregate_several(stream, by_name, by_query, method, emit, share)
-    return aggregate_locally(stream, queries[0], by_query[0], method, emit)
+    results = aggregate_here(stream, by_name, by_query, method, emit, share if several else "none")
+    return results if several else results[0]
 
 
 def _on_stream(
     stream: Stream,
     queries: Mapping[str, Query],
     functions: Sequence[Mapping[str, Function]],
-    several: bool,
     method: str,
     emit: Emit,
     share: Shared,
-) -> StreamAggregates | StreamSeveralAggregates:
+) -> StreamFrame:
     """Return the aggregates of a query, or several, in a streaming DataFrame."""
     from cepkit.spark.streaming import aggregate as on_stream
 
-    if several:
-        return on_stream.aggregate_several(stream, queries, functions, method, emit, share)
-    (query,) = queries.values()
-    return on_stream.aggregate(stream, query, functions[0], method, emit)
+    return on_stream.aggregate(stream, queries, functions, method, emit, share)
 
 
 def _are_quick(plans: Mapping[int, Plan]) -> bool:

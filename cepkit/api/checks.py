@@ -45,7 +45,7 @@ def check_pieces(share: object) -> None:
     Raises:
         PlanError: It is neither lengths of pieces nor the plan of a result.
     """
-    from cepkit.routes.several import SHARES, SharingPlan
+    from cepkit.routes.sharing import SHARES, SharingPlan
 
     lengths = isinstance(share, Sequence) and all(map(_are_lengths, share))
     if not (lengths or isinstance(share, SharingPlan)):

@@ -20,7 +20,7 @@ from cepkit.columnar.results.matches import Matches, report
 from cepkit.deprecated import taking_old_arguments
 from cepkit.errors import StatisticsError, StreamError, UnsupportedError
 from cepkit.pattern.query import Query
-from cepkit.pattern.several import check_share
+from cepkit.pattern.several import ALONE, check_share, queries_of
 from cepkit.plan.checks import as_plan
 from cepkit.planners import choose as choosing
 from cepkit.progress import Progress, showing
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from cepkit.columnar.slices.plans import SlicePlans
     from cepkit.plan.nodes import OrderPlan, Plan
     from cepkit.spark.matches.result import SparkMatches
-    from cepkit.spark.matches.several import SeveralSparkMatches
-    from cepkit.spark.streaming.result import StreamMatches, StreamSeveralMatches
+    from cepkit.spark.streaming.result import StreamFrame
 
 
 _VERY_MANY = 10_000_000
@@ -54,7 +53,7 @@ def detect(
     adapt: str | Decision | Adaptation = "static",
     spark: SparkOptions | None = None,
     progress: Progress = "auto",
-) -> SeveralMatches | SeveralSparkMatches | StreamSeveralMatches: ...
+) -> SeveralMatches[Any] | StreamFrame: ...
 
 
 @overload
@@ -68,7 +67,7 @@ def detect(
     adapt: str | Decision | Adaptation = "static",
     spark: SparkOptions | None = None,
     progress: Progress = "auto",
-) -> Matches | SparkMatches | StreamMatches: ...
+) -> Matches | SparkMatches | StreamFrame: ...
 
 
 @taking_old_arguments
@@ -84,14 +83,7 @@ def detect(
     adapt: str | Decision | Adaptation = "static",
     spark: SparkOptions | None = None,
     progress: Progress = "auto",
-) -> (
-    Matches
-    | SeveralMatches
-    | SparkMatches
-    | SeveralSparkMatches
-    | StreamMatches
-    | StreamSeveralMatches
-):
+) -> Matches | SeveralMatches[Any] | SparkMatches | StreamFrame:
     """Find all matches of a pattern, or of several.
 
     Nothing is computed until you ask for a result.
@@ -174,36 +166,26 @@ def detect(
             f"limit={limit} over a streaming DataFrame, which has no end",
             hint="stop the query when you have enough",
         )
-    if several:
-        from cepkit.api.several import detect_several, detect_several_live
+    patterns: Any = pattern
+    if stream.lateness is not None:
+        from cepkit.api.several import detect_live
 
-        patterns: Any = pattern
-        if stream.lateness is not None:
-            return detect_several_live(
-                stream, patterns, plan, share, options, sets=sets,
-                follow=None if adapt == "static" else partial(_live_plans, adapt, sets),
-            )  # fmt: skip
+        if query is None:
+            queries = queries_of(patterns, partial(detectable, stream))
+        else:
+            queries, plan = {ALONE: query}, None if plan is None else [plan]
+        return detect_live(
+            stream, queries, plan, share, options, sets=sets,
+            follow=None if adapt == "static" else partial(_live_plans, adapt, sets),
+        )  # fmt: skip
+    if query is None:
+        from cepkit.api.several import detect_several
+
         with showing("planning", progress):
             matches = detect_several(
                 stream, patterns, plan, share, options, limit=limit, sets=sets, adapt=adapt
             )
         return matches.with_progress(progress)
-    assert query is not None
-    if stream.lateness is not None:
-        from cepkit.spark.streaming.detect import detect as detect_on_stream
-
-        chosen = as_plan(plan, query)
-        return detect_on_stream(
-            stream,
-            query,
-            chosen,
-            sets=sets,
-            buckets=options.buckets,
-            slice_seconds=options.slice_seconds,
-            late=options.late,
-            timeouts=options.timeouts,
-            plans=_live_plans(adapt, sets, query, chosen),
-        )
     with showing("planning", progress):
         result = _detect_recorded(stream, query, plan, options, limit=limit, sets=sets, adapt=adapt)
     return result.with_progress(progress)

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from cepkit.planners.compare import PlanComparison
     from cepkit.planners.tradeoff import Tradeoff
     from cepkit.planners.what_if import WhatIf
-    from cepkit.routes.several import Several, SharingPlan
+    from cepkit.routes.result import SeveralAggregates
+    from cepkit.routes.sharing import SharingPlan
     from cepkit.sharing.graph import PatternGraph
     from cepkit.sharing.shared_plan import SharedPlan
-    from cepkit.spark.aggregates.result import SparkAggregates
+    from cepkit.spark.passes.frame import ResultFrame
     from cepkit.statistics.model import Statistics
     from cepkit.statistics.summary import StreamSummary
     from cepkit.tracing import AdaptedTrace, CounterTrace, MechanismTrace, Trace
@@ -110,14 +111,16 @@ def draw(value: NearMisses, *, of: Literal["near-misses"] | None = ...) -> Figur
 @overload
 def draw(value: Funnel, *, of: Literal["funnel"] | None = ..., title: str = ...) -> Figure: ...
 @overload
-def draw(value: SharingPlan | Several[Any], *, of: Literal["sharing"] | None = ...) -> Figure: ...
+def draw(
+    value: SharingPlan | SeveralAggregates[Any], *, of: Literal["sharing"] | None = ...
+) -> Figure: ...
 @overload
 def draw(
     value: PlansInForce, *, of: Literal["plans"] | None = ..., beside: PlansInForce | None = ...
 ) -> Figure: ...
 @overload
 def draw(
-    value: Aggregates | SparkAggregates,
+    value: Aggregates | ResultFrame,
     *,
     of: Literal["aggregates"] | None = ...,
     columns: str | Sequence[str] | None = ...,

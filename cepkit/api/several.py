@@ -27,9 +27,8 @@ from cepkit.stream.stream import Stream
 if TYPE_CHECKING:
     from cepkit.columnar.compile.query import Sets
     from cepkit.columnar.results.several import SeveralMatches
-    from cepkit.spark.matches.several import SeveralSparkMatches
-    from cepkit.spark.streaming.result import StreamSeveralMatches
-    from cepkit.spark.streaming.several import PlansOf
+    from cepkit.spark.streaming.prepare import PlansOf
+    from cepkit.spark.streaming.result import StreamFrame
 
 
 def detect_several(
@@ -42,7 +41,7 @@ def detect_several(
     limit: int | None,
     sets: Sets,
     adapt: Any,
-) -> SeveralMatches | SeveralSparkMatches:
+) -> SeveralMatches[Any]:
     """Return the matches of several patterns; see `detect`."""
     follow = None
     if adapt != "static":
@@ -58,45 +57,55 @@ def detect_several(
             hint="leave plan= out, or plan=choose_plan(patterns, statistics)",
         )
     measure = partial(measured, stream, seed=0)
+    place: Any
     if stream.place == "spark":
-        from cepkit.spark.matches.several import SeveralSparkMatches
+        from cepkit.spark.matches.several import OnSpark
 
-        return SeveralSparkMatches(
-            stream, queries, plans, measure, limit=limit, sets=sets, share=share != "none",
-            slice_seconds=options.slice_seconds, slice_events=options.slice_events,
-            fetch=None if options.given else partial(at_hand, stream),
-        )  # fmt: skip
+        fetch = None if options.given else partial(at_hand, stream)
+        place = partial(
+            OnSpark,
+            slice_seconds=options.slice_seconds,
+            slice_events=options.slice_events,
+            fetch=fetch,
+        )
+    else:
+        from cepkit.columnar.results.together import InMemory
+
+        place = partial(InMemory, follow=follow)
     from cepkit.columnar.results.several import SeveralMatches
 
     return SeveralMatches(
-        stream, queries, plans, measure, limit=limit, sets=sets, share=share != "none",
-        follow=follow,
-    )  # fmt: skip
+        stream, queries, plans, measure, place, limit=limit, sets=sets, share=share != "none"
+    )
 
 
-def detect_several_live(
+def detect_live(
     stream: Stream,
-    patterns: Mapping[str, Pattern] | Sequence[Pattern],
+    queries: Mapping[str, Query],
     plan: Any,
     share: Share,
     options: SparkOptions,
     *,
     sets: Sets,
     follow: PlansOf | None,
-) -> StreamSeveralMatches:
-    """Return the matches of several patterns in a streaming DataFrame; see `detect`.
+) -> StreamFrame:
+    """Return the matches of patterns in a streaming DataFrame; see `detect`.
 
     A live stream cannot be profiled: without a plan each uses the order of its pattern.
-    """
-    from cepkit.spark.streaming.several import detect_several as detect_several_on_stream
 
-    queries = queries_of(patterns, partial(detectable, stream))
+    Args:
+        queries: The patterns by their names; a single one is called `ALONE`.
+        plan: None, or a plan for each.
+    """
+    from cepkit.spark.streaming.detect import detect
+
+    plans: SharedPlan | list[Plan]
     if plan is None:
-        plans: SharedPlan | list[Plan] = [as_plan(None, query) for query in queries.values()]
+        plans = [as_plan(None, query) for query in queries.values()]
     else:
-        plans = _plans(stream, queries, plan, share)
+        plans = plans_given(queries, plan)
     queries = as_the_plan_names_them(queries, plans)
-    return detect_several_on_stream(
+    return detect(
         stream, queries, plans, sets=sets, share=share != "none", follow=follow,
         buckets=options.buckets, late=options.late, slice_seconds=options.slice_seconds,
         timeouts=options.timeouts,

@@ -77,7 +77,6 @@ class Detector:
 
     Args:
         query: The compiled query.
-        counters: To which the work is added; None: new ones.
         slice_rows: Events of a slice; None: chosen from the window.
         plans: Chooses the plan of each slice; None: the plan of `query`. Unused under
             skip-till-next-match.
@@ -86,13 +85,12 @@ class Detector:
     def __init__(
         self,
         query: CompiledQuery,
-        counters: Counters | None = None,
         *,
         slice_rows: int | None = None,
         plans: SlicePlans | None = None,
     ) -> None:
         self.query = query
-        self.counters = counters_for(query.programs) if counters is None else counters
+        self.counters = counters_for(query.programs)
         self.earlier: list[tuple[CompiledQuery, Counters]] = []
         self.size: int | None = None
         self.reached = 0

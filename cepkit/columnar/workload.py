@@ -28,6 +28,11 @@ class Group:
     of: tuple[int, ...]
 
 
+def group_of_one(query: CompiledQuery, number: int = 0) -> Group:
+    """Return a query, with its number, as a group of its own."""
+    return Group(query, (number,) * len(query.programs))
+
+
 def grouped(
     queries: Sequence[CompiledQuery],
     *,

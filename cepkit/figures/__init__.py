@@ -45,7 +45,8 @@ from cepkit.plan.validity import Validity
 from cepkit.planners.compare import PlanComparison
 from cepkit.planners.tradeoff import Tradeoff
 from cepkit.planners.what_if import WhatIf
-from cepkit.routes.several import Several, SharingPlan
+from cepkit.routes.result import SeveralAggregates
+from cepkit.routes.sharing import SharingPlan
 from cepkit.sharing.graph import PatternGraph
 from cepkit.sharing.shared_plan import SharedPlan
 from cepkit.statistics.model import Statistics
@@ -76,7 +77,7 @@ FIGURES = Figures(
         Figure("near-misses", NearMisses, draw_near_misses, "the nearest misses"),
         *TRACE_FIGURES,
         Figure("sharing", SharingPlan, draw_sharing, "what several queries share"),
-        Figure("sharing", Several, draw_several, "what several queries share"),
+        Figure("sharing", SeveralAggregates, draw_several, "what several queries share"),
         Figure("common", PatternGraph, draw_pattern_graph, "what patterns have in common"),
         Figure("shared-plan", SharedPlan, draw_shared_plans, "what plans share", "any number"),
         Figure("aggregates", is_from_spark, draw_from_spark, "aggregates over time"),

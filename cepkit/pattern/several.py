@@ -61,8 +61,14 @@ def queries_of(patterns: Any, read: Callable[[Any], Query] = as_query) -> dict[s
     return queries
 
 
-def called(name: str) -> str:
-    """Return the name of a pattern in errors: "pattern 3", or "pattern 'name'"."""
+ALONE = ""
+"""The name of the only pattern, which is not given in a list."""
+
+
+def called(name: str) -> str | None:
+    """Return the name of a pattern in errors: "pattern 3", "pattern 'name'"; None for `ALONE`."""
+    if name == ALONE:
+        return None
     return name if _NUMBERED.fullmatch(name) else f"pattern '{name}'"
 
 

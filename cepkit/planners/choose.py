@@ -159,23 +159,22 @@ def _best_with_firsts(branch: Branch, statistics: Statistics, known: OrderPlan) 
     return min((known, *orders), key=lambda order: work_of_order(branch, statistics, order))
 
 
-def plan_in_memory(query: Query, columns: EventColumns, seed: int = 0) -> Plan:
+def plan_in_memory(query: Query, columns: EventColumns) -> Plan:
     """Return the plan to run over a stream in memory, by slices of it.
 
     Measuring may take a tenth of the expected running time, and 20 ms in any case.
 
     Args:
         columns: The stream, with the attributes of `attributes_read`.
-        seed: Seed for choosing the slices.
     """
-    plan = plan_to_run(query, estimate_by_slices(columns, query, seed=seed))
+    plan = plan_to_run(query, estimate_by_slices(columns, query))
     seconds, statistics = seconds_expected(plan), plan.statistics
     if seconds is None or statistics is None or statistics.measured_events is None:
         return plan
     size = size_worth(seconds)
     if size is None:
         return plan
-    return plan_to_run(query, estimate_by_slices(columns, query, seed=seed, size=size))
+    return plan_to_run(query, estimate_by_slices(columns, query, size=size))
 
 
 def size_worth(seconds: float, queries: int = 1) -> int | None:

@@ -1,154 +1,137 @@
-"""Aggregates of a local stream: by A-Seq if the query is a sequence, else by detection."""
+"""Aggregates of queries over a local stream, with shared counters: of one, or of several."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import get_args
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.aggregation.methods import running
-from cepkit.aggregation.methods.choice import choose_method
 from cepkit.aggregation.rows.moments import Moments
 from cepkit.aggregation.rows.result import Aggregates
-from cepkit.aggregation.rows.tables import check_names, columns_of
+from cepkit.aggregation.rows.tables import Values, check_names, columns_of
 from cepkit.aggregation.semirings.functions import Function
-from cepkit.aggregation.sequence.definition import EventSequence, sequence_of
-from cepkit.aggregation.sequence.elements import Emit, Method
-from cepkit.aggregation.sequence.operations import operations_of
+from cepkit.aggregation.sequence.definition import EventSequence
+from cepkit.aggregation.sequence.elements import Emit
+from cepkit.aggregation.sharing import together as shared
 from cepkit.columnar.results.matches import report
-from cepkit.errors import UnsupportedError
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
 from cepkit.routes.detected import aggregate_detected
 from cepkit.routes.functions import attributes_of, carrying
+from cepkit.routes.result import SeveralAggregates
+from cepkit.routes.sharing import Cluster, Shared, SharingPlan, plan_sharing, shareable
+from cepkit.routes.ways import aggregate_sequence, way_of
 from cepkit.stream.columns import EventColumns
-from cepkit.stream.schema import Schema
 from cepkit.stream.stream import Stream
-
-METHODS: tuple[str, ...] = ("auto", "a-seq", *get_args(Method), "detect")
-EMITS: tuple[Emit, ...] = ("trigger", "changes", "new", "total")
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """The route of a query's aggregation.
-
-    Attributes:
-        sequence: The query as a sequence for A-Seq; None: its matches are detected.
-        method: The method; None: chosen once the events are loaded.
-        reason: Why.
-    """
-
-    sequence: EventSequence | None
-    method: Method | None
-    reason: str
-
-
-def way_of(query: Query, method: str) -> Way:
-    """Return the route of a query.
-
-    Raises:
-        UnsupportedError: The method cannot aggregate it; the error names the part of the query and
-            points at it.
-    """
-    if method == "detect":
-        return Way(None, None, "as asked")
-    try:
-        sequence = sequence_of(query)
-    except UnsupportedError as error:
-        if method != "auto":
-            raise
-        return Way(None, None, error.found.partition(": ")[2])
-    known = next((name for name in get_args(Method) if name == method), None)
-    return Way(sequence, known, "as asked")
 
 
 def aggregate(
     stream: Stream,
-    query: Query,
-    functions: Mapping[str, Function],
+    patterns: Mapping[str, Query],
+    functions: Sequence[Mapping[str, Function]],
     method: str,
     emit: Emit,
-) -> Aggregates:
+    share: Shared = "none",
+) -> SeveralAggregates[Aggregates]:
     """Aggregate a local stream.
 
     Args:
-        method: One of `METHODS`.
+        stream: A local stream.
+        patterns: The queries by their names.
+        functions: For each query the columns of aggregates, by name.
+        method: One of `METHODS`; only "auto" and "a-seq" share.
         emit: Which rows; see `cepkit.aggregate`.
+        share: One of `SHARES`, or a plan.
 
     Raises:
         PatternError: An aggregate cannot take the column that it is of.
-        UnsupportedError: The method, or the kind of rows, is not possible for the query.
+        PlanError: The plan is not one of these queries.
+        UnsupportedError: The method, or the kind of rows, is not possible for a query.
     """
-    check_names(query.group_by, tuple(functions))
-    way = way_of(query, method)
-    stream = carrying(stream, query, functions)
-    if way.sequence is None:
-        table = aggregate_detected(stream, query, functions, emit)
-        return Aggregates(query, emit, "detect", way.reason, table)
-    columns = stream.columns(sorted(way.sequence.attributes | attributes_of(functions)))
-    report(columns, query)
-    return aggregate_columns(columns, stream.schema, query, way, functions, emit)
+    names, queries = tuple(patterns), tuple(patterns.values())
+    for query, each in zip(queries, functions, strict=True):
+        stream = carrying(stream, query, each)
+        check_names(query.group_by, tuple(each))
+    ways = [way_of(query, method) for query in queries]
+    sharing, reasons = shareable(ways, functions, method)
+    sequences = {q: way.sequence for q, way in enumerate(ways) if way.sequence is not None}
+    results = {
+        q: Aggregates(
+            query, emit, "detect", way.reason, aggregate_detected(stream, query, functions[q], emit)
+        )
+        for q, (query, way) in enumerate(zip(queries, ways, strict=True))
+        if way.sequence is None
+    }
+    if not sequences:
+        return SeveralAggregates(tuple(results.values()), SharingPlan(names, (), reasons))
+    columns = stream.columns(sorted(attributes_read(sequences, functions)))
+    for q in sequences:
+        check_kinds(queries[q], columns.kinds)
+    report(columns, *(queries[q] for q in sequences))
+    rates = partial(shared.rates_of, columns=columns)
+    plan = plan_sharing(names, sharing, functions, reasons, rates, share)
+
+    def table(q: int, moments: Moments, group_rows: npt.NDArray[np.int32]) -> dict[str, Values]:
+        return columns_of(
+            moments, functions[q], columns, stream.schema, queries[q], group_rows, emit
+        )
+
+    clusters = []
+    for cluster in plan.clusters:
+        of_cluster = aggregate_cluster(cluster, sharing, dict(enumerate(functions)), columns, emit)
+        if of_cluster is None:
+            reasons.update(dict.fromkeys(cluster.queries, "its numbers may be beyond 64 bits"))
+            continue
+        clusters.append(cluster)
+        moments_of, group_rows = of_cluster
+        for q, moments in moments_of.items():
+            rows = table(q, moments, group_rows)
+            results[q] = Aggregates(queries[q], emit, "shared-counters", cluster.reason, rows)
+    for q in sequences.keys() - results.keys():
+        moments, group_rows, name, reason = aggregate_sequence(
+            columns, sequences[q], ways[q].method, functions[q], emit
+        )
+        rows = table(q, moments, group_rows)
+        results[q] = Aggregates(queries[q], emit, name, reason or ways[q].reason, rows)
+    ordered = tuple(results[q] for q in range(len(queries)))
+    return SeveralAggregates(ordered, SharingPlan(names, tuple(clusters), reasons))
 
 
-def aggregate_columns(
+def attributes_read(
+    sequences: Mapping[int, EventSequence], functions: Sequence[Mapping[str, Function]]
+) -> frozenset[str]:
+    """Return the columns that sequences and their aggregates read."""
+    read = {name for sequence in sequences.values() for name in sequence.attributes}
+    return frozenset(read.union(*(attributes_of(functions[q]) for q in sequences)))
+
+
+def aggregate_cluster(
+    cluster: Cluster,
+    sequences: Mapping[int, EventSequence],
+    functions: Mapping[int, Mapping[str, Function]],
     columns: EventColumns,
-    schema: Schema,
-    query: Query,
-    way: Way,
-    functions: Mapping[str, Function],
     emit: Emit,
-) -> Aggregates:
-    """Aggregate columns of events by A-Seq.
+) -> tuple[dict[int, Moments], npt.NDArray[np.int32]] | None:
+    """Return the rows of each query of a cluster, by its number, and an event of each group.
 
     Args:
-        columns: The events, with the attributes of the query and of the aggregates.
-        schema: How their source is read.
-        way: How; it has a sequence.
-        emit: Which rows; see `cepkit.aggregate`.
-
-    Raises:
-        PatternError: An aggregate cannot take the column that it is of.
-    """
-    assert way.sequence is not None
-    check_kinds(query, columns.kinds)
-    moments, group_rows, method_name, reason = aggregate_sequence(
-        columns, way.sequence, way.method, functions, emit
-    )
-    table = columns_of(moments, functions, columns, schema, query, group_rows, emit)
-    return Aggregates(query, emit, method_name, reason or way.reason, table)
-
-
-def aggregate_sequence(
-    columns: EventColumns,
-    sequence: EventSequence,
-    method: Method | None,
-    functions: Mapping[str, Function],
-    emit: Emit,
-) -> tuple[Moments, npt.NDArray[np.int32], Method, str | None]:
-    """Aggregate by A-Seq.
-
-    Args:
-        method: The method; None: chosen.
+        cluster: The queries, with their shared counters.
+        sequences: The queries as A-Seq takes them, by number.
+        columns: The events, with `attributes_read`.
 
     Returns:
-        The rows, an event of each group, the method, and why it was chosen if it was.
+        None if a number might exceed 64 bits.
     """
-    operations = operations_of(sequence, columns)
-    reason = None
-    if method is None:
-        method, reason = choose_method(operations, functions.values(), columns)
-    moments = running.aggregate(
-        operations,
-        [event.variable for event in sequence.positive],
-        list(functions.values()),
+    counted = shared.aggregate(
+        cluster.forest,
+        [sequences[q] for q in cluster.queries],
+        [list(functions[q].values()) for q in cluster.queries],
         columns,
-        method,
         emit,
     )
-    if moments.lanes is None and len(operations.ts):
-        method, reason = "window-product", "in Python: there is no loop for such aggregates"
-    return moments, operations.group_rows, method, reason
+    if counted is None:
+        return None
+    moments, operations = counted
+    return dict(zip(cluster.queries, moments, strict=True)), operations.group_rows

@@ -144,13 +144,22 @@ class SharedPlan(WithPrinter):
         """The nodes that several plans contain."""
         return tuple(node for node in self.nodes if len(node.users) > 1)
 
-    def plan(self, name: str) -> Plan:
-        """Return the plan of one pattern.
+    def __len__(self) -> int:
+        """Return the number of patterns."""
+        return len(self.plans)
+
+    def __getitem__(self, pattern: int | str) -> Plan:
+        """Return the plan of one pattern, by its name or number.
 
         Raises:
             PatternError: There is none of that name.
         """
-        return self.plans[pattern_number(name, self.names)]
+        number = pattern_number(pattern, self.names) if isinstance(pattern, str) else pattern
+        return self.plans[number]
+
+    def plan(self, name: str) -> Plan:
+        """Return the plan of one pattern, as `shared[name]`."""
+        return self[name]
 
     def add(
         self,

@@ -17,8 +17,6 @@ from cepkit.rowpattern.run import Prepared, prepare
 from cepkit.rowpattern.translation import Translatable
 from cepkit.spark.cells.schemas import arrow_columns
 from cepkit.spark.passes.frame import ResultFrame
-from cepkit.spark.passes.reports import Reports
-from cepkit.spark.session.access import access_to
 from cepkit.stream.reading.plain import plain
 from cepkit.stream.sessions import check_session
 
@@ -54,20 +52,11 @@ class SparkRowMatches(ResultFrame, Translatable):
             rows,
             title=f"Rows of {query.table}, matched",
             route=f"each {', '.join(self._prepared.bound.partition)} by one task",
-            reports=Reports(access_to(source).reports(source.sparkSession), 0, (), reported=True),
+            explanation=lambda: "\n".join((self.route, *explanation(self._prepared))),
         )
 
     def _bound(self) -> BoundQuery:
         return self._prepared.bound
-
-    def explain(  # type: ignore[override]
-        self, extended: bool | str | None = None, mode: str | None = None
-    ) -> str | None:
-        """Explain how the query runs; with an argument print Spark's own plan instead."""
-        if extended is not None or mode is not None:
-            super().explain(extended, mode)
-            return None
-        return "\n".join((self.route, *explanation(self._prepared)))
 
 
 def _check_partitioned(query: RowQuery) -> None:

@@ -27,8 +27,9 @@ from cepkit.pattern.nodes import Event, First, Not, Seq, Structure, bound_events
 from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.pattern.query import Query
 from cepkit.routes import detected
-from cepkit.routes.aggregates import EMITS, aggregate
+from cepkit.routes.aggregates import aggregate
 from cepkit.routes.functions import functions_of
+from cepkit.routes.ways import EMITS
 from cepkit.stream.stream import events
 from tests.aggregates import Row, plain, rows_in, rows_of
 from tests.strategies import Case, as_table, cases
@@ -164,11 +165,11 @@ def found(case: Case, method: str, emit: Any) -> Counter[Row]:
     stream = events(as_table(case.events), time="ts", type="kind", ties=case.ties)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of types that never occur
-        result = (
-            two_step(stream, case.query, emit)
-            if method == "two-step"
-            else aggregate(stream, case.query, functions_of(case.query, {}), method, emit)
-        )
+        if method == "two-step":
+            result = two_step(stream, case.query, emit)
+        else:
+            functions = functions_of(case.query, {})
+            (result,) = aggregate(stream, {"": case.query}, [functions], method, emit)
     table = result.to_arrow()
     if emit != "total":
         times = table.column("ts").cast("int64").to_pylist()

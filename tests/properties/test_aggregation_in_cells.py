@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.query import Query
-from cepkit.routes.aggregates import EMITS, aggregate
+from cepkit.routes.aggregates import aggregate
 from cepkit.routes.functions import functions_of
-from cepkit.routes.several import SHARES, Shared
+from cepkit.routes.sharing import SHARES, Shared
+from cepkit.routes.ways import EMITS
 from cepkit.stream.schema import Schema
 from cepkit.stream.stream import events
 from tests.aggregates import rows_in
@@ -95,5 +96,5 @@ def test_each_of_several_queries_has_the_rows_that_it_has_alone(
         warnings.simplefilter("ignore")  # of types that never occur
         rows = aggregate_in_cells(table, Schema(**ROLES), queries, emit, cut, share=share)
         for query, found in zip(queries, rows, strict=True):
-            alone = aggregate(stream, query, functions_of(query, {}), "auto", emit)
+            (alone,) = aggregate(stream, {"": query}, [functions_of(query, {})], "auto", emit)
             assert found == rows_in(alone.to_arrow(), query), str(query)

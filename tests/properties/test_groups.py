@@ -15,7 +15,7 @@ from cepkit.columnar.results.matches import Matches
 from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.policies import Strategy
 from cepkit.plan.checks import as_plan
-from cepkit.routes.aggregates import EMITS
+from cepkit.routes.ways import EMITS
 from cepkit.stream.stream import events
 from tests.loops import Way
 from tests.properties import test_aggregation, test_detector, test_returned

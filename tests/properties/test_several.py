@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepkit.columnar.results.several import PATTERN, SeveralMatches
+from cepkit.columnar.results.together import InMemory
 from cepkit.costs import WORK
 from cepkit.pattern import conditions as c
 from cepkit.pattern.checks import check
@@ -243,8 +245,8 @@ def found_together(
             {name: query for name, (query, _) in known.items()},
             plans,
             no_measure,
+            partial(InMemory, slice_rows=data.draw(st.sampled_from((None, 1, 3, 7)))),
             share=data.draw(st.integers(0, 4)) < 4,
-            slice_rows=data.draw(st.sampled_from((None, 1, 3, 7))),
         )
         rows: dict[str, list[Mapping[str, Any]]] = {name: [] for name in known}
         for row in several.together.to_arrow().to_pylist():

@@ -12,9 +12,10 @@ from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import named
-from cepkit.routes.aggregates import EMITS, aggregate
+from cepkit.routes.aggregates import aggregate
 from cepkit.routes.functions import functions_of
-from cepkit.routes.several import SHARES, Shared, aggregate_several
+from cepkit.routes.sharing import SHARES, Shared
+from cepkit.routes.ways import EMITS
 from cepkit.stream.stream import Stream, events
 from tests.strategies import as_table, streams
 
@@ -93,9 +94,9 @@ def test_shared_counts_are_those_of_each_query_alone(
     functions = [functions_of(query, {}) for query in queries]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of types that never occur
-        together = aggregate_several(stream, named(queries), functions, "auto", emit, share)
+        together = aggregate(stream, named(queries), functions, "auto", emit, share)
         for query, asked, found in zip(queries, functions, together, strict=True):
-            alone = aggregate(stream, query, asked, "prefix-counters", emit)
+            (alone,) = aggregate(stream, {"": query}, [asked], "prefix-counters", emit)
             assert found.to_arrow().equals(alone.to_arrow()), str(query)
     if not isinstance(share, str) and all(len(each) > 1 for each in map(_names, queries)):
         assert {q for cluster in together.plan.clusters for q in cluster.queries} == set(

@@ -27,18 +27,20 @@ from cepkit.pattern.numbers import has_next
 from cepkit.pattern.parsing.parser import parse
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
+from cepkit.pattern.several import ALONE
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
 from cepkit.planners.choose import choose_plan
 from cepkit.routes.functions import functions_of
-from cepkit.routes.several import Shared, SharingPlan, plan_sharing, shareable
+from cepkit.routes.sharing import Shared, SharingPlan, plan_sharing, shareable
+from cepkit.routes.ways import way_of
 from cepkit.spark.profile.rates import unknown_rates
 from cepkit.spark.streaming.aggregate import prepare_aggregation
 from cepkit.spark.streaming.bucket import Bucket, Held
 from cepkit.spark.streaming.explanation import work_of_texts
 from cepkit.spark.streaming.pieces import Packing, read_pieces
 from cepkit.spark.streaming.prepare import Prepared, dealt_out, prepare, reach_of
-from cepkit.spark.streaming.several import prepare_several
+from cepkit.spark.streaming.searches import MatchSearch
 from cepkit.spark.streaming.state import from_bytes, to_bytes
 from cepkit.spark.streaming.timeouts import timeout_queries
 from cepkit.statistics.measuring.estimate import estimate
@@ -63,8 +65,9 @@ CASES = {
 COUNTING = ("count", "count-exclusive", "time", "none")
 
 
-def _undivided(batch: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:
-    return [(0, batch)]
+def alone(stream: Any, query: Query, plan: Plan, **options: Any) -> Prepared:
+    """Return a single query made ready."""
+    return prepare(stream, {ALONE: query}, [plan], **options)
 
 
 @dataclass
@@ -96,15 +99,14 @@ class Run:
         work = work_of_texts(self.work).get(0, {})
         return sum(steps[-1].survivors for each in work.values() for steps in each)
 
-    def rows(self, kind: str, parts: Any = None) -> list[Any]:
-        """Return the rows of one kind of output; `parts` splits batches of several queries."""
+    def rows(self, kind: str) -> list[Any]:
+        """Return the rows of one kind of output."""
         batches = [batch for k, batch in self.batches if k == kind]
-        return [
-            row
-            for batch in batches
-            for _, own in (parts or _undivided)(batch)
-            for row in own.to_pylist()
-        ]
+        if kind in ("match", "timed-out"):
+            search = self.buckets[0].searches[0]
+            assert isinstance(search, MatchSearch)
+            batches = [own for batch in batches for _, own in search.table.parted(batch)]
+        return [row for batch in batches for row in batch.to_pylist()]
 
     def step(self, new: pa.Table, until: int | None) -> Held:
         bucket = self.buckets[self.steps % len(self.buckets)]
@@ -258,7 +260,7 @@ def test_the_matches_are_those_of_all_events_that_were_not_late(data: st.DataObj
     chosen: list[Plan] = data.draw(st.lists(plans(case), min_size=1, max_size=3))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of types that never occur
-        prepared = [prepare(stream, case.query, plan) for plan in chosen]
+        prepared = [alone(stream, case.query, plan) for plan in chosen]
     run = Run([one.bucket for one in prepared], lateness=lateness)
     timely, late = fed(run, batches)
     assert sorted(row["id"] for row in run.rows("late")) == late
@@ -274,7 +276,7 @@ def test_ties_go_by_the_arrival_column(data: st.DataObject) -> None:
     stream = stream_of(as_table(case.events), schema)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        prepared = prepare(stream, case.query, data.draw(plans(case)))
+        prepared = alone(stream, case.query, data.draw(plans(case)))
     run = Run([prepared.bucket], lateness=lateness)
     _, late = fed(run, batches)
     timely = [event for event in case.events if event.arrival not in late]
@@ -301,17 +303,14 @@ def test_skip_on_a_stream_leaves_the_matches_of_a_batch(data: st.DataObject) -> 
     chosen: list[Plan] = data.draw(st.lists(plans(case), min_size=1, max_size=3))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        prepared, parts = [prepare(stream, case.query, plan) for plan in chosen], _undivided
-        if data.draw(st.booleans()):
-            queries, columns = {"one": case.query}, stream.source.schema
-            made = [prepare_several(stream, columns, queries, [plan]) for plan in chosen]
-            prepared, parts = [one for one, *_ in made], made[0][1].parted
+        name = data.draw(st.sampled_from((ALONE, "one")))
+        prepared = [prepare(stream, {name: case.query}, [plan]) for plan in chosen]
     run = Run([one.bucket for one in prepared], lateness=lateness)
     timely, late = fed(run, batches)
     assert sorted(row["id"] for row in run.rows("late")) == late
     counted = prepared[0].bucket.searches[0].reach.counted is not None
     matches = judged(run, timely, case.query, counted=counted)
-    assert result_of(run.rows("match", parts), case.variables) == matches
+    assert result_of(run.rows("match"), case.variables) == matches
     if prepared[0].key is not None:
         assert set(prepared[0].key.columns) <= {*case.query.partition_by}
 
@@ -332,7 +331,7 @@ def test_plans_that_follow_the_stream_find_the_same(data: st.DataObject) -> None
             planner = data.draw(st.sampled_from(["greedy", "zstream"]))
             adapt = Adaptation(adapt, planner, history=data.draw(st.integers(1, 3)))
         plans = slice_plans(adapt, case.query, plan, "every", lambda: known)
-        prepared = prepare(stream, case.query, plan, plans=plans)
+        prepared = alone(stream, case.query, plan, follow=lambda *_: plans)
     run = Run([prepared.bucket], lateness=lateness)
     timely, _ = fed(run, batches)
     assert result_of(run.rows("match"), case.variables) == judged(run, timely, case.query)
@@ -349,7 +348,7 @@ def test_windows_in_events_count_events_in_order_of_time(data: st.DataObject) ->
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            prepared = [prepare(stream, case.query, plan) for plan in chosen]
+            prepared = [alone(stream, case.query, plan) for plan in chosen]
         except UnsupportedError:
             return  # of which the state has no bound, or the matches are certain at no time
     run = Run([one.bucket for one in prepared], lateness=lateness)
@@ -367,7 +366,7 @@ def test_arrival_column_orders_events_of_one_time(arrival, matches):
     events = [Event(ts * UNIT, kind, {"x": x}, n) for n, (ts, kind, x) in enumerate(rows)]
     query = parse("PATTERN SEQ(A a, B b) STRATEGY strict-contiguity")
     schema = Schema("ts", "kind", arrival=arrival)
-    bucket = prepare(stream_of(as_table(events), schema), query, as_plan(None, query)).bucket
+    bucket = alone(stream_of(as_table(events), schema), query, as_plan(None, query)).bucket
     run = Run([bucket])
     run.step(as_table(events[:2]), 0)
     run.step(as_table(events[2:]), 0)
@@ -383,9 +382,9 @@ def test_slices_of_time_have_the_matches_of_one_bucket(data: st.DataObject) -> N
     stream = stream_of(as_table(case.events), SCHEMA)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        one = prepare(stream, case.query, data.draw(plans(case)))
+        one = alone(stream, case.query, data.draw(plans(case)))
     buckets, seconds = data.draw(st.integers(1, 4)), data.draw(st.sampled_from((1, 3, 20)))
-    bucket, _ = dealt_out(Prepared(one.bucket, None), buckets, seconds)
+    bucket, _ = dealt_out(replace(one, key=None), buckets, seconds)
     run = SlicedRun([bucket], lateness=lateness)
     timely, late = fed(run, batches)
     assert sorted(row["id"] for row in run.rows("late")) == late
@@ -408,12 +407,9 @@ def test_the_matches_of_several_queries_are_those_of_each(data: st.DataObject) -
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        prepared = [
-            prepare_several(stream, stream.source.schema, queries, plans, share=share)
-            for plans in chosen
-        ]
-    run = Run([one.bucket for one, _, _ in prepared], lateness=lateness)
-    table = prepared[0][1]
+        prepared = [prepare(stream, queries, plans, share=share) for plans in chosen]
+    run = Run([one.bucket for one in prepared], lateness=lateness)
+    table = prepared[0].table
     timely, late = fed(run, batches)
     assert sorted(row["id"] for row in run.rows("late")) == late
     rows: dict[int, list[Any]] = {number: [] for number in range(len(queries))}
@@ -458,11 +454,8 @@ def test_timed_out_are_the_partial_matches_that_no_event_extends(data: st.DataOb
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         plan = as_plan(None, case.query)
-        prepared, parts = prepare(stream, case.query, plan, timeouts=True), _undivided
-        if data.draw(st.booleans()):
-            queries, columns = {"one": case.query}, stream.source.schema
-            prepared, table, _ = prepare_several(stream, columns, queries, [plan], timeouts=True)
-            parts = table.parted
+        name = data.draw(st.sampled_from((ALONE, "one")))
+        prepared = prepare(stream, {name: case.query}, [plan], timeouts=True)
     run = Run([prepared.bucket])
     events = sorted(case.events, key=lambda event: event.ts)
     half = events[len(events) // 2].ts if events else 0
@@ -477,8 +470,8 @@ def test_timed_out_are_the_partial_matches_that_no_event_extends(data: st.DataOb
         shorter, longer = (judge(events, _first(case.query, n)) for n in (k, k + 1))
         extended = {frozenset(p for p in match if p[0] != names[k]) for match in longer}
         expected |= shorter - extended
-    assert result_of(run.rows("timed-out", parts), names) == expected
-    assert result_of(run.rows("match", parts), names) == case.matches
+    assert result_of(run.rows("timed-out"), names) == expected
+    assert result_of(run.rows("match"), names) == case.matches
 
 
 def _flat(draw: st.DrawFn, query: Query) -> Query:
@@ -577,7 +570,7 @@ def aggregated(
             reject()  # without a window in time
     batches, _ = arrivals(data, events, in_order=schema.arrival is None)
     run, until, ahead = (
-        Run([live.prepared.bucket]),
+        Run([live.bucket]),
         0,
         [e for batch_events, _ in batches for e in batch_events],
     )
@@ -585,13 +578,13 @@ def aggregated(
         until = max(until, min([mark, *(event.ts for event in ahead)]))
         ahead = ahead[len(rows) :]
         run.step(as_table(rows), until)
-    reaches = [search.reach for search in live.prepared.bucket.searches]
+    reaches = [search.reach for search in live.bucket.searches]
     longest = max(reach.window + reach.ahead for reach in reaches)
     run.step(as_table([]), until + 200 * UNIT + longest)
     found: list[Any] = [Counter() for _ in queries]
     for kind, batch in run.batches:
         assert kind == "row"
-        for query, part in live.rows.parted(batch):
+        for query, part in live.table.parted(batch):
             found[query] += rows_in(pa.Table.from_batches([part]), queries[query])
     return found
 
@@ -609,7 +602,7 @@ def test_the_aggregates_of_several_queries_are_those_of_each(
     emit: Any = data.draw(st.sampled_from(["trigger", "changes", "new"]))
     events = data.draw(streams(30, types=("A", "B", "C", "X"), attributes=AGGREGATED_OF))
     functions = [functions_of(query, {}) for query in queries]
-    sequences, reasons = shareable(queries, functions, "auto")
+    sequences, reasons = shareable([way_of(query, "auto") for query in queries], functions, "auto")
     names = [f"pattern {number}" for number in range(len(queries))]
     plan = plan_sharing(names, sequences, functions, reasons, unknown_rates, share)
     recorded = ck.events(as_table(events), time="ts", type="kind")
@@ -626,7 +619,7 @@ AGGREGATED_OF = ("x", "y", "k", "z", "s")
 def test_a_bucket_that_would_hold_too_much_is_refused() -> None:
     query = parse("PATTERN SEQ(A a, B b) WITHIN 5 s")
     table = as_table([Event(0, "A", {}, number) for number in range(100)])
-    (bucket,) = [prepare(stream_of(table, SCHEMA), query, as_plan(None, query)).bucket]
+    bucket = alone(stream_of(table, SCHEMA), query, as_plan(None, query)).bucket
     run = Run([bucket])
     held = run.step(table, 0)
     with pytest.raises(LimitError, match="a bucket would hold 100 events"):
@@ -637,7 +630,7 @@ def test_a_bucket_that_would_hold_too_much_is_refused() -> None:
 def _bucket_of(events: Sequence[Event]) -> tuple[Run, pa.Table]:
     query = parse("PATTERN SEQ(A a, B b) WITHIN 5 s")
     table = as_table(events)
-    (bucket,) = [prepare(stream_of(table, SCHEMA), query, as_plan(None, query)).bucket]
+    bucket = alone(stream_of(table, SCHEMA), query, as_plan(None, query)).bucket
     return Run([bucket], lateness=0), table
 
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import cepkit as ck
 from cepkit.errors import LimitError, PatternError, UnsupportedError
-from cepkit.routes.aggregates import EMITS
 from cepkit.routes.functions import functions_of
+from cepkit.routes.ways import EMITS
 from cepkit.spark.aggregates.aggregate import aggregate
 from cepkit.stream.stream import events
 from tests.aggregates import plain, rows_in
@@ -36,7 +36,9 @@ def found(spark, case, data, method) -> tuple[str, Counter[tuple[Any, ...]]]:
     stream = events(frame, time="ts", type="kind")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of rows that are no events
-        result = aggregate(stream, case.query, asked, method, emit, slice_seconds=seconds)
+        (result,) = aggregate(
+            stream, {"": case.query}, [asked], method, emit, slice_seconds=seconds
+        )
         return emit, rows_in(result.toArrow(), case.query)
 
 

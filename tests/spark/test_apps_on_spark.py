@@ -10,7 +10,6 @@ import pytest
 
 import cepkit as ck
 from cepkit.pattern.parsing.parser import parse_condition
-from cepkit.spark.matches.fetched import FetchedMatches
 from cepkit.spark.matches.pages import MatchPages
 from cepkit_widgets import MatchBrowser, PatternEditor, StrategyComparison
 from cepkit_widgets.match_browser import view
@@ -65,7 +64,7 @@ def test_matches_on_spark_are_fetched_a_page_at_a_time(spark, monkeypatch, patte
     frame = spark.createDataFrame(table_of(400)).repartition(3)
     options = {"time": "time", "type": "the type", "timezone": "Asia/Tokyo", "columns": columns}
     matches = ck.detect(ck.events(frame, **options), pattern)
-    assert not isinstance(matches, FetchedMatches)
+    assert matches.here is None
     monkeypatch.setattr(view, "BrowserState", partial(BrowserState, 50))
     app = MatchBrowser(matches)
     assert app.error is None, app.error
@@ -119,7 +118,7 @@ def test_no_match_on_spark_is_no_error(spark):
 
 def test_a_small_stream_that_was_fetched_is_looked_at_here(spark):
     matches = ck.detect(stream_of(spark), PAIRS, spark=ck.SparkOptions(route="driver"))
-    assert isinstance(matches, FetchedMatches)
+    assert matches.here is not None
     app = MatchBrowser(matches)
     assert app.error is None, app.error
     assert "all 4 matches" in app.html

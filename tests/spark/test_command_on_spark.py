@@ -134,7 +134,7 @@ from cepkit.cli.spark_files import quiet_session
 session = quiet_session()
 threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
-    session.sparkContext._jvm.java.lang.Thread.sleep(10_000)
+    session.sparkContext._jvm.java.lang.Thread.sleep(60_000)
 except KeyboardInterrupt:
     print("interrupted")
 """

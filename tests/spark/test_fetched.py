@@ -11,7 +11,6 @@ import pytest
 
 import cepkit as ck
 from cepkit.spark.fetching import LIMIT
-from cepkit.spark.matches.fetched import FetchedMatches
 from tests.spark.kills import contents
 
 PATTERNS = {
@@ -78,8 +77,8 @@ def jobs_of(spark, action) -> int:
 def test_matches_are_those_of_the_workers(stream, name):
     here = ck.detect(stream, PATTERNS[name])
     there = ck.detect(stream, PATTERNS[name], spark=ck.SparkOptions(route="workers"))
-    assert isinstance(here, FetchedMatches)
-    assert not isinstance(there, FetchedMatches)
+    assert here.here is not None
+    assert there.here is None
     assert here.schema == there.schema
     table, other = here.toArrow(), there.toArrow()
     assert table.schema == other.schema
@@ -147,17 +146,15 @@ def test_aggregates_are_those_of_the_workers(spark, stream, text, emit):
 def test_stream_above_the_limit_is_not_fetched(spark, stream):
     query = PATTERNS["SEQ"]
     spark.conf.set(LIMIT, "4000")
-    assert not isinstance(ck.detect(stream, query), FetchedMatches)
-    assert isinstance(
-        ck.detect(stream, query, spark=ck.SparkOptions(route="driver")), FetchedMatches
-    )
+    assert ck.detect(stream, query).here is None
+    assert ck.detect(stream, query, spark=ck.SparkOptions(route="driver")).here is not None
     stream.forget()
     spark.conf.set(LIMIT, "12000")  # of the types A and B, but not of all
     few = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 2 seconds"
     here = ck.detect(stream, few)
-    assert isinstance(here, FetchedMatches)
+    assert here.here is not None
     assert len(here.here.columns) < 60
-    assert not isinstance(ck.detect(stream, PATTERNS["strict"]), FetchedMatches)
+    assert ck.detect(stream, PATTERNS["strict"]).here is None
     assert contents(here.toArrow()) == contents(
         ck.detect(stream, few, spark=ck.SparkOptions(route="workers")).toArrow()
     )
@@ -176,7 +173,7 @@ def test_limit_of_fetching_counts_bytes_of_wide_values(spark):
         table = table.append_column("text", pa.array(["x" * 10_000] * 20))
         stream = ck.events(spark.createDataFrame(table), time="ts", type="kind")
         with pytest.warns(UserWarning, match="time"):
-            assert not isinstance(ck.detect(stream, PATTERNS["SEQ"]), FetchedMatches)
+            assert ck.detect(stream, PATTERNS["SEQ"]).here is None
     finally:
         spark.conf.set(LIMIT, "0")
 
@@ -203,7 +200,7 @@ def test_several_patterns(spark, stream):
     spark.conf.unset(LIMIT)
     assert jobs_of(spark, here.counts) == jobs_of(spark, here.explain) == 0
     assert here.counts().to_dict() == there.counts().to_dict()
-    assert isinstance(here["NOT"], FetchedMatches)
+    assert here["NOT"].here is not None
     assert contents(here["NOT"].toArrow()) == contents(there["NOT"].toArrow())
     both, by_workers = here.together, there.together
     assert jobs_of(spark, both.count) == jobs_of(spark, both.toArrow) == 0

@@ -9,20 +9,14 @@ import pytest
 
 import cepkit as ck
 from cepkit.aggregation.semirings.functions import Count
-from cepkit.spark.aggregates.fetched import FetchedAggregates
-from cepkit.spark.aggregates.result import SeveralSparkAggregates, SparkAggregates
-from cepkit.spark.matches.fetched import FetchedMatches
+from cepkit.columnar.results.several import SeveralMatches
+from cepkit.routes.result import SeveralAggregates
 from cepkit.spark.matches.result import SparkMatches
-from cepkit.spark.matches.several import SeveralSparkMatches
+from cepkit.spark.passes.frame import ResultFrame
 from cepkit.spark.row_patterns import SparkRowMatches
-from cepkit.spark.streaming.ending import EndedRows
+from cepkit.spark.streaming.ending import ended_rows
 from cepkit.spark.streaming.explanation import LiveStep, StreamExplanation
-from cepkit.spark.streaming.result import (
-    StreamAggregates,
-    StreamMatches,
-    StreamSeveralAggregates,
-    StreamSeveralMatches,
-)
+from cepkit.spark.streaming.result import StreamFrame
 from cepkit.spark.streaming.watching import Watched
 from tests.unit.figures.hostile import EVIL, quoted
 from tests.unit.figures.test_hostile_texts import check_output, classes
@@ -78,7 +72,7 @@ def shown(stream, live):
     yield ck.detect(live, STRUCTURE).watch(query)
     explanation = StreamExplanation(EVIL, (LiveStep(EVIL, EVIL, EVIL, 2, 1.5, 1, None, 0, False),))
     yield explanation
-    yield EndedRows(ck.detect(stream, STRUCTURE).select("*"), EVIL, explanation, None)
+    yield ended_rows(ck.detect(stream, STRUCTURE).select("*"), EVIL, explanation, None)
     yield ck.detect(stream, STRUCTURE, spark=ck.SparkOptions(route="driver"))
     # Of the events that were fetched.
     yield ck.aggregate(stream, counted, functions={EVIL: Count()})
@@ -91,10 +85,10 @@ def test_texts_stay_texts(stream, live, eager):
         # The kind of session gives a class of its own, under the same name.
         kinds.append(type(thing).__name__)
     expected = [
-        SparkMatches, SeveralSparkMatches, SparkAggregates, SeveralSparkAggregates,
-        StreamMatches, StreamSeveralMatches, StreamAggregates, StreamSeveralAggregates,
-        SparkRowMatches, Watched, StreamExplanation, EndedRows,
-        FetchedMatches, FetchedAggregates,
+        SparkMatches, SeveralMatches, ResultFrame, SeveralAggregates,
+        *[StreamFrame] * 4,
+        SparkRowMatches, Watched, StreamExplanation, ResultFrame,
+        SparkMatches, ResultFrame,
     ]  # fmt: skip
     assert kinds == [kind.__name__ for kind in expected]
     known = {k.__name__ for k in classes() if k.__module__.startswith("cepkit.spark.")}

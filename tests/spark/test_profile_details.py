@@ -269,7 +269,7 @@ def test_a_profile_takes_two_actions_and_plans_none(
 def test_partitions_that_overlap_far_in_time_take_one_action_more(
     spark: SparkSession, data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cepkit.spark.profile.times.HEAD", 5)
+    monkeypatch.setattr("cepkit.spark.profile.lateness.HEAD", 5)
     rows = on_spark(spark, data.iloc[::-1])
     stream = ck.events(rows, time="ts", type="type")
     query = ck.parse(CASES["two keys and a text"])

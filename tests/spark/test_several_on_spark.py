@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import cepkit as ck
 from cepkit.errors import PatternError, PlanError, UnsupportedError
 from cepkit.pattern.several import named
-from cepkit.routes.aggregates import EMITS
 from cepkit.routes.aggregates import aggregate as aggregate_locally
 from cepkit.routes.functions import functions_of
-from cepkit.spark.aggregates.aggregate import aggregate_several
+from cepkit.routes.ways import EMITS
+from cepkit.spark.aggregates.aggregate import aggregate
 from cepkit.stream.stream import events
 from tests.aggregates import plain
 from tests.properties.test_aggregation_in_cells import workloads
@@ -63,7 +63,7 @@ def test_each_query_gets_the_rows_that_it_gets_alone(spark, data):
     local = events(table, **ROLES)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of types that never occur, and of rows without a time
-        found = aggregate_several(
+        found = aggregate(
             events(frame, **ROLES),
             named(queries),
             asked,
@@ -74,7 +74,8 @@ def test_each_query_gets_the_rows_that_it_gets_alone(spark, data):
         )
         tables = [result.toArrow() for result in found]
         for query, each, there in zip(queries, asked, tables, strict=True):
-            here = aggregate_locally(local, query, each, "auto", emit).to_arrow()
+            (alone,) = aggregate_locally(local, {"": query}, [each], "auto", emit)
+            here = alone.to_arrow()
             assert there.column_names == here.column_names
             assert rows_of(there) == rows_of(here), str(query)
 

@@ -138,7 +138,7 @@ def choose(
     """Choose the cuts of sequences.
 
     Args:
-        positions: The positions of each sequence, all of one cluster (`routes.several`).
+        positions: The positions of each sequence, all of one cluster (`routes.sharing`).
         rates: The rates that the cost depends on.
         share: The allowed way of sharing. "chop-connect" makes a cut if any sharing is possible.
         lanes: How many lanes each sequence has; None: none.

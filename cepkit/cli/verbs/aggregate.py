@@ -16,7 +16,7 @@ from cepkit.cli.options import json_option, out_option, pattern_options, stream_
 from cepkit.cli.output import check_targets, write, write_json
 from cepkit.cli.rows import table_of
 from cepkit.cli.terminal import run_with_progress, say, seconds
-from cepkit.routes.aggregates import EMITS, METHODS
+from cepkit.routes.ways import EMITS, METHODS
 from cepkit.tables import count_text, whole
 
 _SHOWN = 10
@@ -134,7 +134,7 @@ def _rows(result: Any) -> Any:
 
 def _together(results: Any) -> Any:
     """Return the rows of several patterns with their names in the column `pattern`."""
-    if hasattr(results, "together"):
+    if results.workers is not None:
         return results.together
     tables = []
     for name, result in zip(results.names, results, strict=True):

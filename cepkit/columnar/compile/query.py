@@ -100,7 +100,7 @@ def compile_query(
     in_turn = query.strategy is Strategy.SKIP_TILL_NEXT_MATCH
     forest = tuple(map(Leaf, range(len(programs)))) if in_turn else forest_of(programs)
     weak: tuple[WeakStart | None, ...] = ()
-    if late:
+    if any(each is not None for each in late):
         # Only shared plans need this, and importing their package takes long.
         from cepkit.columnar.compile.weak import weak_start
 

@@ -18,7 +18,8 @@ from cepkit.figures.kit.canvas import LINE_HEIGHT, Canvas, Circle, Item, Line, T
 from cepkit.figures.kit.plotly_canvas import laid_out
 from cepkit.figures.kit.style import FINAL, PLAIN, SIZE, SMALL
 from cepkit.figures.kit.texts import fitted
-from cepkit.routes.several import Cluster, Several, SharingPlan, node_text
+from cepkit.routes.result import SeveralAggregates
+from cepkit.routes.sharing import Cluster, SharingPlan, node_text
 
 RADIUS = 11
 SPACING = 118
@@ -31,7 +32,7 @@ _SENTENCES = 560.0
 """The width for the reasons why queries share nothing."""
 
 
-def draw_several(result: Several[Any]) -> go.Figure:
+def draw_several(result: SeveralAggregates[Any]) -> go.Figure:
     """Return the figure of the counters that queries shared; it is returned, not shown."""
     return draw_sharing(result.plan)
 

@@ -11,13 +11,16 @@ from cepkit.aggregation.semirings.functions import Function
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
-from cepkit.routes.aggregates import way_of
-from cepkit.routes.several import Shared, SharingPlan, plan_sharing, shareable
-from cepkit.spark.aggregates.fetched import FetchedAggregates
+from cepkit.routes.result import SeveralAggregates
+from cepkit.routes.sharing import Shared, SharingPlan, plan_sharing, shareable
+from cepkit.routes.ways import way_of
 from cepkit.spark.aggregates.one_pass import AggregationPass, start
 from cepkit.spark.aggregates.query import AggregateQuery, prepare
-from cepkit.spark.aggregates.result import SeveralSparkAggregates, SparkAggregates
+from cepkit.spark.aggregates.result import Passes, RowsHere, aggregates_frame
 from cepkit.spark.passes.delivery import Route
+from cepkit.spark.passes.frame import ResultFrame
+from cepkit.spark.passes.here import Here
+from cepkit.spark.passes.part import origin_of
 from cepkit.spark.passes.rows import batch_frame
 from cepkit.spark.profile.rates import sampled_rates, unknown_rates
 from cepkit.stream.stream import Stream
@@ -25,39 +28,69 @@ from cepkit.stream.stream import Stream
 
 def aggregate(
     stream: Stream,
-    query: Query,
-    functions: Mapping[str, Function],
+    patterns: Mapping[str, Query],
+    functions: Sequence[Mapping[str, Function]],
     method: str,
     emit: Emit,
+    share: Shared = "none",
     *,
-    plan: Plan | None = None,
+    plans: Mapping[int, Plan] | None = None,
     slice_seconds: float | None = None,
     route: Route | None = None,
-) -> SparkAggregates:
-    """Return the aggregates of a query in a Spark stream, as a Spark DataFrame.
+) -> SeveralAggregates[ResultFrame]:
+    """Return the aggregates of queries in a Spark stream, as Spark DataFrames.
 
-    Nothing is aggregated before an action; if neither the plan's statistics nor Parquet footers
-    tell the size of the stream, one job counts it now.
+    Nothing is aggregated before an action; if neither a plan's statistics nor Parquet footers tell
+    the size of the stream, one job counts it now.
+
+    Sharing is decided now, once for all cells. If it depends on rates ("auto", "chop-connect"), two
+    jobs count the stream and fetch a sample of it.
+
+    Sequences with windows run in one pass over time slices with a halo of the widest window, and by
+    keys only if all have the same; sequences without a window in a pass for each key; and queries
+    that need detection separately.
 
     Args:
         stream: Events in a Spark DataFrame, which is read again for each action.
+        functions: For each query the columns of aggregates, by name.
         method: As for `cepkit.aggregate`; each cell chooses between A-Seq's methods.
-        plan: How the matches are detected where they have to be; None: in pattern order.
+        share: One of `routes.sharing.SHARES`, or a plan.
+        plans: How the matches of some queries, by number, are detected; else in pattern order.
         slice_seconds: The length of a time slice; None: chosen.
         route: How the events reach the workers; None: chosen.
 
     Raises:
+        PlanError: The sharing plan is not one of these queries.
         PatternError: An aggregate cannot take the column that it is of.
-        UnsupportedError: The method cannot aggregate such a query, or a function does not declare
-            the type of its values.
+        UnsupportedError: The method is not for one of the queries.
     """
-    batch_frame(stream)
-    prepared = prepare(stream, query, functions, way_of(query, method), emit, plan)
-    statistics = None if plan is None else plan.statistics
-    aggregates = start(
-        stream, {0: prepared}, statistics=statistics, slice_seconds=slice_seconds, route=route
-    )
-    return SparkAggregates(aggregates, 0)
+    frame = batch_frame(stream)
+    plans = plans or {}
+    queries = tuple(patterns.values())
+    prepared = {
+        q: prepare(stream, query, each, way_of(query, method), emit, plans.get(q))
+        for q, (query, each) in enumerate(zip(queries, functions, strict=True))
+    }
+    ways = [one.request.way for one in prepared.values()]
+    sequences, reasons = shareable(ways, functions, method)
+    rates = sampled_rates(stream, frame) if share in ("auto", "chop-connect") else unknown_rates
+    plan = plan_sharing(tuple(patterns), sequences, functions, reasons, rates, share)
+    passes: list[AggregationPass] = []
+    for members in passes_of(prepared, plan):
+        known = plans.get(min(members))
+        passes.append(
+            start(
+                stream,
+                {q: prepared[q] for q in members},
+                [cluster for cluster in plan.clusters if members.issuperset(cluster.queries)],
+                statistics=None if known is None else known.statistics,
+                slice_seconds=slice_seconds,
+                route=route,
+                reported=any(each.pass_.reports.reported for each in passes),
+            )
+        )
+    workers = Passes(tuple(passes))
+    return SeveralAggregates(workers.results(), plan, workers)
 
 
 def aggregate_fetched(
@@ -67,9 +100,9 @@ def aggregate_fetched(
     functions: Mapping[str, Function],
     method: str,
     emit: Emit,
-    workers: Callable[[], SparkAggregates],
+    workers: Callable[[], ResultFrame],
     plan: Plan | None = None,
-) -> FetchedAggregates:
+) -> ResultFrame:
     """Return the aggregates of a Spark stream that has been fetched, computed in this process.
 
     Args:
@@ -88,69 +121,11 @@ def aggregate_fetched(
     """
     batch_frame(stream)
     prepared = prepare(stream, query, functions, way_of(query, method), emit, plan)
-    return FetchedAggregates(stream, part, prepared, method, workers)
-
-
-def aggregate_several(
-    stream: Stream,
-    patterns: Mapping[str, Query],
-    functions: Sequence[Mapping[str, Function]],
-    method: str,
-    emit: Emit,
-    share: Shared,
-    *,
-    plans: Mapping[int, Plan] | None = None,
-    slice_seconds: float | None = None,
-    route: Route | None = None,
-) -> SeveralSparkAggregates:
-    """Return the aggregates of several queries in a Spark stream.
-
-    Sharing is decided now, once for all cells. If it depends on rates ("auto", "chop-connect"), two
-    jobs count the stream and fetch a sample of it.
-
-    Sequences with windows run in one pass over time slices with a halo of the widest window, and by
-    keys only if all have the same; sequences without a window in a pass for each key; and queries
-    that need detection separately.
-
-    Args:
-        stream: Events in a Spark DataFrame.
-        functions: For each query the columns of aggregates, by name.
-        method: As for `cepkit.aggregate`.
-        share: One of `routes.several.SHARES`, or a plan.
-        plans: How the matches of some queries, by number, are detected.
-        slice_seconds: The length of a time slice; None: chosen.
-        route: How the events reach the workers; None: chosen.
-
-    Raises:
-        PlanError: The sharing plan is not one of these queries.
-        PatternError: An aggregate cannot take the column that it is of.
-        UnsupportedError: The method is not for one of the queries.
-    """
-    frame = batch_frame(stream)
-    plans = plans or {}
-    queries = tuple(patterns.values())
-    prepared = {
-        q: prepare(stream, query, each, way_of(query, method), emit, plans.get(q))
-        for q, (query, each) in enumerate(zip(queries, functions, strict=True))
-    }
-    sequences, reasons = shareable(queries, functions, method)
-    rates = sampled_rates(stream, frame) if share in ("auto", "chop-connect") else unknown_rates
-    plan = plan_sharing(tuple(patterns), sequences, functions, reasons, rates, share)
-    passes: list[AggregationPass] = []
-    for members in passes_of(prepared, plan):
-        known = plans.get(min(members))
-        passes.append(
-            start(
-                stream,
-                {q: prepared[q] for q in members},
-                [cluster for cluster in plan.clusters if members.issuperset(cluster.queries)],
-                statistics=None if known is None else known.statistics,
-                slice_seconds=slice_seconds,
-                route=route,
-                reported=any(each.pass_.reports.reported for each in passes),
-            )
-        )
-    return SeveralSparkAggregates.of(passes, plan)
+    rows = Here(
+        RowsHere(part, prepared, method), prepared.output, stream.source.sparkSession, workers
+    )
+    route = f"computed in this process, where the events were {origin_of(part)}"
+    return aggregates_frame(rows, prepared, prepared.method, prepared.reason, route)
 
 
 def passes_of(prepared: Mapping[int, AggregateQuery], plan: SharingPlan) -> list[set[int]]:

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
-from cepkit.routes.several import Cluster
+from cepkit.routes.sharing import Cluster
 from cepkit.spark.aggregates.query import AggregateQuery, route_for, sending_for_aggregates
 from cepkit.spark.aggregates.sinks import AggregatesSink, Aggregation, TotalsSink
 from cepkit.spark.aggregates.totals import ELEMENT

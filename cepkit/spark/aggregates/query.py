@@ -28,9 +28,9 @@ from cepkit.pattern.policies import Clock, CountWindow
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
-from cepkit.routes.aggregates import Way
 from cepkit.routes.detected import without_aggregates
 from cepkit.routes.functions import attributes_of
+from cepkit.routes.ways import Way
 from cepkit.spark.aggregates.request import Request
 from cepkit.spark.cells.keys import Key, key_of
 from cepkit.spark.cells.layout import IN_TURN, Cut

@@ -16,8 +16,8 @@ from cepkit.columnar.compile.program import Program
 from cepkit.columnar.compile.query import CompiledQuery
 from cepkit.columnar.slices.blocks import Block
 from cepkit.pattern.query import Query
-from cepkit.routes.aggregates import Way, aggregate_sequence
 from cepkit.routes.detected import aggregate_blocks
+from cepkit.routes.ways import Way, aggregate_sequence
 from cepkit.spark.cells.sending import Sending
 from cepkit.stream.columns import EventColumns
 

@@ -1,129 +1,139 @@
-"""The aggregates of queries in a Spark stream, as Spark DataFrames with an explanation."""
+"""The aggregates of queries in a Spark stream, as Spark DataFrames."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import reduce
+from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
-from cepkit.aggregation.sequence.elements import Emit
+from cepkit.aggregation.rows.result import Aggregates
 from cepkit.errors import PatternError
-from cepkit.pattern.query import Query
-from cepkit.pattern.several import PATTERN
-from cepkit.progress import Progress
-from cepkit.routes.several import Several, SharingPlan
+from cepkit.pattern.several import ALONE, PATTERN
+from cepkit.routes.aggregates import aggregate
 from cepkit.spark.aggregates.one_pass import AggregationPass
+from cepkit.spark.aggregates.query import AggregateQuery
+from cepkit.spark.aggregates.totals import as_promised
 from cepkit.spark.matches.table import pattern_column
 from cepkit.spark.passes.frame import ResultFrame
+from cepkit.spark.passes.here import Here
+from cepkit.spark.passes.reports import Reports
 from cepkit.stream.sessions import check_session
+from cepkit.stream.stream import Stream
 
-_KEPT = StorageLevel.MEMORY_AND_DISK_DESER
+if TYPE_CHECKING:
+    import pandas as pd
 
 
-class SparkAggregates(ResultFrame):
-    """Aggregates as a Spark DataFrame: nothing is computed before an action asks for it.
+def aggregates_frame(
+    rows: DataFrame | Here,
+    prepared: AggregateQuery,
+    method: str,
+    reason: str,
+    route: str,
+    reports: Reports | None = None,
+) -> ResultFrame:
+    """Return the aggregates of a query as a Spark DataFrame.
 
     The columns are those of `cepkit.aggregate` on a local stream; rows are in no particular order.
+    """
+    title = f"Aggregates by {method} ({reason})"
+    frame = ResultFrame(rows, title=title, route=route, reports=reports)
+    frame.query, frame.emit = prepared.request.query, prepared.request.emit
+    frame.method, frame.reason = method, reason
+    return frame
+
+
+@dataclass(eq=False, slots=True)
+class RowsHere:
+    """The rows of local aggregates, in the form that a frame needs.
 
     Attributes:
-        query: The query.
-        method: The method: "a-seq", one of its methods, "shared-counters" or "detect".
-        reason: The reason for the method.
-        route: How the events reach the workers, and how they are cut, as a sentence.
+        part: The events.
+        prepared: The prepared query.
+        method: As for `cepkit.aggregate`.
+        known: The rows, once computed.
     """
 
-    def __init__(self, aggregates: AggregationPass, number: int) -> None:
-        request = aggregates.queries[number].request
-        self.query: Query = request.query
-        self.emit: Emit = request.emit
-        self.method, self.reason = aggregates.way_of(number)
-        super().__init__(
-            aggregates.rows_of(number),
-            title=f"Aggregates by {self.method} ({self.reason})",
-            route=aggregates.pass_.delivery.route,
-            reports=aggregates.pass_.reports,
+    part: Stream
+    prepared: AggregateQuery
+    method: str
+    known: Aggregates | None = None
+
+    def aggregates(self) -> Aggregates:
+        """Return the aggregates."""
+        if self.known is None:
+            request = self.prepared.request
+            queries, functions = {ALONE: request.query}, [request.functions]
+            (self.known,) = aggregate(self.part, queries, functions, self.method, request.emit)
+        return self.known
+
+    def count(self) -> int:
+        """Return the number of rows."""
+        return len(self.aggregates())
+
+    def to_arrow(self) -> pa.Table:
+        """Return all rows, with the promised types."""
+        columns, promised = self.aggregates().columns, self.prepared.promised
+        return pa.table(
+            [as_promised(columns[field.name], field) for field in promised], schema=promised
         )
 
+    def first(self, n: int) -> pa.Table:
+        """Return at most `n` rows."""
+        return self.to_arrow().slice(0, n)
 
-@dataclass(frozen=True, eq=False, repr=False)
-class SeveralSparkAggregates(Several[SparkAggregates]):
-    """The aggregates of several queries over a Spark stream, in their order.
+    def to_pandas(self, *, nested: bool) -> pd.DataFrame:  # noqa: ARG002 - nothing is nested
+        """Return all rows."""
+        return self.aggregates().to_pandas()
 
-    Each is a separate DataFrame and reads the stream at each action. A pass with several queries
-    runs again for each of them, unless you `persist` it first or take all rows from `together`.
 
-    Attributes:
-        results: One for each query.
-        plan: The plan of the shared counters.
-        passes: The passes over the stream that they need.
-        progress: Whether long work shows a bar: see `cepkit.aggregate`.
-    """
+@dataclass(frozen=True, eq=False, slots=True)
+class Passes:
+    """The passes over a Spark stream for the aggregates of queries (see `result.Workers`)."""
 
     passes: tuple[AggregationPass, ...]
-    progress: Progress = "auto"
 
-    def with_progress(self, progress: Progress) -> SeveralSparkAggregates:
-        """Return the same with or without bars for actions."""
-        for result in self.results:
-            result.with_progress(progress)
-        return replace(self, progress=progress)
+    def results(self) -> tuple[ResultFrame, ...]:
+        """Return the aggregates of each query."""
+        results = {}
+        for one in self.passes:
+            for q, prepared in one.queries.items():
+                route, reports = one.pass_.delivery.route, one.pass_.reports
+                results[q] = aggregates_frame(
+                    one.rows_of(q), prepared, *one.way_of(q), route, reports
+                )
+        return tuple(results[q] for q in sorted(results))
 
-    @classmethod
-    def of(cls, passes: Sequence[AggregationPass], plan: SharingPlan) -> SeveralSparkAggregates:
-        """Return the aggregates of all queries of some passes."""
-        results = {
-            query: SparkAggregates(aggregates, query)
-            for aggregates in passes
-            for query in aggregates.queries
-        }
-        return cls(tuple(results[query] for query in sorted(results)), plan, tuple(passes))
-
-    @property
-    def together(self) -> ResultFrame:
-        """The rows of all queries as one DataFrame, which reads the stream once for each pass.
-
-        The column `pattern` has the name of the query. Columns that a query does not have are null
-        in its rows.
-
-        Raises:
-            PatternError: Two queries have columns of one name that are of different types, or one
-                groups by a column called `pattern`.
-        """
-        for aggregates in self.passes:
-            check_session(aggregates.frame)
-        check_one_type(column for result in self.results for column in result.dtypes)
-        pattern = pattern_column(self.names)
-        parts = [_named(aggregates, pattern) for aggregates in self.passes]
+    def together(self, names: tuple[str, ...]) -> ResultFrame:
+        """Return the rows of all queries, each pass run once; see `SeveralAggregates.together`."""
+        for one in self.passes:
+            check_session(one.frame)
+        check_one_type(column for result in self.results() for column in result.dtypes)
+        pattern = pattern_column(names)
+        parts = [_named(one, pattern) for one in self.passes]
         union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
         return ResultFrame(
             union,
-            title=f"Aggregates of {len(self)} queries together",
-            route="; ".join(dict.fromkeys(each.pass_.delivery.route for each in self.passes)),
+            title=f"Aggregates of {len(names)} queries together",
+            route="; ".join(dict.fromkeys(one.pass_.delivery.route for one in self.passes)),
             reports=self.passes[0].pass_.reports,
-        ).with_progress(self.progress)
+        )
 
-    def persist(self, level: StorageLevel = _KEPT) -> SeveralSparkAggregates:
-        """Keep the rows of all queries once they have been computed.
-
-        Args:
-            level: Where, as for `DataFrame.persist`.
-
-        Returns:
-            The same aggregates, with results that use the stored rows; unused results of this
-            object do so as well.
-        """
-        for aggregates in self.passes:
-            aggregates.frame.persist(level)
-        return SeveralSparkAggregates.of(self.passes, self.plan).with_progress(self.progress)
+    def persist(self, level: StorageLevel | None) -> None:
+        """Keep the rows of all queries once they have been computed."""
+        for one in self.passes:
+            one.frame.persist(StorageLevel.MEMORY_AND_DISK_DESER if level is None else level)
 
     def unpersist(self) -> None:
         """Drop the rows stored by `persist`."""
-        for aggregates in self.passes:
-            aggregates.frame.unpersist()
+        for one in self.passes:
+            one.frame.unpersist()
 
 
 def check_one_type(columns: Iterable[tuple[str, str]]) -> None:

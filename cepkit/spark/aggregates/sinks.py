@@ -20,8 +20,9 @@ from cepkit.columnar.detector import Detector
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import EVERYTHING, Owned
 from cepkit.columnar.slices.counters import Counters
+from cepkit.routes.aggregates import aggregate_cluster
 from cepkit.routes.detected import only_counts
-from cepkit.routes.several import Cluster, aggregate_cluster
+from cepkit.routes.sharing import Cluster
 from cepkit.spark.aggregates.request import Request
 from cepkit.spark.aggregates.totals import Totals, as_promised
 from cepkit.spark.cells.dealing import Batches

@@ -58,17 +58,9 @@ def split(sending: Sending, layout: Layout, batches: Iterable[pa.RecordBatch]) -
 
     A last piece without a cell has the number of rows that were no events.
     """
-    held: list[pa.RecordBatch] = []
     dropped = Dropped()
-    rows = size = 0
-    for batch in batches:
-        held.append(batch)
-        rows, size = rows + batch.num_rows, size + batch.nbytes
-        if rows >= _FLUSH_ROWS or size >= _FLUSH_BYTES:
-            dropped += yield from _pack(sending, layout, held)
-            held, rows, size = [], 0, 0
-    if held:
-        dropped += yield from _pack(sending, layout, held)
+    for table in tables_of(sending, batches):
+        dropped += yield from _pack(sending, layout, table)
     if dropped:
         counts = np.array([dropped.null_time, dropped.null_type], dtype=np.int64).tobytes()
         yield pa.RecordBatch.from_arrays(
@@ -76,10 +68,23 @@ def split(sending: Sending, layout: Layout, batches: Iterable[pa.RecordBatch]) -
         )
 
 
+def tables_of(sending: Sending, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield the rows of a task, many at a time."""
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        held.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= _FLUSH_ROWS or size >= _FLUSH_BYTES:
+            yield sending.table(held)
+            held, rows, size = [], 0, 0
+    if held:
+        yield sending.table(held)
+
+
 def _pack(
-    sending: Sending, layout: Layout, batches: list[pa.RecordBatch]
+    sending: Sending, layout: Layout, table: pa.Table
 ) -> Generator[pa.RecordBatch, None, Dropped]:
-    table = sending.table(batches)
     sending.check_numbers(table)
     ts = sending.times(table)
     mask, dropped = sending.wanted_rows(table, ts)

@@ -8,15 +8,19 @@ Workers need cepkit and pyarrow installed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Literal
+
+from pyspark.sql import types as t
 
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
 from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.results.output import MatchColumns
 from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead
 from cepkit.columnar.slices.plans import SlicePlans
+from cepkit.columnar.workload import Group, group_of_one
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
@@ -25,11 +29,12 @@ from cepkit.spark.cells.keys import key_of
 from cepkit.spark.cells.layout import IN_TURN, Cut
 from cepkit.spark.cells.schemas import match_columns
 from cepkit.spark.cells.sending import numbers_for, sending_for
-from cepkit.spark.matches.fetched import FetchedMatches
-from cepkit.spark.matches.result import SparkMatches
-from cepkit.spark.matches.sinks import CountsSink, MatchesSink
+from cepkit.spark.matches.result import MatchesHere, MatchesPass, SparkMatches
+from cepkit.spark.matches.sinks import COUNT, CountsSink, MatchesSink
+from cepkit.spark.matches.table import matches_table
 from cepkit.spark.passes.delivery import Route
 from cepkit.spark.passes.one_pass import start_pass
+from cepkit.spark.passes.one_table import QUERY
 from cepkit.spark.passes.part import origin_of
 from cepkit.spark.passes.rows import batch_frame
 from cepkit.spark.passes.scan import Scan
@@ -77,30 +82,61 @@ def detect(
         UnsupportedError: The query has a part that the engine cannot detect; the DataFrame is
             a stream.
     """
-    frame = batch_frame(stream)
-    compiled, known = compile_query(query, plan, sets), plan.statistics
-    scan = scan_for(stream, (query,), compiled, known, slice_seconds, slice_events)
-    scan = replace(scan, seconds=seconds_expected(plan) or 0.0)
-    check_kinds(query, scan.sending.nothing.kinds)
-    pass_ = start_pass(
-        scan, route, dropped=None if known is None else known.dropped, reported=reported
-    )
+    known = plan.statistics
+    found = start(
+        stream, {0: query}, {0: plan}, group_of_one(compile_query(query, plan, sets)), known,
+        slice_seconds=slice_seconds, slice_events=slice_events, limited=limit is not None,
+        route=route, follow=plans, reported=reported,
+    )  # fmt: skip
     if known is not None and not reported:
         warn_of_absent(known.never_occurring, (), query)
-    matches = MatchColumns.of(query, scan.sending.schema)
-    in_arrow = matches.schema(scan.sending.nothing)
-    columns = match_columns(frame.schema, stream.column_names, matches, in_arrow)
-    return SparkMatches(
-        pass_.rows(MatchesSink(compiled, matches, limit is not None, plans), columns),
-        pass_.rows(CountsSink(compiled, plans), columns),
-        pass_,
-        query=query,
-        plan=plan,
-        programs=compiled.programs,
-        variables=matches.variables,
-        limit=limit,
-        sets=sets,
-    )
+    return SparkMatches(found, query=query, plan=plan, limit=limit, sets=sets)
+
+
+def start(
+    stream: Stream,
+    queries: Mapping[int, Query],
+    plans: Mapping[int, Plan],
+    group: Group,
+    statistics: Statistics | None,
+    *,
+    slice_seconds: float | None = None,
+    slice_events: int | None = None,
+    limited: bool = False,
+    route: Route | None = None,
+    follow: SlicePlans | None = None,
+    reported: bool = False,
+) -> MatchesPass:
+    """Return a pass for queries that run together; if the stream's size is unknown, a job counts.
+
+    Args:
+        queries: The queries, by number.
+        plans: Their plans.
+        group: They, compiled.
+        statistics: The statistics of the stream, if known.
+        slice_seconds: As for `detect`.
+        slice_events: As for `detect`.
+        limited: Whether only some of the matches are wanted.
+        route: As for `detect`.
+        follow: Chooses the plan of each slice.
+        reported: As for `detect`.
+
+    Raises:
+        PatternError: A condition compares values that cannot be compared.
+    """
+    columns, every = batch_frame(stream).schema, tuple(queries.values())
+    scan = scan_for(stream, every, group.query, statistics, slice_seconds, slice_events)
+    scan = replace(scan, seconds=sum(seconds_expected(plan) or 0.0 for plan in plans.values()))
+    sending = scan.sending
+    for query in every:
+        check_kinds(query, sending.nothing.kinds)
+    dropped = None if statistics is None else statistics.dropped
+    pass_ = start_pass(scan, route, dropped=dropped, reported=reported)
+    table, in_spark = matches_table(stream, columns, sending, queries)
+    written = {q: MatchColumns.of(query, sending.schema) for q, query in queries.items()}
+    rows = pass_.rows(MatchesSink(group, table, written, limited, follow), in_spark)
+    sizes = pass_.rows(CountsSink(group, follow), _SIZES)
+    return MatchesPass(group, pass_, table, rows, sizes)
 
 
 def detect_fetched(
@@ -112,7 +148,7 @@ def detect_fetched(
     limit: int | None = None,
     sets: Literal["every", "maximal"] = "every",
     plans: SlicePlans | None = None,
-) -> FetchedMatches:
+) -> SparkMatches:
     """Return the matches in a fetched Spark stream, found in this process.
 
     Args:
@@ -137,7 +173,11 @@ def detect_fetched(
     workers = partial(
         detect, stream, query, plan, limit=limit, sets=sets, plans=plans, reported=True
     )
-    return FetchedMatches(stream, matches, origin_of(part), columns, workers)
+    found = MatchesHere(stream, matches, origin_of(part), columns, workers)
+    return SparkMatches(found, query=query, plan=plan, limit=limit, sets=sets)
+
+
+_SIZES = t.StructType([t.StructField(QUERY, t.IntegerType()), t.StructField(COUNT, t.BinaryType())])
 
 
 def scan_for(

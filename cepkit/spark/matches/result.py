@@ -2,27 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Self
 
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
-from cepkit.columnar.compile.program import Program
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.frames import frame_of
+from cepkit.columnar.results.matches import Matches
+from cepkit.columnar.results.output import MatchColumns
 from cepkit.columnar.results.plans import AdaptedExplanation, PlansInForce, explanation_of
 from cepkit.columnar.results.shown import timeline
 from cepkit.columnar.slices.plans import SliceWork
+from cepkit.columnar.workload import Group
 from cepkit.errors import UnsupportedError
 from cepkit.memory import Room
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
+from cepkit.progress import Progress
+from cepkit.spark.matches.table import lists_in, named_columns
 from cepkit.spark.passes.frame import ResultFrame
+from cepkit.spark.passes.here import Here
 from cepkit.spark.passes.one_pass import Pass
+from cepkit.spark.passes.one_table import OneTable
 from cepkit.stream.columns import Dropped
+from cepkit.stream.stream import Stream
+from cepkit.tables import count_text
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class MatchesPass:
+    """A pass for the matches of queries that run together.
+
+    Attributes:
+        group: The queries.
+        pass_: The pass over the stream.
+        table: The columns of its rows.
+        rows: The matches of all queries.
+        sizes: The numbers of matches of each query in each task.
+    """
+
+    group: Group
+    pass_: Pass
+    table: OneTable
+    rows: DataFrame
+    sizes: DataFrame
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class MatchesHere:
+    """Matches that this process has found among fetched events.
+
+    Attributes:
+        stream: The stream in Spark.
+        matches: The matches among its events, here.
+        origin: How these came here.
+        columns: Their columns in Spark.
+        workers: Makes the same matches, found by workers.
+    """
+
+    stream: Stream
+    matches: Matches
+    origin: str
+    columns: StructType
+    workers: Callable[[], SparkMatches]
 
 
 class SparkMatches(ResultFrame):
@@ -32,7 +80,8 @@ class SparkMatches(ResultFrame):
     `match_start` and `match_end`. It can be selected from, joined, cached and written like any
     other; derived DataFrames are plain. `to_pandas()` fetches flat columns such as `a.price`.
     Workers emit matches in batches, which never pass the driver unless they are collected. Counters
-    come with them, so `explain()` costs nothing after an action that took all matches.
+    come with them, so `explain()` costs nothing after an action that took all matches. Of a stream
+    that was small enough to be fetched this process finds the matches.
 
     Attributes:
         query: The query.
@@ -41,73 +90,78 @@ class SparkMatches(ResultFrame):
         variables: The variables of a match in pattern order.
         sets: Which sets of Kleene variables make matches.
         stream: The events.
+        here: The matches as those of a local stream, if this process finds them.
     """
 
     def __init__(
         self,
-        rows: DataFrame,
-        counting: DataFrame,
-        pass_: Pass,
+        found: MatchesPass | MatchesHere,
         *,
         query: Query,
         plan: Plan,
-        programs: Sequence[Program],
-        variables: tuple[str, ...],
         limit: int | None,
         sets: Literal["every", "maximal"] = "every",
     ) -> None:
-        limited = rows if limit is None else rows.limit(limit)
-        order = "; ".join(map(str, plan.branches))
-        title = f"Matches of {', '.join(variables)} by the plan {order}"
-        super().__init__(limited, title=title, route=pass_.delivery.route, reports=pass_.reports)
         self.query = query
         self.plan = plan
         self.most = limit
-        self.variables = variables
         self.sets = sets
-        self._counting = counting
-        self._programs = programs
-        self.stream = pass_.scan.stream
-        self._roles = self.stream.schema
-        self._left_out = pass_.delivery.left_out
+        self.here: Matches | None = None
+        self._found: MatchesPass | None = None
+        rows: DataFrame | Here
+        reports = None
+        match found:
+            case MatchesPass():
+                rows = found.rows.select(*named_columns(found.table, lists_in([found.table])))
+                rows = rows if limit is None else rows.limit(limit)
+                route, reports = found.pass_.delivery.route, found.pass_.reports
+                self.stream, self._found = found.pass_.scan.stream, found
+            case MatchesHere(stream, here):
+                session = stream.source.sparkSession
+                rows = Here(here, found.columns, session, found.workers)
+                events = count_text(len(here.columns), "event")
+                route = f"searched in this process, {events} {found.origin}"
+                self.stream, self.here = stream, here
+        self.variables = MatchColumns.of(query, self.stream.schema).variables
+        order = "; ".join(map(str, plan.branches))
+        super().__init__(
+            rows,
+            title=f"Matches of {', '.join(self.variables)} by the plan {order}",
+            route=route,
+            reports=reports,
+            explanation=self._explained,
+        )
 
-    def explain(  # type: ignore[override]
-        self, extended: bool | str | None = None, mode: str | None = None
-    ) -> Explanation | AdaptedExplanation | None:
-        """Return the actual and expected numbers of each step of the plan.
-
-        Workers gather the numbers during an action. They always cover the whole stream: if no
-        action has taken all matches yet (`show()` takes only some), the matches are counted first,
-        without building rows.
-
-        Args:
-            extended: As for any Spark DataFrame: with this or `mode`, Spark's own plan is
-                printed instead.
-            mode: The same.
-        """
-        if extended is not None or mode is not None:
-            super().explain(extended, mode)
-            return None
-        return self._explained()
+    def with_progress(self, progress: Progress) -> Self:
+        """Set whether long work shows a bar; return itself."""
+        if self.here is not None:
+            self.here.progress = progress
+        return super().with_progress(progress)
 
     def _explained(self) -> Explanation | AdaptedExplanation:
+        if self.here is not None:
+            return self.here.explain()
         work, _ = self._run()
-        self._reports.warn()
+        self._warn()
         return explanation_of(self.query, self.plan, work)
 
     @property
     def plans(self) -> PlansInForce:
         """Which plan was in force when, and why; gathered from workers like `explain`."""
+        if self.here is not None:
+            return self.here.plans
         work, _ = self._run()
         return PlansInForce.of(self.query, self.plan, work)
 
     @property
     def dropped(self) -> Dropped:
         """The rows without a time or a type, which are no events; counts first if need be."""
-        return self._run()[1]
+        return self._run()[1] if self.here is None else self.here.columns.dropped
 
     def count(self) -> int:
         """Return the number of matches, without building rows unless the frame is cached."""
+        if self.here is not None:
+            return self.here.count()
         level = self.storageLevel
         # Counters tell the number of all matches before the limit.
         if level.useMemory or level.useDisk or self.query.after_match is not None:
@@ -128,6 +182,8 @@ class SparkMatches(ResultFrame):
         Raises:
             LimitError: They would not fit the free memory.
         """
+        if self.here is not None:
+            return self.here.timeline(n)
         if self.query.returned:
             raise UnsupportedError(
                 "a timeline of matches that have only the columns of RETURN",
@@ -137,11 +193,13 @@ class SparkMatches(ResultFrame):
         # Besides the frame, the rows of the table and the table need memory.
         room = Room("matches", "a table of their events", "ask for fewer", copies=3)
         some = frame_of(table.to_batches(), table.schema, room, nested=True)
-        return timeline(some, self.variables, self._roles.time, self._roles.type)
+        return timeline(some, self.variables, self.stream.schema.time, self.stream.schema.type)
 
     def _run(self) -> tuple[SliceWork, Dropped]:
         """Return the counters and the dropped rows of a whole run; make one if there was none."""
-        if not self._reports.complete:
-            self._watched(self._counting.count, "counting")
-        work = self._reports.work(self.plan.branches, self._programs)
-        return work, self._reports.dropped + self._left_out
+        assert self._found is not None
+        pass_, programs = self._found.pass_, self._found.group.query.programs
+        if not pass_.reports.complete:
+            self._watched(self._found.sizes.count, "counting")
+        work = pass_.reports.work(self.plan.branches, programs)
+        return work, pass_.reports.dropped + pass_.delivery.left_out

@@ -2,248 +2,180 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
 from functools import cached_property, reduce
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as t
 
-from cepkit.columnar.detector import Detector
 from cepkit.columnar.results.output import MatchColumns, check_alike
-from cepkit.columnar.results.several import Counted, SeveralMatches, SeveralResults
-from cepkit.columnar.slices.counters import Counters
+from cepkit.columnar.results.several import Counted, Planned
+from cepkit.columnar.results.together import InMemory
 from cepkit.columnar.workload import Group
-from cepkit.pattern.evaluation.kind_checks import check_kinds
+from cepkit.pattern.query import Query
 from cepkit.pattern.several import PATTERN
-from cepkit.planners.choose import is_quick, seconds_expected
+from cepkit.planners.choose import is_quick
+from cepkit.progress import Progress
 from cepkit.spark.cells.schemas import match_columns, quoted
-from cepkit.spark.matches.detect import detect, detect_fetched, scan_for
-from cepkit.spark.matches.result import SparkMatches
-from cepkit.spark.matches.table import (
-    ends_last,
-    lists_in,
-    matches_table,
-    named_columns,
-    pattern_column,
-    table_rows,
-)
-from cepkit.spark.passes.fetched_frame import FetchedFrame
+from cepkit.spark.matches.detect import detect, detect_fetched, start
+from cepkit.spark.matches.result import MatchesPass, SparkMatches
+from cepkit.spark.matches.sinks import number_of
+from cepkit.spark.matches.table import ends_last, lists_in, named_columns, pattern_column
 from cepkit.spark.passes.frame import ResultFrame
-from cepkit.spark.passes.one_pass import Cell, Pass, start_pass
-from cepkit.spark.passes.one_table import QUERY, OneTable
+from cepkit.spark.passes.here import Here
+from cepkit.spark.passes.one_table import QUERY
 from cepkit.spark.passes.part import origin_of
-from cepkit.spark.passes.rows import batch_frame
 from cepkit.spark.session.progress import run_with_progress
 from cepkit.stream.sessions import check_session
+from cepkit.stream.stream import Stream
 from cepkit.tables import count_text
 
-_COUNT = "n"
 
+class OnSpark:
+    """A Spark stream as the place where queries' matches are found (see `several.Place`).
 
-class SeveralSparkMatches(SeveralResults[SparkMatches]):
-    """The matches of several queries in a Spark stream, each under its name or number.
-
-    Each is a separate Spark DataFrame; `together` has all matches, from one pass for the queries
+    Each query's are a separate Spark DataFrame; `together` has all, from one pass for the queries
     with the same cut.
+
+    Args:
+        slice_seconds: As for `detect`.
+        slice_events: As for `detect`.
+        fetch: Fetches the events that queries need, if there are few; None: workers have them.
     """
 
-    @cached_property
-    def _here(self) -> SeveralMatches | None:
-        """The matches, found in this process if the stream is small; else None."""
-        fetch, plans = self.options["fetch"], self.plan or self.plans
-        if fetch is None or not all(map(is_quick, self.plans)):
-            return None
-        part = fetch(self.queries)
-        if part.place == "spark":
-            return None
-        queries = dict(zip(self.names, self.queries, strict=True))
-        return SeveralMatches(
-            part, queries, plans, self._measure, limit=self.limit, sets=self.sets, share=self._share
-        )
+    def __init__(
+        self,
+        stream: Stream,
+        planned: Planned,
+        *,
+        slice_seconds: float | None = None,
+        slice_events: int | None = None,
+        fetch: Callable[[Sequence[Query]], Stream] | None = None,
+    ) -> None:
+        self.stream, self.planned = stream, planned
+        self._slice_seconds, self._slice_events = slice_seconds, slice_events
+        self._fetch = fetch
+        self._counted: Counted | None = None
 
     @cached_property
-    def _passes(self) -> list[_GroupPass]:
-        return [self._pass(group) for group in self.groups]
+    def _here(self) -> InMemory | None:
+        """The events in this process if they are few; else None."""
+        if self._fetch is None or not all(map(is_quick, self.planned.plans)):
+            return None
+        part = self._fetch(self.planned.queries)
+        return None if part.place == "spark" else InMemory(part, self.planned)
 
-    def _pass(self, group: Group) -> _GroupPass:
-        numbers = tuple(dict.fromkeys(group.of))
-        queries = tuple(self.queries[q] for q in numbers)
-        known = None if self.plan is None else self.plan.statistics
-        scan = scan_for(
+    @cached_property
+    def _passes(self) -> list[MatchesPass]:
+        return [self._pass(group) for group in self.planned.groups]
+
+    def _pass(self, group: Group) -> MatchesPass:
+        planned, numbers = self.planned, dict.fromkeys(group.of)
+        return start(
             self.stream,
-            queries,
-            group.query,
-            known,
-            self.options.get("slice_seconds"),
-            self.options.get("slice_events"),
-        )
-        seconds = sum(seconds_expected(self.plans[q]) or 0.0 for q in numbers)
-        scan = replace(scan, seconds=seconds)
-        for query in queries:
-            check_kinds(query, scan.sending.nothing.kinds)
-        pass_ = start_pass(scan, None, dropped=None if known is None else known.dropped)
-        sending, members = scan.sending, {q: self.queries[q] for q in numbers}
-        columns = batch_frame(self.stream).schema
-        table, in_spark = matches_table(self.stream, columns, sending, members)
-        written = {q: MatchColumns.of(query, sending.schema) for q, query in members.items()}
-        sink = SeveralSink(group, table, written, self.limit is not None)
-        counts = t.StructType(
-            [t.StructField(QUERY, t.IntegerType()), t.StructField(_COUNT, t.LongType())]
-        )
-        return _GroupPass(
-            group, pass_, table, pass_.rows(sink, in_spark), pass_.rows(SizesSink(group), counts)
+            {q: planned.queries[q] for q in numbers},
+            {q: planned.plans[q] for q in numbers},
+            group,
+            None if planned.plan is None else planned.plan.statistics,
+            slice_seconds=self._slice_seconds,
+            slice_events=self._slice_events,
+            limited=planned.limit is not None,
         )
 
-    def _find(self, number: int) -> SparkMatches:
-        query, plan, limit, sets = self.queries[number], self.plans[number], self.limit, self.sets
+    def find(self, number: int) -> SparkMatches:
+        """Return the matches of one query."""
+        planned = self.planned
+        query, plan = planned.queries[number], planned.plans[number]
         if self._here is not None:
-            part = self._here.stream
-            return detect_fetched(self.stream, part, query, plan, limit=limit, sets=sets)
-        sliced = {name: self.options[name] for name in ("slice_seconds", "slice_events")}
-        return detect(self.stream, query, plan, limit=limit, sets=sets, **sliced)
+            return detect_fetched(
+                self.stream, self._here.stream, query, plan,
+                limit=planned.limit, sets=planned.sets,
+            )  # fmt: skip
+        return detect(
+            self.stream, query, plan, limit=planned.limit, sets=planned.sets,
+            slice_seconds=self._slice_seconds, slice_events=self._slice_events,
+        )  # fmt: skip
 
-    def _count(self) -> Counted:
-        if self._here is not None:
-            return self._here.counted()
-        sizes = [0] * len(self)
+    @property
+    def known(self) -> Sequence[int] | None:
+        """The number of matches of each query; None if not counted yet."""
+        return None if self._counted is None else self._counted[0]
+
+    def counted(self, progress: Progress, *, anew: bool = False) -> Counted:
+        """Return the number of matches of each query and the counters of each group."""
+        if anew or self._counted is None:
+            here = self._here
+            counted = here.counted(progress, anew=anew) if here else self._count(progress)
+            self._counted = counted
+        return self._counted
+
+    def _count(self, progress: Progress) -> Counted:
+        sizes = [0] * len(self.planned.queries)
         counters = []
         for one in self._passes:
             check_session(one.sizes)
             rows = one.sizes.select("*")  # Spark keeps the failure of a cancelled stage
-            counted = run_with_progress(rows.collect, "counting", progress=self.progress)
-            for query, size in counted:
-                sizes[query] += size
+            for query, packed in run_with_progress(rows.collect, "counting", progress=progress):
+                sizes[query] += number_of(packed)
             one.pass_.reports.warn()
             work = one.pass_.reports.work((), one.group.query.programs)
             counters.append((one.group, work.counters[()]))
         return sizes, counters
 
-    @cached_property
     def together(self) -> ResultFrame:
-        """The matches of all queries, with the name of the query in the column `pattern`.
-
-        A variable of several queries is one column; a list of events where it is a Kleene variable
-        of any of them.
-        """
-        if self._here is None:
+        """Return the matches of all queries, with the name of the query in column `pattern`."""
+        here = self._here
+        if here is None:
             return self._by_workers()
-        columns = self._together_columns(self._here)
+        together = here.together()
+        columns = self._together_columns(here, together.schema.names)
         in_order = [F.col(quoted(name)) for name in columns.names]
-        return FetchedFrame(
-            self._here.together,
+        rows = Here(
+            together,
             columns,
             self.stream.source.sparkSession,
             lambda: self._by_workers().select(*in_order),
-            title=f"{self.title} together",
-            route=f"searched in this process, {count_text(self._here.events, 'event')}"
-            f" {origin_of(self._here.stream)}",
+        )
+        events = count_text(len(here.columns), "event")
+        return ResultFrame(
+            rows,
+            title=f"{self.planned.title} together",
+            route=f"searched in this process, {events} {origin_of(here.stream)}",
         )
 
-    def _together_columns(self, here: SeveralMatches) -> t.StructType:
+    def _together_columns(self, here: InMemory, names: Sequence[str]) -> t.StructType:
         """Return the Spark columns of `together`, from its matches in this process."""
         schema = self.stream.schema.without_arrival()
         kinds: dict[str, t.DataType] = {PATTERN: t.StringType()}
-        for matches in here:
+        for q, query in enumerate(self.planned.queries):
             columns = match_columns(
                 self.stream.source.schema,
                 self.stream.column_names,
-                MatchColumns.of(matches.query, schema),
-                matches.schema,
+                MatchColumns.of(query, schema),
+                here.find(q).schema,
             )
             for column in columns:
                 if column.name not in kinds or isinstance(column.dataType, t.ArrayType):
                     kinds[column.name] = column.dataType
-        names = here.together.schema.names
         return t.StructType([t.StructField(name, kinds[name]) for name in names])
 
     def _by_workers(self) -> ResultFrame:
         check_alike(schema for one in self._passes for schema in one.table.of.values())
         lists = lists_in([one.table for one in self._passes])
-        pattern = pattern_column(self.names)
+        pattern = pattern_column(self.planned.names)
         parts = []
         for one in self._passes:
             rows = one.rows
-            if self.limit is not None:
+            if self.planned.limit is not None:
                 order = Window.partitionBy(QUERY).orderBy(F.lit(0))
                 rows = rows.withColumn("row", F.row_number().over(order))
-                rows = rows.where(F.col("row") <= self.limit)
+                rows = rows.where(F.col("row") <= self.planned.limit)
             parts.append(rows.select(pattern, *named_columns(one.table, lists)))
         union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
         return ResultFrame(
             ends_last(union),
-            title=f"{self.title} together",
+            title=f"{self.planned.title} together",
             route="; ".join(dict.fromkeys(one.pass_.delivery.route for one in self._passes)),
             reports=self._passes[0].pass_.reports,
         )
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _GroupPass:
-    """A pass for queries that run together.
-
-    Attributes:
-        group: The queries.
-        table: The columns of its rows.
-        rows: The matches.
-        sizes: Their numbers.
-    """
-
-    group: Group
-    pass_: Pass
-    table: OneTable
-    rows: DataFrame
-    sizes: DataFrame
-
-
-@dataclass(frozen=True, slots=True)
-class SeveralSink:
-    """Yields the matches of several queries as rows of one table.
-
-    Attributes:
-        group: The queries.
-        table: Its columns.
-        written: Those of the matches of each query, by its number.
-        limited: Whether only some of the matches are wanted.
-    """
-
-    group: Group
-    table: OneTable
-    written: Mapping[int, MatchColumns]
-    limited: bool
-
-    def __call__(self, cells: Iterator[Cell]) -> Generator[pa.RecordBatch, None, Counters]:
-        """Yield the matches of each cell in batches."""
-        detector = Detector(self.group.query)
-        for cell in cells:
-            blocks = detector.matches(cell.events, cell.owned, limited=self.limited)
-            yield from table_rows(blocks, self.group, self.table, cell.events, self.written)
-        return detector.counters
-
-
-@dataclass(frozen=True, slots=True)
-class SizesSink:
-    """Counts the matches of each query without building rows.
-
-    Attributes:
-        group: The queries.
-    """
-
-    group: Group
-
-    def __call__(self, cells: Iterator[Cell]) -> Generator[pa.RecordBatch, None, Counters]:
-        """Yield the number of matches of each query in the task."""
-        detector, of = Detector(self.group.query), self.group.of
-        sizes = dict.fromkeys(of, 0)
-        for cell in cells:
-            for number, block in detector.count(cell.events, cell.owned):
-                sizes[of[number]] += block.size
-        yield pa.RecordBatch.from_pydict(
-            {
-                QUERY: pa.array(sizes.keys(), pa.int32()),
-                _COUNT: pa.array(sizes.values(), pa.int64()),
-            }
-        )
-        return detector.counters

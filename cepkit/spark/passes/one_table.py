@@ -35,10 +35,10 @@ class OneTable:
     def widened(self, query: int, columns: Sequence[pa.Array]) -> pa.RecordBatch:
         """Widen rows of a query to all columns."""
         size = len(columns[0])
-        widened = [pa.nulls(size, field.type) for field in self.schema]
-        widened[0] = pa.array(np.full(size, query, np.int32))
-        for place, values in zip(self.places[query], columns, strict=True):
-            widened[place] = values
+        known = dict(zip(self.places[query], columns, strict=True))
+        known[0] = pa.array(np.full(size, query, np.int32))
+        every = enumerate(self.schema)
+        widened = [known[i] if i in known else pa.nulls(size, one.type) for i, one in every]
         return pa.RecordBatch.from_arrays(widened, schema=self.schema)
 
     def parted(self, batch: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from cepkit.aggregation.sequence.definition import EventSequence
 from cepkit.aggregation.sharing import together as shared
 from cepkit.aggregation.sharing.planner import Rates
-from cepkit.routes.several import RatesOf
+from cepkit.routes.sharing import RatesOf
 from cepkit.spark.cells.schemas import arrow_columns
 from cepkit.spark.passes.extent import measured_extent
 from cepkit.spark.passes.rows import StreamRows

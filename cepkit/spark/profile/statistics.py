@@ -1,9 +1,10 @@
 """Statistics of a Spark stream for a pattern: exact counts, and selectivities from a sample.
 
-Counts take one action, and all details a part of a second one, for any pattern (stream_counts.py).
-For the selectivities, workers measure some random time slices, each with a window before and after
-it, in that second action; they return a few numbers. A pattern without a time window has no slices:
-there events are drawn by a hash of their row, which gives every combination the same chance.
+Types take one action (stream_counts.py), and all other counts a part of a second one, for any
+pattern (counting.py, lateness.py). For the selectivities, workers measure some random time slices,
+each with a window before and after it, in that second action; they return a few numbers. A pattern
+without a time window has no slices: there events are drawn by a hash of their row, which gives
+every combination the same chance.
 
 The same seed gives the same statistics for any order of rows: slices are drawn by number, and
 events of equal time are sorted canonically before sampling.
@@ -30,17 +31,20 @@ from cepkit.spark.cells.dealing import Batches, dealt_out, unpacked
 from cepkit.spark.cells.layout import Cut, Layout
 from cepkit.spark.cells.schemas import arrow_columns
 from cepkit.spark.cells.sending import Sending, functions_of, types_of
-from cepkit.spark.passes.rows import batch_frame
+from cepkit.spark.passes.rows import StreamRows, batch_frame
+from cepkit.spark.profile.counting import SparkCounter
+from cepkit.spark.profile.lateness import Arrivals
 from cepkit.spark.profile.one_action import in_one_action
-from cepkit.spark.profile.source import Source
-from cepkit.spark.profile.stream_counts import Detailed, count
+from cepkit.spark.profile.stream_counts import count_types
 from cepkit.spark.session.progress import run_with_progress
 from cepkit.statistics.measuring.estimate import SAMPLE, combine, joins_of, tally_slice
 from cepkit.statistics.measuring.sampling import Tally
 from cepkit.statistics.model import Statistics
+from cepkit.statistics.over_time import Buckets
+from cepkit.statistics.parts import StreamCounter
 from cepkit.statistics.selectivity import Joined
 from cepkit.statistics.stream_counts import StreamCounts, attributes_read
-from cepkit.stream.columns import Dropped
+from cepkit.stream.columns import Dropped, Kind
 from cepkit.stream.reading.ingest import event_columns
 from cepkit.stream.reading.time_zones import is_utc
 from cepkit.stream.stream import Stream
@@ -95,26 +99,51 @@ def profile(
     schema = stream.schema.without_output()
     nothing = event_columns(columns.empty_table(), schema, attributes_read(query))
     check_kinds(query, nothing.kinds)
-    source = Source(stream, query, columns)
-    first = run_with_progress(
-        lambda: count(source, details=details), "counting events", progress=progress
+    source = StreamRows(stream)
+    sending = Sending(
+        schema, columns, tuple(attributes_read(query)), types_of(query), functions_of(query)
     )
-    types, counts = types_of(query), first.counts
+    counts = run_with_progress(lambda: count_types(source), "counting events", progress=progress)
     sample: _Sample | None = None
-    if any(types is None or name in types for name in counts.by_type):
-        sample = _Profiler(source, seed, sample_events, joins).sample(counts)
+    if any(sending.types is None or name in sending.types for name in counts.by_type):
+        sample = _Profiler(source, sending, query, seed, sample_events, joins).sample(counts)
 
     def measured() -> tuple[StreamCounts, Mapping[str, pa.Table]]:
-        more = Detailed.of(source, first, nothing.kinds) if details else None
-        frames = more.frames if more is not None else {}
+        counter = _counter(query, nothing.kinds, counts, details=details)
+        counting = SparkCounter(source, sending, counter, every_part=details)
+        arrivals = Arrivals(source, counts.events)
+        frames = arrivals.frames if details else {}
+        if details or query.partition_by:
+            frames["counts"] = counting.frame
         tables = in_one_action(frames | ({} if sample is None else {"sample": sample.rows}))
-        return counts if more is None else more.counts(tables), tables
+        if "counts" not in tables:
+            return counts, tables
+        parts, keys = counting.found(tables["counts"])
+        pairs = sum(part.pairs for part in keys)
+        more = replace(counts, same_key=counter.same_key(pairs, counts.events))
+        if details:
+            late = arrivals.lateness(tables)
+            more = replace(more, details=counter.details(parts, keys, late))
+        return more, tables
 
     counts, tables = run_with_progress(measured, "measuring conditions", progress=progress)
     if sample is None:
         return combine(query, counts, [tally_slice(nothing, query, seed=seed)])
     tallies, joined = _measured(tables["sample"])
     return replace(combine(query, counts, [tallies], partial=sample.partial), joins=joined)
+
+
+def _counter(
+    query: Query, kinds: Mapping[str, Kind], counts: StreamCounts, *, details: bool
+) -> StreamCounter:
+    """Return the counter of all details, or of what plans need: the events of a partition."""
+    buckets = None
+    if counts.first is not None and counts.last is not None:
+        buckets = Buckets.of(counts.first, counts.last, counts.events)
+    counter = StreamCounter.of(query, kinds, buckets)
+    if details:
+        return counter
+    return replace(counter, links=(), keys=counter.keys[:1] if query.partition_by else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,18 +169,19 @@ def _measured(table: pa.Table) -> tuple[list[Tally], Joins]:
 
 @dataclass(frozen=True, slots=True)
 class _Profiler:
-    source: Source
+    source: StreamRows
+    sending: Sending
+    query: Query
     seed: int
     sample_events: int
     joins: bool
 
     def sample(self, counts: StreamCounts) -> _Sample:
         """Return the DataFrame that measures a sample."""
-        source = self.source
-        types = types_of(source.query)
+        source, sending, types = self.source, self.sending, self.sending.types
         relevant = sum(n for name, n in counts.by_type.items() if types is None or name in types)
         rows = source.rows.where(~source.no_time & source.may_have(types))
-        window = source.query.window
+        window = self.query.window
         share = min(1.0, self.sample_events / max(relevant, 1))
         if not isinstance(window, TimeWindow):
             layout, slices = Layout(), 1
@@ -163,16 +193,13 @@ class _Profiler:
             slices = len(layout.sample or (0,))
             if layout.sample is not None:
                 rows = rows.where(self._near(layout))
-        placed = rows.select(*map(source.place, source.columns.names))
-        schema, functions = source.schema.without_output(), functions_of(source.query)
-        read = attributes_read(source.query)
-        sending = Sending(schema, source.columns, tuple(read), types, functions)
+        placed = rows.select(*map(source.place, sending.columns.names))
         tasks = max(1, min(slices, 4 * source.cores))
         packed = dealt_out(placed, sending, layout, tasks)
         sample = SAMPLE if slices == 1 else max(1000, 2 * SAMPLE // slices)
         # Separate slices cannot sample joins of the whole stream.
         joins = self.joins and slices == 1 and share >= 1
-        work = _measuring(sending, layout, source.query, self.seed, sample, joins=joins)
+        work = _measuring(sending, layout, self.query, self.seed, sample, joins=joins)
         return _Sample(packed.mapInArrow(work, _MEASURED), share < 1)
 
     def _drawn(

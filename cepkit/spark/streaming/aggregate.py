@@ -6,24 +6,22 @@ and owns the rows of its own moments. Expiries are emitted when the watermark ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import types as t
 
 from cepkit.aggregation.semirings.functions import Function
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.columnar.slices.candidates import Owned
 from cepkit.errors import UnsupportedError, telling
 from cepkit.pattern.query import Query
-from cepkit.pattern.several import called
-from cepkit.routes.aggregates import way_of
-from cepkit.routes.several import Shared, SharingPlan, plan_sharing, shareable
+from cepkit.pattern.several import ALONE, called
+from cepkit.routes.sharing import Shared, SharingPlan, plan_sharing, shareable
+from cepkit.routes.ways import way_of
 from cepkit.spark.aggregates.aggregate import passes_of
 from cepkit.spark.aggregates.one_pass import scan_for
 from cepkit.spark.aggregates.query import AggregateQuery
@@ -32,7 +30,7 @@ from cepkit.spark.aggregates.result import check_one_type
 from cepkit.spark.aggregates.sinks import AggregatesSink, Aggregation
 from cepkit.spark.matches.table import named_columns, pattern_column
 from cepkit.spark.passes.one_pass import Cell
-from cepkit.spark.passes.one_table import OneTable, one_table
+from cepkit.spark.passes.one_table import one_table
 from cepkit.spark.profile.rates import unknown_rates
 from cepkit.spark.streaming.bucket import Bucket
 from cepkit.spark.streaming.live import Live
@@ -44,7 +42,7 @@ from cepkit.spark.streaming.prepare import (
     dealt_out,
     identity_of,
 )
-from cepkit.spark.streaming.result import StreamAggregates, StreamSeveralAggregates
+from cepkit.spark.streaming.result import StreamFrame
 from cepkit.spark.streaming.searches import FAR, Carried, Reach
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
@@ -86,47 +84,23 @@ class AggregateSearch:
 
 def aggregate(
     stream: Stream,
-    query: Query,
-    functions: Mapping[str, Function],
-    method: str,
-    emit: Emit,
-) -> StreamAggregates:
-    """Return the aggregates of a query's matches in a streaming DataFrame.
-
-    Args:
-        stream: Events in a streaming DataFrame.
-        query: The query, with a window in time.
-        method: How it is aggregated, as for `cepkit.aggregate`.
-        emit: Which rows there are; no total, as the stream has no end.
-
-    Raises:
-        PatternError: An aggregate cannot take the column that it is of.
-        UnsupportedError: The events to keep for the query have no bound.
-    """
-    check_live(stream)
-    alone = SharingPlan(("",), (), {})
-    live = prepare_aggregation(stream, {"": query}, [functions], method, emit, alone)
-    return StreamAggregates(stream, _live(stream, live, str(query), emit, functions), query)
-
-
-def aggregate_several(
-    stream: Stream,
     queries: Mapping[str, Query],
     functions: Sequence[Mapping[str, Function]],
     method: str,
     emit: Emit,
     share: Shared,
-) -> StreamSeveralAggregates:
-    """Return the aggregates of several queries in a streaming DataFrame, as one.
+) -> StreamFrame:
+    """Return the aggregates of queries in a streaming DataFrame, as one.
 
-    The column `pattern` says of which query a row is. Events are kept once, for the longest window.
+    Events are kept once, for the longest window.
 
     Args:
         stream: Events in a streaming DataFrame.
-        queries: The queries, with windows in time, by their names.
+        queries: The queries, with windows in time, by their names; of several, the column `pattern`
+            says of which a row is.
         functions: For each query the columns of aggregates, by name.
-        method: As for one query.
-        emit: As for one query.
+        method: How they are aggregated, as for `cepkit.aggregate`.
+        emit: Which rows there are; no total, as the stream has no end.
         share: The parts counted once: "prefix", "none", or a plan; "auto" is "prefix", as nobody
             knows how often events will come.
 
@@ -143,30 +117,28 @@ def aggregate_several(
             " of events",
             hint="share=aggregate(recorded, patterns, share='chop-connect').plan",
         )
-    sequences, reasons = shareable([*queries.values()], functions, method)
+    ways = [way_of(query, method) for query in queries.values()]
+    sequences, reasons = shareable(ways, functions, method)
     wanted = "prefix" if share == "auto" else share
     plan = plan_sharing(tuple(queries), sequences, functions, reasons, unknown_rates, wanted)
-    live = prepare_aggregation(stream, queries, functions, method, emit, plan)
-    text = "; ".join(f"{name}: {query}" for name, query in queries.items())
-    names = [name for each in functions for name in each]
-    return StreamSeveralAggregates(
-        stream, _live(stream, live, text, emit, names, queries), queries, plan
-    )
+    prepared = prepare_aggregation(stream, queries, functions, method, emit, plan)
+    table, output = prepared.table, prepared.output
+    bucket, count = dealt_out(prepared, None)
+    names = dict.fromkeys(name for each in functions for name in each)
+    identity = identity_of(stream, queries, bucket, count, emit=emit, aggregates=", ".join(names))
+    columns = named_columns(table, ())
+    if ALONE not in queries:
+        kinds = ((c.name, c.type) for each in table.of.values() for c in each)
+        check_one_type((name, str(kind)) for name, kind in kinds)
+        columns = [pattern_column([*queries]), *columns]
+    reader = RowReader(table.schema)
 
+    def rows(pieces: DataFrame) -> DataFrame:
+        return pieces.mapInArrow(unpacking(reader), output).select(*columns)
 
-@dataclass(frozen=True, slots=True)
-class LiveAggregation:
-    """Queries made ready for a streaming DataFrame.
-
-    Attributes:
-        prepared: The searches in its buckets, and the key that is hashed.
-        rows: The columns of the rows.
-        output: The same, in Spark.
-    """
-
-    prepared: Prepared
-    rows: OneTable
-    output: t.StructType
+    live = Live(bucket, identity, prepared.key, count, rows)
+    sharing = None if ALONE in queries else plan
+    return StreamFrame(stream, live, "Aggregates", queries, sharing=sharing)
 
 
 def prepare_aggregation(
@@ -176,15 +148,15 @@ def prepare_aggregation(
     method: str,
     emit: Emit,
     plan: SharingPlan,
-) -> LiveAggregation:
+) -> Prepared:
     """Return the searches for the aggregates of queries in the buckets of a stream.
 
     Args:
         stream: Events in a streaming DataFrame.
-        queries: As for `aggregate_several`.
-        functions: As for `aggregate_several`.
-        method: As for `aggregate_several`.
-        emit: As for `aggregate_several`.
+        queries: As for `aggregate`.
+        functions: As for `aggregate`.
+        method: As for `aggregate`.
+        emit: As for `aggregate`.
         plan: The plan of the shared counters.
 
     Raises:
@@ -199,7 +171,7 @@ def prepare_aggregation(
     prepared: dict[int, AggregateQuery] = {}
     for q, (name, query) in enumerate(queries.items()):
         way = way_of(query, method)
-        with telling(called(name)) if name else nullcontext():
+        with telling(called(name)):
             prepared[q] = prepare_aggregates(stream, query, functions[q], way, emit)
             _check_bounded(prepared[q])
     scan = scan_for(stream, prepared)
@@ -216,7 +188,7 @@ def prepare_aggregation(
         searches.append(AggregateSearch(sink, rows.schema, reach, at_any_time=emit == "changes"))
     # Rows are in the order of arrival already; numbers are needed only where slices are cut.
     bucket = Bucket(replace(scan.sending, numbers=()), tuple(searches))
-    return LiveAggregation(Prepared(bucket, scan.cut.key), rows, output)
+    return Prepared(bucket, scan.cut.key, rows, output)
 
 
 def _check_bounded(prepared: AggregateQuery) -> None:
@@ -233,39 +205,6 @@ def _check_bounded(prepared: AggregateQuery) -> None:
             " DataFrame",
             hint="detect the matches, and aggregate them with Spark: groupBy(window(...))",
         )
-
-
-def _live(
-    stream: Stream,
-    aggregation: LiveAggregation,
-    text: str,
-    emit: Emit,
-    names: Iterable[str],
-    queries: Iterable[str] = (),
-) -> Live:
-    """Return the streaming query, ready to run.
-
-    Args:
-        text: The text of the queries.
-        names: The names of the aggregates.
-        queries: The names of the queries, for the column `pattern`; empty for a single query.
-    """
-    table, output = aggregation.rows, aggregation.output
-    bucket, count = dealt_out(aggregation.prepared, None)
-    identity = identity_of(
-        stream, text, bucket, count, emit=emit, aggregates=", ".join(dict.fromkeys(names))
-    )
-    columns = named_columns(table, ())
-    if queries := list(queries):
-        kinds = ((c.name, c.type) for each in table.of.values() for c in each)
-        check_one_type((name, str(kind)) for name, kind in kinds)
-        columns = [pattern_column(queries), *columns]
-    reader = RowReader(table.schema)
-
-    def rows(pieces: DataFrame) -> DataFrame:
-        return pieces.mapInArrow(unpacking(reader), output).select(*columns)
-
-    return Live(bucket, identity, aggregation.prepared.key, count, rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,9 @@ become certain. If no more events will come, they are found from the state that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -18,8 +17,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 from cepkit.progress import Progress
 from cepkit.spark.cells.dealing import Batches
 from cepkit.spark.passes.frame import ResultFrame
-from cepkit.spark.passes.reports import Reports
-from cepkit.spark.session.access import access_to
 from cepkit.spark.session.progress import run_with_progress
 from cepkit.spark.streaming.bucket import Bucket
 from cepkit.spark.streaming.checkpoints import readable
@@ -33,51 +30,26 @@ from cepkit.spark.streaming.watching import LateEvents, Watched, watch
 _FOUND = pa.schema([("kind", pa.string()), ("rows", pa.int64()), ("packed", pa.binary())])
 _LOOK_SECONDS = 1
 
-Result = TypeVar("Result")
 
+def ended_rows(
+    rows: DataFrame, checkpoint: str, explanation: StreamExplanation, late: LateEvents | None
+) -> ResultFrame:
+    """Return all rows of a streaming query whose source has ended, as a result.
 
-class EndedRows(ResultFrame):
-    """All rows of a streaming query whose source has ended, as a batch DataFrame.
-
-    Attributes:
-        late: The late events of this run, which were left out; None if there were none.
+    Args:
+        checkpoint: The folder that is read for some of them.
+        explanation: What the query did.
+        late: The late events of this run, which were left out.
     """
-
-    def __init__(
-        self,
-        rows: DataFrame,
-        checkpoint: str,
-        explanation: StreamExplanation,
-        late: LateEvents | None,
-    ) -> None:
-        super().__init__(
-            rows,
-            title=explanation.title,
-            route="with the rows that are certain only if no more events come",
-            reports=Reports(access_to(rows).reports(rows.sparkSession), 0, (), reported=True),
-        )
-        self.late = late
-        self._explanation = explanation
-        self._checkpoint = checkpoint
-
-    def _watched(self, action: Callable[[], Result], description: str) -> Result:
-        with readable(self._checkpoint):
-            return super()._watched(action, description)
-
-    def explain(  # type: ignore[override]
-        self, extended: bool | str | None = None, mode: str | None = None
-    ) -> StreamExplanation | None:
-        """Return what the query did in this run: see `explain` of a streaming DataFrame.
-
-        Args:
-            extended: As for any Spark DataFrame: with this or `mode`, Spark's own plan is printed
-                instead.
-            mode: The same.
-        """
-        if extended is None and mode is None:
-            return self._explanation
-        super().explain(extended, mode)
-        return None
+    ended = ResultFrame(
+        rows,
+        title=explanation.title,
+        route="with the rows that are certain only if no more events come",
+        explanation=lambda: explanation,
+        guard=lambda: readable(checkpoint),
+    )
+    ended.late = late
+    return ended
 
 
 def run(rows: DataFrame, out: str, checkpoint: str, progress: Progress) -> Watched:

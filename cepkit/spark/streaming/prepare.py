@@ -1,26 +1,32 @@
-"""A query made ready for a streaming DataFrame, or refused with the reason."""
+"""Queries made ready for a streaming DataFrame, or refused with the reason."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TypeAlias
 
+from pyspark.sql import types as t
 from pyspark.sql.classic.dataframe import DataFrame as Classic
 
 from cepkit.arguments import check_range
-from cepkit.columnar.compile.query import CompiledQuery, compile_query
-from cepkit.columnar.results.output import START, MatchColumns
+from cepkit.columnar.compile.query import CompiledQuery, Sets, compile_query
+from cepkit.columnar.results.output import START, MatchColumns, check_alike
 from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead
 from cepkit.columnar.slices.plans import SlicePlans
-from cepkit.errors import StreamError, UnsupportedError
+from cepkit.columnar.workload import Group, group_of_one, grouped
+from cepkit.errors import StreamError, UnsupportedError, telling
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.numbers import has_next
 from cepkit.pattern.query import Query
+from cepkit.pattern.several import ALONE, called
 from cepkit.plan.checks import as_plan
 from cepkit.plan.nodes import Plan
+from cepkit.sharing.shared_plan import SharedPlan, Sharing
 from cepkit.spark.cells.keys import Key, common_key, key_of
 from cepkit.spark.cells.sending import Sending, numbers_for, sending_for
+from cepkit.spark.matches.table import matches_table
+from cepkit.spark.passes.one_table import OneTable
 from cepkit.spark.streaming.bucket import Bucket
 from cepkit.spark.streaming.identity import Identity
 from cepkit.spark.streaming.searches import FAR, Counted, MatchSearch, Reach, Search
@@ -34,17 +40,25 @@ BUCKETS = 16
 """The number of buckets of a pattern with a key: fixed, so that a checkpoint fits any cluster."""
 
 
+PlansOf: TypeAlias = "Callable[[Query, Plan], SlicePlans | None]"
+"""Makes the chooser of plans for stretches from a query and its plan; None: always this plan."""
+
+
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A query made ready.
+    """Queries made ready.
 
     Attributes:
         bucket: The searches over the events of a bucket.
         key: The key that the events of a match share; its hash decides their bucket.
+        table: The columns of the rows of all queries.
+        output: The same, in Spark.
     """
 
     bucket: Bucket
     key: Key | None
+    table: OneTable
+    output: t.StructType
 
 
 def check_live(stream: Stream) -> Classic:
@@ -128,15 +142,16 @@ def _check_slices(prepared: Prepared) -> None:
 
 
 def identity_of(
-    stream: Stream, pattern: str, bucket: Bucket, buckets: int, **more: str
+    stream: Stream, queries: Mapping[str, Query], bucket: Bucket, buckets: int, **more: str
 ) -> Identity:
-    """Return the identity of a query, or of several, whose text is `pattern`."""
+    """Return the identity of queries, by their names."""
     slices = {"ties": "by arrival"} if stream.schema.by_arrival else {}
     if bucket.slices is not None:
         slices["slices"] = duration_text(bucket.slices.length)
+    texts = (str(query) if name == ALONE else f"{name}: {query}" for name, query in queries.items())
     return Identity(
         {
-            "pattern": pattern,
+            "pattern": "; ".join(texts),
             **more,
             "columns": ", ".join(f"{f.name} {f.type}" for f in bucket.sending.fields),
             "lateness": duration_text(0 if stream.lateness is None else stream.lateness.late),
@@ -148,41 +163,88 @@ def identity_of(
 
 def prepare(
     stream: Stream,
-    query: Query,
-    plan: Plan,
-    sets: Literal["every", "maximal"] = "every",
+    queries: Mapping[str, Query],
+    plans: SharedPlan | Sequence[Plan],
+    sets: Sets = "every",
     *,
+    share: bool = True,
     timeouts: bool = False,
-    plans: SlicePlans | None = None,
+    follow: PlansOf | None = None,
 ) -> Prepared:
-    """Return the searches for the matches of a query in the buckets of a stream.
+    """Return the searches for the matches of queries in the buckets of a stream.
 
     Args:
+        stream: Events in a streaming DataFrame.
+        queries: The patterns by their names.
+        plans: A plan for each.
         sets: Which sets of Kleene variables make matches.
+        share: Whether queries share the steps that they begin with.
         timeouts: Whether partial matches that time out are looked for too.
-        plans: Chooses the plan of a bucket anew in each micro-batch; None: always `plan`.
+        follow: Makes what chooses the plan of a query in a bucket anew in each micro-batch; queries
+            then share nothing.
 
     Raises:
-        UnsupportedError: The events to keep for the query have no bound, or no order.
+        UnsupportedError: The events to keep for a query have no bound, or no order.
         PatternError: A condition compares values that cannot be compared.
     """
-    compiled = compile_query(query, plan, sets)
-    if timeouts:
-        check_time_window(query, compiled)
-    others = timeout_queries(query) if timeouts else {}
-    every = [compiled, *(compile_query(other, as_plan(None, other)) for other in others.values())]
-    reaches = [reach_of(one) for one in every]
-    sending = live_sending(stream, (query,), every, reaches)
-    check_kinds(query, sending.nothing.kinds)
-    columns = MatchColumns.of(query, sending.schema)
-    rows = columns.schema(sending.nothing)
-    searches: list[Search] = [MatchSearch(compiled, columns, rows, reaches[0], plans=plans)]
-    start = rows.get_field_index(START)
-    for awaited, one, reach in zip(others, every[1:], reaches[1:], strict=True):
-        searches.append(TimeoutSearch(MatchSearch(one, columns, rows, reach), awaited, start))
-    keys = [live_key([one]) for one in every]
-    key = keys[0] if all(each == keys[0] for each in keys) else None
-    return Prepared(Bucket(sending, tuple(searches)), key)
+    sharing = Sharing.of(plans)
+    own = sharing.plans
+    compiled, reaches, partial = [], [], []
+    for number, (name, query) in enumerate(queries.items()):
+        one = compile_query(query, own[number], sets, sharing.late[number])
+        with telling(called(name)):
+            reaches.append(reach_of(one))
+            if timeouts:
+                check_time_window(query, one)
+                for awaited, other in timeout_queries(query).items():
+                    shorter = compile_query(other, as_plan(None, other))
+                    partial.append((number, awaited, shorter, reach_of(shorter)))
+        compiled.append(one)
+    every = [*compiled, *(one for _, _, one, _ in partial)]
+    all_reaches = [*reaches, *(reach for *_, reach in partial)]
+    sending = live_sending(stream, [*queries.values()], every, all_reaches)
+    for query in queries.values():
+        check_kinds(query, sending.nothing.kinds)
+    numbered = dict(enumerate(queries.values()))
+    table, output = matches_table(stream, stream.source.schema, sending, numbered)
+    if ALONE not in queries:
+        check_alike(table.of.values())
+    written = {q: MatchColumns.of(query, sending.schema) for q, query in numbered.items()}
+    searches: list[Search] = []
+    if follow is None:
+        groups = _groups(compiled, reaches, sharing.pools, share=share)
+        searches += [MatchSearch(one, table, written, reach_of(one.query)) for one in groups]
+    else:
+        for q, (name, query) in enumerate(queries.items()):
+            with telling(called(name)):
+                plans_of = follow(query, own[q])
+            group = group_of_one(compiled[q], q)
+            searches.append(MatchSearch(group, table, written, reaches[q], name, plans_of))
+    for q, awaited, one, reach in partial:
+        start = table.places[q][table.of[q].get_field_index(START)]
+        search = MatchSearch(group_of_one(one, q), table, written, reach)
+        searches.append(TimeoutSearch(search, awaited, start))
+    return Prepared(Bucket(sending, tuple(searches)), live_key(every), table, output)
+
+
+def _groups(
+    compiled: Sequence[CompiledQuery],
+    reaches: Sequence[Reach],
+    pools: Sequence[Sequence[int]] | None,
+    *,
+    share: bool,
+) -> list[Group]:
+    """Return queries in groups that are run as one: those that look ahead must not delay others."""
+    groups = []
+    for ahead in (False, True):
+        members = [q for q, reach in enumerate(reaches) if bool(reach.ahead) == ahead]
+        own_groups = grouped(
+            [compiled[q] for q in members],
+            share=share,
+            pools=None if pools is None else [pools[q] for q in members],
+        )
+        groups += [replace(one, of=tuple(members[q] for q in one.of)) for one in own_groups]
+    return groups
 
 
 def live_sending(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,10 +14,12 @@ from pyspark.sql.classic.dataframe import DataFrame
 
 from cepkit.arguments import typed
 from cepkit.pattern.query import Query
+from cepkit.pattern.several import ALONE
 from cepkit.plan.nodes import Plan
 from cepkit.printing import html_output, html_text
 from cepkit.progress import Progress
-from cepkit.routes.several import SharingPlan
+from cepkit.routes.sharing import SharingPlan
+from cepkit.spark.passes.frame import ResultFrame
 from cepkit.spark.streaming import ending
 from cepkit.spark.streaming.checkpoints import Writer, readable
 from cepkit.spark.streaming.explanation import (
@@ -27,6 +29,7 @@ from cepkit.spark.streaming.explanation import (
     work_of_texts,
 )
 from cepkit.spark.streaming.live import Live, run_buckets
+from cepkit.spark.streaming.searches import MatchSearch
 from cepkit.spark.streaming.watching import Watched, watch, watched
 from cepkit.stream.durations import duration_text
 from cepkit.stream.stream import Stream
@@ -36,24 +39,47 @@ from cepkit.tables import count_text
 class StreamFrame(DataFrame):
     """A streaming DataFrame that emits each row once: `writeStream` starts a query.
 
+    The rows of several patterns are in one, with the name of the pattern in the column `pattern`.
+
     Args:
         live: The streaming query, ready to run.
+        sharing: The plan of the shared counters of several patterns.
 
     Attributes:
-        title: The name of the rows.
+        title: The name of the rows: matches or aggregates.
         live: The streaming query.
+        query: The query, of a single pattern.
+        plan: The plan of a single pattern's matches, or that of the counters that several share.
+        queries: The queries by their names; a single one is called "".
+        plans: The plans of the matches, by the same names.
         delay: How long after its last event a row is emitted, not counting triggers, in
             microseconds.
         kept: How long events are kept, in microseconds.
     """
 
-    title = "Rows"
+    query: Query
+    plan: Plan | SharingPlan
 
-    def __init__(self, stream: Stream, live: Live) -> None:
+    def __init__(
+        self,
+        stream: Stream,
+        live: Live,
+        title: str,
+        queries: Mapping[str, Query],
+        *,
+        plans: Mapping[str, Plan] | None = None,
+        sharing: SharingPlan | None = None,
+    ) -> None:
         frame = cast("DataFrame", run_buckets(stream, live))
         super().__init__(frame._jdf, frame.sparkSession)  # noqa: SLF001 - Spark has no other way
         assert stream.lateness is not None
-        self.live = live
+        self.live, self.title = live, title
+        self.queries, self.plans = dict(queries), dict(plans or {})
+        if (only := self.queries.get(ALONE)) is not None:
+            self.query = only
+        for plan in (sharing, self.plans.get(ALONE)):
+            if plan is not None:
+                self.plan = plan
         reaches = [search.reach for search in live.bucket.searches]
         self.delay = stream.lateness.late + max(reach.ahead for reach in reaches)
         self.kept = max(reach.window + reach.ahead for reach in reaches)
@@ -119,7 +145,7 @@ class StreamFrame(DataFrame):
         *,
         checkpoint: str | os.PathLike[str],
         progress: Progress = "auto",
-    ) -> ending.EndedRows:
+    ) -> ResultFrame:
         """Run a query to the end of its source, and return all rows, the last ones too.
 
         It warns of late events, which are left out. Ctrl-C stops the query; it continues from its
@@ -161,7 +187,7 @@ class StreamFrame(DataFrame):
             every = written.unionByName(ending.rest(self, self.live, checkpoint))
         watching.warn()
         explanation = self._explained(watching)
-        ended = ending.EndedRows(every, checkpoint, explanation, watching.late)
+        ended = ending.ended_rows(every, checkpoint, explanation, watching.late)
         return ended.with_progress(progress)
 
     def explain(  # type: ignore[override]
@@ -192,7 +218,16 @@ class StreamFrame(DataFrame):
 
     def _branches(self) -> dict[int, list[Branch]]:
         """Return for each search with plans the branch of each of its programs."""
-        return {}
+        named = list(self.plans.items())
+        branches: dict[int, list[Branch]] = {}
+        for number, search in enumerate(self.live.bucket.searches):
+            if isinstance(search, MatchSearch):
+                before: Counter[int] = Counter()
+                branches[number] = []
+                for q in search.group.of:
+                    branches[number].append((*named[q], before[q]))
+                    before[q] += 1
+        return branches
 
     def __repr__(self) -> str:
         ahead = self.delay - self._late
@@ -211,7 +246,19 @@ class StreamFrame(DataFrame):
   start it with .writeStream, usually with .trigger(processingTime="{self.usual_trigger}")"""
 
     def _heading(self) -> str:
-        return f"{self.title} of a streaming DataFrame"
+        orders = {name: "; ".join(map(str, one.branches)) for name, one in self.plans.items()}
+        of, alone = f"{self.title} of a streaming DataFrame", ALONE in self.queries
+        if not alone:
+            of = f"{self.title} of {count_text(len(self.queries), 'query', 'queries')}"
+            of += " in a streaming DataFrame"
+        if not orders:
+            return f"{of}: columns {', '.join(self.columns)}" + ("" if alone else f"\n{self.plan}")
+        if alone:
+            return f"{of} by the plan {orders[ALONE]}"
+        lines = [f"\n  {name}: by the plan {order}" for name, order in orders.items()]
+        more = len(lines) - _MOST_SHOWN
+        rest = f"\n  and {more} more" if more > 0 else ""
+        return f"{of}{''.join(lines[:_MOST_SHOWN])}{rest}"
 
     def _state_text(self) -> str:
         last = max((each.last or 0 for each in self._counted), default=0)
@@ -236,113 +283,6 @@ class StreamFrame(DataFrame):
 
     def _repr_html_(self) -> str:
         return html_output(f"<pre>{html_text(repr(self))}</pre>")
-
-
-class StreamAggregates(StreamFrame):
-    """Aggregates of matches in a streaming DataFrame.
-
-    Attributes:
-        query: The query.
-    """
-
-    title = "Aggregates"
-
-    def __init__(self, stream: Stream, live: Live, query: Query) -> None:
-        super().__init__(stream, live)
-        self.query = query
-
-    def _heading(self) -> str:
-        return f"{super()._heading()}: columns {', '.join(self.columns)}"
-
-
-class StreamSeveralAggregates(StreamFrame):
-    """Aggregates of several queries in a streaming DataFrame; the column `pattern` names the query.
-
-    Attributes:
-        queries: The queries by their names.
-        plan: The plan of the shared counters.
-    """
-
-    title = "Aggregates"
-
-    def __init__(
-        self, stream: Stream, live: Live, queries: Mapping[str, Query], plan: SharingPlan
-    ) -> None:
-        super().__init__(stream, live)
-        self.queries = dict(queries)
-        self.plan = plan
-
-    def _heading(self) -> str:
-        of = f"Aggregates of {count_text(len(self.queries), 'query', 'queries')}"
-        return f"{of} in a streaming DataFrame: columns {', '.join(self.columns)}\n{self.plan}"
-
-
-class StreamMatches(StreamFrame):
-    """Matches in a streaming DataFrame.
-
-    Attributes:
-        query: The query.
-    """
-
-    title = "Matches"
-
-    def __init__(self, stream: Stream, live: Live, query: Query, plan: Plan) -> None:
-        super().__init__(stream, live)
-        self.query = query
-        self.plan = plan
-
-    def _branches(self) -> dict[int, list[Branch]]:
-        return {0: [("", self.plan, number) for number in range(len(self.plan.branches))]}
-
-    def _heading(self) -> str:
-        return f"{super()._heading()} by the plan {'; '.join(map(str, self.plan.branches))}"
-
-
-class StreamSeveralMatches(StreamFrame):
-    """Matches of several queries in a streaming DataFrame; the column `pattern` names the query.
-
-    Attributes:
-        queries: The queries by their names.
-
-    Args:
-        programs: For each search, by its number, the number of the query that each program is of.
-    """
-
-    title = "Matches"
-
-    def __init__(
-        self,
-        stream: Stream,
-        live: Live,
-        queries: Mapping[str, Query],
-        plans: Sequence[Plan],
-        programs: Mapping[int, Sequence[int]],
-    ) -> None:
-        super().__init__(stream, live)
-        self.queries = dict(queries)
-        self.plans = dict(zip(queries, plans, strict=True))
-        self._programs = programs
-
-    def _branches(self) -> dict[int, list[Branch]]:
-        named = list(self.plans.items())
-        branches: dict[int, list[Branch]] = {}
-        for search, of in self._programs.items():
-            before: Counter[int] = Counter()
-            branches[search] = []
-            for q in of:
-                branches[search].append((*named[q], before[q]))
-                before[q] += 1
-        return branches
-
-    def _heading(self) -> str:
-        plans = [
-            f"\n  {name}: by the plan {'; '.join(map(str, plan.branches))}"
-            for name, plan in self.plans.items()
-        ]
-        more = len(plans) - _MOST_SHOWN
-        rest = f"\n  and {more} more" if more > 0 else ""
-        of = f"Matches of {count_text(len(plans), 'query', 'queries')}"
-        return f"{of} in a streaming DataFrame{''.join(plans[:_MOST_SHOWN])}{rest}"
 
 
 _MOST_SHOWN = 20

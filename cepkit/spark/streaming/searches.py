@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -10,12 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepkit.columnar.compile.query import CompiledQuery
 from cepkit.columnar.detector import Detector
-from cepkit.columnar.results.output import MatchColumns, Writer
+from cepkit.columnar.results.output import MatchColumns
 from cepkit.columnar.slices.candidates import Owned
 from cepkit.columnar.slices.plans import SlicePlans
+from cepkit.columnar.workload import Group
+from cepkit.pattern.several import ALONE
 from cepkit.printing import time_text
+from cepkit.spark.matches.table import table_rows
+from cepkit.spark.passes.one_table import OneTable
 from cepkit.spark.streaming.explanation import PlanSteps, add_work
 from cepkit.stream.columns import EventColumns
 
@@ -116,28 +119,36 @@ class Search(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MatchSearch:
-    """The search for the matches of a compiled query.
+    """The search for the matches of queries that are run as one.
 
     Attributes:
-        columns: The columns of its rows.
-        rows: The same in Arrow.
+        group: The queries.
+        table: The columns of the matches of all queries.
+        written: The columns of the matches of each query, by its number.
         reach: The events that it must see.
+        name: The name of its plan, where plans follow the stream; "" for the only query.
+        plans: Chooses the plan of each stretch; None: always that of `group`.
         kind: The kind of the rows.
-        plans: Chooses the plan of each stretch; None: always that of `query`.
     """
 
-    query: CompiledQuery
-    columns: MatchColumns
-    rows: pa.Schema
+    group: Group
+    table: OneTable
+    written: Mapping[int, MatchColumns]
     reach: Reach
+    name: str = ALONE
+    plans: SlicePlans | None = None
     kind: str = "match"
     at_any_time: bool = False
-    plans: SlicePlans | None = None
 
     @property
     def in_turn(self) -> bool:
         """As for any search."""
-        return self.query.chooses
+        return self.group.query.chooses
+
+    @property
+    def rows(self) -> pa.Schema:
+        """The columns of its rows."""
+        return self.table.schema
 
     def is_due(self, ts: npt.NDArray[np.int64], owned: Owned) -> bool:
         """Return whether an event lies in the stretch: one of each match does."""
@@ -149,13 +160,12 @@ class MatchSearch:
         """Yield the matches that end in the stretch, or start in it, as `reach` says."""
         if self.reach.counted is not None:
             events = counted_by_time(events)
-        writer = Writer(events, self.columns)
-        programs = self.query.programs
         plans = None if self.plans is None else self.plans.resumed(carried.plans)
-        detector = Detector(self.query, plans=plans)
-        for branch, block in detector.matches(events, owned, taken=carried.taken):
-            yield from writer.batches(block, programs[branch].variables)
-        yield from said_of(carried, plans, detector)
+        detector = Detector(self.group.query, plans=plans)
+        blocks = detector.matches(events, owned, taken=carried.taken)
+        yield from table_rows(blocks, self.group, self.table, events, self.written)
+        for plan in said_of(carried, plans, detector):
+            yield plan if self.name == ALONE else f"{self.name}: {plan}"
 
 
 def said_of(carried: Carried, plans: SlicePlans | None, detector: Detector) -> Iterator[str]:

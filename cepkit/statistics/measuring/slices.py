@@ -24,8 +24,9 @@ from cepkit.pattern.query import Query
 from cepkit.statistics.measuring.estimate import combine, estimate, joins_of, tally_slice
 from cepkit.statistics.measuring.joins import Part
 from cepkit.statistics.model import Statistics
+from cepkit.statistics.parts import types_of_variables
 from cepkit.statistics.slice_events import Events, Held, Rows, has_type, partition_of
-from cepkit.statistics.stream_counts import count_types, types_of_variables
+from cepkit.statistics.stream_counts import count_types
 from cepkit.stream.columns import EventColumns
 
 SIZE = 32_000

@@ -12,8 +12,10 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
+from cepkit.aggregation.rows.result import Aggregates
 from cepkit.errors import CepkitError, PatternError, PlanError, StreamError, UnsupportedError
-from cepkit.routes.several import SeveralAggregates, Shared
+from cepkit.routes.result import SeveralAggregates
+from cepkit.routes.sharing import Shared
 from tests.unit.aggregation.cases import stream
 
 VIEWS = (
@@ -30,7 +32,7 @@ def asked(*structures: str, rest: str = "WITHIN 9 s EXCLUSIVE") -> list[str]:
     return [f"PATTERN {structure} {rest} AGG COUNT" for structure in structures]
 
 
-def counts(found: SeveralAggregates) -> list[list[int]]:
+def counts(found: SeveralAggregates[Aggregates]) -> list[list[int]]:
     return [each.to_pandas()["count"].tolist() for each in found]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from cepkit.columnar import detector
 from cepkit.columnar.slices import cutting
-from cepkit.routes.aggregates import EMITS
+from cepkit.routes.ways import EMITS
 from tests.small_streams import EACH, aggregate_whole, side_by_side, small_streams, types_in
 
 

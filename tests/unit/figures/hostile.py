@@ -26,7 +26,8 @@ from cepkit.columnar.compile.query import compile_query
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.results.plans import AdaptedExplanation, PlansInForce
-from cepkit.columnar.results.several import SeveralMatches, SharedExplanation
+from cepkit.columnar.results.several import SeveralMatches
+from cepkit.columnar.results.shared_explanation import SharedExplanation
 from cepkit.columnar.slices.plans import SlicePlan
 from cepkit.costs import PARTIAL_MATCHES
 from cepkit.diagnosis.result import Funnel, NearMisses, Requirements, WhyNot
@@ -42,7 +43,8 @@ from cepkit.plan.validity import Validity
 from cepkit.planners.compare import PlanComparison
 from cepkit.planners.tradeoff import Tradeoff
 from cepkit.planners.what_if import WhatIf
-from cepkit.routes.several import SeveralAggregates, SharingPlan
+from cepkit.routes.result import SeveralAggregates
+from cepkit.routes.sharing import SharingPlan
 from cepkit.rowpattern.result import RowMatches
 from cepkit.sharing.compare import SharingComparison
 from cepkit.sharing.graph import PatternGraph
@@ -172,7 +174,7 @@ def matches() -> Matches:
 
 @cache
 @cache
-def detected_together() -> SeveralMatches:
+def detected_together() -> SeveralMatches[Any]:
     return ck.detect(stream(), {EVIL: QUERY, f"{EVIL}2": QUERY})
 
 
@@ -271,7 +273,7 @@ def counter_trace(*cuts: int) -> CounterTrace:
 
 
 @cache
-def several() -> SeveralAggregates:
+def several() -> SeveralAggregates[Any]:
     longer = f"PATTERN {structure('a', 'b', 'c', 'n')} WITHIN 30 s AGG COUNT"
     repeated = f"PATTERN {structure('a', 'bb', 'c')} WHERE {RISING} WITHIN 30 s AGG COUNT"
     queries = [f"{SIMPLE} AGG COUNT", longer, repeated]

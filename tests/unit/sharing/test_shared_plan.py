@@ -55,6 +55,15 @@ def test_a_plan_for_each_pattern_and_the_nodes_that_they_share():
     assert pickle.loads(pickle.dumps(shared)) == shared
 
 
+def test_shared_plan_is_a_mapping_of_plans_by_name_or_number():
+    shared = ck.choose_plan(TEXTS, STATISTICS)
+    assert [shared[name] for name in shared.names] == list(shared) == [*shared.plans]
+    assert shared["q"] is shared[1] is shared.plan("q")
+    assert len(shared) == 3
+    with pytest.raises(PatternError, match="there is no pattern 'x'"):
+        shared["x"]
+
+
 def test_graph_of_a_shared_plan_can_be_drawn_by_networkx():
     shared = ck.choose_plan(TEXTS, STATISTICS)
     graph = shared.to_networkx()

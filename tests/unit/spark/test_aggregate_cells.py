@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from cepkit.pattern.parsing.parser import parse
-from cepkit.routes.aggregates import EMITS
+from cepkit.routes.ways import EMITS
 from cepkit.stream.schema import Schema
 from tests.cells import Cut, aggregate_in_cells
 from tests.small_streams import (

@@ -9,6 +9,7 @@ import pytest
 
 from cepkit.errors import StreamError
 from cepkit.pattern.parsing.parser import parse
+from cepkit.pattern.several import ALONE
 from cepkit.plan.checks import as_plan
 from cepkit.spark.streaming.identity import FORMAT, Identity
 from cepkit.spark.streaming.prepare import dealt_out, identity_of, prepare
@@ -52,5 +53,6 @@ def _identity(price=pa.float64(), slice_seconds=None):  # noqa: B008 - a type is
     columns = [("ts", pa.timestamp("us", "UTC")), ("kind", pa.string()), ("price", price)]
     stream = stream_of(pa.schema(columns).empty_table(), Schema("ts", "kind"))
     query = parse("PATTERN SEQ(A a, B b) WITHIN 1 s")
-    bucket, count = dealt_out(prepare(stream, query, as_plan(None, query)), None, slice_seconds)
-    return identity_of(stream, str(query), bucket, count)
+    prepared = prepare(stream, {ALONE: query}, [as_plan(None, query)])
+    bucket, count = dealt_out(prepared, None, slice_seconds)
+    return identity_of(stream, {ALONE: query}, bucket, count)

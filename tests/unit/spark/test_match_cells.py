@@ -14,18 +14,38 @@ from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.results.output import MatchColumns
 from cepkit.columnar.results.plans import PlansInForce
 from cepkit.columnar.slices.plans import SliceWork
+from cepkit.columnar.workload import group_of_one
 from cepkit.costs import WORK
 from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.checks import as_plan
 from cepkit.planners.choose import choose_plan
 from cepkit.spark.matches.detect import scan_for
-from cepkit.spark.matches.sinks import CountsSink, MatchesSink
+from cepkit.spark.matches.sinks import COUNT, CountsSink, MatchesSink, number_of
+from cepkit.spark.matches.table import matches_table
 from cepkit.statistics.measuring.estimate import estimate
 from cepkit.stream.schema import Schema
 from cepkit.stream.stream import events
 from tests.cells import Cut, in_cells, stream_of
 
 SCHEMA = Schema("ts", "kind", "us")
+
+
+def table_of(stream, scan, query):
+    """Return the columns of the matches of a query."""
+    return matches_table(stream, stream.source.schema, scan.sending, {0: query})[0]
+
+
+def sink_of(stream, scan, query, group):
+    """Return the sink of the matches of a query."""
+    written = {0: MatchColumns.of(query, scan.sending.schema)}
+    return MatchesSink(group, table_of(stream, scan, query), written, False)
+
+
+def rows_of(stream, scan, query, batches):
+    """Return the matches in batches, as texts."""
+    table = table_of(stream, scan, query)
+    parts = [part for batch in batches for _, part in table.parted(batch)]
+    return [str(row) for part in parts for row in part.to_pylist()]
 
 
 @pytest.mark.parametrize(
@@ -53,15 +73,15 @@ def test_sinks_find_and_count_the_matches_of_a_local_stream(pattern, cut, ties):
     schema = replace(SCHEMA, ties=ties)
     whole = Matches(events(table, time="ts", type="kind", unit="us", ties=ties), query, plan)
     compiled = compile_query(query, plan)
-    scan = scan_for(stream_of(table, schema), (query,), compiled)
-    rows, reports = in_cells(
-        scan, MatchesSink(compiled, MatchColumns.of(query, schema), False), table, cut
+    stream, group = stream_of(table, schema), group_of_one(compiled)
+    scan = scan_for(stream, (query,), compiled)
+    rows, reports = in_cells(scan, sink_of(stream, scan, query, group), table, cut)
+    assert sorted(rows_of(stream, scan, query, rows)) == sorted(
+        map(str, whole.to_arrow().to_pylist())
     )
-    found = [str(row) for batch in rows for row in batch.to_pylist()]
-    assert sorted(found) == sorted(map(str, whole.to_arrow().to_pylist()))
     assert whole.count() > 0
-    none, counted = in_cells(scan, CountsSink(compiled), table, cut)
-    assert none == []
+    numbers, counted = in_cells(scan, CountsSink(group), table, cut)
+    assert sum(number_of(batch.column(COUNT)[0].as_py()) for batch in numbers) == whole.count()
     for each in (reports, counted):
         ends = [steps[-1].survivors for report in each for steps in report.work]
         assert sum(ends) == whole.count()
@@ -90,16 +110,17 @@ def test_slices_of_a_cell_are_planned_separately(pattern, cut):
     whole = Matches(stream, query, plan)
     compiled = compile_query(query, plan)
     by_slice = ShortSlices(query, plan)
-    scan = scan_for(stream_of(table, SCHEMA), (query,), compiled)
-    sink = MatchesSink(
-        compiled, MatchColumns.of(query, SCHEMA), False, pickle.loads(pickle.dumps(by_slice))
-    )
+    spark_stream, group = stream_of(table, SCHEMA), group_of_one(compiled)
+    scan = scan_for(spark_stream, (query,), compiled)
+    sink = sink_of(spark_stream, scan, query, group)
+    sink = replace(sink, plans=pickle.loads(pickle.dumps(by_slice)))
     rows, reports = in_cells(scan, sink, table, cut)
-    found = [str(row) for batch in rows for row in batch.to_pylist()]
-    assert sorted(found) == sorted(map(str, whole.to_arrow().to_pylist()))
+    assert sorted(rows_of(spark_stream, scan, query, rows)) == sorted(
+        map(str, whole.to_arrow().to_pylist())
+    )
     assert whole.count() > 0
-    none, counted = in_cells(scan, CountsSink(compiled, by_slice), table, cut)
-    assert none == []
+    numbers, counted = in_cells(scan, CountsSink(group, by_slice), table, cut)
+    assert sum(number_of(batch.column(COUNT)[0].as_py()) for batch in numbers) == whole.count()
     for each in (reports, counted):
         assert sum(report.work.matches for report in each) == whole.count()
     work = SliceWork()
@@ -117,3 +138,14 @@ class ShortSlices(PerSlice):
 
     def least_rows(self, _columns):
         return 20
+
+
+def test_number_of_sets_beyond_64_bits_comes_back_exact():
+    n = 90
+    table = pa.table({"ts": range(n), "kind": ["A", *"B" * (n - 1)]})
+    query = parse("PATTERN SEQ(A p, KL(B q)) WITHIN 1 s")
+    compiled = compile_query(query, as_plan(None, query))
+    scan = scan_for(stream_of(table, SCHEMA), (query,), compiled)
+    batches, _ = in_cells(scan, CountsSink(group_of_one(compiled)), table, Cut())
+    numbers = [number_of(batch.column(COUNT)[0].as_py()) for batch in batches]
+    assert sum(numbers) == 2 ** (n - 1) - 1

@@ -323,16 +323,15 @@ class MatchBrowser(App):
 def _known_of(matches: Any) -> Known:
     """Return the known matches: of events in this process, or fetched from Spark."""
     if is_spark(matches):
-        from cepkit.spark.matches.fetched import FetchedMatches
         from cepkit.spark.matches.pages import MatchPages
         from cepkit.spark.matches.result import SparkMatches
 
-        if isinstance(matches, FetchedMatches):
+        if isinstance(matches, SparkMatches):
+            if matches.here is None:
+                return PagedMatches(MatchPages(matches))
             known = KnownMatches(matches.here)
             known.lacking = "events that the pattern has no use for are on Spark"
             return known
-        if isinstance(matches, SparkMatches):
-            return PagedMatches(MatchPages(matches))
     if isinstance(matches, Matches):
         return KnownMatches(matches)
     raise ArgumentError(

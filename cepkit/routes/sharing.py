@@ -1,4 +1,4 @@
-"""Aggregates of several queries over one stream, with shared counters.
+"""What several aggregates share: which queries count together, and by which counters.
 
 Sequences with something in common form clusters: the same partitions, groups and keys, all with a
 window or all without. A planner chooses what each cluster shares; other queries are aggregated
@@ -10,19 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
-from cepkit.aggregation.rows.moments import Moments
-from cepkit.aggregation.rows.result import Aggregates
-from cepkit.aggregation.rows.tables import check_names, columns_of
 from cepkit.aggregation.semirings.functions import Function, OfValues
 from cepkit.aggregation.sequence.definition import EventSequence
-from cepkit.aggregation.sequence.elements import Emit
 from cepkit.aggregation.sequence.operations import can_match
 from cepkit.aggregation.sharing import together as shared
 from cepkit.aggregation.sharing.plan import (
@@ -36,23 +28,14 @@ from cepkit.aggregation.sharing.plan import (
     sorted_keys,
 )
 from cepkit.aggregation.sharing.planner import Rates, Share, choose, cost_of
-from cepkit.columnar.results.matches import report
 from cepkit.errors import PlanError, telling
 from cepkit.lazy import nx
-from cepkit.pattern.evaluation.kind_checks import check_kinds
-from cepkit.pattern.query import Query
-from cepkit.pattern.several import ByName, called
-from cepkit.printing import html_output
-from cepkit.routes.aggregates import aggregate, aggregate_columns, way_of
-from cepkit.routes.functions import attributes_of, carrying
-from cepkit.stream.columns import EventColumns
-from cepkit.stream.stream import Stream
+from cepkit.pattern.several import called
+from cepkit.routes.ways import Way
 from cepkit.tables import count_text, number
 
 if TYPE_CHECKING:
     from cepkit.sharing.printer import PrintedSharing
-
-Result = TypeVar("Result")
 
 SHARES: tuple[Share, ...] = ("auto", "none", "prefix", "chop-connect")
 
@@ -206,115 +189,19 @@ def pieces_text(positions: Sequence[Position], cuts: Cuts) -> str:
     return " + ".join(texts)
 
 
-@dataclass(frozen=True, eq=False)
-class Several(ByName[Result]):
-    """The aggregates of several queries, in their order, each under its name or number.
-
-    Attributes:
-        results: One for each query.
-        plan: The plan of the shared counters.
-    """
-
-    results: tuple[Result, ...]
-    plan: SharingPlan
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the queries."""
-        return self.plan.names
-
-    def _at(self, number: int) -> Result:
-        return self.results[number]
-
-    def __repr__(self) -> str:
-        return f"{self._title()}\n{self.plan}"
-
-    def _repr_html_(self) -> str:
-        return html_output(f"<p>{self._title()}</p>", self.plan._repr_html_())
-
-    def _title(self) -> str:
-        return f"Aggregates of {len(self)} {'query' if len(self) == 1 else 'queries'}"
-
-
-class SeveralAggregates(Several[Aggregates]):
-    """The aggregates of several queries over a local stream."""
-
-
-def aggregate_several(
-    stream: Stream,
-    patterns: Mapping[str, Query],
-    functions: Sequence[Mapping[str, Function]],
-    method: str,
-    emit: Emit,
-    share: Shared,
-) -> SeveralAggregates:
-    """Aggregate a local stream for several queries.
-
-    Args:
-        functions: For each query the columns of aggregates, by name.
-        method: One of `aggregates.METHODS`; only "auto" and "a-seq" share.
-        share: One of `SHARES`, or a plan.
-
-    Raises:
-        PlanError: The plan is not one of these queries.
-    """
-    names, queries = tuple(patterns), tuple(patterns.values())
-    for query, each in zip(queries, functions, strict=True):
-        stream = carrying(stream, query, each)
-        check_names(query.group_by, tuple(each))
-    sequences, reasons = shareable(queries, functions, method)
-    ways = [way_of(query, method) for query in queries]
-    found_sequences = {q: way.sequence for q, way in enumerate(ways) if way.sequence is not None}
-    columns = stream.columns(sorted(attributes_read(found_sequences, functions)))
-    for q in found_sequences:
-        check_kinds(queries[q], columns.kinds)
-    if found_sequences:  # detection of the other queries warns by itself
-        report(columns, *(queries[q] for q in sorted(found_sequences)))
-    rates = partial(shared.rates_of, columns=columns)
-    plan = plan_sharing(names, sequences, functions, reasons, rates, share)
-    results: dict[int, Aggregates] = {}
-    for cluster in plan.clusters:
-        results_of_cluster = aggregate_cluster(
-            cluster, sequences, dict(enumerate(functions)), columns, emit
-        )
-        if results_of_cluster is None:
-            reasons.update(dict.fromkeys(cluster.queries, "its numbers may be beyond 64 bits"))
-            continue
-        found_moments, group_rows = results_of_cluster
-        for q, moments in found_moments.items():
-            table = columns_of(
-                moments, functions[q], columns, stream.schema, queries[q], group_rows,
-                emit,
-            )  # fmt: skip
-            results[q] = Aggregates(queries[q], emit, "shared-counters", cluster.reason, table)
-    clusters = tuple(c for c in plan.clusters if c.queries[0] in results)
-    for q, query in enumerate(queries):
-        if q in results:
-            continue
-        if ways[q].sequence is None:
-            results[q] = aggregate(stream, query, functions[q], method, emit)
-        else:
-            results[q] = aggregate_columns(
-                columns, stream.schema, query, ways[q], functions[q], emit
-            )
-    return SeveralAggregates(
-        tuple(results[q] for q in range(len(queries))), SharingPlan(names, clusters, reasons)
-    )
-
-
 def shareable(
-    queries: Sequence[Query], functions: Sequence[Mapping[str, Function]], method: str
+    ways: Sequence[Way], functions: Sequence[Mapping[str, Function]], method: str
 ) -> tuple[dict[int, EventSequence], dict[int, str]]:
     """Return the sequences that may share, by number, and why the other queries cannot.
 
     Args:
+        ways: How each query is aggregated.
         functions: For each query the columns of aggregates, by name.
-        method: One of `aggregates.METHODS`.
+        method: One of `METHODS`.
     """
     sequences: dict[int, EventSequence] = {}
     reasons: dict[int, str] = {}
-    for q, (query, each) in enumerate(zip(queries, functions, strict=True)):
-        way = way_of(query, method)
+    for q, (way, each) in enumerate(zip(ways, functions, strict=True)):
         if method not in ("auto", "a-seq"):
             reasons[q] = f"method '{method}' shares nothing"
         elif way.sequence is None:
@@ -326,44 +213,6 @@ def shareable(
         else:
             sequences[q] = way.sequence
     return sequences, reasons
-
-
-def attributes_read(
-    sequences: Mapping[int, EventSequence], functions: Sequence[Mapping[str, Function]]
-) -> frozenset[str]:
-    """Return the columns that sequences and their aggregates read."""
-    read = {name for sequence in sequences.values() for name in sequence.attributes}
-    return frozenset(read.union(*(attributes_of(functions[q]) for q in sequences)))
-
-
-def aggregate_cluster(
-    cluster: Cluster,
-    sequences: Mapping[int, EventSequence],
-    functions: Mapping[int, Mapping[str, Function]],
-    columns: EventColumns,
-    emit: Emit,
-) -> tuple[dict[int, Moments], npt.NDArray[np.int32]] | None:
-    """Return the rows of each query of a cluster, by its number, and an event of each group.
-
-    Args:
-        cluster: The queries, with their shared counters.
-        sequences: The queries as A-Seq takes them, by number.
-        columns: The events, with `attributes_read`.
-
-    Returns:
-        None if a number might exceed 64 bits.
-    """
-    counted = shared.aggregate(
-        cluster.forest,
-        [sequences[q] for q in cluster.queries],
-        [list(functions[q].values()) for q in cluster.queries],
-        columns,
-        emit,
-    )
-    if counted is None:
-        return None
-    moments, operations = counted
-    return dict(zip(cluster.queries, moments, strict=True)), operations.group_rows
 
 
 def _cluster_key(sequence: EventSequence) -> tuple[object, ...]:

@@ -1,0 +1,70 @@
+"""Rows of a Spark stream that this process has found among fetched events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Found(Protocol):
+    """Rows found in this process."""
+
+    def count(self) -> int:
+        """Return their number."""
+
+    def to_arrow(self) -> pa.Table:
+        """Return all rows."""
+
+    def first(self, n: int) -> pa.Table:
+        """Return at most `n` rows."""
+
+    def to_pandas(self, *, nested: bool) -> pd.DataFrame:
+        """Return all rows in flat columns, or nested ones."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Here:
+    """Rows of this process, and how Spark gets the same.
+
+    Attributes:
+        rows: The rows.
+        columns: Their columns in Spark.
+        session: Spark's session.
+        workers: Makes the same rows, found by workers.
+    """
+
+    rows: Found
+    columns: StructType
+    session: SparkSession
+    workers: Callable[[], DataFrame]
+
+    def to_arrow(self) -> pa.Table:
+        """Return all rows, with the types that Spark gives them."""
+        return self._as_spark_has_it(self.rows.to_arrow())
+
+    def all(self) -> DataFrame:
+        """Return all rows as a DataFrame."""
+        return self._in_spark(self.to_arrow())
+
+    def some(self, n: int) -> DataFrame:
+        """Return at most `n` rows as a DataFrame."""
+        return self._in_spark(self._as_spark_has_it(self.rows.first(max(n, 0))))
+
+    def _in_spark(self, rows: pa.Table) -> DataFrame:
+        # Spark cannot infer types from a table without rows.
+        return self.session.createDataFrame(rows if len(rows) else [], self.columns)
+
+    def _as_spark_has_it(self, rows: pa.Table) -> pa.Table:
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        large = self.session.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false")
+        schema = to_arrow_schema(self.columns, timezone="UTC", prefers_large_types=large == "true")
+        return rows if rows.schema.equals(schema) else rows.cast(schema)
