@@ -16,9 +16,9 @@ import numpy as np
 from cepkit.aggregation.kernels.records import (
     NOBODY,
     Ints,
+    KeySteps,
     LaneArrays,
     Output,
-    Steps,
     Tracks,
     Wide,
     add,
@@ -83,7 +83,7 @@ class Stacks(NamedTuple):
 
 
 @compiled
-def run(steps: Steps, carried: LaneArrays, to: Output) -> int:
+def run(steps: KeySteps, carried: LaneArrays, to: Output) -> int:
     """Aggregate all keys; return how many moments of expiry were written.
 
     Args:
@@ -139,7 +139,7 @@ def run(steps: Steps, carried: LaneArrays, to: Output) -> int:
 
 
 @compiled
-def _stacks(steps: Steps, begin: int, end: int) -> Stacks:
+def _stacks(steps: KeySteps, begin: int, end: int) -> Stacks:
     """Return empty stacks with room for the events of a key."""
     n, size = steps.length, end - begin
     first = np.zeros(n + 2, dtype=np.int64)
@@ -182,7 +182,7 @@ def _forbid(stacks: Stacks, p: int, ts: int) -> None:
 
 @lent
 def _search(
-    steps: Steps, stacks: Stacks, place: int, at: Wide, carried: LaneArrays, sums: Tracks,
+    steps: KeySteps, stacks: Stacks, place: int, at: Wide, carried: LaneArrays, sums: Tracks,
     only_new: bool, tracks: Tracks, done: int,
 ) -> int:  # fmt: skip
     """Add the matches that an event completes; return how many there are.

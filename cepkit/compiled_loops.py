@@ -221,7 +221,9 @@ def _sources(loop: Any) -> list[Any]:
             else:
                 names[name] = _constant(value)
         around = [_constant(cell.cell_contents) for cell in function.__closure__ or ()]
-        given = (each.targetoptions, function.__defaults__, function.__kwdefaults__)
+        # What Numba keeps of a loop names the modules of all functions in it.
+        place = function.__module__
+        given = (place, each.targetoptions, function.__defaults__, function.__kwdefaults__)
         sources.append((given, names, around, [_instructions(code) for code in codes]))
     return sources
 

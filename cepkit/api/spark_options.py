@@ -18,7 +18,7 @@ ROUTES = ("auto", "driver", "workers")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkOptions:
-    """How `detect` and `aggregate` run on Spark; the results are the same.
+    """How `detect` and `aggregate` run on Spark; the matches are the same.
 
     An option that says nothing where the events are is refused.
 

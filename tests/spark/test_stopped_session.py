@@ -30,7 +30,7 @@ def stream():
 in_spark, old = stream()
 matches, known = ck.detect(old, query, plan), ck.detect(old, query, plan)
 expected = known.count()
-fetched = ck.detect(stream()[1], query, plan, route="driver")
+fetched = ck.detect(stream()[1], query, plan, spark=ck.SparkOptions(route="driver"))
 aggregates, several = ck.aggregate(old, sums), ck.aggregate(old, [sums, sums])
 questions = {
     "events": lambda: ck.events(in_spark, time="ts", type="ticker"),

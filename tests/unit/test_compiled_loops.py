@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ import pytest
 import cepkit
 from cepkit.caches import CacheWarning, digest
 from cepkit.columnar.join.generated import load
+from cepkit.compiled_loops import _sources
 from cepkit.compiling import compiled
 from tests.unprivileged import NOBODY, python_as_nobody
 
@@ -391,6 +393,23 @@ class TestNowhereToKeep:
         assert compiled_by(by_root.stdout) > 3
         by_other = self.run(python, package, tmp_path)
         assert compiled_by(by_other.stdout) == 1, "the generated loop stands beside no file"
+
+
+def test_a_loop_in_another_module_has_other_sources() -> None:
+    """Numba imports the modules of a loop's functions when it loads the loop."""
+
+    def helper(x: int) -> int:
+        return x + 1
+
+    def sources(module: str) -> list[Any]:
+        inner = FunctionType(helper.__code__, {})
+        inner.__module__ = module
+        names = {"helper": SimpleNamespace(py_func=inner, targetoptions={})}
+        outer = FunctionType(compile("lambda x: helper(x)", "", "eval").co_consts[0], names)
+        return _sources(SimpleNamespace(py_func=outer, targetoptions={}))
+
+    assert sources("one") == sources("one")
+    assert sources("one") != sources("other")
 
 
 LOOPS = """

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy import uintp
 
-from cepkit.aggregation.kernels.records import Output, Steps
+from cepkit.aggregation.kernels.records import KeySteps, Output
 from cepkit.compiling import called, compiled, lent
 
 Ints = npt.NDArray[np.int32]
@@ -25,7 +25,7 @@ Wide = npt.NDArray[np.int64]
 
 
 @compiled
-def by_prefix_counters(steps: Steps, most: int, to: Output) -> int:
+def by_prefix_counters(steps: KeySteps, most: int, to: Output) -> int:
     """Count by prefix counters for each live START; return the number of expiry moments."""
     ts, codes, _, starts, n, window = steps
     only_new, expiries, new, e_op = to.only_new, to.expiries, to.new, to.op
@@ -117,7 +117,7 @@ def _total(c: Wide, row: np.uintp, lo: np.uintp, hi: np.uintp) -> int:
 
 
 @compiled
-def by_stacks(steps: Steps, most: int, to: Output) -> int:
+def by_stacks(steps: KeySteps, most: int, to: Output) -> int:
     """Count by two stacks of matrix products; return the number of expiry moments."""
     ts, codes, _, starts, n, window = steps
     only_new, expiries, new, e_op = to.only_new, to.expiries, to.new, to.op

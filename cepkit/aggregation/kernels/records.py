@@ -20,7 +20,7 @@ NOTHING = NOBODY - 1
 """In a least lane: matches without any value."""
 
 
-class Steps(NamedTuple):
+class KeySteps(NamedTuple):
     """The operations of a stream as arrays, in some order.
 
     Attributes:

@@ -31,9 +31,9 @@ from cepkit.aggregation.kernels.records import (
     NOTHING,
     Floats,
     Ints,
+    KeySteps,
     LaneArrays,
     Output,
-    Steps,
     Tracks,
     Wide,
 )
@@ -67,7 +67,7 @@ class Front(NamedTuple):
 
 
 @compiled
-def run(steps: Steps, most: int, carried: LaneArrays, prime: int, to: Output) -> int:
+def run(steps: KeySteps, most: int, carried: LaneArrays, prime: int, to: Output) -> int:
     """Aggregate all keys with any lanes and absences.
 
     Args:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from cepkit.aggregation.kernels import count as count_loops
 from cepkit.aggregation.kernels import stacks as stack_loops
-from cepkit.aggregation.kernels.records import Output, Steps, Tracks
+from cepkit.aggregation.kernels.records import KeySteps, Output, Tracks
 from cepkit.aggregation.rows.emission import finished, wants_expiries
 from cepkit.aggregation.rows.moments import Moments
 from cepkit.aggregation.semirings.lanes import Lanes, tracks_for
@@ -99,7 +99,7 @@ class LoopOutput:
         self._triggers = np.flatnonzero(operations.codes == 0)
         of = operations
         window = -1 if of.window is None else of.window
-        self.steps = Steps(of.ts, of.codes, of.rows, of.starts, of.length, window)
+        self.steps = KeySteps(of.ts, of.codes, of.rows, of.starts, of.length, window)
         expiries = wants_expiries(operations, emit)
         size = len(self._triggers)
         starts = int((operations.codes == operations.start_code).sum()) if expiries else 0

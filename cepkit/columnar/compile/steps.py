@@ -212,13 +212,14 @@ class Steps:
         """
         absent = self._is_negated(variable)
         windows = self.demands.around if absent else self.demands.windows
+        lower, upper = _bounds(core, variable, bound, windows)
         bands = [band_of(part, {variable}) for part in due]
         return Step(
             self.events[variable],
             tuple(part for part in due if variables_of(part) == {variable}),
             tuple(classes),
-            _lower_bounds(core, variable, bound, windows),
-            _upper_bounds(core, variable, bound, windows),
+            lower,
+            upper,
             windows,
             tuple(band for band in bands if band is not None),
             tuple(
@@ -243,25 +244,19 @@ class Steps:
         return self.events[x].overlaps(self.events[y])
 
 
-def _lower_bounds(
-    branch: Branch, variable: str, bound: Sequence[str], windows: Windows
-) -> tuple[Bound, ...]:
-    """Return the lower time bounds of a variable, given the bound variables."""
-    latest, _ = branch.neighbours(variable, bound)
-    if latest:
-        # It is later than the latest of those before it. The other bounds follow from that, and so
-        # does the window in time: the latest are inside it already.
-        return tuple(Bound(x, 1, "order") for x in latest)
-    last = branch.latest(bound)
-    return tuple(Bound(x, -length, clock) for length, clock in windows for x in last)
-
-
-def _upper_bounds(
-    branch: Branch, variable: str, bound: Sequence[str], windows: Windows
-) -> tuple[Bound, ...]:
-    """Return the upper time bounds of a variable, given the bound variables."""
-    _, soonest = branch.neighbours(variable, bound)
-    if soonest:
-        return tuple(Bound(x, 0, "order") for x in soonest)
-    first = branch.earliest(bound)
-    return tuple(Bound(x, length + 1, clock) for length, clock in windows for x in first)
+def _bounds(
+    core: Branch, variable: str, bound: Sequence[str], windows: Windows
+) -> tuple[tuple[Bound, ...], tuple[Bound, ...]]:
+    """Return the lower and the upper bounds in time of a variable, given the bound variables."""
+    latest, soonest = core.neighbours(variable, bound)
+    # It is later than the latest of those before it. The other bounds follow from that, and so
+    # does the window in time: the latest are inside it already.
+    lower = tuple(Bound(x, 1, "order") for x in latest)
+    upper = tuple(Bound(x, 0, "order") for x in soonest)
+    if not lower and windows:
+        last = core.latest(bound)
+        lower = tuple(Bound(x, -length, clock) for length, clock in windows for x in last)
+    if not upper and windows:
+        first = core.earliest(bound)
+        upper = tuple(Bound(x, length + 1, clock) for length, clock in windows for x in first)
+    return lower, upper

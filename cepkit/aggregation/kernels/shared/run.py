@@ -6,16 +6,20 @@ whole state is in `State`.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 from numpy import uintp
 
-from cepkit.aggregation.kernels.shared.expiry import due, expire, move_up
-from cepkit.aggregation.kernels.shared.lanes import clear, extend, start
+from cepkit.aggregation.kernels.records import NOBODY, Floats, Wide
 from cepkit.aggregation.kernels.shared.records import (
     DONE,
     FLOAT,
+    LEAST,
     MORE_SNAPSHOTS,
     MORE_STARTS,
+    SUM,
     Before,
     ForestSteps,
     MomentRows,
@@ -30,7 +34,159 @@ from cepkit.aggregation.kernels.shared.results import (
     write_lanes,
 )
 from cepkit.aggregation.kernels.shared.snapshots import save_all
-from cepkit.compiling import compiled, lent
+from cepkit.compiling import called, compiled, lent
+
+
+@lent
+def extend(
+    w: Wiring, s: State, node: np.uintp, source: np.uintp, event: int, lo: np.uintp, hi: np.uintp
+) -> None:
+    """Extend the lanes of a node from the node before, whose counts begin at `source`."""
+    nodes, legs, values, reals, x, f, size = (
+        w.nodes, w.legs, w.values, w.reals, s.x, s.f, uintp(s.room)
+    )  # fmt: skip
+    for c in range(nodes[node].legs, nodes[node + uintp(1)].legs):
+        kind, to, before = legs[c].kind, uintp(legs[c].row) * size, legs[c].before
+        known = uintp(max(0, before)) * size
+        if kind == SUM and before >= 0:
+            _add(x, to, known, lo, hi)
+        elif kind == SUM:
+            _add_times(x, to, x, source, lo, hi, values[legs[c].values, event])
+        elif kind == FLOAT and before >= 0:
+            _add(f, to, known, lo, hi)
+        elif kind == FLOAT:
+            _add_times(f, to, x, source, lo, hi, reals[legs[c].values, event])
+        elif before >= 0:
+            for at in range(lo, hi):
+                x[to + at] = min(x[to + at], x[known + at])
+        else:
+            least = values[legs[c].values, event]
+            for at in range(lo, hi):
+                if x[source + at] != 0:
+                    x[to + at] = min(x[to + at], least)
+
+
+@lent
+def start(w: Wiring, s: State, node: np.uintp, place: np.uintp, event: int) -> None:
+    """Write the lanes of a START: its node is the first, so all lanes hold its own values."""
+    nodes, legs, values, reals, x, f, size = (
+        w.nodes, w.legs, w.values, w.reals, s.x, s.f, uintp(s.room)
+    )  # fmt: skip
+    for c in range(nodes[node].legs, nodes[node + uintp(1)].legs):
+        at = uintp(legs[c].row) * size + place
+        if legs[c].kind == SUM:
+            x[at] += values[legs[c].values, event]
+        elif legs[c].kind == FLOAT:
+            f[at] += reals[legs[c].values, event]
+        else:
+            x[at] = min(x[at], values[legs[c].values, event])
+
+
+@called
+def clear(kind: int, row: np.uintp, lo: np.uintp, hi: np.uintp, x: Wide, f: Floats) -> None:
+    """Reset lanes to their values for no match."""
+    if kind == FLOAT:
+        for at in range(row + lo, row + hi):
+            f[at] = 0.0
+    else:
+        nothing = NOBODY if kind == LEAST else 0
+        for at in range(row + lo, row + hi):
+            x[at] = nothing
+
+
+@lent
+def _add(
+    rows: npt.NDArray[Any], to: np.uintp, source: np.uintp, lo: np.uintp, hi: np.uintp
+) -> None:
+    for at in range(lo, hi):
+        rows[to + at] += rows[source + at]
+
+
+@lent
+def _add_times(
+    rows: npt.NDArray[Any], to: np.uintp, x: Wide, source: np.uintp, lo: np.uintp, hi: np.uintp,
+    value: Any,
+) -> None:  # fmt: skip
+    for at in range(lo, hi):
+        # Infinity times 0 prefixes must be 0.
+        rows[to + at] += value * x[source + at] if x[source + at] != 0 else rows.dtype.type(0)
+
+
+@called
+def move_up(w: Wiring, s: State, tree: int) -> None:
+    """Drop the expired STARTs of a tree: the others move to the beginning."""
+    nodes, links, legs, trees = w.nodes, w.links, w.legs, s.trees
+    x, f, born, kept, size = s.x, s.f, s.born, s.kept, uintp(s.room)
+    by, hi = uintp(trees[tree].lo), uintp(trees[tree].hi)
+    _move(born, uintp(tree) * size, by, hi)
+    for v in range(nodes.size - 1):
+        if nodes[v].tree == tree:
+            _move(x, uintp(v) * size, by, hi)
+            for c in range(nodes[v].legs, nodes[v + 1].legs):
+                if legs[c].kind == FLOAT:
+                    _move(f, uintp(legs[c].row) * size, by, hi)
+                else:
+                    _move(x, uintp(legs[c].row) * size, by, hi)
+    for link in range(links.size - 1):
+        if links[link].tree == tree:
+            row = uintp(link) * size
+            for at in range(row + by, row + hi):
+                kept[at - by].at = kept[at].at
+                kept[at - by].oldest = kept[at].oldest
+                kept[at - by].live = kept[at].live
+    trees[tree].moved += trees[tree].lo
+    trees[tree].hi -= trees[tree].lo
+    trees[tree].lo = 0
+
+
+@called
+def _move(rows: npt.NDArray[Any], row: np.uintp, by: np.uintp, hi: np.uintp) -> None:
+    for at in range(row + by, row + hi):
+        rows[at - by] = rows[at]
+
+
+@lent
+def due(steps: ForestSteps, w: Wiring, s: State, q: np.uintp, now: int) -> bool:
+    """Return whether a START of a sequence has expired by a time."""
+    tree = w.chains[uintp(w.queries[q].chain)].tree
+    place = max(s.trees[tree].lo, w.queries[q].oldest - s.trees[tree].moved)
+    if place >= s.trees[tree].hi:
+        return False
+    start = s.born[uintp(tree) * uintp(s.room) + uintp(place)]
+    return bool(now - steps.ts[start] > w.queries[q].window)
+
+
+@called
+def expire(steps: ForestSteps, w: Wiring, s: State, to: MomentRows, q: np.uintp, now: int) -> None:
+    """Expire the STARTs of a sequence up to a time; write the moments at which matches expire."""
+    ts, chains, queries, trees, born = steps.ts, w.chains, w.queries, s.trees, s.born
+    size = uintp(s.room)
+    one = uintp(1)
+    chain = uintp(queries[q].chain)
+    tree = chains[chain].tree
+    births, end = uintp(tree) * size, trees[tree].hi
+    before = -1
+    place = max(trees[tree].lo, queries[q].oldest - trees[tree].moved)
+    while place < end:
+        start = born[births + uintp(place)]
+        moment = ts[start]
+        if now - moment <= queries[q].window:
+            break
+        if before < 0:
+            before = live_matches(w, s, q)
+        while place < end and ts[born[births + uintp(place)]] == moment:
+            start = born[births + uintp(place)]
+            place += 1
+        queries[q].oldest = place + trees[tree].moved
+        left = live_matches(w, s, q)
+        if left != before:
+            nth = queries[q].expired
+            queries[q].expired += 1
+            to.at[queries[q].expiries + nth] = start
+            to.counts[queries[q].expiries + nth] = left
+            if queries[q].sources < queries[q + one].sources:
+                write_lanes(w, s, to, q, chains[chain].end, -1, left, nth, True)
+        before = left
 
 
 @compiled
