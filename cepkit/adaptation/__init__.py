@@ -10,6 +10,10 @@ without an order between slices (`adapt="slices"`); plans are compared by the en
 static plan (`adapt="static"`) uses nothing of this package.
 """
 
+from importlib import import_module
+from typing import Any
+from warnings import warn
+
 from cepkit.adaptation.decisions import (
     DECISIONS,
     Decision,
@@ -30,3 +34,11 @@ __all__ = [
     "Threshold",
     "Unconditional",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("AdaptedTrace", "Generation"):
+        raise AttributeError(f"module 'cepkit.adaptation' has no attribute '{name}'")
+    change = f"cepkit.adaptation.{name} is an old name: write cepkit.tracing.{name}"
+    warn(f"{change} (it goes with the next release of cepkit)", DeprecationWarning, stacklevel=2)
+    return getattr(import_module("cepkit.tracing"), name)

@@ -171,3 +171,11 @@ def test_nothing_written_has_an_old_name_or_argument():
 def test_front_door_has_at_most_24_names():
     assert len(ck.__all__) <= 24
     assert {*dir(ck)} == {*ck.__all__, "__version__"}
+
+
+@pytest.mark.parametrize("name", ["AdaptedTrace", "Generation"])
+def test_names_that_left_adaptation_warn_and_work(name):
+    import cepkit.tracing
+
+    with pytest.warns(DeprecationWarning, match=rf"write cepkit\.tracing\.{name}"):
+        assert getattr(ck.adaptation, name) is getattr(cepkit.tracing, name)
