@@ -33,6 +33,8 @@ from cepkit.routes.ways import EMITS
 from tests.aggregates import Row, meaning, rows_in, rows_of
 from tests.judge import Event
 
+pytestmark = pytest.mark.slow  # 20 s of the processor, and as much to compile
+
 NAME = pytest.mark.parametrize("name", AGGREGATES)
 OWN_METHODS: tuple[str, ...] = get_args(Method)
 METHOD = pytest.mark.parametrize("method", [*OWN_METHODS, "auto", "detect"])

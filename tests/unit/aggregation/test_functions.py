@@ -9,7 +9,7 @@ import pytest
 
 import cepkit as ck
 from cepkit.aggregation.semirings.functions import Count, Element, Function, Reads
-from cepkit.errors import PatternError
+from cepkit.errors import CepkitError, PatternError
 from tests.unit.aggregation.cases import METHODS, stream, values
 
 
@@ -99,16 +99,16 @@ def test_a_function_of_a_variable_that_is_not_there_is_refused() -> None:
 @pytest.mark.parametrize(
     ("functions", "found"),
     [
-        (["x"], "functions= of the type list"),
+        (["x"], "functions=['x']"),
         ({"x": 3}, "functions= has an object of the type int for 'x'"),
         ({"x": Count}, "functions= has the class Count for 'x'"),
-        ({3: Count()}, "functions= has an object of the type Count for 3"),
+        ({3: Count()}, "functions={3: Count()}"),
     ],
 )
 def test_functions_argument_refuses_values_that_are_no_aggregates(
     functions: Any, found: str
 ) -> None:
-    with pytest.raises(PatternError) as caught:
+    with pytest.raises(CepkitError) as caught:
         ck.aggregate(stream("a b"), "PATTERN SEQ(A a, B b) AGG COUNT", functions=functions)
     assert caught.value.found == found
     assert caught.value.hint is not None

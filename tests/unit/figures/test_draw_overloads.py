@@ -16,7 +16,7 @@ ALIASES = {
     "OnePattern": "Query | Pattern",
     "SeveralPatterns": "Sequence[Query | Pattern]",
     "LikeMatches": "is_matches",
-    "SparkAggregates": "is_from_spark",
+    "ResultFrame": "is_from_spark",
 }
 OVERLOADS = [inspect.signature(one) for one in get_overloads(inspect.unwrap(ck.draw))]
 

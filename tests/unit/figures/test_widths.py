@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import cepkit as ck
-from cepkit.figures.charts import counter_table, mechanism, sharing, verdict
+from cepkit.figures.charts import sharing, verdict
 from cepkit.figures.diagrams import plan_canvas
 from cepkit.figures.diagrams.pictures import pictures
 from cepkit.figures.kit.canvas import Circle, Line, Text
@@ -15,6 +15,7 @@ from cepkit.figures.kit.image.chart import chart_svg
 from cepkit.figures.kit.responsive import _ROOMS
 from cepkit.figures.kit.texts import width_of
 from cepkit.figures.player.moments import moments_of
+from cepkit.figures.traces import counter_table, mechanism
 from cepkit.figures.traces.counters import draw_counters
 from cepkit.plan.checks import as_plan
 from tests.unit.figures.overlaps import assert_nothing_overlaps
