@@ -88,6 +88,7 @@ def test_widget_plays_at_every_speed_until_the_kernel_moves_it(lab, desk):
         at(player, last)
     # It plays on; what Python says is done.
     expect(player.host.get_by_role("button", name="Pause")).to_be_visible()
+    lab.wait_for(desk, "widget.step >= 3", "True")  # else the player's word comes after Python's
     lab.evaluate(desk, "widget.step", "widget.step = 1")
     at(player, 1)
     expect(player.host.get_by_role("button", name="Play", exact=True)).to_be_visible()
