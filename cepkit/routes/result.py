@@ -57,8 +57,9 @@ class SeveralAggregates(ByName[Result]):
 
     def with_progress(self, progress: Progress) -> Self:
         """Return the same with or without bars for actions on Spark."""
-        for result in self.results if self.workers is not None else ():
-            result.with_progress(progress)  # type: ignore[attr-defined]
+        on_spark: Any = self.results if self.workers is not None else ()
+        for frame in on_spark:
+            frame.with_progress(progress)
         return replace(self, progress=progress)
 
     @property
