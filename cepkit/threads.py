@@ -14,6 +14,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Generic, TypeVar
 
@@ -36,22 +37,41 @@ _LEAVE_SECONDS = 0.2
 T = TypeVar("T")
 
 
-def number_of_threads(threads: int | None = None) -> int:
-    """Return how many threads a call may use; inside of a task of Spark one.
+_asked: contextvars.ContextVar[int | None] = contextvars.ContextVar("threads", default=None)
 
-    Args:
-        threads: The number that is asked for; None for as many as the process may use.
+
+@contextmanager
+def limited_to(threads: int | None) -> Iterator[None]:
+    """Let what is begun inside use so many threads; None: as many as the process may use.
 
     Raises:
-        ArgumentError: It is not a number of threads, or `CEPKIT_THREADS` is none.
+        ArgumentError: It is not a number of threads.
     """
     if threads is not None:
         check_range("threads", threads, 1)
-    most = _most()
+    token = _asked.set(threads)
+    try:
+        yield
+    finally:
+        _asked.reset(token)
+
+
+def threads_asked() -> int | None:
+    """Return what `limited_to` says here, for a result that works later."""
+    return _asked.get()
+
+
+def number_of_threads() -> int:
+    """Return how many threads may be used here; inside of a task of Spark one.
+
+    Raises:
+        ArgumentError: `CEPKIT_THREADS` is not a number of threads.
+    """
+    most, asked = _most(), _asked.get()
     tasks = sys.modules.get("pyspark.taskcontext")
     if tasks is not None and tasks.TaskContext.get() is not None:
         return 1
-    return most if threads is None else min(threads, most)
+    return most if asked is None else min(asked, most)
 
 
 def _most() -> int:

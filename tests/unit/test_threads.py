@@ -8,7 +8,7 @@ import pytest
 
 from cepkit import threads
 from cepkit.errors import ArgumentError
-from cepkit.threads import VARIABLE, in_order, number_of_threads
+from cepkit.threads import VARIABLE, in_order, limited_to, number_of_threads
 
 SECONDS = 120.0
 """A deadline for what happens in another thread."""
@@ -60,11 +60,7 @@ def test_the_error_is_that_of_the_first_job_with_one(most):
     seen = []
     with pytest.raises(ValueError, match=r"^5$"):
         seen.extend(in_order(map(failing, range(20)), most))
-    many = []
-    with pytest.raises(ValueError, match=r"^5$"):
-        for each in in_order(map(failing, range(20)), most):
-            many.append(each)
-    assert many == [0, 1, 2, 3, 4, 5]
+    assert seen == [0, 1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("most", [1, 2, 4])
@@ -75,8 +71,7 @@ def test_an_error_of_making_jobs_comes_after_the_jobs_before(most):
 
     seen = []
     with pytest.raises(ValueError, match="no more"):
-        for each in in_order(jobs(), most):
-            seen.append(each)
+        seen.extend(in_order(jobs(), most))
     assert len(seen) == 21
 
 
@@ -213,8 +208,9 @@ def test_a_forked_process_begins_with_no_thread():
 
 def test_the_variable_limits_the_threads(monkeypatch):
     assert number_of_threads() == 4
-    assert number_of_threads(3) == 3
-    assert number_of_threads(99) == 4
+    for asked, used in ((3, 3), (99, 4), (None, 4)):
+        with limited_to(asked):
+            assert number_of_threads() == used
     monkeypatch.delenv(VARIABLE)
     assert number_of_threads() == threads.cores()
 
@@ -227,22 +223,23 @@ def test_a_variable_that_is_no_number_of_threads_is_refused(monkeypatch, text):
 
 
 def test_no_threads_are_refused():
-    with pytest.raises(ArgumentError, match="threads=0"):
-        number_of_threads(0)
+    with pytest.raises(ArgumentError, match="threads=0"), limited_to(0):
+        pass
 
 
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
-        ({"/sys/fs/cgroup/a/b/cpu.max": "150000 100000", "/sys/fs/cgroup/cpu.max": "max 100000"}, (2,)),
-        ({"/sys/fs/cgroup/a/cpu.max": "20000 100000"}, (1,)),
+        ({"/a/b/cpu.max": "150000 100000", "/cpu.max": "max 100000"}, (2,)),
+        ({"/a/cpu.max": "20000 100000"}, (1,)),
         ({}, ()),
     ],
 )  # fmt: skip
 def test_a_containers_quota_limits_the_cores(monkeypatch, files, expected):
     from cepkit import memory
 
-    known = {"/proc/self/cgroup": ["0::/a/b"]} | {name: [text] for name, text in files.items()}
+    known = {f"/sys/fs/cgroup{name}": [text] for name, text in files.items()}
+    known["/proc/self/cgroup"] = ["0::/a/b"]
     for module in (memory, threads):
         monkeypatch.setattr(module, "lines_of", lambda path: known.get(path, []))
     assert threads._quotas.__wrapped__() == expected

@@ -40,7 +40,7 @@ from cepkit.stream.warnings import (
     warn_of_no_events,
     warn_of_number_texts,
 )
-from cepkit.threads import number_of_threads
+from cepkit.threads import limited_to, number_of_threads, threads_asked
 
 T = TypeVar("T")
 
@@ -58,7 +58,6 @@ class Matches(Rows):
         sets: Which sets of Kleene variables make matches: "every" non-empty one, or "maximal":
             for each choice of the other events the largest, with the earliest events among equally
             large ones (if all variables are Kleene variables, for each first event).
-        threads: The most threads that search; None: as many as there are cores.
 
     Args:
         slice_rows: Events of a slice; None: chosen from the window.
@@ -66,8 +65,6 @@ class Matches(Rows):
         columns: The events with all of these, if already loaded.
         plans: Chooses the plan of each slice; None: always `plan`.
     """
-
-    threads: int | None = None
 
     def __init__(
         self,
@@ -99,6 +96,7 @@ class Matches(Rows):
         check_kinds(query, self._columns.kinds)
         self._number: int | None = None
         self._slice_plans = plans
+        self._threads = threads_asked()
         self._work: SliceWork | None = None
         self._chosen: Expected | None = None
         self._last: Detector | None = None
@@ -310,12 +308,13 @@ class Matches(Rows):
         self._work, self._number = self._done(detector), sum(sizes)
 
     def _detector(self) -> Detector:
-        self._last = Detector(
-            self._compiled,
-            slice_rows=self._slice_rows,
-            plans=self._slice_plans,
-            threads=number_of_threads(self.threads),
-        )
+        with limited_to(self._threads):
+            self._last = Detector(
+                self._compiled,
+                slice_rows=self._slice_rows,
+                plans=self._slice_plans,
+                threads=number_of_threads(),
+            )
         return self._last
 
     def _done(self, detector: Detector) -> SliceWork:

@@ -29,7 +29,7 @@ from cepkit.progress import Progress, showing
 from cepkit.sharing.shared_plan import SharedPlan
 from cepkit.stream.stream import Stream
 from cepkit.tables import whole
-from cepkit.threads import number_of_threads
+from cepkit.threads import limited_to, number_of_threads, threads_asked
 
 
 class SharedSlicePlans(SlicePlans, Protocol):
@@ -58,7 +58,6 @@ class InMemory:
     Args:
         slice_rows: Events of a slice; None: chosen from the window.
         follow: How plans follow the stream; None: not at all.
-        threads: The most slices to search at the same time; None: as many as there are cores.
     """
 
     def __init__(
@@ -68,10 +67,10 @@ class InMemory:
         *,
         slice_rows: int | None = None,
         follow: Follow | None = None,
-        threads: int | None = None,
     ) -> None:
         self.stream, self.planned = stream, planned
-        self._slice_rows, self._follow, self._threads = slice_rows, follow, threads
+        self._slice_rows, self._follow = slice_rows, follow
+        self._threads = threads_asked()
         self._counted: Counted | None = None
         self._running: tuple[int, Detector] | None = None
         read = {name for group in planned.groups for name in group.query.attributes}
@@ -87,17 +86,17 @@ class InMemory:
         if number not in self._each:
             planned, follow = self.planned, self._follow
             query, plan = planned.queries[number], planned.plans[number]
-            self._each[number] = matches = Matches(
-                self.stream,
-                query,
-                plan,
-                limit=planned.limit,
-                sets=planned.sets,
-                slice_rows=self._slice_rows,
-                columns=self.columns,
-                plans=None if follow is None else follow.alone(query, plan, planned.sets),
-            )
-            matches.threads = self._threads
+            with limited_to(self._threads):
+                self._each[number] = Matches(
+                    self.stream,
+                    query,
+                    plan,
+                    limit=planned.limit,
+                    sets=planned.sets,
+                    slice_rows=self._slice_rows,
+                    columns=self.columns,
+                    plans=None if follow is None else follow.alone(query, plan, planned.sets),
+                )
         return self._each[number]
 
     def counted(self, progress: Progress, *, anew: bool = False) -> Counted:
@@ -141,7 +140,8 @@ class InMemory:
         if self._follow is not None and whole is not None and not group.query.chooses:
             names = [self.planned.names[q] for q in dict.fromkeys(group.of)]
             plans = self._follow.together(whole, names, self.planned.sets)
-        threads = number_of_threads(self._threads)
+        with limited_to(self._threads):
+            threads = number_of_threads()
         detector = Detector(group.query, slice_rows=self._slice_rows, plans=plans, threads=threads)
         return detector, plans
 
