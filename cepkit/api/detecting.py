@@ -26,6 +26,7 @@ from cepkit.planners import choose as choosing
 from cepkit.progress import Progress, showing
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.stream import Stream, check_stream
+from cepkit.threads import limited_to
 
 if TYPE_CHECKING:
     from cepkit.adaptation.decisions import Decision
@@ -51,6 +52,7 @@ def detect(
     limit: int | None = None,
     sets: Literal["every", "maximal"] = "every",
     adapt: str | Decision | Adaptation = "static",
+    threads: int | None = None,
     spark: SparkOptions | None = None,
     progress: Progress = "auto",
 ) -> SeveralMatches[Any] | StreamFrame: ...
@@ -65,6 +67,7 @@ def detect(
     limit: int | None = None,
     sets: Literal["every", "maximal"] = "every",
     adapt: str | Decision | Adaptation = "static",
+    threads: int | None = None,
     spark: SparkOptions | None = None,
     progress: Progress = "auto",
 ) -> Matches | SparkMatches | StreamFrame: ...
@@ -81,6 +84,7 @@ def detect(
     limit: int | None = None,
     sets: Literal["every", "maximal"] = "every",
     adapt: str | Decision | Adaptation = "static",
+    threads: int | None = None,
     spark: SparkOptions | None = None,
     progress: Progress = "auto",
 ) -> Matches | SeveralMatches[Any] | SparkMatches | StreamFrame:
@@ -111,6 +115,9 @@ def detect(
             same. `.plans` shows which plan was in force when, and why; for a streaming DataFrame
             the progress of each micro-batch shows it. Several patterns are planned together for
             each slice, in memory: "slices" or "auto".
+        threads: The most threads that search; None for all cores that the process may use, which
+            `CEPKIT_THREADS` limits as well. Results do not depend on it; on Spark its executors
+            divide the work.
         spark: What only Spark needs to be told, as `SparkOptions(late="collect")`.
         progress: "auto" for a bar where planning, or what is asked of the result, takes more than
             two seconds; True, or False.
@@ -181,12 +188,12 @@ def detect(
     if query is None:
         from cepkit.api.several import detect_several
 
-        with showing("planning", progress):
+        with limited_to(threads), showing("planning", progress):
             matches = detect_several(
                 stream, patterns, plan, share, options, limit=limit, sets=sets, adapt=adapt
             )
         return matches.with_progress(progress)
-    with showing("planning", progress):
+    with limited_to(threads), showing("planning", progress):
         result = _detect_recorded(stream, query, plan, options, limit=limit, sets=sets, adapt=adapt)
     return result.with_progress(progress)
 

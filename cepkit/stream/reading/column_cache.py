@@ -8,9 +8,10 @@ output.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -50,11 +51,13 @@ class ColumnCache:
         mark: The mark of the source when they were read.
         columns: The columns; None if nothing is cached.
         fetched: The events fetched from a Spark DataFrame.
+        lock: Held while the source is read: other threads wait for its columns.
     """
 
     mark: Mark | None = None
     columns: EventColumns | None = None
     fetched: Any = None
+    lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     @property
     def size(self) -> int:
@@ -103,6 +106,19 @@ def load(
     mark = _mark(source)
     if mark is None:
         return _at_once(source, schema, names, required)
+    with cache.lock:
+        return _cached(source, schema, names, required, cache, mark)
+
+
+def _cached(
+    source: Any,
+    schema: Schema,
+    names: tuple[str, ...],
+    required: tuple[str, ...],
+    cache: ColumnCache,
+    mark: Mark,
+) -> EventColumns:
+    """Return columns from the cache, after those that it lacks were read; see `load`."""
     cached = cache.of(mark)
     missing = [name for name in required if cached is None or name not in cached.attributes]
     if cached is None or missing:
