@@ -16,6 +16,8 @@ from cepkit.api.arguments import (
 from cepkit.api.checks import are_several
 from cepkit.api.spark_options import SparkOptions, options_for
 from cepkit.arguments import typed
+from cepkit.columnar.pieces import plan_of_parts
+from cepkit.columnar.results.in_pieces import matches_in
 from cepkit.columnar.results.matches import Matches, report
 from cepkit.deprecated import taking_old_arguments
 from cepkit.errors import StatisticsError, StreamError, UnsupportedError
@@ -214,8 +216,11 @@ def _detect_recorded(
     columns = None
     if plan is None and order_matters(query):
         if part.place == "local":
-            columns = part.columns({*attributes_read(query), *query.computed_from})
-            plan_to_run = choosing.plan_in_memory(query, columns)
+            planned = plan_of_parts(part, query) if adapt == "static" else None
+            if planned is None:
+                columns = part.columns({*attributes_read(query), *query.computed_from})
+                planned = choosing.plan_in_memory(query, columns)
+            plan_to_run = planned
             _note_no_window(query, plan_to_run)
         else:
             plan_to_run = choosing.plan_to_run(query, measured(stream, query, seed=0))
@@ -252,7 +257,9 @@ def _detect_recorded(
         )
     if columns is not None:
         report(columns, query)
-    return Matches(stream, query, plan_to_run, limit=limit, sets=sets, plans=plans, columns=columns)
+    return matches_in(
+        stream, query, plan_to_run, limit=limit, sets=sets, plans=plans, columns=columns
+    )
 
 
 def _live_plans(
