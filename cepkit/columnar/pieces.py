@@ -205,6 +205,11 @@ class Pieces:
             held.keep(columns, begin, taken)
             before += begin
 
+    def seen(self, last: EventColumns) -> EventColumns:
+        """Return the events of the last piece with what is known of all that have been read."""
+        types = tuple(sorted(self.type_names))
+        return replace(last, dropped=self.dropped, type_names=types)
+
     def _events(self, table: pa.Table) -> EventColumns:
         carried = table.select(list(self._carried))
         rows = LazyRows(partial(decoded, carried), coded=carried)

@@ -69,7 +69,7 @@ def _perhaps_first(draw: st.DrawFn, item: Structure) -> Structure:
     return First(item) if isinstance(item, Event) and draw(st.booleans()) else item
 
 
-def _a_sequence(draw: st.DrawFn, query: Query) -> Query:
+def a_sequence(draw: st.DrawFn, query: Query) -> Query:
     """Draw a query for A-Seq: with absences, keys and aggregates."""
     if len(bound_events_of(query.structure)) > 1 and draw(st.booleans()):
         query = replace(query, structure=_with_absence(draw, query.structure))
@@ -120,7 +120,7 @@ SEQUENCES = cases(
     max_conditions=2,
     unsorted=True,
     varying=AGGREGATED,
-    change=_a_sequence,
+    change=a_sequence,
 )
 ANYTHING = cases(
     max_variables=4,

@@ -199,7 +199,8 @@ class FileParts:
                 tables += self._tables(order[begin], tuple(columns))
                 begins.append(begin)
                 begin += 1
-            stretches.append(pa.concat_tables(tables))
+            if tables:
+                stretches.append(pa.concat_tables(tables))
         return stretches
 
     def empty(self, columns: Sequence[str]) -> pa.Table:

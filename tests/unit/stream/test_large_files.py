@@ -77,6 +77,18 @@ def test_large_file_is_not_loaded(path, large, tmp_path, monkeypatch):
     assert "a" in repr(matches)
 
 
+@pytest.mark.parametrize("emit", ["trigger", "changes", "new", "total"])
+@pytest.mark.parametrize("end", ["AGG COUNT, AVG(a.x)", "AGG SUM(b.x) GROUP BY s"])
+def test_large_file_is_aggregated_in_pieces(path, large, monkeypatch, emit, end):
+    texts = [f"PATTERN SEQ(A a, B b) WITHIN 3 seconds {end}", f"{PATTERN} {end}"]
+    whole = ck.aggregate(stream_of(rows()), texts, emit=emit)
+    monkeypatch.setattr(column_cache, "load", None)
+    for result, expected in zip(
+        ck.aggregate(stream_of(path), texts, emit=emit), whole, strict=True
+    ):
+        pd.testing.assert_frame_equal(result.to_pandas(), expected.to_pandas())
+
+
 def test_plan_of_large_file_expects_the_matches_of_all_of_it(path, large):
     matches = ck.detect(stream_of(path), PATTERN)
     assert matches.plan.statistics.events == ROWS
