@@ -25,6 +25,7 @@ from cepkit.stream.paths import shown
 from cepkit.stream.reading import readers, sources
 from cepkit.stream.reading.ingest import attribute, event_columns
 from cepkit.stream.reading.plain import plain
+from cepkit.stream.reading.time_range import rows_inside, taken
 from cepkit.stream.schema import Schema
 
 MOST_KEPT = 1 << 30
@@ -111,7 +112,7 @@ def load(
         elif cached is None:
             columns = _at_once(source, schema, names, required)
         else:
-            table = sources.all_rows(source, tuple(missing), names)
+            table = sources.all_rows(source, tuple(missing), names, schema)
             columns = _with(cached, table.column, schema, missing)
         if _mark(source) != mark:
             # The file changed meanwhile: a single read is at least consistent.
@@ -125,7 +126,7 @@ def load(
 def _at_once(
     source: Any, schema: Schema, names: tuple[str, ...], required: tuple[str, ...]
 ) -> EventColumns:
-    table = sources.all_rows(source, schema.needed(names, required), names, coded=True)
+    table = sources.all_rows(source, schema.needed(names, required), names, schema, coded=True)
     if not sources.is_pandas(source):
         return event_columns(table, schema, required)
     carried = table.select(list(schema.carried(names)))
@@ -151,7 +152,7 @@ def _by_column(
         events: The events with other attributes; None to read them as well.
         mark: The mark of the files.
     """
-    file = _FileColumns(path, names)
+    file = _FileColumns(path, names, schema)
     if events is not None:
         return _with(events, file.column, schema, names_to_read)
     carried = schema.carried(names)
@@ -159,7 +160,7 @@ def _by_column(
 
     def read() -> pa.Table:
         unchanged = _mark(path) == mark
-        table = sources.all_rows(path, carried, names) if unchanged else None
+        table = sources.all_rows(path, carried, names, schema) if unchanged else None
         if table is None or _mark(path) != mark:
             raise StreamError(
                 f"{shown(path)} has changed since its events were read",
@@ -170,16 +171,28 @@ def _by_column(
     return event_columns(file, schema, names_to_read, source=LazyRows(read))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _FileColumns:
     """The columns of Parquet files, each read on demand, texts as codes."""
 
     path: Path
     column_names: tuple[str, ...]
+    schema: Schema
+    _inside: tuple[slice | pa.Array | None] | None = None
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """Return a column in plain types."""
-        column = plain(readers.read_table(self.path, (name,), coded=True)).column(0)
+        """Return a column in plain types, of the rows in the time range."""
+        column = self._whole(name)
+        if not self.schema.has_range:
+            return column
+        if self._inside is None:
+            times = column if name == self.schema.time else self._whole(self.schema.time)
+            self._inside = (rows_inside(times, self.schema),)
+        return taken(column, self._inside[0])
+
+    def _whole(self, name: str) -> pa.ChunkedArray:
+        table = readers.read_table(self.path, (name,), coded=True, within=self.schema)
+        column = plain(table).column(0)
         if column.nbytes > _LARGE:
             pa.default_memory_pool().release_unused()  # of decoding, and of the column before
         return column

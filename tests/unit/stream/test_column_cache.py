@@ -29,10 +29,10 @@ def read(monkeypatch):
     names = []
     whole = readers.read_table
 
-    def read_table(path, columns, *, limit=None, coded=False):
+    def read_table(path, columns, *, limit=None, **options):
         if limit is None:
             names.extend(columns)
-        return whole(path, columns, limit=limit, coded=coded)
+        return whole(path, columns, limit=limit, **options)
 
     monkeypatch.setattr(readers, "read_table", read_table)
     return names
