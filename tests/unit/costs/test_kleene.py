@@ -69,7 +69,19 @@ def test_a_set_is_chosen_from_events_looked_at_one_by_one():
     """AND(A, KL(B), C) of 5 events/s in 10 s: b is looked at 50 times, and bound 2^50 times."""
     one = branch(conjunction("a", repeated("b"), "c"), seconds=10)
     statistics = Statistics.assumed(dict.fromkeys("abc", 5.0))
-    steps = {step.variable: step for step in expected_steps(one, statistics, ("b", "c", "a"))}
+    steps = {step.variable: step for step in expected_steps(one, statistics, ("c", "a", "b"))}
     assert list(steps) == ["c", "a", "b"]
     chosen = steps["b"].partial_matches / steps["b"].candidates
     assert chosen == pytest.approx(2**50 / 50)
+
+
+def test_a_set_before_single_events_begins_in_its_place():
+    """Of b the first members are looked at there, and each row of them lists all members."""
+    one = branch(conjunction("a", repeated("b"), "c"), seconds=10)
+    statistics = Statistics.assumed({"a": 5.0, "b": 0.01, "c": 5.0})
+    steps = {step.variable: step for step in expected_steps(one, statistics, ("b", "c", "a"))}
+    assert list(steps) == ["first(b)", "c", "a", "b"]
+    assert steps["first(b)"].alive == pytest.approx(0.1)
+    assert steps["a"].alive == pytest.approx(50 * 0.1 * 50)
+    assert steps["b"].alive == pytest.approx(50 * (2**0.1 - 1) * 50)
+    assert steps["b"].candidates > steps["a"].partial_matches
