@@ -24,7 +24,7 @@ BENCH_ARGS ?=
 # Tests start many processes; without bytecode each would compile the whole package anew.
 export PYTHONDONTWRITEBYTECODE =
 
-PYTEST = $(BIN)/python -m pytest --numprocesses=$(WORKERS) --maxprocesses=4
+PYTEST = $(BIN)/python -m pytest --ignore=tests/browser --numprocesses=$(WORKERS) --maxprocesses=4
 
 # Told in one place, in words a newcomer can act on.
 FIND_PYTHON = \
@@ -78,8 +78,13 @@ test: $(READY) ## Run the tests, a few minutes (TEST_ARGS="-k pattern -x")
 	HYPOTHESIS_PROFILE=quick $(PYTEST) --dist=loadfile --no-loadscope-reorder \
 		-m "not slow and not browser" $(TEST_ARGS)
 
+# What each JVM of the tests starts from, in half of the time; as good for all versions of cepkit.
+CLASSES := build/spark-classes.jsa
+$(CLASSES): $(READY)
+	@$(BIN)/python -m tests.spark.classes $@
+
 .PHONY: test-rest
-test-rest: $(READY) ## Run what make test leaves out, and draw more examples
+test-rest: $(READY) $(CLASSES) ## Run what make test leaves out, and draw more examples
 	$(PYTEST) --dist=worksteal -m "(slow or hypothesis) and not browser" $(TEST_ARGS)
 
 .PHONY: test-all
@@ -95,7 +100,7 @@ test-matrix: $(READY) $(UV) ## Run the quick tests without Spark on old and new 
 		--dist=loadfile --no-loadscope-reorder $(TEST_ARGS)
 
 .PHONY: test-kills
-test-kills: $(READY) ## Kill streaming queries at random moments (KILLS=20)
+test-kills: $(READY) $(CLASSES) ## Kill streaming queries at random moments (KILLS=20)
 	$(BIN)/python -m tests.spark.kills --kills $(KILLS) $(KINDS)
 
 .PHONY: cluster-test
