@@ -44,7 +44,8 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 # The environment is made anew when the lock or the project's metadata changes. Every package must
-# have a hash of the lock. What builds pyspark's wheel comes first, as pip is to fetch no other.
+# have a hash of the lock. Python compiles what it imports; pip would compile all, of which half is
+# never used. What builds pyspark's wheel comes first, as pip is to fetch no other.
 $(READY): requirements.lock pyproject.toml
 	@if ! $(BIN)/python -c 'import pip' 2>/dev/null; then \
 		$(FIND_PYTHON); \
@@ -59,8 +60,8 @@ $(READY): requirements.lock pyproject.toml
 		"(the first time takes minutes: pyspark alone is about 450 MB)"
 	@awk '/^[a-z]/ { kept = /^(packaging|setuptools|wheel)==/ } kept' requirements.lock \
 		> $(VENV)/build.lock
-	@$(PIP) install --require-hashes -r $(VENV)/build.lock
-	@$(PIP) install --require-hashes --no-build-isolation -r requirements.lock
+	@$(PIP) install --require-hashes --no-compile -r $(VENV)/build.lock
+	@$(PIP) install --require-hashes --no-compile --no-build-isolation -r requirements.lock
 	@$(PIP) install --no-build-isolation --no-deps -e .
 	@touch $@
 
