@@ -60,8 +60,8 @@ $(READY): requirements.lock pyproject.toml
 		"(the first time takes minutes: pyspark alone is about 450 MB)"
 	@awk '/^[a-z]/ { kept = /^(packaging|setuptools|wheel)==/ } kept' requirements.lock \
 		> $(VENV)/build.lock
-	@$(PIP) install --require-hashes --no-compile -r $(VENV)/build.lock
-	@$(PIP) install --require-hashes --no-compile --no-build-isolation -r requirements.lock
+	@$(PIP) install --no-compile --require-hashes -r $(VENV)/build.lock
+	@$(PIP) install --no-compile --no-build-isolation --require-hashes -r requirements.lock
 	@$(PIP) install --no-build-isolation --no-deps -e .
 	@touch $@
 
