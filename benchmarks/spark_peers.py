@@ -162,12 +162,12 @@ def _session(
         events = events.cache()
         events.count()
     events.createOrReplaceTempView("events")
-    counts = []
+    counts, stream = [], None
     for longer in LONGER:
         window = window_of(name, longer)
         before, began = processor_seconds(), time.perf_counter()
         if tool in {CEPKIT, WORKERS}:
-            stream = ck.events(events, time="ts", type="type")
+            stream = stream or ck.events(events, time="ts", type="type")
             text = f"{PATTERNS[name].partition('WITHIN')[0]} WITHIN {window // 1000} milliseconds"
             where = ck.SparkOptions(route="workers" if tool == WORKERS else "auto")
             number = ck.detect(stream, text, spark=where).count()
