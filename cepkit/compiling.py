@@ -11,6 +11,7 @@ import itertools
 import os
 import struct
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property, update_wrapper
@@ -32,6 +33,10 @@ _MOST_NATIVE_CALLS = 20_000
 """After this many calls importing Numba pays off, because its calls take a tenth of the time."""
 
 _native_calls = itertools.count()
+
+_loading = threading.RLock()
+"""Held while a loop is loaded or made ready for Numba, whose import is no other thread's business
+before it is complete."""
 
 
 def compiled(function: F) -> F:
@@ -121,7 +126,8 @@ class _Loop:
             if flatten(arguments, types, words):
                 key = tuple(types)
                 if key not in self._native:
-                    self._native[key] = LoopCache(self).load_native(arguments)
+                    with _loading:
+                        self._native.setdefault(key, LoopCache(self).load_native(arguments))
                 native = self._native[key]
                 if native is not None and next(_native_calls) < _MOST_NATIVE_CALLS:
                     with suppress(struct.error):  # an integer of more than 64 bits
@@ -131,13 +137,17 @@ class _Loop:
     @cached_property
     def dispatcher(self) -> Any:
         """The Numba dispatcher; the function itself with NUMBA_DISABLE_JIT."""
-        from numba import njit
+        with _loading:
+            if "dispatcher" in self.__dict__:  # another thread was first
+                return self.__dict__["dispatcher"]
+            from numba import njit
 
-        loop: Any = njit(**self.targetoptions)(self.py_func)
-        if not hasattr(loop, "py_func"):
-            return np.errstate(all="ignore")(loop)  # as compiled loops: integers wrap around
-        loop._cache = LoopCache(self)  # noqa: SLF001 - Numba has no other way
-        return loop
+            loop: Any = njit(**self.targetoptions)(self.py_func)
+            if not hasattr(loop, "py_func"):
+                return np.errstate(all="ignore")(loop)  # as compiled loops: integers wrap around
+            loop._cache = LoopCache(self)  # noqa: SLF001 - Numba has no other way
+            # Set here already: another thread must not make a second one.
+            return self.__dict__.setdefault("dispatcher", loop)
 
     @property
     def _numba_type_(self) -> Any:

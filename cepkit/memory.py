@@ -100,8 +100,9 @@ class Room:
             whole = self.size / self.rows * expected.rows
             if whole > expected.doubt * available / 2:
                 raise LimitError(
-                    f"{expected.text}, which need about {_text(whole)} of memory as {self.form}",
-                    expected=f"at most half of the {_text(available)} that are free",
+                    f"{expected.text}, which need about {size_text(whole)} of memory as"
+                    f" {self.form}",
+                    expected=f"at most half of the {size_text(available)} that are free",
                     hint=self.hint,
                 )
         if 2 * self.size > available:
@@ -114,9 +115,9 @@ class Room:
             free: The free bytes; None if the system refused more memory.
         """
         expected = self.expected()
-        left = "no more is to be had" if free is None else f"{_text(free)} are left"
+        left = "no more is to be had" if free is None else f"{size_text(free)} are left"
         return LimitError(
-            f"more than {self.rows:,} {self.what}, which need {_text(self.size)} of memory as"
+            f"more than {self.rows:,} {self.what}, which need {size_text(self.size)} of memory as"
             f" {self.form}; {left}{f' ({expected.text})' if expected else ''}",
             expected="a result that takes at most half of the free memory",
             hint=self.hint,
@@ -134,7 +135,7 @@ def free_memory() -> int:
 
 
 def _machine() -> Iterator[int]:
-    available = [line for line in _read("/proc/meminfo") if line.startswith("MemAvailable:")]
+    available = [line for line in lines_of("/proc/meminfo") if line.startswith("MemAvailable:")]
     if available:
         yield int(available[0].split()[1]) * 1024
         return
@@ -146,26 +147,39 @@ def _machine() -> Iterator[int]:
 
 def _groups() -> Iterator[int]:
     """Yield the remaining memory of this process's control group and its parents."""
-    for line in _read("/proc/self/cgroup"):
-        _, controllers, path = line.split(":", 2)
-        if not controllers:  # version 2
-            root, names = "/sys/fs/cgroup", ("memory.max", "memory.current", "inactive_file")
-        elif "memory" in controllers.split(","):
-            root = "/sys/fs/cgroup/memory"
-            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+    for folder, new in control_groups("memory"):
+        if new:
+            yield from _left(folder, "memory.max", "memory.current", "inactive_file")
         else:
+            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+            yield from _left(folder, *names)
+
+
+def control_groups(controller: str) -> Iterator[tuple[str, bool]]:
+    """Yield the folders of this process's control group and its parents.
+
+    Args:
+        controller: What they limit: "memory", "cpu".
+
+    Yields:
+        Each folder, and whether it is of version 2.
+    """
+    for line in lines_of("/proc/self/cgroup"):
+        _, controllers, path = line.split(":", 2)
+        if controllers and controller not in controllers.split(","):
             continue
+        root = f"/sys/fs/cgroup/{controller}" if controllers else "/sys/fs/cgroup"
         # In a container the path may be the host's, where only the root is visible.
         group = Path(path)
         for folder in (group, *group.parents):
-            yield from _left(f"{root}{folder}".rstrip("/"), *names)
+            yield f"{root}{folder}".rstrip("/"), not controllers
 
 
 def _left(folder: str, limit: str, used: str, cache: str) -> Iterator[int]:
-    most, now = _read(f"{folder}/{limit}"), _read(f"{folder}/{used}")
+    most, now = lines_of(f"{folder}/{limit}"), lines_of(f"{folder}/{used}")
     if most and now and most[0].isdigit():
         # Inactive file pages are reclaimed when memory is needed.
-        kept = [line for line in _read(f"{folder}/memory.stat") if line.startswith(f"{cache} ")]
+        kept = [line for line in lines_of(f"{folder}/memory.stat") if line.startswith(f"{cache} ")]
         yield int(most[0]) - int(now[0]) + sum(int(line.split()[1]) for line in kept)
 
 
@@ -175,14 +189,14 @@ def _process() -> Iterator[int]:
         import resource
     except ImportError:  # Windows
         return
-    pages = " ".join(_read("/proc/self/statm")).split()
+    pages = " ".join(lines_of("/proc/self/statm")).split()
     for limit, used in ((resource.RLIMIT_AS, 0), (resource.RLIMIT_DATA, 5)):
         most = resource.getrlimit(limit)[0]
         if pages and most != resource.RLIM_INFINITY:
             yield most - int(pages[used]) * resource.getpagesize()
 
 
-def _read(path: str) -> list[str]:
+def lines_of(path: str) -> list[str]:
     """Return the lines of a system file; none if it does not exist."""
     try:
         return Path(path).read_text(encoding="utf-8").splitlines()
@@ -190,5 +204,6 @@ def _read(path: str) -> list[str]:
         return []
 
 
-def _text(size: float) -> str:
+def size_text(size: float) -> str:
+    """Return a number of bytes for people."""
     return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB"

@@ -129,6 +129,11 @@ def measured(
     from cepkit.statistics.measuring.estimate import estimate
     from cepkit.statistics.stream_counts import attributes_read
 
+    parts = stream.parts(attributes_read(query))
+    if parts is not None and stream.schema.arrival is None:
+        from cepkit.statistics.measuring.file_parts import estimate_in_parts
+
+        return estimate_in_parts(parts, query, seed=seed, details=details, joins=joins)
     columns = stream.columns(attributes_read(query))
     return estimate(columns, query, seed=seed, details=details, joins=joins)
 

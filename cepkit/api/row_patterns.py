@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 from cepkit.arguments import typed
 from cepkit.progress import Progress
 from cepkit.stream.reading.sources import accepted, is_spark
-from cepkit.stream.stream import Stream, check_all_there
+from cepkit.stream.stream import Stream
 
 if TYPE_CHECKING:
     from cepkit.rowpattern.result import RowMatches
@@ -74,8 +74,7 @@ def from_match_recognize(
 
         return RowPatternQuery(query)
     if isinstance(table, Stream):
-        check_all_there(table)
-        table = table.source
+        table = table.rows()
     source = accepted(table)
     if is_spark(source):
         from cepkit.spark.row_patterns import SparkRowMatches

@@ -110,6 +110,8 @@ def open_stream(arguments: argparse.Namespace) -> Stream:
     """Return the stream of `--events`, in this process or on Spark."""
     names = ("time", "type", "unit", "timezone", "arrival")
     keywords = {name: getattr(arguments, name) for name in names}
+    for name in ("since", "until"):
+        keywords[name] = _time(getattr(arguments, name), arguments.unit)
     keywords["ties"] = arguments.ties or "none"
     if arguments.events == "-":
         return ck.events(_events_from_stdin(arguments), **keywords)
@@ -119,6 +121,16 @@ def open_stream(arguments: argparse.Namespace) -> Stream:
         # Read the beginning of the file here: clear errors before Spark starts.
         ck.events(arguments.events, **keywords)
     return ck.events(read_on_spark(arguments.events), **keywords)
+
+
+def _time(text: str | None, unit: str | None) -> str | float | None:
+    """Return an end of a time range: a number if times are numbers and it is one."""
+    if text is None or unit is None:
+        return text
+    for number in (int, float):
+        with contextlib.suppress(ValueError):
+            return number(text)
+    return text
 
 
 def _events_from_stdin(arguments: argparse.Namespace) -> pa.Table:

@@ -58,6 +58,13 @@ def stream_options(command: argparse.ArgumentParser, *, required: bool = True) -
         metavar="ZONE",
         help="the zone of times without one, as Europe/Copenhagen; default: UTC",
     )
+    for name, what in (("since", "the first time"), ("until", "the end, which is not in it")):
+        events.add_argument(
+            f"--{name}",
+            metavar="TIME",
+            action=_Once,
+            help=f"a time range of the events: {what}, as 2024-03-01T10:00:00, or in --unit",
+        )
     engine = events.add_mutually_exclusive_group()
     engine.add_argument(
         "--local",
@@ -68,6 +75,16 @@ def stream_options(command: argparse.ArgumentParser, *, required: bool = True) -
         "--spark",
         action="store_true",
         help="run on Spark, on all cores: for events that do not fit memory",
+    )
+
+
+def threads_option(command: argparse._ActionsContainer) -> None:
+    """Add --threads."""
+    command.add_argument(
+        "--threads",
+        type=count,
+        metavar="N",
+        help="search with at most N threads; default: all cores, or those of CEPKIT_THREADS",
     )
 
 

@@ -19,7 +19,10 @@ from cepkit.stream.warnings import warn_of_late
 from cepkit.tables import count_text
 
 _LOOK_SECONDS = 0.5
-_REFUSED = ("limit", "explain", "json", "statistics", "planner", "arrival", "ties", "overwrite")
+_REFUSED = (
+    "limit", "explain", "json", "statistics", "planner", "arrival", "ties", "overwrite", "since",
+    "until",
+)  # fmt: skip
 
 
 def streaming_options(command: argparse.ArgumentParser) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,22 +25,19 @@ from cepkit.columnar.kleene.limits import (
     check_number_of_sets,
     size_choice,
 )
+from cepkit.columnar.parts import Make, PartRun, held, run_parts, sized, whole
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import EVERYTHING, Owned
-from cepkit.columnar.slices.clocks import numbered, readings
+from cepkit.columnar.slices.clocks import readings
 from cepkit.columnar.slices.counters import Counters, counters_for
-from cepkit.columnar.slices.cutting import (
-    SLICE_ROWS,
-    cut,
-    cutting_clock,
-    looks_ahead,
-    slices,
-)
-from cepkit.columnar.slices.plans import SlicePlans, SliceRun, SliceWork, total
+from cepkit.columnar.slices.cutting import cutting_clock, looks_ahead
+from cepkit.columnar.slices.plans import SlicePlans, SliceWork
 from cepkit.errors import StreamError
 from cepkit.pattern.policies import AfterMatch, Clock
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.joining import joined, kept
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -80,6 +77,7 @@ class Detector:
         slice_rows: Events of a slice; None: chosen from the window.
         plans: Chooses the plan of each slice; None: the plan of `query`. Unused under
             skip-till-next-match.
+        threads: The most slices to run at the same time. What is found does not depend on it.
     """
 
     def __init__(
@@ -88,6 +86,7 @@ class Detector:
         *,
         slice_rows: int | None = None,
         plans: SlicePlans | None = None,
+        threads: int = 1,
     ) -> None:
         self.query = query
         self.counters = counters_for(query.programs)
@@ -97,6 +96,7 @@ class Detector:
         self.work = SliceWork() if plans is not None and not query.in_turn else None
         self._slice_rows = slice_rows
         self._plans = plans
+        self._threads = threads
         self._state = DetectorState()
 
     def matches(
@@ -122,16 +122,33 @@ class Detector:
         Raises:
             LimitError: All matches are wanted, but there are more sets than could be written.
         """
+        make = whole if self._threads == 1 else held
+        yield from self.made(make, columns, owned, limited=limited, taken=taken)
+
+    def made(
+        self,
+        make: Make[T],
+        columns: EventColumns,
+        owned: Owned = EVERYTHING,
+        *,
+        limited: bool = False,
+        taken: npt.NDArray[np.bool_] | None = None,
+    ) -> Iterator[tuple[int, T]]:
+        """Yield branch numbers and what is made of matches; see `matches`.
+
+        Args:
+            make: Makes it of matches as rows of `columns`, in several threads at once.
+        """
         query = self.query
         if query.in_turn and taken is not None:
-            yield from self._in_turn(columns, taken, owned)
+            yield from _made(make, self._in_turn(columns, taken, owned))
             return
         if query.after_match is not None:
-            yield from self._after_match(query.after_match, columns, owned, taken)
+            yield from _made(make, self._after_match(query.after_match, columns, owned, taken))
             return
         if query.lists_sets and query.sets == "every" and not limited and not query.in_turn:
             self.size = self._checked(columns, owned, size_choice(query.programs), MOST_SETS)
-        yield from self._run(columns, owned, query.sets, self.counters)
+        yield from self._run(columns, owned, query.sets, make)
 
     def count(
         self, columns: EventColumns, owned: Owned = EVERYTHING
@@ -154,7 +171,7 @@ class Detector:
         if trying and not query.in_turn:
             self._checked(columns, owned, "tried", MOST_TRIED)
         choice: SetChoice = "count" if query.sets == "every" else query.sets
-        yield from self._run(columns, owned, choice, self.counters)
+        yield from self._run(columns, owned, choice, sized)
 
     def feed(
         self, columns: EventColumns, until: int, query: CompiledQuery | None = None
@@ -275,7 +292,8 @@ class Detector:
         if excluded is None:
             excluded = np.zeros(len(columns), dtype=np.bool_)
         selection = AfterMatchSelection(skip, programs, columns, own, excluded, self.query.groups)
-        for number, block in self._run(columns, owned, choice, self.counters):
+        make = whole if self._threads == 1 else held
+        for number, block in self._run(columns, owned, choice, make):
             selection.add(number, block)
         yield from selection.left()
 
@@ -297,100 +315,59 @@ class Detector:
     def _checked(self, columns: EventColumns, owned: Owned, choice: SetChoice, most: int) -> int:
         """Refuse endless enumerations in advance; return the number of matches."""
         sizes = [0] * len(self.query.programs)
-        for number, block in self._run(columns, owned, choice, counters_for(self.query.programs)):
+        counters = counters_for(self.query.programs)
+        for number, block in self._run(columns, owned, choice, sized, counters):
             sizes[number] += block.size
         for program, size in zip(self.query.programs, sizes, strict=True):
             check_number_of_sets(program, size, most)
         return sum(sizes)
 
     def _run(
-        self, columns: EventColumns, owned: Owned, choice: SetChoice, counters: Counters
-    ) -> Iterator[tuple[int, Block]]:
-        if self.query.in_turn:
-            yield from self._next_matches(columns, counters, slice_rows=self._slice_rows)
-        elif self._plans is not None:
-            # Counting in advance does not count as work of the run.
-            work = self.work if counters is self.counters else SliceWork()
-            assert work is not None
-            yield from self._adapted(self._plans, columns, owned, choice, work)
-        elif owned.since is not None or owned.until is not None:
-            yield from matches_of(self.query, columns, owned, counters, choice)
-        else:
-            for part in self._parts(columns, owned, SLICE_ROWS):
-                for number, block in matches_of(
-                    self.query, part.columns, part.owned, counters, choice
-                ):
-                    yield number, part.placed(block)
-                self.reached = part.end
-
-    def _adapted(
         self,
-        plans: SlicePlans,
         columns: EventColumns,
         owned: Owned,
         choice: SetChoice,
-        work: SliceWork,
-    ) -> Iterator[tuple[int, Block]]:
-        """Yield the matches of a stream or a slice, running each part with its own plan."""
-        for part in self._parts(columns, owned, plans.least_rows(columns)):
-            plan = plans(columns, part.first, part.end)
-            query = plan.query or self.query
-            counters = work.of(plan.branches, query)
-            candidates, partial_matches = total(counters)
-            for number, block in matches_of(query, part.columns, part.owned, counters, choice):
-                yield number, part.placed(block)
-            now = total(counters)
-            if part.first < part.end:
-                ts = columns.ts
-                work.slices.append(
-                    SliceRun(
-                        int(ts[part.first]),
-                        int(ts[part.end - 1]),
-                        part.end - part.first,
-                        plan.branches,
-                        plan.rates,
-                        plan.why,
-                        now[0] - candidates,
-                        now[1] - partial_matches,
-                    )
-                )
-
-    def _parts(self, columns: EventColumns, owned: Owned, rows: int) -> Iterator[_Part]:
-        """Yield the slices of a stream, or of a part of it.
+        make: Make[T],
+        counters: Counters | None = None,
+    ) -> Iterator[tuple[int, T]]:
+        """Yield what is made of matches.
 
         Args:
-            owned: The matches that are the slice's own.
-            rows: The least events of a slice, if the number is not given.
+            counters: Of a count in advance, which is no work of the run; None for a run.
         """
-        programs = self.query.programs
-        n, first_owned, end_owned = len(columns), 0, len(columns)
-        everything = owned.since is None and owned.until is None
-        if everything:
-            for program in programs:
-                columns = numbered(program, columns)
-        clock, window = cut(programs, columns)
-        values = readings(columns, clock)
-        if not everything and clock != owned.clock:
-            yield _Part(columns, 0, 0, n, owned)
+        own = self.counters if counters is None else counters
+        blocks: Iterator[tuple[int, Block]] | None = None
+        if self.query.in_turn:
+            blocks = self._next_matches(columns, own, slice_rows=self._slice_rows)
+        elif self._plans is None and (owned.since is not None or owned.until is not None):
+            blocks = matches_of(self.query, columns, owned, own, choice)
+        if blocks is not None:
+            yield from _made(make, blocks)
             return
-        if owned.since is not None:
-            first_owned = int(np.searchsorted(values, owned.since))
-        if owned.until is not None:
-            end_owned = int(np.searchsorted(values, owned.until))
-        looking = looks_ahead(programs, clock)
-        for begin, first, end in slices(
-            values, window, self._slice_rows, first_owned, end_owned, rows
+        work: Counters | SliceWork = own
+        if self._plans is not None:
+            work = self.work if counters is None and self.work is not None else SliceWork()
+        for each in run_parts(
+            self.query,
+            columns,
+            owned,
+            choice,
+            make,
+            work,
+            plans=self._plans,
+            slice_rows=self._slice_rows,
+            threads=self._threads,
         ):
-            # Events under NOT, and members of sets, may come up to a window after the slice.
-            ahead = end
-            if end < n and looking:
-                ahead = n
-                if window is not None and end > first:
-                    ahead = int(np.searchsorted(values, values[end - 1] + window, side="right"))
-            part = columns if ahead - begin == n else columns.slice(begin, ahead)
-            since = owned.since if first == first_owned else int(values[first])
-            until = owned.until if end == end_owned else int(values[end])
-            yield _Part(part, begin, first, end, Owned(since, until, clock))
+            if not isinstance(each, PartRun):
+                yield each
+            else:
+                self.reached = each.part.end
+
+
+def _made(make: Make[T], blocks: Iterator[tuple[int, Block]]) -> Iterator[tuple[int, T]]:
+    for number, block in blocks:
+        for each in make(number, block):
+            yield number, each
 
 
 def _rows_of(columns: EventColumns, owned: Owned) -> tuple[int, int]:
@@ -399,26 +376,3 @@ def _rows_of(columns: EventColumns, owned: Owned) -> tuple[int, int]:
     if owned.until is None:
         return first, len(columns)
     return first, int(np.searchsorted(columns.ts, owned.until))
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Part:
-    """A slice of a detector's events.
-
-    Attributes:
-        columns: The events that it sees.
-        begin: The row of the first of them.
-        first: The row of the first event that it owns.
-        end: The row after the last one.
-        owned: The matches that are its own.
-    """
-
-    columns: EventColumns
-    begin: int
-    first: int
-    end: int
-    owned: Owned
-
-    def placed(self, block: Block) -> Block:
-        """Return matches of the slice as rows of the whole."""
-        return block if self.begin == 0 else block.shifted(self.begin)

@@ -49,6 +49,8 @@ class Schema:
         columns: The columns of the output besides time and type; None for all.
         arrival: The column with the order of arrival; None: row order.
         ties: The order of events of equal time: "none", or by arrival ("arrival").
+        since: The first microsecond of the time range; None: as early as may be.
+        until: The first one after it; None: as late as may be.
 
     Raises:
         StreamError: The unit or the time zone is unknown, one column is both time and type, or
@@ -62,6 +64,8 @@ class Schema:
     columns: tuple[str, ...] | None = None
     arrival: str | None = None
     ties: Ties = "none"
+    since: int | None = None
+    until: int | None = None
 
     def __post_init__(self) -> None:
         roles: list[tuple[str, object]] = [("time", self.time), ("type", self.type)]
@@ -102,6 +106,11 @@ class Schema:
     def by_arrival(self) -> bool:
         """Whether events of equal time are ordered by arrival."""
         return self.ties == "arrival"
+
+    @property
+    def has_range(self) -> bool:
+        """Whether the stream is a time range of its source."""
+        return self.since is not None or self.until is not None
 
     def without_arrival(self) -> Schema:
         """Return the schema without the order of arrival."""

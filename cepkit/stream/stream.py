@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from os import PathLike
 from pathlib import Path
@@ -14,95 +14,21 @@ import pyarrow as pa
 
 from cepkit.arguments import typed
 from cepkit.errors import StreamError, UnsupportedError
-from cepkit.printing import cut, html_output, html_text
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.lateness import Lateness, check_event_time, check_lateness
+from cepkit.stream.preview import Preview, shown_columns
 from cepkit.stream.reading import readers, sources
 from cepkit.stream.reading.arrival import check_arrival
-from cepkit.stream.reading.column_cache import ColumnCache, load
+from cepkit.stream.reading.column_cache import ColumnCache, load, parts_if_large
+from cepkit.stream.reading.file_parts import FileParts
 from cepkit.stream.reading.ingest import is_readable
 from cepkit.stream.reading.pandas_columns import from_pandas
 from cepkit.stream.reading.sources import is_pandas, is_spark
 from cepkit.stream.reading.texts import check_type
+from cepkit.stream.reading.time_range import check_range, moment, spark_condition
 from cepkit.stream.reading.times import microseconds
 from cepkit.stream.schema import Schema, Ties
 from cepkit.stream.sessions import check_session, run_job
-from cepkit.tables import html_table, text_table
-
-# Even if escaping turned every character into six, a page stays below 20 kB.
-_ROWS = 5
-_COLUMNS = 10
-_WIDTH = 36
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """The first rows of a stream and its schema, for display.
-
-    Attributes:
-        title: The kind of the source and its number of rows.
-        names: All columns of the source.
-        rows: The original first rows of some columns; None if reading them would cost a Spark job.
-    """
-
-    title: str
-    schema: Schema
-    names: tuple[str, ...]
-    rows: pa.Table | None
-
-    def text(self) -> str:
-        """Return the preview for a terminal."""
-        lines = [f"Stream: {self.title}", f"  {self._facts()}", f"  columns: {self._listed()}"]
-        if cells := self._cells():
-            table = text_table(*cells, left=len(cells[0]))
-            lines += [f"  {line}" for line in table.splitlines()]
-        return "\n".join(lines)
-
-    def html(self) -> str:
-        """Return the preview for a notebook; all names and values are escaped."""
-        parts = [
-            f"<p><b>Stream</b> {html_text(cut(self.title, 200))}<br>",
-            f"{html_text(self._facts())}<br>columns: {html_text(self._listed())}</p>",
-        ]
-        if cells := self._cells():
-            parts += [html_table(*cells, left=len(cells[0])), "<p>the first rows, as they came</p>"]
-        return html_output(*parts)
-
-    def _facts(self) -> str:
-        schema = self.schema
-        facts = [f"time: {cut(schema.time, _WIDTH)}", f"type: {cut(schema.type, _WIDTH)}"]
-        if schema.arrival:
-            facts.append(f"arrival: {cut(schema.arrival, _WIDTH)}")
-        if schema.by_arrival:
-            facts.append("ties: by arrival")
-        if schema.unit:
-            facts.append(f"unit: {schema.unit}")
-        facts.append(f"time zone: {schema.timezone or 'UTC where none is given'}")
-        return ", ".join(facts)
-
-    def _listed(self) -> str:
-        more = len(self.names) - _COLUMNS
-        listed = ", ".join(cut(name, _WIDTH) for name in self.names[:_COLUMNS])
-        return f"{listed}, and {more} more" if more > 0 else listed
-
-    def _cells(self) -> tuple[list[str], list[list[str]]] | None:
-        """Return the head and the rows of the table; None if there are no rows to show."""
-        if self.rows is None or not len(self.rows):
-            return None
-        names = shown_columns(self.names, self.schema)
-        columns = [
-            [cut(value, _WIDTH) for value in self.rows.column(name).slice(0, _ROWS).to_pylist()]
-            for name in names
-        ]
-        return [cut(name, _WIDTH) for name in names], [*map(list, zip(*columns, strict=True))]
-
-
-def shown_columns(names: tuple[str, ...], schema: Schema) -> tuple[str, ...]:
-    """Return the columns that a preview shows: time, type and the first others."""
-    first = (schema.time, schema.type)
-    others = tuple(name for name in names if name not in first)
-    return first + others[: _COLUMNS - 2]
-
 
 if TYPE_CHECKING:
     from cepkit.stream.replay import Replay
@@ -160,6 +86,17 @@ class Stream:
         self.schema.check(names, required)
         self._check_local()
         return load(self.source, self.schema, names, required, self.kept)
+
+    def parts(self, attributes: Iterable[str]) -> FileParts | None:
+        """Return the parts of Parquet files that are better not loaded as a whole; else None.
+
+        These are files whose columns would not be kept (see `forget`).
+
+        Args:
+            attributes: The columns that conditions read.
+        """
+        required = tuple(dict.fromkeys(attributes))
+        return parts_if_large(self.source, self.schema, self.column_names, required, self.kept)
 
     def forget(self) -> None:
         """Drop the cached columns; they will be read again.
@@ -240,6 +177,17 @@ class Stream:
             speed=speed, disorder=disorder, every=every, seed=seed,
         )  # fmt: skip
 
+    def rows(self) -> Any:
+        """Return the source, or its rows in the time range as an Arrow table.
+
+        Raises:
+            UnsupportedError: The stream is a streaming DataFrame.
+        """
+        check_all_there(self)
+        if self.place == "spark" or not self.schema.has_range:
+            return self.source
+        return self._table(self.column_names)
+
     def __len__(self) -> int:
         """Return the number of events: of rows with a time and a type."""
         return len(self.columns(()))
@@ -268,7 +216,9 @@ class Stream:
             title += self._kept_text()
             return Preview(title, self.schema, self.column_names, None)
         columns = shown_columns(self.column_names, self.schema)
-        rows = sources.first_rows(self.source, columns, self.column_names, 5)
+        rows = None
+        if not self.schema.has_range:  # finding the first of a range may take long
+            rows = sources.first_rows(self.source, columns, self.column_names, 5)
         if isinstance(self.source, Path):
             count = readers.row_count(self.source)
             title = f"the file {self.source.name}"
@@ -278,6 +228,8 @@ class Stream:
             title = "an Arrow table" if arrow else "a pandas DataFrame"
         if count is not None:
             title += f", {count:,} row{'' if count == 1 else 's'}"
+        if self.schema.has_range:
+            title = f"a time range of {title}"
         return Preview(title + self._kept_text(), self.schema, self.column_names, rows)
 
     def _kept_text(self) -> str:
@@ -285,7 +237,7 @@ class Stream:
 
     def _table(self, columns: tuple[str, ...]) -> pa.Table:
         self._check_local()
-        return sources.all_rows(self.source, columns, self.column_names)
+        return sources.all_rows(self.source, columns, self.column_names, self.schema)
 
     def _check_local(self) -> None:
         if self.place == "spark":
@@ -308,6 +260,8 @@ def events(
     ties: Ties = "none",
     lateness: str | timedelta | None = None,
     max_ahead: str | timedelta | None = None,
+    since: Any = None,
+    until: Any = None,
 ) -> Stream:
     """Return a stream: a source whose rows are events.
 
@@ -341,15 +295,20 @@ def events(
         max_ahead: For a streaming DataFrame: how far the time of an event may be ahead of the
             system clock. A single event from the year 2100 would make all others late; with
             "1 hour" it is left out and counted. None for no limit.
+        since: The begin of a time range: a text in ISO 8601, a datetime or date, or a number in
+            `unit`; without a zone it is of `timezone`. Only rows of that time or later are events.
+            Parquet files are read only where their statistics allow such times; Spark gets a
+            filter. Not for a streaming DataFrame.
+        until: The end of the range, which is not in it.
 
     Returns:
         The stream; only the beginning of the source has been read.
 
     Raises:
         StreamError: A column is missing or occurs twice, a unit or zone is unknown, a file cannot
-            be read, or a time is invalid.
+            be read, a time is invalid, or the time range is empty.
         UnsupportedError: The ties of a streaming DataFrame are by arrival, without an arrival
-            column.
+            column; a streaming DataFrame has a time range, or Spark cannot filter by it.
         SessionError: The session of the Spark DataFrame has been stopped.
 
     Example:
@@ -370,6 +329,10 @@ def events(
         columns = (columns,)
     carried = None if columns is None else tuple(columns)
     schema = Schema(time, type, unit, timezone, carried, arrival, ties)
+    schema = replace(
+        schema, since=moment("since", since, schema), until=moment("until", until, schema)
+    )
+    check_range(schema)
     source = sources.accepted(source)
     streaming = is_spark(source) and bool(getattr(source, "isStreaming", False))
     lateness_limits = check_lateness(streaming, lateness, max_ahead)
@@ -378,6 +341,11 @@ def events(
             "ties='arrival' with a streaming DataFrame and no arrival column: Spark reads events of"
             " one time in no certain order",
             hint="events(..., arrival=column) says in which order they came",
+        )
+    if streaming and schema.has_range:
+        raise UnsupportedError(
+            "since= or until= with a streaming DataFrame: its matches are found as time goes on",
+            hint="filter the DataFrame by its time column before events(...)",
         )
     names = sources.column_names(source)
     _hint_at_index(source, schema, names)
@@ -392,6 +360,8 @@ def events(
     check_type(beginning.column(type).type, type)
     if arrival is not None:
         check_arrival(beginning.column(arrival).type, arrival)
+    if is_spark(source) and schema.has_range:
+        source = source.where(spark_condition(beginning.column(time).type, time, schema))
     return Stream(source, schema, names, lateness_limits)
 
 

@@ -22,7 +22,7 @@ def system(monkeypatch):
     def set_files(**files: str) -> None:
         known = {path.replace("|", "/"): text.splitlines() for path, text in files.items()}
         known.setdefault("/proc/meminfo", MEMINFO)
-        monkeypatch.setattr(memory, "_read", lambda path: known.get(path, []))
+        monkeypatch.setattr(memory, "lines_of", lambda path: known.get(path, []))
 
     return set_files
 
@@ -33,7 +33,7 @@ def test_free_memory_is_the_available_memory_of_the_machine(system):
 
 
 def test_a_system_that_does_not_say_it_has_half_of_its_memory(monkeypatch):
-    monkeypatch.setattr(memory, "_read", lambda path: [])
+    monkeypatch.setattr(memory, "lines_of", lambda path: [])
     monkeypatch.setattr(
         memory.os, "sysconf", {"SC_PHYS_PAGES": 1000, "SC_PAGE_SIZE": 4096}.__getitem__
     )

@@ -32,6 +32,7 @@ from cepkit.pattern.conditions import Expression
 from cepkit.pattern.evaluation.columns import truth, value
 from cepkit.pattern.evaluation.floats import as_floats
 from cepkit.stream.columns import Column
+from cepkit.threads import end_if_stopped
 
 Ints = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
@@ -107,10 +108,12 @@ class Join:
         low, high = ranges
         counters.candidates += int(np.maximum(high.astype(np.int64) - low, 0).sum())
         counters.by_value = counters.by_value or bound.by_value is not None
-        loop = self._choose_loop(bound, counters.candidates, partials, size)
+        looked_at = counters.earlier + counters.candidates
+        loop = self._choose_loop(bound, looked_at, partials, size)
         parents, candidates = np.empty(BUFFER, np.int32), np.empty(BUFFER, np.int32)
         done = 0
         while done < size:
+            end_if_stopped()
             stopped, count = loop.join(low, high, done, parents, candidates, *loop.arguments)
             if stopped == done:  # one partial match has more candidates than fit the buffer
                 room = int(high[done]) - int(low[done])

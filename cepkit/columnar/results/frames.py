@@ -8,7 +8,8 @@ values into inexact ones.
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,16 @@ _WEIGHED = 64
 """The number of rows of a frame, and of members of a set, to measure for a size estimate."""
 
 
+@contextmanager
+def ended(results: Iterable[object]) -> Iterator[None]:
+    """End a search at an error as well: a stored traceback would keep its threads and results."""
+    try:
+        yield
+    finally:
+        if isinstance(results, Generator):
+            results.close()
+
+
 def table_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema, room: Room) -> pa.Table:
     """Return matches as one table.
 
@@ -38,9 +49,10 @@ def table_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema, room: Room) -
     """
     held: list[pa.RecordBatch] = []
     try:
-        for batch in batches:
-            room.take(len(batch), _bytes_of(batch))
-            held.append(batch)
+        with ended(batches):
+            for batch in batches:
+                room.take(len(batch), _bytes_of(batch))
+                held.append(batch)
         return pa.Table.from_batches(held, schema=schema)
     except MemoryError:
         raise room.full() from None
@@ -64,11 +76,12 @@ def frame_of(
         nested: Whether each variable is a column of events, or each attribute one.
         may_lack: Of attributes, the columns in which values may be missing (see `flat_frame`).
     """
-    pieces = _pieces(batches, schema)
-    if nested:
-        return _nested_of(pieces, schema, room)
-    flat = (flat_batch(piece.combine_chunks().to_batches()[0]) for piece in pieces)
-    table = table_of(flat, flat_schema(schema), room)
+    with ended(batches):
+        pieces = _pieces(batches, schema)
+        if nested:
+            return _nested_of(pieces, schema, room)
+        flat = (flat_batch(piece.combine_chunks().to_batches()[0]) for piece in pieces)
+        table = table_of(flat, flat_schema(schema), room)
     columns = dict(zip(table.column_names, table.columns, strict=True))
     del table  # each column is released once converted
     try:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepkit.columnar.results.flat import is_numpy, series_of
+from cepkit.columnar.results.frames import ended
 from cepkit.columnar.results.output import ROWS, MatchedEvents, Writer
 from cepkit.lazy import pd
 from cepkit.memory import Room
@@ -52,11 +53,12 @@ def gathered(
     try:
         weights = _Weights(writer)
         planned = np.zeros(len(writer.schema))
-        for bound in matches:
-            own = weights.of(bound)
-            room.plan(bound.size, int(own.sum()))
-            planned += own
-            held.append(bound)
+        with ended(matches):
+            for bound in matches:
+                own = weights.of(bound)
+                room.plan(bound.size, int(own.sum()))
+                planned += own
+                held.append(bound)
         for place, name in enumerate(writer.schema.names):
             frame[name] = columns.series(place, lacks=name in may_lack)
             room.fill(int(planned[place]), int(frame[name].memory_usage(index=False)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -12,6 +13,7 @@ from cepkit.columnar.compile.program import Program
 from cepkit.columnar.compile.query import Sets, compile_query
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.kleene.limits import size_choice
+from cepkit.columnar.parts import Make, held, sized
 from cepkit.columnar.results import expected, shown
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.flat import flat_columns, flat_name
@@ -38,6 +40,9 @@ from cepkit.stream.warnings import (
     warn_of_no_events,
     warn_of_number_texts,
 )
+from cepkit.threads import limited_to, number_of_threads, threads_asked
+
+T = TypeVar("T")
 
 _SHOWN = 10
 
@@ -87,10 +92,11 @@ class Matches(Rows):
         self._compiled = compile_query(query, plan, sets)
         self._programs = self._compiled.programs
         read = {*self._compiled.attributes, *query.computed_from, *attributes}
-        self._columns = columns or stream.columns(sorted(read))
+        self._columns = stream.columns(sorted(read)) if columns is None else columns
         check_kinds(query, self._columns.kinds)
         self._number: int | None = None
         self._slice_plans = plans
+        self._threads = threads_asked()
         self._work: SliceWork | None = None
         self._chosen: Expected | None = None
         self._last: Detector | None = None
@@ -111,8 +117,7 @@ class Matches(Rows):
     def searched(self) -> float:
         """The share of events that the last (or current) run has searched.
 
-        It advances with each slice; under skip-till-next-match, and if slices have their own plans,
-        it stays at zero.
+        It advances with each slice; under skip-till-next-match it stays at zero.
         """
         return self._last.reached / max(1, len(self._columns)) if self._last is not None else 0.0
 
@@ -125,25 +130,37 @@ class Matches(Rows):
         Raises:
             LimitError: There is no `limit`, and more sets than could be written.
         """
-        yield from self._blocks(limited=self.limit is not None)
+        return self._made(held, limited=self.limit is not None)
 
     def _batches(self, most: int | None = None) -> Iterator[pa.RecordBatch]:
         return self._written(self.writer(), most)
 
     def _written(self, writer: Writer, most: int | None) -> Iterator[pa.RecordBatch]:
-        for bound in self._bound(writer, most):
-            yield from writer.batches_of(bound)
+        if self._limit(most) is not None:
+            for bound in self._bound(writer, most):
+                yield from writer.batches_of(bound)
+            return
+
+        def batches(number: int, block: Block) -> Iterable[pa.RecordBatch]:
+            return writer.batches(block, self._programs[number].variables)
+
+        for _, batch in self._made(batches, limited=False):
+            yield batch
 
     def _bound(self, writer: Writer, most: int | None) -> Iterator[MatchedEvents]:
         """Yield the events of at most so many matches, in parts."""
         left = self._limit(most)
-        for program, block in self._blocks(limited=left is not None):
-            bound = writer.bound(block, program.variables)
+
+        def events(number: int, block: Block) -> Iterable[MatchedEvents]:
+            return (writer.bound(block, self._programs[number].variables),)
+
+        for _, bound in self._made(events, limited=left is not None):
+            some = bound
             if left is not None:
-                bound = bound.slice(0, left)
-                left -= bound.size
-            if bound.size:
-                yield bound
+                some = bound.slice(0, left)
+                left -= some.size
+            if some.size:
+                yield some
             if left == 0:
                 return
 
@@ -162,7 +179,6 @@ class Matches(Rows):
 
     def may_lack(self) -> frozenset[str]:
         """Return the flat columns in which values may be missing."""
-        source = self._columns.coded
         everywhere = set(self.variables).intersection(
             *(self._rows.named(p.variables) for p in self._programs)
         )
@@ -172,15 +188,19 @@ class Matches(Rows):
                 name
                 for result in returned
                 for _, name in attributes_of(result.value)
-                if self._columns.lacks(name)
+                if self._lacks(name)
             }
             return frozenset(r.name for r in returned if may_lack(r, lacking, everywhere))
         return frozenset(
             flat_name(variable, name)
             for variable in self.variables
-            for name in source.column_names
-            if variable not in everywhere or source.column(name).null_count
+            for name in self._columns.coded.column_names
+            if variable not in everywhere or self._lacks(name)
         )
+
+    def _lacks(self, name: str) -> bool:
+        """Return whether some events may have no value of an attribute."""
+        return self._columns.lacks(name)
 
     def writer(self) -> Writer:
         """Return the writer of rows from blocks."""
@@ -199,7 +219,7 @@ class Matches(Rows):
             if self.limit is not None and not self._repeated:
                 number = 0
                 with self._watched("counting matches"):
-                    for _, block in self._blocks(limited=True):
+                    for _, block in self._made(sized, limited=True):
                         number += block.size
                         if number >= self.limit:
                             return self.limit
@@ -275,19 +295,29 @@ class Matches(Rows):
             self._number = sum(block.size for _, block in detector.count(self._columns))
         self._work = self._done(detector)
 
-    def _blocks(self, *, limited: bool) -> Iterator[tuple[Program, Block]]:
-        detector = self._detector()
-        total = 0
-        for number, block in detector.matches(self._columns, limited=limited):
+    def _made(self, make: Make[T], *, limited: bool) -> Iterator[tuple[Program, T]]:
+        """Yield programs and what is made of matches, in the threads that have found them."""
+        detector, sizes = self._detector(), list[int]()
+
+        def counted(number: int, block: Block) -> Iterable[T]:
+            sizes.append(block.size)
+            return make(number, block)
+
+        for number, each in detector.made(counted, self._columns, limited=limited):
             if detector.size is not None:
                 self._chosen = expected.by_sets(detector.size, size_choice(self._programs))
-            total += block.size
-            yield self._programs[number], block
+            yield self._programs[number], each
         # Only from a complete run: an interrupted one would mislead.
-        self._work, self._number = self._done(detector), total
+        self._work, self._number = self._done(detector), sum(sizes)
 
     def _detector(self) -> Detector:
-        self._last = Detector(self._compiled, slice_rows=self._slice_rows, plans=self._slice_plans)
+        with limited_to(self._threads):
+            self._last = Detector(
+                self._compiled,
+                slice_rows=self._slice_rows,
+                plans=self._slice_plans,
+                threads=number_of_threads(),
+            )
         return self._last
 
     def _done(self, detector: Detector) -> SliceWork:

@@ -159,6 +159,12 @@ class MatchedEvents:
     events: Mapping[str, npt.NDArray[np.integer]]
     sets: Mapping[str, Members]
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of their rows."""
+        of_sets = sum(each.nbytes for each in self.sets.values())
+        return of_sets + sum(each.nbytes for each in self.events.values())
+
     def slice(self, begin: int, end: int) -> MatchedEvents:
         """Return the events of the matches from `begin` up to, not including, `end`."""
         end = min(end, self.size)

@@ -14,7 +14,7 @@ from cepkit.columnar.detector import Detector
 from cepkit.columnar.results import expected
 from cepkit.columnar.results.flat import flat_schema
 from cepkit.columnar.results.matches import Matches, report
-from cepkit.columnar.results.output import check_alike
+from cepkit.columnar.results.output import Writer, check_alike
 from cepkit.columnar.results.rows import Rows
 from cepkit.columnar.results.several import Counted, Planned
 from cepkit.columnar.slices.blocks import Block
@@ -29,6 +29,7 @@ from cepkit.progress import Progress, showing
 from cepkit.sharing.shared_plan import SharedPlan
 from cepkit.stream.stream import Stream
 from cepkit.tables import whole
+from cepkit.threads import limited_to, number_of_threads, threads_asked
 
 
 class SharedSlicePlans(SlicePlans, Protocol):
@@ -69,6 +70,7 @@ class InMemory:
     ) -> None:
         self.stream, self.planned = stream, planned
         self._slice_rows, self._follow = slice_rows, follow
+        self._threads = threads_asked()
         self._counted: Counted | None = None
         self._running: tuple[int, Detector] | None = None
         read = {name for group in planned.groups for name in group.query.attributes}
@@ -84,16 +86,17 @@ class InMemory:
         if number not in self._each:
             planned, follow = self.planned, self._follow
             query, plan = planned.queries[number], planned.plans[number]
-            self._each[number] = Matches(
-                self.stream,
-                query,
-                plan,
-                limit=planned.limit,
-                sets=planned.sets,
-                slice_rows=self._slice_rows,
-                columns=self.columns,
-                plans=None if follow is None else follow.alone(query, plan, planned.sets),
-            )
+            with limited_to(self._threads):
+                self._each[number] = Matches(
+                    self.stream,
+                    query,
+                    plan,
+                    limit=planned.limit,
+                    sets=planned.sets,
+                    slice_rows=self._slice_rows,
+                    columns=self.columns,
+                    plans=None if follow is None else follow.alone(query, plan, planned.sets),
+                )
         return self._each[number]
 
     def counted(self, progress: Progress, *, anew: bool = False) -> Counted:
@@ -112,12 +115,23 @@ class InMemory:
         """Return the matches of all queries, with the name of the query in column `pattern`."""
         return _Together(self)
 
-    def blocks(self, *, limited: bool) -> Iterator[tuple[int, tuple[str, ...], Block]]:
-        """Yield the number of a query, the variables that are bound, and some of its matches."""
+    def batches(
+        self, writers: Sequence[Writer], *, limited: bool
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Yield the number of a query and some of its matches.
+
+        Args:
+            writers: One for each query.
+        """
         for group in self.planned.groups:
+
+            def make(number: int, block: Block, group: Group = group) -> Iterator[pa.RecordBatch]:
+                variables = group.query.programs[number].variables
+                return iter(writers[group.of[number]].batches(block, variables))
+
             detector, _ = self._detector(group)
-            for program, block in detector.matches(self.columns, limited=limited):
-                yield group.of[program], group.query.programs[program].variables, block
+            for program, batch in detector.made(make, self.columns, limited=limited):
+                yield group.of[program], batch
 
     def _detector(self, group: Group) -> tuple[Detector, SharedSlicePlans | None]:
         """Return a detector of a group, and what plans its slices."""
@@ -126,7 +140,10 @@ class InMemory:
         if self._follow is not None and whole is not None and not group.query.chooses:
             names = [self.planned.names[q] for q in dict.fromkeys(group.of)]
             plans = self._follow.together(whole, names, self.planned.sets)
-        return Detector(group.query, slice_rows=self._slice_rows, plans=plans), plans
+        with limited_to(self._threads):
+            threads = number_of_threads()
+        detector = Detector(group.query, slice_rows=self._slice_rows, plans=plans, threads=threads)
+        return detector, plans
 
     def _count(self) -> Counted:
         sizes = [0] * len(self.planned.queries)
@@ -192,16 +209,13 @@ class _Together(Rows):
         all_left = most
         writers = [matches.writer() for matches in self._each]
         limited = most is not None or limit is not None
-        for q, bound, block in self._here.blocks(limited=limited):
-            if left[q] == 0:
-                continue
-            for batch in writers[q].batches(block, bound):
-                limits = [n for n in (left[q], all_left) if n is not None]
-                part = batch.slice(0, min(limits, default=len(batch)))
-                left[q] = _less(left[q], len(part))
-                all_left = _less(all_left, len(part))
-                if len(part):
-                    yield self._with_name(part, q, names)
+        for q, batch in self._here.batches(writers, limited=limited):
+            limits = [n for n in (left[q], all_left) if n is not None]
+            part = batch.slice(0, min(limits, default=len(batch)))
+            left[q] = _less(left[q], len(part))
+            all_left = _less(all_left, len(part))
+            if len(part):
+                yield self._with_name(part, q, names)
             if all_left == 0 or all(n == 0 for n in left.values()):
                 return
 

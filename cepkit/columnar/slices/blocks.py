@@ -32,6 +32,11 @@ class Members:
     rows: npt.NDArray[np.integer]
 
     @property
+    def nbytes(self) -> int:
+        """The bytes of both."""
+        return self.starts.nbytes + self.rows.nbytes
+
+    @property
     def sizes(self) -> npt.NDArray[np.int64]:
         """The number of members of each match."""
         return np.diff(self.starts)
@@ -93,12 +98,19 @@ class PairBlock:
 
     def events(self, variable: str) -> npt.NDArray[np.integer]:
         """Return for each match the row of the event that `variable` is bound to."""
+        rows = self._rows(variable)
+        return rows.astype(np.int64) + self._shift if self._shift else rows
+
+    def _rows(self, variable: str) -> npt.NDArray[np.integer]:
         rows = self._candidates[variable].rows
         if variable in self._new:
-            rows = take(rows, self._new[variable])
-        else:
-            rows = take(take(rows, self._partials[variable]), self._parents)
-        return rows.astype(np.int64) + self._shift if self._shift else rows
+            return take(rows, self._new[variable])
+        return take(take(rows, self._partials[variable]), self._parents)
+
+    def held(self) -> SetBlock:
+        """Return the matches with their events, which stay valid."""
+        rows = {v: self._rows(v) for v in (*self._partials, *self._new)}
+        return SetBlock(self.size, rows, {}, self._shift)
 
     def shifted(self, rows: int) -> PairBlock:
         """Return the block with rows of a stream in which the slice begins at `rows`."""
@@ -127,6 +139,12 @@ class SetBlock:
     _rows: Mapping[str, npt.NDArray[np.integer]]
     _members: Mapping[str, Members]
     _shift: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the matches."""
+        of_sets = sum(each.nbytes for each in self._members.values())
+        return of_sets + sum(each.nbytes for each in self._rows.values())
 
     def events(self, variable: str) -> npt.NDArray[np.integer]:
         """Return for each match the row of the event that `variable` is bound to."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from cepkit.columnar.compile.program import Program
@@ -24,6 +24,7 @@ class StepCounters:
         shared_with: The branch (from 1) whose step did this one's work as well; 0 if it did its
             own. A step may be shared in some slices and not in others.
         by_value: Whether it looked candidates up by a value in some slice.
+        earlier: The candidates of earlier slices; whether a loop is worth generating depends on it.
     """
 
     variable: str
@@ -34,6 +35,7 @@ class StepCounters:
     seconds: float = 0.0
     shared_with: int = 0
     by_value: bool = False
+    earlier: int = field(default=0, compare=False, repr=False)
 
     def add(self, other: StepCounters) -> None:
         """Add the work of the same step on another slice."""
@@ -50,9 +52,24 @@ Counters: TypeAlias = tuple[tuple[StepCounters, ...], ...]
 """The counters of the steps of each branch."""
 
 
-def counters_for(programs: Sequence[Program]) -> Counters:
-    """Return counters at zero, one for each step of each program."""
-    return tuple(
+def counters_for(programs: Sequence[Program], earlier: Counters | None = None) -> Counters:
+    """Return counters at zero, one for each step of each program.
+
+    Args:
+        earlier: Those of the slices before; None: there is none.
+    """
+    counters = tuple(
         tuple(StepCounters(step.name) for step in (*program.work, *program.listed))
         for program in programs
     )
+    for steps, before in zip(counters, earlier or (), strict=False):
+        for step, one in zip(steps, before, strict=True):
+            step.earlier = one.earlier + one.candidates
+    return counters
+
+
+def add_counters(counters: Counters, more: Counters) -> None:
+    """Add the work of the same steps on other slices."""
+    for steps, others in zip(counters, more, strict=True):
+        for step, other in zip(steps, others, strict=True):
+            step.add(other)

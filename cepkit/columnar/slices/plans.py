@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from cepkit.columnar.compile.query import CompiledQuery
-from cepkit.columnar.slices.counters import Counters, StepCounters, counters_for
+from cepkit.columnar.slices.counters import Counters, StepCounters, add_counters, counters_for
 from cepkit.plan.nodes import BranchPlan
 from cepkit.stream.columns import EventColumns
 
@@ -112,9 +112,7 @@ class SliceWork:
                 self.counters[branches] = tuple(
                     tuple(StepCounters(step.variable) for step in steps) for steps in counters
                 )
-            for steps, more in zip(self.counters[branches], counters, strict=True):
-                for step, counted in zip(steps, more, strict=True):
-                    step.add(counted)
+            add_counters(self.counters[branches], counters)
         self.slices += other.slices
 
     @property

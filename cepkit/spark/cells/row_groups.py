@@ -15,27 +15,9 @@ from cepkit.spark.cells.layout import Layout
 from cepkit.spark.cells.sending import Sending
 from cepkit.stream.columns import Dropped
 from cepkit.stream.reading.arrow import is_text
+from cepkit.stream.reading.row_groups import RowGroup
 
 _BATCH = 1 << 17
-
-
-@dataclass(frozen=True, slots=True)
-class RowGroup:
-    """A row group and its time range.
-
-    Attributes:
-        path: The file.
-        number: The row group in it.
-        rows: How many it has.
-        first: The earliest time in microseconds; None if no row has a time.
-        last: The latest.
-    """
-
-    path: str
-    number: int
-    rows: int
-    first: int | None
-    last: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,15 +14,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cepkit.errors import StreamError
 from cepkit.spark.cells.layout import Extent, Layout
-from cepkit.spark.cells.row_groups import Read, RowGroup
+from cepkit.spark.cells.row_groups import Read
 from cepkit.spark.passes.scan import Scan
 from cepkit.spark.passes.scanned import is_read_alike, scanned_files
-from cepkit.stream.columns import MISSING_INTEGER
-from cepkit.stream.reading.arrow import is_text
-from cepkit.stream.reading.time_zones import is_utc
-from cepkit.stream.reading.times import microseconds
+from cepkit.stream.reading.row_groups import RowGroup, groups_of, sorts_like_times
 from cepkit.stream.schema import Schema
 
 MOST_READS = 4.0
@@ -45,6 +41,7 @@ def choose(
     groups = row_groups(paths, stream.column_names, stream.schema, scan.sending.columns)
     if groups is None:
         return None
+    groups = [group for group in groups if group.may_have(scan.sending.types)]
     timed = [group for group in groups if group.first is not None and group.last is not None]
     rows = sum(group.rows for group in timed)
     first = min((group.first or 0 for group in timed), default=0)
@@ -67,9 +64,8 @@ def row_groups(
 ) -> list[RowGroup] | None:
     """Return the row groups of files with their times; None if a footer lacks them."""
     kind = columns.field(schema.time).type
-    naive = pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and kind.tz is None)
-    if is_text(kind) or (naive and not is_utc(schema.timezone)):
-        return None  # values do not sort like times
+    if not sorts_like_times(kind, schema):
+        return None
     groups = []
     for path in paths:
         try:
@@ -79,39 +75,10 @@ def row_groups(
         with file:
             if not is_read_alike(file, names, columns):
                 return None
-            of_file = _of_file(str(path), file.metadata, schema, kind)
+            of_file = groups_of(path, file.metadata, schema, kind)
         if of_file is None:
             return None
         groups += of_file
-    return groups
-
-
-def _of_file(
-    path: str, footer: pq.FileMetaData, schema: Schema, kind: pa.DataType
-) -> list[RowGroup] | None:
-    groups = []
-    for number in range(footer.num_row_groups):
-        group = footer.row_group(number)
-        if not group.num_rows:
-            continue
-        chunks = (group.column(i) for i in range(group.num_columns))
-        chunk = next((c for c in chunks if c.path_in_schema == schema.time), None)
-        statistics = None if chunk is None else chunk.statistics
-        if statistics is None:
-            return None
-        if not statistics.has_min_max:
-            if not statistics.has_null_count or statistics.null_count < group.num_rows:
-                return None
-            groups.append(RowGroup(path, number, group.num_rows, None, None))
-            continue
-        try:
-            ends = pa.array([statistics.min, statistics.max]).cast(kind)
-            first, last = microseconds(ends, schema.time, unit=schema.unit).tolist()
-        except (pa.ArrowException, StreamError, OverflowError, ValueError):
-            return None  # the other route reports the error
-        if first == MISSING_INTEGER or last == MISSING_INTEGER:
-            return None
-        groups.append(RowGroup(path, number, group.num_rows, first, last))
     return groups
 
 

@@ -8,23 +8,26 @@ output.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 
-from cepkit.errors import StreamError
-from cepkit.memory import free_memory
+from cepkit.errors import LimitError
+from cepkit.memory import free_memory, size_text
 from cepkit.stream.coded import decoded
 from cepkit.stream.columns import Column, EventColumns, LazyRows
 from cepkit.stream.paths import shown
 from cepkit.stream.reading import readers, sources
+from cepkit.stream.reading.file_parts import LARGE_EVENT, FileParts
 from cepkit.stream.reading.ingest import attribute, event_columns
+from cepkit.stream.reading.marks import Mark, check_unchanged, mark_of
 from cepkit.stream.reading.plain import plain
+from cepkit.stream.reading.time_range import rows_inside, taken
 from cepkit.stream.schema import Schema
 
 MOST_KEPT = 1 << 30
@@ -34,11 +37,6 @@ _TEXT = 64
 """The estimated bytes of a text in a dictionary."""
 _LARGE = 1 << 25
 """Arrow releases memory only after columns of at least this many bytes."""
-_SETTLED = 100_000_000
-"""After this many nanoseconds a change shows in a file's times."""
-
-Mark: TypeAlias = tuple[tuple[object, ...], ...]
-"""A fingerprint of files that changes with them."""
 
 
 @dataclass(eq=False, slots=True)
@@ -49,11 +47,13 @@ class ColumnCache:
         mark: The mark of the source when they were read.
         columns: The columns; None if nothing is cached.
         fetched: The events fetched from a Spark DataFrame.
+        lock: Held while the source is read: other threads wait for its columns.
     """
 
     mark: Mark | None = None
     columns: EventColumns | None = None
     fetched: Any = None
+    lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     @property
     def size(self) -> int:
@@ -72,12 +72,35 @@ class ColumnCache:
     def keep(self, mark: Mark, columns: EventColumns) -> None:
         """Cache columns in place of earlier ones, if memory allows."""
         self.forget()
-        if _size(columns) <= min(MOST_KEPT, free_memory() // _SHARE_OF_FREE):
+        if _size(columns) <= most_kept():
             self.mark, self.columns = mark, columns
 
     # A pickled copy of a stream starts with an empty cache.
     def __reduce__(self) -> tuple[object, ...]:
         return ColumnCache, ()
+
+
+def parts_if_large(
+    source: Any,
+    schema: Schema,
+    names: tuple[str, ...],
+    required: tuple[str, ...],
+    cache: ColumnCache,
+) -> FileParts | None:
+    """Return the parts of Parquet files whose columns are too large to be kept; else None."""
+    if not isinstance(source, Path):
+        return None
+    mark = mark_of(source)
+    cached = None if mark is None else cache.of(mark)
+    if cached is not None and all(name in cached.attributes for name in required):
+        return None
+    parts = FileParts.of(source, schema, names)
+    return None if parts is None or parts.size(required) <= most_kept() else parts
+
+
+def most_kept() -> int:
+    """Return the most bytes of columns that a stream may keep now."""
+    return min(MOST_KEPT, free_memory() // _SHARE_OF_FREE)
 
 
 def load(
@@ -102,16 +125,30 @@ def load(
     mark = _mark(source)
     if mark is None:
         return _at_once(source, schema, names, required)
+    with cache.lock:
+        return _cached(source, schema, names, required, cache, mark)
+
+
+def _cached(
+    source: Any,
+    schema: Schema,
+    names: tuple[str, ...],
+    required: tuple[str, ...],
+    cache: ColumnCache,
+    mark: Mark,
+) -> EventColumns:
+    """Return columns from the cache, after those that it lacks were read; see `load`."""
     cached = cache.of(mark)
     missing = [name for name in required if cached is None or name not in cached.attributes]
     if cached is None or missing:
         by_column = isinstance(source, Path) and readers.data_at(source).format == "parquet"
         if by_column:
+            _check_fits(source, schema, names, missing)
             columns = _by_column(source, schema, names, missing, cached, mark)
         elif cached is None:
             columns = _at_once(source, schema, names, required)
         else:
-            table = sources.all_rows(source, tuple(missing), names)
+            table = sources.all_rows(source, tuple(missing), names, schema)
             columns = _with(cached, table.column, schema, missing)
         if _mark(source) != mark:
             # The file changed meanwhile: a single read is at least consistent.
@@ -122,10 +159,38 @@ def load(
     return replace(cached, attributes={name: cached.attributes[name] for name in required})
 
 
+def _check_fits(
+    path: Path, schema: Schema, names: tuple[str, ...], required: Sequence[str]
+) -> None:
+    """Refuse columns of Parquet files that would not fit into the free memory, before reading them.
+
+    Raises:
+        LimitError: They would not.
+    """
+    rows, free = readers.row_count(path) or 0, free_memory()
+    if rows * LARGE_EVENT <= free:  # most files, whatever the columns
+        return
+    parts = FileParts.of(path, schema, names)
+    if parts is None or parts.size(required) <= free:
+        return
+    in_order = 2 * parts.rows_at_once(0) < parts.rows
+    raise LimitError(
+        f"the {parts.rows:,} events of {shown(path)}, which need about"
+        f" {size_text(parts.size(required))} of memory"
+        + ("" if in_order else ", as they are not in the order of time"),
+        expected=f"at most the {size_text(free)} that are free",
+        hint="detect and aggregate with WITHIN, without adapt=, read it in pieces;"
+        " since= and until= take some of it"
+        if in_order
+        else "cepkit sort FILE OUT writes the events in the order of time: such a file is read in"
+        " pieces; since= and until= take some of it",
+    )
+
+
 def _at_once(
     source: Any, schema: Schema, names: tuple[str, ...], required: tuple[str, ...]
 ) -> EventColumns:
-    table = sources.all_rows(source, schema.needed(names, required), names, coded=True)
+    table = sources.all_rows(source, schema.needed(names, required), names, schema, coded=True)
     if not sources.is_pandas(source):
         return event_columns(table, schema, required)
     carried = table.select(list(schema.carried(names)))
@@ -151,35 +216,43 @@ def _by_column(
         events: The events with other attributes; None to read them as well.
         mark: The mark of the files.
     """
-    file = _FileColumns(path, names)
+    file = _FileColumns(path, names, schema)
     if events is not None:
         return _with(events, file.column, schema, names_to_read)
     carried = schema.carried(names)
     sources.first_rows(path, carried, names, 0)  # raises if columns cannot be carried to the output
 
     def read() -> pa.Table:
-        unchanged = _mark(path) == mark
-        table = sources.all_rows(path, carried, names) if unchanged else None
-        if table is None or _mark(path) != mark:
-            raise StreamError(
-                f"{shown(path)} has changed since its events were read",
-                hint="detect again, on a new stream of the file as it is now",
-            )
+        check_unchanged(path, mark)
+        table = sources.all_rows(path, carried, names, schema)
+        check_unchanged(path, mark)
         return table
 
     return event_columns(file, schema, names_to_read, source=LazyRows(read))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _FileColumns:
     """The columns of Parquet files, each read on demand, texts as codes."""
 
     path: Path
     column_names: tuple[str, ...]
+    schema: Schema
+    _inside: tuple[slice | pa.Array | None] | None = None
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """Return a column in plain types."""
-        column = plain(readers.read_table(self.path, (name,), coded=True)).column(0)
+        """Return a column in plain types, of the rows in the time range."""
+        column = self._whole(name)
+        if not self.schema.has_range:
+            return column
+        if self._inside is None:
+            times = column if name == self.schema.time else self._whole(self.schema.time)
+            self._inside = (rows_inside(times, self.schema),)
+        return taken(column, self._inside[0])
+
+    def _whole(self, name: str) -> pa.ChunkedArray:
+        table = readers.read_table(self.path, (name,), coded=True, within=self.schema)
+        column = plain(table).column(0)
         if column.nbytes > _LARGE:
             pa.default_memory_pool().release_unused()  # of decoding, and of the column before
         return column
@@ -207,18 +280,7 @@ def _mark(source: Any) -> Mark | None:
     """Return the mark of a source; None if changes could go unnoticed."""
     if isinstance(source, pa.Table):
         return ()
-    if not isinstance(source, Path):
-        return None
-    marks, newest = [], 0
-    try:
-        for file in readers.data_at(source).files:
-            status = file.stat()
-            times = status.st_mtime_ns, status.st_ctime_ns
-            newest = max(newest, *times)
-            marks.append((str(file), status.st_dev, status.st_ino, status.st_size, *times))
-    except OSError:
-        return None
-    return None if newest > time.time_ns() - _SETTLED else tuple(marks)
+    return mark_of(source) if isinstance(source, Path) else None
 
 
 def _size(columns: EventColumns) -> int:

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -27,6 +27,8 @@ from cepkit.errors import StreamError
 from cepkit.lazy import pc
 from cepkit.stream.paths import cannot_read, check_file, shown, status_of
 from cepkit.stream.reading.arrow import is_text
+from cepkit.stream.reading.row_groups import groups_of
+from cepkit.stream.schema import Schema
 
 if TYPE_CHECKING:
     import pyarrow.dataset as pa_dataset
@@ -63,7 +65,12 @@ def column_names(path: Path) -> tuple[str, ...]:
 
 
 def read_table(
-    path: Path, columns: Sequence[str], *, limit: int | None = None, coded: bool = False
+    path: Path,
+    columns: Sequence[str],
+    *,
+    limit: int | None = None,
+    coded: bool = False,
+    within: Schema | None = None,
 ) -> pa.Table:
     """Return columns of a file as a table.
 
@@ -72,6 +79,7 @@ def read_table(
         columns: The columns to read, in the order of the result.
         limit: The number of rows to read from the beginning; None for all.
         coded: Whether texts of Parquet files stay dictionary-encoded as stored.
+        within: Has the time range to read; row groups that lie outside are left out.
 
     Raises:
         StreamError: The file does not exist, does not have the format of its suffix, or is broken.
@@ -81,20 +89,34 @@ def read_table(
         return _read_csv_files(data, list(columns), limit)
     schema = _schema(data)
     texts = [name for name in columns if coded and is_text(schema.field(name).type)]
-    try:
+    with reading(path):
         if limit is not None:
             schema_of_result = pa.schema([schema.field(name) for name in columns])
             return _beginning(data, schema_of_result, limit)
         # A dataset refuses duplicate column names.
         plain = len({*schema.names}) == len(schema) and not any("." in n for n in schema.names)
         if data.one_file and plain:
-            return _read_file(data, list(columns), texts)
-        return _dataset(data, texts).to_table(columns=list(columns))
-    except (pa.ArrowException, OSError) as error:
-        raise _broken(path, error) from error
+            return _read_file(data, list(columns), texts, within)
+        dataset = _dataset(data, texts)
+        if within is not None and within.has_range:
+            dataset = _part_within(dataset, within)
+        return dataset.to_table(columns=list(columns))
 
 
-def _read_file(data: Data, columns: list[str], texts: list[str]) -> pa.Table:
+def _part_within(dataset: pa_dataset.FileSystemDataset, within: Schema) -> Any:
+    """Return the row groups of a dataset that reach into a time range."""
+    import pyarrow.dataset as pa_dataset
+
+    kind, fragments = dataset.schema.field(within.time).type, []
+    for fragment in dataset.get_fragments():
+        groups = groups_of(fragment.path, fragment.metadata, within, kind)
+        if groups is not None:
+            numbers = [group.number for group in groups if group.reaches(within)]
+        fragments.append(fragment if groups is None else fragment.subset(row_group_ids=numbers))
+    return pa_dataset.FileSystemDataset(fragments, dataset.schema, dataset.format)
+
+
+def _read_file(data: Data, columns: list[str], texts: list[str], within: Schema | None) -> pa.Table:
     """Read columns of one Parquet file without a dataset, which would import pandas."""
     metadata = _metadata(data)
 
@@ -104,9 +126,14 @@ def _read_file(data: Data, columns: list[str], texts: list[str]) -> pa.Table:
         ) as file:
             return file.read_row_group(group, columns, use_threads=False).select(columns)
 
-    groups = range(metadata.num_row_groups)
+    groups: Sequence[int] = range(metadata.num_row_groups)
+    if within is not None and within.has_range:
+        kind = _schema(data).field(within.time).type
+        known = groups_of(data.path, metadata, within, kind)
+        if known is not None:
+            groups = [group.number for group in known if group.reaches(within)]
     if len(groups) == 1:
-        return part(0)
+        return part(groups[0])
     if not groups:
         return pa.Table.from_batches([], _schema(data)).select(columns)
     from concurrent.futures import ThreadPoolExecutor
@@ -250,6 +277,15 @@ def _broken(path: Path, error: BaseException) -> StreamError:
     if isinstance(error, OSError) and error.strerror:
         return cannot_read(path, error, StreamError)
     return StreamError(f"{shown(path)} cannot be read: {str(error).splitlines()[0]}")
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn errors of reading Parquet files into clear ones."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise _broken(path, error) from error
 
 
 def _schema(data: Data) -> pa.Schema:

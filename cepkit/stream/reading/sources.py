@@ -22,6 +22,8 @@ from cepkit.stream.reading.pandas_columns import (
     refuse_mixed_zones,
 )
 from cepkit.stream.reading.plain import plain
+from cepkit.stream.reading.time_range import rows_inside, taken
+from cepkit.stream.schema import Schema
 
 _SPARK_TYPES: Mapping[str, pa.DataType] = {
     "tinyint": pa.int8(),
@@ -145,7 +147,12 @@ def first_rows(
 
 
 def all_rows(
-    source: Any, columns: tuple[str, ...], names: tuple[str, ...], *, coded: bool = False
+    source: Any,
+    columns: tuple[str, ...],
+    names: tuple[str, ...],
+    schema: Schema | None = None,
+    *,
+    coded: bool = False,
 ) -> pa.Table:
     """Return columns of a local source as a table of plain types.
 
@@ -153,8 +160,17 @@ def all_rows(
         source: A pandas DataFrame, an Arrow table or a path.
         columns: The columns to read.
         names: All columns of the source.
+        schema: Has the time range whose rows are read; None for all rows.
         coded: Whether texts of a DataFrame may be codes (see `pandas_columns.decoded`).
     """
+    if schema is not None and schema.has_range:
+        read = tuple(name for name in names if name in {*columns, schema.time})
+        if isinstance(source, Path):
+            table = plain(readers.read_table(source, read, within=schema))
+        else:
+            table = all_rows(source, read, names, coded=coded)
+        rows = taken(table, rows_inside(table.column(schema.time), schema))
+        return rows if read == columns else rows.select(list(columns))
     if isinstance(source, Path):
         return plain(readers.read_table(source, columns))
     if isinstance(source, pa.Table):

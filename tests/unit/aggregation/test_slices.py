@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cepkit.columnar import detector
+from cepkit.columnar import parts
 from cepkit.columnar.slices import cutting
 from cepkit.routes.ways import EMITS
 from tests.small_streams import EACH, aggregate_whole, side_by_side, small_streams, types_in
@@ -16,16 +16,16 @@ def test_slices_do_not_show_in_any_rows(structure, window, monkeypatch):
     table = side_by_side(small_streams(types_in(structure), 4))
     pattern = f"PATTERN {structure} WITHIN {window} AGG COUNT, SUM(q.x) GROUP BY g"
     whole = [aggregate_whole(table, pattern, emit, "detect") for emit in EMITS]
-    monkeypatch.setattr(detector, "SLICE_ROWS", 1)
+    monkeypatch.setattr(parts, "SLICE_ROWS", 1)
     monkeypatch.setattr(cutting, "WINDOWS_PER_SLICE", 0)
     numbers = set()
-    slices = detector.slices
+    slices = parts.slices
 
     def counted(*given):
         found = list(slices(*given))
         numbers.add(len(found))
         return found
 
-    monkeypatch.setattr(detector, "slices", counted)
+    monkeypatch.setattr(parts, "slices", counted)
     assert [aggregate_whole(table, pattern, emit, "detect") for emit in EMITS] == whole
     assert numbers == {5}

@@ -237,6 +237,18 @@ def test_events_of_equal_time_count_in_the_order_of_their_arrival(cepkit, folder
     assert counts == [0, 0, 1]
 
 
+@pytest.mark.parametrize(
+    "ends", [("--since", "1", "--until", "3"), ("--since", "1970-01-01T00:00:01", "--until", "3.0")]
+)
+def test_events_outside_of_the_time_range_are_left_out(cepkit, folder, ends):
+    Path("e.csv").write_text("t,kind\n0,A\n1,A\n2,B\n3,B\n", encoding="utf-8")
+    given = ("--events", "e.csv", "--time", "t", "--unit", "s", "--type", "kind")
+    text = ("--pattern-text", "PATTERN SEQ(A a, B b)", "--json", "-")
+    assert json.loads(cepkit("detect", *given, *text, *ends).out)["matches"] == 1
+    ran = cepkit("detect", *given, *text, "--since", "3", "--until", "1")
+    assert (ran.code, "is not before until=" in ran.err) == (1, True)
+
+
 SETS = "PATTERN SEQ(MSFT a, KL(GOOG b), AAPL c) WITHIN 9 hours"
 
 

@@ -135,12 +135,12 @@ def test_sets_are_refused_by_their_number_before_they_are_made(free):
 
 
 def test_memory_that_the_system_refuses_is_an_error_of_the_result(monkeypatch):
-    def refused(self: object, **options: object) -> object:
+    def refused(self: object, make: object, **options: object) -> object:
         yield from ()
         raise MemoryError
 
     matches = ck.detect(MANY, PAIRS)
-    monkeypatch.setattr(type(matches), "_blocks", refused)
+    monkeypatch.setattr(type(matches), "_made", refused)
     for way in (matches.to_arrow, matches.to_pandas, lambda: matches.to_pandas(nested=True)):
         with pytest.raises(LimitError, match="no more is to be had"):
             way()

@@ -1,0 +1,225 @@
+"""The slices of a stream in memory, and their matches, found side by side.
+
+Each slice has its own counters, which are added in the order of slices, as its matches are handed
+on. So matches, counters and errors do not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from cepkit.columnar.compile.program import Program
+from cepkit.columnar.compile.query import CompiledQuery
+from cepkit.columnar.forest import matches_of
+from cepkit.columnar.kleene.limits import SetChoice
+from cepkit.columnar.slices.blocks import Block, SetBlock
+from cepkit.columnar.slices.candidates import Owned
+from cepkit.columnar.slices.clocks import numbered, readings
+from cepkit.columnar.slices.counters import Counters, add_counters, counters_for
+from cepkit.columnar.slices.cutting import SLICE_ROWS, cut, looks_ahead, slices
+from cepkit.columnar.slices.plans import SlicePlan, SlicePlans, SliceRun, SliceWork, total
+from cepkit.stream.columns import EventColumns
+from cepkit.threads import in_order
+
+T = TypeVar("T")
+
+Make: TypeAlias = Callable[[int, Block], Iterable[T]]
+"""Returns what is made of some matches of a branch, in the thread that has found them. It may be
+held, while a block is valid only until the next one is found."""
+
+_planning = threading.Lock()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Part:
+    """A slice of the events of a stream.
+
+    Attributes:
+        columns: The events that it sees.
+        begin: The row of the first of them.
+        first: The row of the first event that it owns.
+        end: The row after the last one.
+        owned: The matches that are its own.
+    """
+
+    columns: EventColumns
+    begin: int
+    first: int
+    end: int
+    owned: Owned
+
+    def placed(self, block: Block) -> Block:
+        """Return matches of the slice as rows of the whole."""
+        return block if self.begin == 0 else block.shifted(self.begin)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PartRun:
+    """The end of a slice's run.
+
+    Attributes:
+        part: The slice.
+        plan: Its own plan; None for the query's.
+        query: The compiled query that it ran.
+        counters: Its work.
+    """
+
+    part: Part
+    plan: SlicePlan | None
+    query: CompiledQuery
+    counters: Counters
+
+
+def whole(_: int, block: Block) -> Iterable[Block]:
+    """Return matches as they are, for one thread only."""
+    return (block,)
+
+
+def held(_: int, block: Block) -> Iterable[Block]:
+    """Return matches that may be held."""
+    return (block if isinstance(block, SetBlock) else block.held(),)
+
+
+def sized(_: int, block: Block) -> Iterable[Block]:
+    """Return only how many matches there are."""
+    return (SetBlock(block.size, {}, {}),)
+
+
+def run_parts(
+    query: CompiledQuery,
+    columns: EventColumns,
+    owned: Owned,
+    choice: SetChoice,
+    make: Make[T],
+    work: Counters | SliceWork,
+    *,
+    plans: SlicePlans | None = None,
+    slice_rows: int | None = None,
+    threads: int = 1,
+) -> Iterator[tuple[int, T] | PartRun]:
+    """Yield branch numbers and what is made of matches, and after each slice its run.
+
+    Args:
+        query: The compiled query.
+        columns: A stream, or a part of it.
+        owned: The matches that are the part's own.
+        choice: Which sets of each Kleene variable are wanted.
+        work: The work so far; that of the slices is added to it.
+        plans: Chooses the plan of each slice; None: always that of `query`.
+        slice_rows: Events of a slice; None: chosen from the window.
+        threads: The most slices at the same time.
+    """
+    least = SLICE_ROWS if plans is None else plans.least_rows(columns)
+
+    def jobs() -> Iterator[Callable[[], Iterator[tuple[int, T] | PartRun]]]:
+        for part in parts_of(query.programs, columns, owned, slice_rows, least):
+            if plans is None or not isinstance(work, SliceWork):
+                assert not isinstance(work, SliceWork)
+                yield _job(part, None, query, counters_for(query.programs, work), choice, make)
+                continue
+            # Two runs of one query may plan at the same time; the plan of a slice may depend on
+            # the slices before it.
+            with _planning:
+                plan = plans(columns, part.first, part.end)
+            chosen = plan.query or query
+            counters = counters_for(chosen.programs, work.counters.get(plan.branches))
+            yield _job(part, plan, chosen, counters, choice, make)
+
+    for each in in_order(jobs(), threads, _weight):
+        if isinstance(each, PartRun):
+            _add(each, columns, work)
+        yield each
+
+
+def _job(
+    part: Part,
+    plan: SlicePlan | None,
+    query: CompiledQuery,
+    counters: Counters,
+    choice: SetChoice,
+    make: Make[T],
+) -> Callable[[], Iterator[tuple[int, T] | PartRun]]:
+    def run() -> Iterator[tuple[int, T] | PartRun]:
+        for number, block in matches_of(query, part.columns, part.owned, counters, choice):
+            for made in make(number, part.placed(block)):
+                yield number, made
+        yield PartRun(part, plan, query, counters)
+
+    return run
+
+
+def _weight(result: Any) -> int:
+    """Return about how many bytes wait in a result."""
+    return 0 if isinstance(result, PartRun) else int(getattr(result[1], "nbytes", 1 << 10))
+
+
+def _add(run: PartRun, columns: EventColumns, work: Counters | SliceWork) -> None:
+    """Add the work of a slice to that of the slices before it."""
+    if not isinstance(work, SliceWork):
+        add_counters(work, run.counters)
+        return
+    part, plan = run.part, run.plan
+    assert plan is not None
+    add_counters(work.of(plan.branches, run.query), run.counters)
+    if part.first < part.end:
+        candidates, partial_matches = total(run.counters)
+        work.slices.append(
+            SliceRun(
+                int(columns.ts[part.first]),
+                int(columns.ts[part.end - 1]),
+                part.end - part.first,
+                plan.branches,
+                plan.rates,
+                plan.why,
+                candidates,
+                partial_matches,
+            )
+        )
+
+
+def parts_of(
+    programs: Sequence[Program],
+    columns: EventColumns,
+    owned: Owned,
+    slice_rows: int | None,
+    least: int,
+) -> Iterator[Part]:
+    """Yield the slices of a stream, or of a part of it.
+
+    Args:
+        programs: The branches of the query.
+        owned: The matches that are the part's own.
+        slice_rows: Events of a slice; None: chosen from the window.
+        least: The least events of a slice, if `slice_rows` is None.
+    """
+    n, first_owned, end_owned = len(columns), 0, len(columns)
+    everything = owned.since is None and owned.until is None
+    if everything:
+        for program in programs:
+            columns = numbered(program, columns)
+    clock, window = cut(programs, columns)
+    values = readings(columns, clock)
+    if not everything and clock != owned.clock:
+        yield Part(columns, 0, 0, n, owned)
+        return
+    if owned.since is not None:
+        first_owned = int(np.searchsorted(values, owned.since))
+    if owned.until is not None:
+        end_owned = int(np.searchsorted(values, owned.until))
+    looking = looks_ahead(programs, clock)
+    for begin, first, end in slices(values, window, slice_rows, first_owned, end_owned, least):
+        # Events under NOT, and members of sets, may come up to a window after the slice.
+        ahead = end
+        if end < n and looking:
+            ahead = n
+            if window is not None and end > first:
+                ahead = int(np.searchsorted(values, values[end - 1] + window, side="right"))
+        part = columns if ahead - begin == n else columns.slice(begin, ahead)
+        since = owned.since if first == first_owned else int(values[first])
+        until = owned.until if end == end_owned else int(values[end])
+        yield Part(part, begin, first, end, Owned(since, until, clock))
