@@ -42,14 +42,16 @@ _asked: contextvars.ContextVar[int | None] = contextvars.ContextVar("threads", d
 
 @contextmanager
 def limited_to(threads: int | None) -> Iterator[None]:
-    """Let what is begun inside use so many threads; None: as many as the process may use.
+    """Let what is begun inside use at most so many threads; None: as many as outside.
 
     Raises:
-        ArgumentError: It is not a number of threads.
+        ArgumentError: It is not a number of threads, or `CEPKIT_THREADS` is none.
     """
+    _most()
     if threads is not None:
         check_range("threads", threads, 1)
-    token = _asked.set(threads)
+    outside = _asked.get()
+    token = _asked.set(min((n for n in (outside, threads) if n is not None), default=None))
     try:
         yield
     finally:

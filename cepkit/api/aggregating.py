@@ -29,6 +29,7 @@ from cepkit.routes.functions import attributes_of, functions_of
 from cepkit.routes.sharing import SHARES
 from cepkit.routes.ways import EMITS, METHODS, way_of
 from cepkit.stream.stream import Stream, check_stream
+from cepkit.threads import limited_to
 
 if TYPE_CHECKING:
     from cepkit.aggregation.rows.result import Aggregates
@@ -49,6 +50,7 @@ def aggregate(
     method: str = "auto",
     emit: Emit = "trigger",
     share: Shared = "auto",
+    threads: int | None = None,
     spark: SparkOptions | None = None,
     progress: Progress = "auto",
 ) -> SeveralAggregates[Any] | StreamFrame: ...
@@ -62,6 +64,7 @@ def aggregate(
     method: str = "auto",
     emit: Emit = "trigger",
     functions: Mapping[str, Function] | None = None,
+    threads: int | None = None,
     spark: SparkOptions | None = None,
     progress: Progress = "auto",
 ) -> Aggregates | ResultFrame | StreamFrame: ...
@@ -77,6 +80,7 @@ def aggregate(
     emit: Emit = "trigger",
     functions: Mapping[str, Function] | None = None,
     share: Shared = "auto",
+    threads: int | None = None,
     spark: SparkOptions | None = None,
     progress: Progress = "auto",
 ) -> Aggregates | SeveralAggregates[Any] | ResultFrame | StreamFrame:
@@ -115,6 +119,9 @@ def aggregate(
             result, or for each query the lengths of its pieces, as [(2, 3), (3, 2)], with None for
             a query that shares nothing. Sequences share, in all functions of the language; the rows
             are always the same.
+        threads: The most threads that search; None for all cores that the process may use, which
+            `CEPKIT_THREADS` limits as well. Results do not depend on it; on Spark its executors
+            divide the work.
         spark: What only Spark needs to be told, as `SparkOptions(slice_seconds=60)`: the length of
             a time slice.
         progress: "auto" for a bar where it takes more than two seconds; True, or False.
@@ -182,7 +189,7 @@ def aggregate(
     by_name = queries_of(pattern, read) if several else {ALONE: read(pattern)}
     if stream.lateness is not None:
         return _on_stream(stream, by_name, by_query, method, emit, share)
-    with showing("aggregating", progress):
+    with limited_to(threads), showing("aggregating", progress):
         result: Any = _aggregate_recorded(
             stream, by_name, by_query, several, method, emit, share, slice_seconds
         )

@@ -16,6 +16,8 @@ from cepkit.api.arguments import (
 from cepkit.api.checks import are_several
 from cepkit.api.spark_options import SparkOptions, options_for
 from cepkit.arguments import typed
+from cepkit.columnar.pieces import plan_of_parts
+from cepkit.columnar.results.in_pieces import matches_in
 from cepkit.columnar.results.matches import Matches, report
 from cepkit.deprecated import taking_old_arguments
 from cepkit.errors import StatisticsError, StreamError, UnsupportedError
@@ -26,6 +28,7 @@ from cepkit.planners import choose as choosing
 from cepkit.progress import Progress, showing
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.stream import Stream, check_stream
+from cepkit.threads import limited_to
 
 if TYPE_CHECKING:
     from cepkit.adaptation.decisions import Decision
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from cepkit.columnar.results.several import SeveralMatches
     from cepkit.columnar.slices.plans import SlicePlans
     from cepkit.plan.nodes import OrderPlan, Plan
+    from cepkit.spark.fetching import Where
     from cepkit.spark.matches.result import SparkMatches
     from cepkit.spark.streaming.result import StreamFrame
 
@@ -51,6 +55,7 @@ def detect(
     limit: int | None = None,
     sets: Literal["every", "maximal"] = "every",
     adapt: str | Decision | Adaptation = "static",
+    threads: int | None = None,
     spark: SparkOptions | None = None,
     progress: Progress = "auto",
 ) -> SeveralMatches[Any] | StreamFrame: ...
@@ -65,6 +70,7 @@ def detect(
     limit: int | None = None,
     sets: Literal["every", "maximal"] = "every",
     adapt: str | Decision | Adaptation = "static",
+    threads: int | None = None,
     spark: SparkOptions | None = None,
     progress: Progress = "auto",
 ) -> Matches | SparkMatches | StreamFrame: ...
@@ -81,6 +87,7 @@ def detect(
     limit: int | None = None,
     sets: Literal["every", "maximal"] = "every",
     adapt: str | Decision | Adaptation = "static",
+    threads: int | None = None,
     spark: SparkOptions | None = None,
     progress: Progress = "auto",
 ) -> Matches | SeveralMatches[Any] | SparkMatches | StreamFrame:
@@ -111,6 +118,9 @@ def detect(
             same. `.plans` shows which plan was in force when, and why; for a streaming DataFrame
             the progress of each micro-batch shows it. Several patterns are planned together for
             each slice, in memory: "slices" or "auto".
+        threads: The most threads that search; None for all cores that the process may use, which
+            `CEPKIT_THREADS` limits as well. Results do not depend on it; on Spark its executors
+            divide the work.
         spark: What only Spark needs to be told, as `SparkOptions(late="collect")`.
         progress: "auto" for a bar where planning, or what is asked of the result, takes more than
             two seconds; True, or False.
@@ -181,12 +191,12 @@ def detect(
     if query is None:
         from cepkit.api.several import detect_several
 
-        with showing("planning", progress):
+        with limited_to(threads), showing("planning", progress):
             matches = detect_several(
                 stream, patterns, plan, share, options, limit=limit, sets=sets, adapt=adapt
             )
         return matches.with_progress(progress)
-    with showing("planning", progress):
+    with limited_to(threads), showing("planning", progress):
         result = _detect_recorded(stream, query, plan, options, limit=limit, sets=sets, adapt=adapt)
     return result.with_progress(progress)
 
@@ -203,15 +213,19 @@ def _detect_recorded(
 ) -> Matches | SparkMatches:
     """Return the matches of a query in a recorded stream; see `detect`."""
     route, sliced = options.route, options.slice_seconds or options.slice_events
-    part = at_hand(stream, (query,), where="workers" if sliced and route == "auto" else route)
+    where: Where = "workers" if sliced and route == "auto" else route
+    part = at_hand(stream, (query,), where=where)
     columns = None
     if plan is None and order_matters(query):
         if part.place == "local":
-            columns = part.columns({*attributes_read(query), *query.computed_from})
-            plan_to_run = choosing.plan_in_memory(query, columns)
+            planned = plan_of_parts(part, query) if adapt == "static" else None
+            if planned is None:
+                columns = part.columns({*attributes_read(query), *query.computed_from})
+                planned = choosing.plan_in_memory(query, columns)
+            plan_to_run = planned
             _note_no_window(query, plan_to_run)
         else:
-            plan_to_run = choosing.plan_to_run(query, measured(stream, query, seed=0))
+            plan_to_run = choosing.plan_to_run(query, measured(stream, query, 0, where=where))
         if adapt == "static" and len(plan_to_run.branches) > 1:
             from cepkit.sharing.branches import with_shared_steps
 
@@ -245,7 +259,9 @@ def _detect_recorded(
         )
     if columns is not None:
         report(columns, query)
-    return Matches(stream, query, plan_to_run, limit=limit, sets=sets, plans=plans, columns=columns)
+    return matches_in(
+        stream, query, plan_to_run, limit=limit, sets=sets, plans=plans, columns=columns
+    )
 
 
 def _live_plans(

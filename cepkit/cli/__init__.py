@@ -17,6 +17,7 @@ import cepkit
 from cepkit.cli.terminal import error_text, note, plain_warnings, print_what_the_terminal_lacks
 from cepkit.cli.verbs import VERBS
 from cepkit.errors import CepkitError
+from cepkit.threads import limited_to
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
 
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             command.parse_args(words, options)
         finally:
             sys.stdout.flush()
-        with plain_warnings():
+        with plain_warnings(), limited_to(getattr(options, "threads", None)):
             options.run(options)
             sys.stdout.flush()
     except CepkitError as error:

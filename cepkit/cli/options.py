@@ -78,6 +78,16 @@ def stream_options(command: argparse.ArgumentParser, *, required: bool = True) -
     )
 
 
+def threads_option(command: argparse._ActionsContainer) -> None:
+    """Add --threads."""
+    command.add_argument(
+        "--threads",
+        type=count,
+        metavar="N",
+        help="search with at most N threads; default: all cores, or those of CEPKIT_THREADS",
+    )
+
+
 def plan_options(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """Add --plan, --planner and --statistics, and return their group."""
     group = command.add_argument_group("how to evaluate it; default: by the cheapest plan")

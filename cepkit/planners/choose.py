@@ -18,6 +18,7 @@ from cepkit.planners import PLANNERS
 from cepkit.planners.contract import Observer, Planner, SearchInterrupted
 from cepkit.planners.deciding import Decisions
 from cepkit.planners.iterative_improvement import MAX_VARIABLES
+from cepkit.statistics.measuring.file_parts import of_whole
 from cepkit.statistics.measuring.slices import SIZE, estimate_by_slices
 from cepkit.statistics.model import Statistics
 from cepkit.stream.columns import EventColumns
@@ -190,6 +191,22 @@ def plan_in_memory(query: Query, columns: EventColumns) -> Plan:
     if size is None:
         return plan
     return plan_to_run(query, estimate_by_slices(columns, query, size=size))
+
+
+def plan_in_pieces(query: Query, sample: EventColumns, rows: int, ends: tuple[int, int]) -> Plan:
+    """Return the plan to run over a stream that is too large to be in memory.
+
+    Args:
+        sample: Stretches of the stream, with the attributes of `attributes_read`.
+        rows: The events of the stream.
+        ends: Its first and its last time.
+    """
+    plan = plan_in_memory(query, sample)
+    statistics = plan.statistics
+    if statistics is None or statistics.first is None:
+        return plan
+    whole = of_whole(statistics, rows, ends)
+    return cost_plan(plan, query, whole, WORK)
 
 
 def size_worth(seconds: float, queries: int = 1) -> int | None:

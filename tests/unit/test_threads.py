@@ -6,9 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
+import cepkit as ck
 from cepkit import threads
+from cepkit.cli import main
+from cepkit.columnar.detector import Detector
+from cepkit.columnar.results import matches
 from cepkit.errors import ArgumentError
-from cepkit.threads import VARIABLE, in_order, limited_to, number_of_threads
+from cepkit.threads import VARIABLE, in_order, limited_to, number_of_threads, threads_asked
 
 SECONDS = 120.0
 """A deadline for what happens in another thread."""
@@ -258,3 +262,37 @@ def test_an_older_containers_quota_limits_the_cores(monkeypatch):
     for module in (memory, threads):
         monkeypatch.setattr(module, "lines_of", lambda path: known.get(path, []))
     assert threads._quotas.__wrapped__() == (3,)
+
+
+def test_verbs_take_the_number_of_threads(monkeypatch):
+    used = []
+    whole = Detector.__init__
+
+    def noted(self, *given, threads=1, **options):
+        used.append(threads)
+        whole(self, *given, threads=threads, **options)
+
+    monkeypatch.setattr(Detector, "__init__", noted)
+    stream = ck.events(ck.sample_stocks(500), time="ts", type="ticker")
+    text = "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 minute"
+    assert ck.detect(stream, text, threads=3).count() == ck.detect(stream, text).count()
+    assert used == [3, 4]
+    ck.detect(stream, [text, text], threads=2)[0].count()
+    ck.detect(stream, [text, text], threads=2).counts()
+    ck.aggregate(stream, f"{text} AGG COUNT", method="detect", threads=2)
+    assert used[2:] == [2, 2, 2]
+    with pytest.raises(ArgumentError, match="threads=0"):
+        ck.detect(stream, text, threads=0)
+
+
+def test_the_command_takes_the_number_of_threads(tmp_path, monkeypatch, capsys):
+    asked = []
+    monkeypatch.setattr(matches, "number_of_threads", lambda: asked.append(threads_asked()) or 1)
+    ck.sample_stocks(500).to_csv(tmp_path / "stocks.csv", index=False)
+    command = ["--events", f"{tmp_path / 'stocks.csv'}", "--time", "ts", "--type", "ticker"]
+    command += ["--pattern-text", "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 minute"]
+    for verb in ("detect", "explain"):
+        assert main([verb, *command, "--threads", "3"]) == 0
+    assert set(asked) == {3}
+    assert main(["detect", *command, "--threads", "0"]) != 0
+    assert "threads=0" in capsys.readouterr().err

@@ -12,7 +12,13 @@ import pyarrow as pa
 import cepkit as ck
 from cepkit.aggregation.rows.result import Aggregates
 from cepkit.cli.inputs import open_stream, read_patterns
-from cepkit.cli.options import json_option, out_option, pattern_options, stream_options
+from cepkit.cli.options import (
+    json_option,
+    out_option,
+    pattern_options,
+    stream_options,
+    threads_option,
+)
 from cepkit.cli.output import check_targets, write, write_json
 from cepkit.cli.rows import table_of
 from cepkit.cli.terminal import run_with_progress, say, seconds
@@ -31,6 +37,7 @@ def options(command: argparse.ArgumentParser) -> None:
     pattern_options(command, several=True)
     stream_options(command)
     group = command.add_argument_group("which rows, and how")
+    threads_option(group)
     group.add_argument(
         "--emit",
         choices=EMITS,

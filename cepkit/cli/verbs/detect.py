@@ -42,6 +42,7 @@ def options(command: argparse.ArgumentParser) -> None:
     opt.pattern_options(command, several=True)
     opt.stream_options(command)
     group = opt.plan_options(command)
+    opt.threads_option(group)
     group.add_argument(
         "--share",
         choices=SHARES,

@@ -20,7 +20,7 @@ def options(command: argparse.ArgumentParser) -> None:
     )
     opt.pattern_options(command, several=True)
     opt.stream_options(command)
-    opt.plan_options(command)
+    opt.threads_option(opt.plan_options(command))
     output = command.add_argument_group("output")
     opt.out_option(output, "a .parquet or .csv file with a row for each step")
     opt.json_option(output, "the plan and the steps")

@@ -16,8 +16,9 @@ from cepkit.columnar.slices.clocks import came_in_order
 from cepkit.pattern.policies import Clock
 from cepkit.stream.columns import EventColumns
 
-SLICE_ROWS = 1 << 20
-"""The events of a slice, unless the window is so long that the overlap would cost too much."""
+SLICE_ROWS = 1 << 18
+"""The events of a slice, unless the window is so long that the overlap would cost too much. With
+fewer, Python's work for each slice would count, and threads would wait for each other there."""
 
 ADAPTED_ROWS = 20_000
 """The same if each slice has its own plan: long enough for counting, short enough to be
