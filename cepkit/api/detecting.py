@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from cepkit.columnar.results.several import SeveralMatches
     from cepkit.columnar.slices.plans import SlicePlans
     from cepkit.plan.nodes import OrderPlan, Plan
+    from cepkit.spark.fetching import Where
     from cepkit.spark.matches.result import SparkMatches
     from cepkit.spark.streaming.result import StreamFrame
 
@@ -101,7 +102,7 @@ def detect(
         plan: From `choose_plan`; or the order of the variables, as ["c", "b", "a"]; None to profile
             the stream and take the cheapest plan. For several queries a list of plans, or the
             result of `choose_plan`. A streaming DataFrame cannot be profiled: there None is the
-            order of the pattern.
+            order of the pattern, sets last.
         share: What several queries may share: "prefix" common first steps, "tree" also common
             subtrees of their plans, "none" only the scan of the stream; "auto" what is cheapest.
             The matches are the same.
@@ -212,7 +213,8 @@ def _detect_recorded(
 ) -> Matches | SparkMatches:
     """Return the matches of a query in a recorded stream; see `detect`."""
     route, sliced = options.route, options.slice_seconds or options.slice_events
-    part = at_hand(stream, (query,), where="workers" if sliced and route == "auto" else route)
+    where: Where = "workers" if sliced and route == "auto" else route
+    part = at_hand(stream, (query,), where=where)
     columns = None
     if plan is None and order_matters(query):
         if part.place == "local":
@@ -223,7 +225,7 @@ def _detect_recorded(
             plan_to_run = planned
             _note_no_window(query, plan_to_run)
         else:
-            plan_to_run = choosing.plan_to_run(query, measured(stream, query, seed=0))
+            plan_to_run = choosing.plan_to_run(query, measured(stream, query, 0, where=where))
         if adapt == "static" and len(plan_to_run.branches) > 1:
             from cepkit.sharing.branches import with_shared_steps
 
