@@ -31,6 +31,7 @@ from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import EVERYTHING, Owned
 from cepkit.columnar.slices.cutting import looks_ahead
 from cepkit.pattern.evaluation.kind_checks import check_kinds
+from cepkit.pattern.keys import partition_keys
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import as_plan
@@ -39,6 +40,7 @@ from cepkit.routes.functions import attributes_of
 from cepkit.routes.ways import Way, aggregate_sequence
 from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.columns import EventColumns
+from cepkit.stream.reading.ingest import attribute
 from cepkit.stream.stream import Stream
 from cepkit.threads import Job, in_order, number_of_threads
 
@@ -77,12 +79,12 @@ def aggregate_in_pieces(
         return Aggregates(query, emit, "detect", way.reason, rows)
     absent = detects and any(branch.negated for branch in compiled.branches)
     windows = detects and looks_ahead(compiled.programs, "time") if emit == "total" else absent
-    window = cut.window
+    back, window = 1, max(cut.window, 0)  # below 0 nothing matches, but triggers have rows
     if emit in ("trigger", "changes"):
-        window = max(window, 0) * (1 + absent) + (emit == "changes")
-    elif emit == "new" and any(program.followed for program in compiled.programs):
-        window = 2 * max(window, 0)
-    cut = replace(cut, window=window, reach=max(cut.window, 0) * windows)
+        back += absent
+    elif emit == "new":
+        back += any(program.followed for program in compiled.programs)
+    cut = replace(cut, window=back * window + (emit == "changes"), reach=windows * window)
     carried = sorted({stream.schema.time, *query.group_by, *attributes_of(functions)})
     pieces = Pieces(parts, cut, sorted(attributes), carried)
     check_kinds(query, pieces.nothing.kinds)
@@ -128,7 +130,7 @@ class _Aggregation:
                 tables.append(self._table(last, moments, group_rows))
         report(self._pieces.seen(last), query)
         if totals:
-            rows = sums.columns(nothing, self._schema, query.having)
+            rows = self._in_order(sums.columns(nothing, self._schema, query.having))
         else:
             tables = tables or [self._table(nothing, *self._moments(nothing, EVERYTHING))]
             rows = {name: _joined([table[name] for table in tables]) for name in tables[0]}
@@ -182,6 +184,19 @@ class _Aggregation:
         return columns_of(
             moments, self._functions, columns, self._schema, self._query, group_rows, self._emit
         )
+
+    def _in_order(self, rows: dict[str, Values]) -> dict[str, Values]:
+        """Return totals in the order of their groups, as of a stream in memory."""
+        names = self._query.group_by
+        if not names:
+            return rows
+        keys = [attribute(rows[name], name, self._schema) for name in names]
+        order = np.argsort(partition_keys(keys)[0], kind="stable")
+        at = pa.array(order)
+        return {
+            name: [values[i] for i in order] if isinstance(values, list) else values.take(at)
+            for name, values in rows.items()
+        }
 
 
 def _joined(parts: list[Values]) -> Values:
