@@ -24,7 +24,7 @@ BENCH_ARGS ?=
 # Tests start many processes; without bytecode each would compile the whole package anew.
 export PYTHONDONTWRITEBYTECODE =
 
-PYTEST = $(BIN)/python -m pytest --numprocesses=$(WORKERS) --maxprocesses=4
+PYTEST = $(BIN)/python -m pytest --ignore=tests/browser --numprocesses=$(WORKERS) --maxprocesses=4
 
 # Told in one place, in words a newcomer can act on.
 FIND_PYTHON = \
@@ -44,7 +44,8 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 # The environment is made anew when the lock or the project's metadata changes. Every package must
-# have a hash of the lock. What builds pyspark's wheel comes first, as pip is to fetch no other.
+# have a hash of the lock. Python compiles what it imports; pip would compile all, of which half is
+# never used. What builds pyspark's wheel comes first, as pip is to fetch no other.
 $(READY): requirements.lock pyproject.toml
 	@if ! $(BIN)/python -c 'import pip' 2>/dev/null; then \
 		$(FIND_PYTHON); \
@@ -59,8 +60,8 @@ $(READY): requirements.lock pyproject.toml
 		"(the first time takes minutes: pyspark alone is about 450 MB)"
 	@awk '/^[a-z]/ { kept = /^(packaging|setuptools|wheel)==/ } kept' requirements.lock \
 		> $(VENV)/build.lock
-	@$(PIP) install --require-hashes -r $(VENV)/build.lock
-	@$(PIP) install --require-hashes --no-build-isolation -r requirements.lock
+	@$(PIP) install --no-compile --require-hashes -r $(VENV)/build.lock
+	@$(PIP) install --no-compile --no-build-isolation --require-hashes -r requirements.lock
 	@$(PIP) install --no-build-isolation --no-deps -e .
 	@touch $@
 
@@ -78,8 +79,13 @@ test: $(READY) ## Run the tests, a few minutes (TEST_ARGS="-k pattern -x")
 	HYPOTHESIS_PROFILE=quick $(PYTEST) --dist=loadfile --no-loadscope-reorder \
 		-m "not slow and not browser" $(TEST_ARGS)
 
+# What each JVM of the tests starts from, in half of the time; as good for all versions of cepkit.
+CLASSES := build/spark-classes.jsa
+$(CLASSES): $(READY)
+	@$(BIN)/python -m tests.spark.classes $@
+
 .PHONY: test-rest
-test-rest: $(READY) ## Run what make test leaves out, and draw more examples
+test-rest: $(READY) $(CLASSES) ## Run what make test leaves out, and draw more examples
 	$(PYTEST) --dist=worksteal -m "(slow or hypothesis) and not browser" $(TEST_ARGS)
 
 .PHONY: test-all
@@ -95,7 +101,7 @@ test-matrix: $(READY) $(UV) ## Run the quick tests without Spark on old and new 
 		--dist=loadfile --no-loadscope-reorder $(TEST_ARGS)
 
 .PHONY: test-kills
-test-kills: $(READY) ## Kill streaming queries at random moments (KILLS=20)
+test-kills: $(READY) $(CLASSES) ## Kill streaming queries at random moments (KILLS=20)
 	$(BIN)/python -m tests.spark.kills --kills $(KILLS) $(KINDS)
 
 .PHONY: cluster-test

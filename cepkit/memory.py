@@ -100,8 +100,9 @@ class Room:
             whole = self.size / self.rows * expected.rows
             if whole > expected.doubt * available / 2:
                 raise LimitError(
-                    f"{expected.text}, which need about {_text(whole)} of memory as {self.form}",
-                    expected=f"at most half of the {_text(available)} that are free",
+                    f"{expected.text}, which need about {size_text(whole)} of memory as"
+                    f" {self.form}",
+                    expected=f"at most half of the {size_text(available)} that are free",
                     hint=self.hint,
                 )
         if 2 * self.size > available:
@@ -114,9 +115,9 @@ class Room:
             free: The free bytes; None if the system refused more memory.
         """
         expected = self.expected()
-        left = "no more is to be had" if free is None else f"{_text(free)} are left"
+        left = "no more is to be had" if free is None else f"{size_text(free)} are left"
         return LimitError(
-            f"more than {self.rows:,} {self.what}, which need {_text(self.size)} of memory as"
+            f"more than {self.rows:,} {self.what}, which need {size_text(self.size)} of memory as"
             f" {self.form}; {left}{f' ({expected.text})' if expected else ''}",
             expected="a result that takes at most half of the free memory",
             hint=self.hint,
@@ -203,5 +204,6 @@ def lines_of(path: str) -> list[str]:
         return []
 
 
-def _text(size: float) -> str:
+def size_text(size: float) -> str:
+    """Return a number of bytes for people."""
     return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB"

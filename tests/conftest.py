@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from cepkit.pattern.evaluation.functions import registered as functions
+from tests.spark.classes import java_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,9 +37,7 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
-# Spark of tests runs for minutes and does each thing once: Java's second compiler and its threads
-# for garbage took nearly half of the processor time. Processes that tests start have this as well.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+os.environ.setdefault("SPARK_SUBMIT_OPTS", java_options())
 
 
 @pytest.fixture(scope="session")
@@ -106,6 +106,15 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     # That file is about the packages of the lock.
     is_of_all = collection_path.name == "test_licences.py"
     return is_of_all or bool(_OF_EXTRAS.search(collection_path.read_text("utf-8"))) or None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Look for no garbage among thousands of collected tests, now or later."""
+    gc.disable()
+    yield
+    gc.enable()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

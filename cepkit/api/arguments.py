@@ -98,7 +98,13 @@ def at_hand(
 
 
 def measured(
-    stream: Stream, query: Query, seed: int, *, details: bool = False, joins: bool = True
+    stream: Stream,
+    query: Query,
+    seed: int,
+    *,
+    details: bool = False,
+    joins: bool = True,
+    where: Where = "auto",
 ) -> Statistics:
     """Return the statistics, without warnings that detection will repeat.
 
@@ -108,16 +114,26 @@ def measured(
         seed: Of the sample.
         details: Whether to count also what plans do not need.
         joins: Whether to sample joins, if the whole stream is measured in one place.
+        where: Where to search the events of a Spark stream.
     """
-    stream = at_hand(stream, (query,))  # as detection will need it, if it is small enough
-    stream = at_hand(stream, (query,), output=False)
+    stream = at_hand(stream, (query,), where=where)  # as detection will need it, if it fits
+    stream = at_hand(stream, (query,), where=where, output=False)
     if stream.place == "spark":
+        if not details:
+            from cepkit.spark.profile.planning import statistics_for_plans
+
+            return statistics_for_plans(stream, query, seed=seed, joins=joins)
         from cepkit.spark.profile.statistics import profile as profile_on_spark
 
-        return profile_on_spark(stream, query, seed=seed, details=details, joins=joins)
+        return profile_on_spark(stream, query, seed=seed, joins=joins)
     from cepkit.statistics.measuring.estimate import estimate
     from cepkit.statistics.stream_counts import attributes_read
 
+    parts = stream.parts(attributes_read(query))
+    if parts is not None and stream.schema.arrival is None:
+        from cepkit.statistics.measuring.file_parts import estimate_in_parts
+
+        return estimate_in_parts(parts, query, seed=seed, details=details, joins=joins)
     columns = stream.columns(attributes_read(query))
     return estimate(columns, query, seed=seed, details=details, joins=joins)
 

@@ -16,6 +16,8 @@ from cepkit.api.arguments import (
 from cepkit.api.checks import are_several
 from cepkit.api.spark_options import SparkOptions, options_for
 from cepkit.arguments import typed
+from cepkit.columnar.pieces import plan_of_parts
+from cepkit.columnar.results.in_pieces import matches_in
 from cepkit.columnar.results.matches import Matches, report
 from cepkit.deprecated import taking_old_arguments
 from cepkit.errors import StatisticsError, StreamError, UnsupportedError
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from cepkit.columnar.results.several import SeveralMatches
     from cepkit.columnar.slices.plans import SlicePlans
     from cepkit.plan.nodes import OrderPlan, Plan
+    from cepkit.spark.fetching import Where
     from cepkit.spark.matches.result import SparkMatches
     from cepkit.spark.streaming.result import StreamFrame
 
@@ -99,7 +102,7 @@ def detect(
         plan: From `choose_plan`; or the order of the variables, as ["c", "b", "a"]; None to profile
             the stream and take the cheapest plan. For several queries a list of plans, or the
             result of `choose_plan`. A streaming DataFrame cannot be profiled: there None is the
-            order of the pattern.
+            order of the pattern, sets last.
         share: What several queries may share: "prefix" common first steps, "tree" also common
             subtrees of their plans, "none" only the scan of the stream; "auto" what is cheapest.
             The matches are the same.
@@ -210,15 +213,19 @@ def _detect_recorded(
 ) -> Matches | SparkMatches:
     """Return the matches of a query in a recorded stream; see `detect`."""
     route, sliced = options.route, options.slice_seconds or options.slice_events
-    part = at_hand(stream, (query,), where="workers" if sliced and route == "auto" else route)
+    where: Where = "workers" if sliced and route == "auto" else route
+    part = at_hand(stream, (query,), where=where)
     columns = None
     if plan is None and order_matters(query):
         if part.place == "local":
-            columns = part.columns({*attributes_read(query), *query.computed_from})
-            plan_to_run = choosing.plan_in_memory(query, columns)
+            planned = plan_of_parts(part, query) if adapt == "static" else None
+            if planned is None:
+                columns = part.columns({*attributes_read(query), *query.computed_from})
+                planned = choosing.plan_in_memory(query, columns)
+            plan_to_run = planned
             _note_no_window(query, plan_to_run)
         else:
-            plan_to_run = choosing.plan_to_run(query, measured(stream, query, seed=0))
+            plan_to_run = choosing.plan_to_run(query, measured(stream, query, 0, where=where))
         if adapt == "static" and len(plan_to_run.branches) > 1:
             from cepkit.sharing.branches import with_shared_steps
 
@@ -252,7 +259,9 @@ def _detect_recorded(
         )
     if columns is not None:
         report(columns, query)
-    return Matches(stream, query, plan_to_run, limit=limit, sets=sets, plans=plans, columns=columns)
+    return matches_in(
+        stream, query, plan_to_run, limit=limit, sets=sets, plans=plans, columns=columns
+    )
 
 
 def _live_plans(

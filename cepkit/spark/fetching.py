@@ -8,7 +8,7 @@ are counted and read without a job. A stream caches the fetched part until `forg
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from cepkit.spark.cells.sending import types_of
 from cepkit.spark.passes.collected_rows import CollectedRows
 from cepkit.spark.passes.extent import row_bytes
 from cepkit.spark.passes.file_rows import file_rows
+from cepkit.spark.passes.kept import kept_of
 from cepkit.spark.passes.part import Part, Rows, Types
 from cepkit.spark.passes.rows import batch_frame
 from cepkit.stream.stream import Stream
@@ -40,41 +41,6 @@ MOST_BYTES_OF_FILES = 512 * 2**20
 """The same for local Parquet files, which need not pass through Spark."""
 
 _SHARE_OF_FREE = 4
-
-
-@dataclass(eq=False, slots=True)
-class Fetched:
-    """The part of a DataFrame that a stream caches.
-
-    Attributes:
-        part: The events; None: nothing was small enough.
-        types: Those of its events.
-        refused: The requests that were too large: columns, types, and the limit.
-        counts: The number of rows, and how many of them may have some types.
-    """
-
-    part: Part | None = None
-    types: Types = None
-    refused: set[tuple[tuple[str, ...], Types, int]] = field(default_factory=set)
-    counts: dict[Types, tuple[int, int]] = field(default_factory=dict)
-
-    @property
-    def size(self) -> int:
-        """How many bytes are kept."""
-        return 0 if self.part is None else self.part.source.nbytes + self.part.kept.size
-
-    def has(self, columns: Collection[str], types: Types, *, in_order: bool) -> bool:
-        """Return whether the part has some columns of all events of some types.
-
-        Args:
-            in_order: Whether the rows must be in Spark's order.
-        """
-        return (
-            self.part is not None
-            and (self.part.in_order or not in_order)
-            and set(columns) <= set(self.part.column_names)
-            and (self.types is None or (types is not None and types <= self.types))
-        )
 
 
 def fetched(
@@ -107,7 +73,7 @@ def fetched(
     schema = stream.schema if output else stream.schema.without_output()
     columns = schema.needed(stream.column_names, {*attributes, *stream.schema.roles})
     types, in_order = _types(queries), _follow_order(stream, queries)
-    kept = stream.kept.fetched = stream.kept.fetched or Fetched()
+    kept = kept_of(stream)
     if kept.has(columns, types, in_order=in_order):
         return kept.part
     most, most_of_files = _most(frame, where)
@@ -129,7 +95,7 @@ def fetched(
     except (pa.ArrowException, OSError, StreamError):
         found = None  # Spark reads it, or tells what is wrong
     if rows is None or found is None:
-        rows = CollectedRows(stream, fields, types, kept.counts)
+        rows = CollectedRows(stream, fields)
         found = _least(rows, types, fields, most)
     table, of = found
     if not isinstance(table, pa.Table):

@@ -7,7 +7,7 @@ numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,7 +21,7 @@ from cepkit.statistics.keys import Frequent, KeyCounts, key_counts, most_frequen
 from cepkit.statistics.lateness import Lateness
 from cepkit.statistics.links import KeySource, Link, key_sources, link_codes, links_in
 from cepkit.statistics.over_time import Buckets, OverTime
-from cepkit.statistics.slice_events import Held, has_type, partition_of
+from cepkit.statistics.slice_events import Held, Rows, has_type, partition_of
 from cepkit.stream.columns import EventColumns, Kind
 
 Counts = npt.NDArray[np.int64]
@@ -136,6 +136,25 @@ class StreamCounter:
 
     def _has(self, columns: EventColumns, variable: str) -> Held:
         return has_type(columns, types_of_variables(self.query, (variable,)))
+
+    def representatives(
+        self, columns: EventColumns, weighted: Weighted | None = None
+    ) -> Iterator[tuple[int, Rows, Counts]]:
+        """Yield for each key its number, an event of each value and type, and how many there are.
+
+        Args:
+            columns: The events.
+            weighted: What they represent; None: each itself, by every key.
+        """
+        for i, key in enumerate(self.keys):
+            fitting = np.ones(len(columns), np.bool_) if weighted is None else weighted.key == i
+            if not key.missing_agree:
+                fitting = fitting & self.has_key(columns, key)
+            rows = np.flatnonzero(fitting)
+            codes = partition_of(columns, key.attributes)[rows] * len(columns.type_names)
+            codes += columns.types[rows]
+            _, places, inverse = np.unique(codes, return_index=True, return_inverse=True)
+            yield i, rows[places], _sums(inverse, len(places), weighted, rows)
 
     def key_part(self, columns: EventColumns, weighted: Weighted | None = None) -> KeyPart:
         """Count all events of some keys.

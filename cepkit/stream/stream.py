@@ -19,7 +19,8 @@ from cepkit.stream.lateness import Lateness, check_event_time, check_lateness
 from cepkit.stream.preview import Preview, shown_columns
 from cepkit.stream.reading import readers, sources
 from cepkit.stream.reading.arrival import check_arrival
-from cepkit.stream.reading.column_cache import ColumnCache, load
+from cepkit.stream.reading.column_cache import ColumnCache, load, parts_if_large
+from cepkit.stream.reading.file_parts import FileParts
 from cepkit.stream.reading.ingest import is_readable
 from cepkit.stream.reading.pandas_columns import from_pandas
 from cepkit.stream.reading.sources import is_pandas, is_spark
@@ -85,6 +86,17 @@ class Stream:
         self.schema.check(names, required)
         self._check_local()
         return load(self.source, self.schema, names, required, self.kept)
+
+    def parts(self, attributes: Iterable[str]) -> FileParts | None:
+        """Return the parts of Parquet files that are better not loaded as a whole; else None.
+
+        These are files whose columns would not be kept (see `forget`).
+
+        Args:
+            attributes: The columns that conditions read.
+        """
+        required = tuple(dict.fromkeys(attributes))
+        return parts_if_large(self.source, self.schema, self.column_names, required, self.kept)
 
     def forget(self) -> None:
         """Drop the cached columns; they will be read again.

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import nbformat
 import pytest
-
-from docs.build import executed
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -22,12 +19,16 @@ def test_there_are_notebooks():
 @pytest.mark.notebook
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_runs(path: Path):
+    from docs.build import executed
+
     assert executed(path).cells
 
 
 @pytest.mark.quick
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_is_stored_without_outputs(path: Path):
+    import nbformat
+
     assert path.stat().st_size < MOST_BYTES
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
@@ -40,6 +41,8 @@ def test_notebook_is_stored_without_outputs(path: Path):
 @pytest.mark.quick
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_imports_only_cepkit_itself(path: Path):
+    import nbformat
+
     notebook = nbformat.read(path, as_version=4)
     source = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
     assert "import cepkit as ck" in source

@@ -31,6 +31,7 @@ from pyspark.sql import SparkSession
 import cepkit as ck
 from cepkit.spark.session.java import find_java
 from cepkit.spark.session.local import local_settings, spark_java_home
+from tests.spark.classes import java_options
 from tests.spark.live import COUNTED, KEYED, PATTERNS, Live, make_events, sealed, times
 
 LATENESS = 2
@@ -276,6 +277,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--job", type=Path)
     arguments = parser.parse_args()
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", java_options())
     if arguments.job:
         job(arguments.kinds[0], arguments.job)
         return 0

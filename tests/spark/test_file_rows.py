@@ -62,7 +62,7 @@ def of_spark_and_of_files(frame, types, **times):
     columns = arrow_columns(frame, stream.column_names, stream.column_names)
     files = file_rows(stream, columns, in_order=False)
     assert files is not None
-    collected = CollectedRows(stream, columns, types)
+    collected = CollectedRows(stream, columns)
     for of in {None, types}:
         assert collected.number(of) >= files.number(of)  # which leaves out rows without a time
     return collected.read(types, 1e9), files.read(types, 1e9)

@@ -173,7 +173,7 @@ def test_samples_are_unbiased(spark: SparkSession) -> None:
     exact = local(frame, text)
     stream = ck.events(spark.createDataFrame(frame), time="ts", type="type")
     runs = [
-        profile(stream, parse(text), seed=seed, sample_events=3000, details=False, progress=False)
+        profile(stream, parse(text), seed=seed, sample_events=3000, progress=False)
         for seed in range(12)
     ]
     for pair in (frozenset("ab"), frozenset("bc")):
@@ -257,15 +257,9 @@ def test_a_profile_takes_two_actions_and_plans_none(
     stream = ck.events(on_spark(spark, mixed), time=time, type="type", timezone="UTC")
     query = ck.parse(CASES["two keys and a text"] + partition)
     found: list[Statistics] = []
-    for details, actions in ((False, 2), (True, 2)):
-        taken = actions_of(
-            spark,
-            lambda details=details: found.append(
-                profile(stream, query, details=details, progress=False)
-            ),
-        )
-        assert taken == actions
-    everything = found[1]
+    taken = actions_of(spark, lambda: found.append(profile(stream, query, progress=False)))
+    assert taken == 2
+    everything = found[0]
     assert everything.over_time is not None
     assert everything.keys
     assert everything.lateness is not None

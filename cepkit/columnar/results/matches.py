@@ -92,7 +92,7 @@ class Matches(Rows):
         self._compiled = compile_query(query, plan, sets)
         self._programs = self._compiled.programs
         read = {*self._compiled.attributes, *query.computed_from, *attributes}
-        self._columns = columns or stream.columns(sorted(read))
+        self._columns = stream.columns(sorted(read)) if columns is None else columns
         check_kinds(query, self._columns.kinds)
         self._number: int | None = None
         self._slice_plans = plans
@@ -179,7 +179,6 @@ class Matches(Rows):
 
     def may_lack(self) -> frozenset[str]:
         """Return the flat columns in which values may be missing."""
-        source = self._columns.coded
         everywhere = set(self.variables).intersection(
             *(self._rows.named(p.variables) for p in self._programs)
         )
@@ -189,15 +188,19 @@ class Matches(Rows):
                 name
                 for result in returned
                 for _, name in attributes_of(result.value)
-                if self._columns.lacks(name)
+                if self._lacks(name)
             }
             return frozenset(r.name for r in returned if may_lack(r, lacking, everywhere))
         return frozenset(
             flat_name(variable, name)
             for variable in self.variables
-            for name in source.column_names
-            if variable not in everywhere or source.column(name).null_count
+            for name in self._columns.coded.column_names
+            if variable not in everywhere or self._lacks(name)
         )
+
+    def _lacks(self, name: str) -> bool:
+        """Return whether some events may have no value of an attribute."""
+        return self._columns.lacks(name)
 
     def writer(self) -> Writer:
         """Return the writer of rows from blocks."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from cepkit.pattern.nodes import events_of
 from cepkit.pattern.policies import Clock
 from cepkit.pattern.query import Query
 from cepkit.spark.cells.schemas import arrow_columns
+from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.columns import MISSING_INTEGER, Dropped, EventColumns
 from cepkit.stream.reading.arrow import is_text, nulls, raw, single
 from cepkit.stream.reading.ingest import event_columns
@@ -71,6 +72,13 @@ class Sending:
     def nothing(self) -> EventColumns:
         """A stream without events."""
         return event_columns(self.columns.empty_table(), self.schema, self.attributes)
+
+    def with_those_of(self, other: Sending) -> Sending:
+        """Return the columns and types of both."""
+        fields = {field.name: field for field in (*self.columns, *other.columns)}
+        types = None if self.types is None or other.types is None else self.types | other.types
+        attributes = tuple(sorted({*self.attributes, *other.attributes}))
+        return replace(self, columns=pa.schema(fields.values()), attributes=attributes, types=types)
 
     def table(self, batches: Iterable[pa.RecordBatch]) -> pa.Table:
         """Return batches of these columns as one table, ignoring Spark's names."""
@@ -190,6 +198,20 @@ def sending_for(
         numbers,
         stream.schema.arrival,
     )
+
+
+def measuring(stream: Stream, query: Query) -> Sending:
+    """Return the part of a Spark stream that measurements of a query read.
+
+    Raises:
+        StreamError: There is no such column, or Spark cannot hand it to Python.
+    """
+    names, read = stream.column_names, sorted(attributes_read(query))
+    needed = (stream.schema.time, stream.schema.type, *read)
+    stream.schema.check(names, needed)
+    columns = arrow_columns(stream.source, names, needed)
+    schema = stream.schema.without_output()
+    return Sending(schema, columns, tuple(read), types_of(query), functions_of(query))
 
 
 def types_of(query: Query) -> frozenset[str] | None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
 
-from cepkit.spark.passes.extent import row_bytes
+from cepkit.spark.passes.extent import has_width, row_bytes
+from cepkit.spark.passes.kept import counted
 from cepkit.spark.passes.part import FETCHED, Types
 from cepkit.spark.passes.rows import StreamRows
 from cepkit.spark.session.progress import run_with_progress
@@ -23,25 +20,17 @@ class CollectedRows:
 
     Attributes:
         columns: The columns to collect, in Arrow.
-        types: The types of which the rows may be counted or collected; None for any.
-        counts: The number of all rows, and of those that may have some types, once counted.
     """
 
     stream: Stream
     columns: pa.Schema
-    types: Types
-    counts: dict[Types, tuple[int, int]] = field(default_factory=dict)
 
     origin = FETCHED
     in_order = True
 
     def number(self, types: Types) -> int:
-        """Return how many rows may have some types; None for any."""
-        source = StreamRows(self.stream)
-        if self.types not in self.counts:
-            fits = F.count_if(_fits(source, self.types))
-            self.counts[self.types] = _first(source.rows, F.count(F.lit(1)), fits)
-        return self.counts[self.types][types is not None]
+        """Return how many rows may have some types, or are no events; None for any."""
+        return counted(self.stream, self._wide()).number(types)
 
     def read(self, types: Types, most: float) -> pa.Table | float:
         """Return the rows of some types, and those that are no events.
@@ -53,39 +42,20 @@ class CollectedRows:
         Returns:
             The rows; or about how many bytes they would take, if that is more.
         """
-        source, fields = StreamRows(self.stream), self.columns
-        rows = source.rows if types is None else source.rows.where(_fits(source, types))
-        columns = [source.column(name) for name in fields.names]
-        size = self.number(types) * row_bytes(fields) + _extra(rows, columns, fields)
+        source, fields, wide = StreamRows(self.stream), self.columns, self._wide()
+        size = self.number(types) * row_bytes(fields)
+        size += counted(self.stream, wide).size(types, wide)
         if size > most:
             return size
+        rows = source.rows
+        if types is not None:
+            rows = rows.where(source.may_have(types) | source.no_type | source.no_time)
+        columns = [source.column(name) for name in fields.names]
         table: pa.Table = run_with_progress(rows.select(*columns).toArrow, "fetching")
         if len(table.schema) == len(fields):
             table = table.rename_columns(fields.names).cast(fields)
         return table
 
-
-def _fits(source: StreamRows, types: Types) -> Column:
-    """Return whether a row may have one of the types, or is no event, to count it."""
-    return source.may_have(types) | source.no_type | source.no_time
-
-
-def _extra(rows: DataFrame, columns: Sequence[Column], fields: pa.Schema) -> float:
-    """Return by how much variable-width values, such as texts, exceed the estimate."""
-    wide = [c for c, one in zip(columns, fields, strict=True) if not _has_width(one.type)]
-    if not wide:
-        return 0.0
-    sums = (F.sum(F.octet_length(column.cast("string"))) for column in wide)
-    return float(sum(size or 0 for size in _first(rows, *sums)))
-
-
-def _has_width(kind: pa.DataType) -> bool:
-    try:
-        return bool(kind.bit_width)
-    except ValueError:
-        return False
-
-
-def _first(rows: DataFrame, *columns: Column) -> Any:
-    look: Callable[[], Any] = rows.agg(*columns).collect
-    return run_with_progress(look, "counting")[0]
+    def _wide(self) -> list[str]:
+        """Return the columns whose values, such as texts, can exceed the estimate of a row."""
+        return [field.name for field in self.columns if not has_width(field.type)]

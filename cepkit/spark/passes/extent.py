@@ -29,10 +29,17 @@ def row_bytes(columns: pa.Schema) -> float:
 
 
 def _width(kind: pa.DataType) -> float:
-    try:
+    if has_width(kind):
         return max(1.0, float(kind.bit_width) / 8)
-    except ValueError:  # no fixed width
-        return 80.0 if pa.types.is_nested(kind) else 24.0
+    return 80.0 if pa.types.is_nested(kind) else 24.0
+
+
+def has_width(kind: pa.DataType) -> bool:
+    """Return whether all values of a type take the same number of bytes."""
+    try:
+        return bool(kind.bit_width)
+    except ValueError:
+        return False
 
 
 def extent_of_statistics(

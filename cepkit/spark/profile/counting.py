@@ -22,7 +22,6 @@ from cepkit.spark.cells.sending import Sending
 from cepkit.spark.passes.rows import StreamRows
 from cepkit.spark.session.tasks import Batches, pickled
 from cepkit.statistics.parts import KeyPart, PartCounts, StreamCounter, Weighted
-from cepkit.statistics.slice_events import partition_of
 from cepkit.stream.columns import Column, EventColumns
 
 _COUNTED = "bucket int, counted binary"
@@ -95,15 +94,9 @@ def _representatives(
 ) -> Iterator[tuple[int, pa.Table]]:
     """Yield for each bucket an event of each key and type, with the number of such events."""
     rows, of, numbers, where = [], [], [], []
-    for i, key in enumerate(counter.keys):
-        fitting = np.arange(len(columns))
-        if not key.missing_agree:
-            fitting = np.flatnonzero(counter.has_key(columns, key))
-        codes = partition_of(columns, key.attributes)[fitting] * len(columns.type_names)
-        codes += columns.types[fitting]
-        _, places, counts = np.unique(codes, return_index=True, return_counts=True)
-        first = fitting[places]
-        values = [_comparable(columns.attributes[name].take(first)) for name in key.attributes]
+    for i, first, counts in counter.representatives(columns):
+        names = counter.keys[i].attributes
+        values = [_comparable(columns.attributes[name].take(first)) for name in names]
         rows.append(first)
         of.append(np.full(len(first), i, np.int32))
         numbers.append(counts)

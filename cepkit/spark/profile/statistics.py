@@ -29,13 +29,14 @@ from cepkit.pattern.query import Query
 from cepkit.progress import Progress
 from cepkit.spark.cells.dealing import Batches, dealt_out, unpacked
 from cepkit.spark.cells.layout import Cut, Layout
-from cepkit.spark.cells.schemas import arrow_columns
-from cepkit.spark.cells.sending import Sending, functions_of, types_of
+from cepkit.spark.cells.sending import Sending, measuring
+from cepkit.spark.passes.kept import kept_of
+from cepkit.spark.passes.one_action import in_one_action
 from cepkit.spark.passes.rows import StreamRows, batch_frame
+from cepkit.spark.passes.sample import in_one_order
+from cepkit.spark.passes.type_counts import count_types
 from cepkit.spark.profile.counting import SparkCounter
 from cepkit.spark.profile.lateness import Arrivals
-from cepkit.spark.profile.one_action import in_one_action
-from cepkit.spark.profile.stream_counts import count_types
 from cepkit.spark.session.progress import run_with_progress
 from cepkit.statistics.measuring.estimate import SAMPLE, combine, joins_of, tally_slice
 from cepkit.statistics.measuring.sampling import Tally
@@ -43,9 +44,8 @@ from cepkit.statistics.model import Statistics
 from cepkit.statistics.over_time import Buckets
 from cepkit.statistics.parts import StreamCounter
 from cepkit.statistics.selectivity import Joined
-from cepkit.statistics.stream_counts import StreamCounts, attributes_read
-from cepkit.stream.columns import Dropped, Kind
-from cepkit.stream.reading.ingest import event_columns
+from cepkit.statistics.stream_counts import StreamCounts
+from cepkit.stream.columns import Dropped
 from cepkit.stream.reading.time_zones import is_utc
 from cepkit.stream.stream import Stream
 
@@ -71,7 +71,6 @@ def profile(
     *,
     seed: int = 0,
     sample_events: int = SAMPLE_EVENTS,
-    details: bool = True,
     joins: bool = True,
     progress: Progress = "auto",
 ) -> Statistics:
@@ -81,8 +80,6 @@ def profile(
         stream: Events in a Spark DataFrame.
         seed: Seed of the sample.
         sample_events: About how many events of the pattern's types to measure.
-        details: Whether to count also what plans do not need: keys, events over time, missing
-            values and late events.
         joins: Whether to sample joins, if the stream is small enough to measure completely.
         progress: Whether to show a bar: see `run_with_progress`.
 
@@ -91,59 +88,37 @@ def profile(
         PatternError: A condition compares values that cannot be compared.
         UnsupportedError: The DataFrame is a stream.
     """
-    frame = batch_frame(stream)
-    names = stream.column_names
-    needed_columns = (stream.schema.time, stream.schema.type, *sorted(attributes_read(query)))
-    stream.schema.check(names, needed_columns)
-    columns = arrow_columns(frame, names, needed_columns)
-    schema = stream.schema.without_output()
-    nothing = event_columns(columns.empty_table(), schema, attributes_read(query))
+    batch_frame(stream)
+    sending = measuring(stream, query)
+    nothing = sending.nothing
     check_kinds(query, nothing.kinds)
     source = StreamRows(stream)
-    sending = Sending(
-        schema, columns, tuple(attributes_read(query)), types_of(query), functions_of(query)
-    )
-    counts = run_with_progress(lambda: count_types(source), "counting events", progress=progress)
+    known = kept_of(stream).counts = count_types(source, progress=progress)
+    counts = known.counts
     sample: _Sample | None = None
-    if any(sending.types is None or name in sending.types for name in counts.by_type):
+    if known.events(sending.types):
         sample = _Profiler(source, sending, query, seed, sample_events, joins).sample(counts)
 
     def measured() -> tuple[StreamCounts, Mapping[str, pa.Table]]:
-        counter = _counter(query, nothing.kinds, counts, details=details)
-        counting = SparkCounter(source, sending, counter, every_part=details)
+        buckets = None
+        if counts.first is not None and counts.last is not None:
+            buckets = Buckets.of(counts.first, counts.last, counts.events)
+        counter = StreamCounter.of(query, nothing.kinds, buckets)
+        counting = SparkCounter(source, sending, counter, every_part=True)
         arrivals = Arrivals(source, counts.events)
-        frames = arrivals.frames if details else {}
-        if details or query.partition_by:
-            frames["counts"] = counting.frame
+        frames = arrivals.frames | {"counts": counting.frame}
         tables = in_one_action(frames | ({} if sample is None else {"sample": sample.rows}))
-        if "counts" not in tables:
-            return counts, tables
         parts, keys = counting.found(tables["counts"])
         pairs = sum(part.pairs for part in keys)
-        more = replace(counts, same_key=counter.same_key(pairs, counts.events))
-        if details:
-            late = arrivals.lateness(tables)
-            more = replace(more, details=counter.details(parts, keys, late))
-        return more, tables
+        details = counter.details(parts, keys, arrivals.lateness(tables))
+        same_key = counter.same_key(pairs, counts.events)
+        return replace(counts, same_key=same_key, details=details), tables
 
     counts, tables = run_with_progress(measured, "measuring conditions", progress=progress)
     if sample is None:
         return combine(query, counts, [tally_slice(nothing, query, seed=seed)])
     tallies, joined = _measured(tables["sample"])
     return replace(combine(query, counts, [tallies], partial=sample.partial), joins=joined)
-
-
-def _counter(
-    query: Query, kinds: Mapping[str, Kind], counts: StreamCounts, *, details: bool
-) -> StreamCounter:
-    """Return the counter of all details, or of what plans need: the events of a partition."""
-    buckets = None
-    if counts.first is not None and counts.last is not None:
-        buckets = Buckets.of(counts.first, counts.last, counts.events)
-    counter = StreamCounter.of(query, kinds, buckets)
-    if details:
-        return counter
-    return replace(counter, links=(), keys=counter.keys[:1] if query.partition_by else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +221,7 @@ def _measuring(
             if isinstance(item, Dropped):
                 continue
             cell, table = item
-            columns, own = sending.events(_in_one_order(table)), layout.owned(cell)
+            columns, own = sending.events(in_one_order(table)), layout.owned(cell)
             owned = None
             if own.since is not None and own.until is not None:
                 owned = (own.since, own.until - 1)
@@ -278,18 +253,3 @@ def _as_batch(cell: int, tallies: tuple[Tally, ...], joins: Joins) -> pa.RecordB
     columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
     arrays = [pa.array(list(c), kind) for c, kind in zip(columns, kinds, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, names=names)
-
-
-def _in_one_order(table: pa.Table) -> pa.Table:
-    """Return the rows in a canonical order."""
-    keys = pa.table(
-        [
-            pa.array([repr(value) for value in column.to_pylist()])
-            if pa.types.is_nested(column.type)
-            else column
-            for column in table.columns
-        ],
-        names=[str(i) for i in range(table.num_columns)],
-    )
-    order = keys.append_column("row", pa.array(np.arange(len(keys))))
-    return table.take(order.sort_by([(n, "ascending") for n in keys.column_names])["row"])

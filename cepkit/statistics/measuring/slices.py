@@ -26,7 +26,7 @@ from cepkit.statistics.measuring.joins import Part
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.parts import types_of_variables
 from cepkit.statistics.slice_events import Events, Held, Rows, has_type, partition_of
-from cepkit.statistics.stream_counts import count_types
+from cepkit.statistics.stream_counts import StreamCounts, count_types
 from cepkit.stream.columns import EventColumns
 
 SIZE = 32_000
@@ -58,12 +58,27 @@ def estimate_by_slices(
     """
     check_kinds(query, columns.kinds)
     counts = count_types(columns)
-    slices = _Slices.of(columns, query, seed, size)
+    slices = Slices.of(columns, query, seed, size)
     if slices is None:
         return estimate(columns, query, seed=seed, details=False, joins=joins)
     if not slices.has_all_types(query, counts.by_type):
-        slices = _Slices.of(columns, query, seed, _LONGER * size) or slices
+        slices = Slices.of(columns, query, seed, _LONGER * size) or slices
     counts = replace(counts, same_key=_same_key(columns, query))
+    return measured_slices(slices, query, counts, seed=seed, joins=joins)
+
+
+def measured_slices(
+    slices: Slices, query: Query, counts: StreamCounts, *, seed: int, joins: bool
+) -> Statistics:
+    """Return statistics from the slices of a stream.
+
+    Args:
+        slices: The slices.
+        query: The pattern.
+        counts: The counts of the whole stream.
+        seed: The seed of the draws.
+        joins: Whether to sample joins.
+    """
     tallies = tally_slice(slices.columns, query, seed=seed)
     statistics = combine(query, counts, [tallies], partial=True)
     statistics = replace(statistics, measured_events=slices.events)
@@ -74,7 +89,7 @@ def estimate_by_slices(
 
 
 @dataclass(frozen=True, slots=True)
-class _Slices:
+class Slices:
     """Slices of a stream, concatenated to a stream.
 
     Attributes:
@@ -90,7 +105,7 @@ class _Slices:
     events: int
 
     @classmethod
-    def of(cls, columns: EventColumns, query: Query, seed: int, size: int) -> _Slices | None:
+    def of(cls, columns: EventColumns, query: Query, seed: int, size: int) -> Slices | None:
         """Return slices of about `size` events; None if the whole stream is not much longer.
 
         Args:
@@ -117,23 +132,41 @@ class _Slices:
         ends = np.searchsorted(columns.ts, last + window, side="right")
         if 2 * int((ends - begins).sum()) > number:
             return None
-        return cls._joined(columns, query, begins, ends, length)
+        share = length * slices / number
+        return cls.joined(columns, query, begins, begins + length, ends, share)
 
     @classmethod
-    def _joined(
-        cls, columns: EventColumns, query: Query, begins: Rows, ends: Rows, length: int
-    ) -> _Slices:
+    def joined(
+        cls,
+        columns: EventColumns,
+        query: Query,
+        begins: Rows,
+        own: Rows,
+        ends: Rows,
+        share: float,
+    ) -> Slices:
+        """Return some slices of a stream, concatenated.
+
+        Args:
+            columns: The stream, or the parts of it where the slices lie.
+            query: The pattern, with a window in time.
+            begins: The first row of each slice.
+            own: The row after the last that the slice owns.
+            ends: The row after the last one.
+            share: The share of the stream's events that the slices own.
+        """
         assert isinstance(query.window, TimeWindow)
         types = types_of_variables(query, (e.variable for e in events_of(query.structure)))
         rows, ts, owned = [], [], []
         now = 0
-        for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
+        bounds = zip(begins.tolist(), own.tolist(), ends.tolist(), strict=True)
+        for begin, after, end in bounds:
             has_types = has_type(columns.slice(begin, end), types)
             places = np.flatnonzero(has_types)
             first = int(columns.ts[begin])
             rows.append(places + begin)
             ts.append(columns.ts[begin:end][places] - first + now)
-            owned.append(places < length)
+            owned.append(places < after - begin)
             now += int(columns.ts[end - 1]) - first + query.window.microseconds + 1
         all_rows = np.concatenate(rows)
         slices = EventColumns(
@@ -143,7 +176,6 @@ class _Slices:
             {name: column.take(all_rows) for name, column in columns.attributes.items()},
             columns.carried,
         )
-        share = length * len(begins) / len(columns)
         return cls(slices, np.concatenate(owned), share, int((ends - begins).sum()))
 
     def has_all_types(self, query: Query, by_type: Mapping[str, int]) -> bool:

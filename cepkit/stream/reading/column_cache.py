@@ -9,22 +9,23 @@ output.
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 
-from cepkit.errors import StreamError
-from cepkit.memory import free_memory
+from cepkit.errors import LimitError
+from cepkit.memory import free_memory, size_text
 from cepkit.stream.coded import decoded
 from cepkit.stream.columns import Column, EventColumns, LazyRows
 from cepkit.stream.paths import shown
 from cepkit.stream.reading import readers, sources
+from cepkit.stream.reading.file_parts import LARGE_EVENT, FileParts
 from cepkit.stream.reading.ingest import attribute, event_columns
+from cepkit.stream.reading.marks import Mark, check_unchanged, mark_of
 from cepkit.stream.reading.plain import plain
 from cepkit.stream.reading.time_range import rows_inside, taken
 from cepkit.stream.schema import Schema
@@ -36,11 +37,6 @@ _TEXT = 64
 """The estimated bytes of a text in a dictionary."""
 _LARGE = 1 << 25
 """Arrow releases memory only after columns of at least this many bytes."""
-_SETTLED = 100_000_000
-"""After this many nanoseconds a change shows in a file's times."""
-
-Mark: TypeAlias = tuple[tuple[object, ...], ...]
-"""A fingerprint of files that changes with them."""
 
 
 @dataclass(eq=False, slots=True)
@@ -76,12 +72,35 @@ class ColumnCache:
     def keep(self, mark: Mark, columns: EventColumns) -> None:
         """Cache columns in place of earlier ones, if memory allows."""
         self.forget()
-        if _size(columns) <= min(MOST_KEPT, free_memory() // _SHARE_OF_FREE):
+        if _size(columns) <= most_kept():
             self.mark, self.columns = mark, columns
 
     # A pickled copy of a stream starts with an empty cache.
     def __reduce__(self) -> tuple[object, ...]:
         return ColumnCache, ()
+
+
+def parts_if_large(
+    source: Any,
+    schema: Schema,
+    names: tuple[str, ...],
+    required: tuple[str, ...],
+    cache: ColumnCache,
+) -> FileParts | None:
+    """Return the parts of Parquet files whose columns are too large to be kept; else None."""
+    if not isinstance(source, Path):
+        return None
+    mark = mark_of(source)
+    cached = None if mark is None else cache.of(mark)
+    if cached is not None and all(name in cached.attributes for name in required):
+        return None
+    parts = FileParts.of(source, schema, names)
+    return None if parts is None or parts.size(required) <= most_kept() else parts
+
+
+def most_kept() -> int:
+    """Return the most bytes of columns that a stream may keep now."""
+    return min(MOST_KEPT, free_memory() // _SHARE_OF_FREE)
 
 
 def load(
@@ -124,6 +143,7 @@ def _cached(
     if cached is None or missing:
         by_column = isinstance(source, Path) and readers.data_at(source).format == "parquet"
         if by_column:
+            _check_fits(source, schema, names, missing)
             columns = _by_column(source, schema, names, missing, cached, mark)
         elif cached is None:
             columns = _at_once(source, schema, names, required)
@@ -137,6 +157,34 @@ def _cached(
         cache.keep(mark, columns)
         cached = columns
     return replace(cached, attributes={name: cached.attributes[name] for name in required})
+
+
+def _check_fits(
+    path: Path, schema: Schema, names: tuple[str, ...], required: Sequence[str]
+) -> None:
+    """Refuse columns of Parquet files that would not fit into the free memory, before reading them.
+
+    Raises:
+        LimitError: They would not.
+    """
+    rows, free = readers.row_count(path) or 0, free_memory()
+    if rows * LARGE_EVENT <= free:  # most files, whatever the columns
+        return
+    parts = FileParts.of(path, schema, names)
+    if parts is None or parts.size(required) <= free:
+        return
+    in_order = 2 * parts.rows_at_once(0) < parts.rows
+    raise LimitError(
+        f"the {parts.rows:,} events of {shown(path)}, which need about"
+        f" {size_text(parts.size(required))} of memory"
+        + ("" if in_order else ", as they are not in the order of time"),
+        expected=f"at most the {size_text(free)} that are free",
+        hint="detect and aggregate with WITHIN, without adapt=, read it in pieces;"
+        " since= and until= take some of it"
+        if in_order
+        else "cepkit sort FILE OUT writes the events in the order of time: such a file is read in"
+        " pieces; since= and until= take some of it",
+    )
 
 
 def _at_once(
@@ -175,13 +223,9 @@ def _by_column(
     sources.first_rows(path, carried, names, 0)  # raises if columns cannot be carried to the output
 
     def read() -> pa.Table:
-        unchanged = _mark(path) == mark
-        table = sources.all_rows(path, carried, names, schema) if unchanged else None
-        if table is None or _mark(path) != mark:
-            raise StreamError(
-                f"{shown(path)} has changed since its events were read",
-                hint="detect again, on a new stream of the file as it is now",
-            )
+        check_unchanged(path, mark)
+        table = sources.all_rows(path, carried, names, schema)
+        check_unchanged(path, mark)
         return table
 
     return event_columns(file, schema, names_to_read, source=LazyRows(read))
@@ -236,18 +280,7 @@ def _mark(source: Any) -> Mark | None:
     """Return the mark of a source; None if changes could go unnoticed."""
     if isinstance(source, pa.Table):
         return ()
-    if not isinstance(source, Path):
-        return None
-    marks, newest = [], 0
-    try:
-        for file in readers.data_at(source).files:
-            status = file.stat()
-            times = status.st_mtime_ns, status.st_ctime_ns
-            newest = max(newest, *times)
-            marks.append((str(file), status.st_dev, status.st_ino, status.st_size, *times))
-    except OSError:
-        return None
-    return None if newest > time.time_ns() - _SETTLED else tuple(marks)
+    return mark_of(source) if isinstance(source, Path) else None
 
 
 def _size(columns: EventColumns) -> int:

@@ -89,7 +89,7 @@ def read_table(
         return _read_csv_files(data, list(columns), limit)
     schema = _schema(data)
     texts = [name for name in columns if coded and is_text(schema.field(name).type)]
-    try:
+    with reading(path):
         if limit is not None:
             schema_of_result = pa.schema([schema.field(name) for name in columns])
             return _beginning(data, schema_of_result, limit)
@@ -101,8 +101,6 @@ def read_table(
         if within is not None and within.has_range:
             dataset = _part_within(dataset, within)
         return dataset.to_table(columns=list(columns))
-    except (pa.ArrowException, OSError) as error:
-        raise _broken(path, error) from error
 
 
 def _part_within(dataset: pa_dataset.FileSystemDataset, within: Schema) -> Any:
@@ -279,6 +277,15 @@ def _broken(path: Path, error: BaseException) -> StreamError:
     if isinstance(error, OSError) and error.strerror:
         return cannot_read(path, error, StreamError)
     return StreamError(f"{shown(path)} cannot be read: {str(error).splitlines()[0]}")
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn errors of reading Parquet files into clear ones."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise _broken(path, error) from error
 
 
 def _schema(data: Data) -> pa.Schema:

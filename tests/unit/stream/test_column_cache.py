@@ -12,7 +12,7 @@ import pytest
 
 import cepkit as ck
 from cepkit.errors import StreamError
-from cepkit.stream.reading import column_cache, readers
+from cepkit.stream.reading import column_cache, marks, readers
 
 PATTERN = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 10 seconds"
 
@@ -20,7 +20,7 @@ PATTERN = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 10 seconds"
 @pytest.fixture(autouse=True)
 def settled(monkeypatch):
     """Let files count as settled at once, unless a test changes it."""
-    monkeypatch.setattr(column_cache, "_SETTLED", -(10**18))
+    monkeypatch.setattr(marks, "_SETTLED", -(10**18))
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_rows_of_a_file_that_changed_are_not_mixed_with_its_old_events(tmp_path)
 
 
 def test_a_file_written_just_now_is_read_whole_and_not_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(column_cache, "_SETTLED", 10**18)
+    monkeypatch.setattr(marks, "_SETTLED", 10**18)
     path = tmp_path / "a.parquet"
     pq.write_table(table(200, 1), path)
     stream = stream_of(path)

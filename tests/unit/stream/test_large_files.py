@@ -1,0 +1,160 @@
+"""Files that are too large to be kept are read in pieces; the answers are those of small ones."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import cepkit as ck
+from cepkit.columnar.pieces import Pieces
+from cepkit.columnar.results.in_pieces import MatchesInPieces
+from cepkit.errors import LimitError
+from cepkit.stream.reading import column_cache, marks
+from cepkit.stream.reading.file_parts import FileParts
+
+PATTERN = "PATTERN SEQ(A a, B b) WHERE a.x < b.x AND a.s = b.s WITHIN 3 seconds"
+ROWS = 4_000
+
+
+@pytest.fixture(autouse=True)
+def settled(monkeypatch):
+    monkeypatch.setattr(marks, "_SETTLED", -(10**18))
+
+
+def rows(seed=1, *, ordered=True):
+    rng = np.random.default_rng(seed)
+    ts = rng.integers(0, 1_000_000, ROWS)
+    types = np.sort(rng.choice(["A", "B"], ROWS)) if seed == 2 else rng.choice(["A", "B"], ROWS)
+    return pa.table(
+        {
+            "ts": pa.array(np.sort(ts) if ordered else ts, pa.timestamp("ms")),
+            "type": types,
+            "x": rng.integers(0, 9, ROWS),
+            "s": pa.array(rng.choice(["u", "v", None], ROWS)),
+        }
+    )
+
+
+@pytest.fixture
+def path(tmp_path):
+    pq.write_table(rows(), tmp_path / "events.parquet", row_group_size=170)
+    return tmp_path / "events.parquet"
+
+
+def stream_of(path, **options):
+    return ck.events(path, time="ts", type="type", **options)
+
+
+@pytest.fixture
+def large(monkeypatch):
+    monkeypatch.setattr(column_cache, "MOST_KEPT", -1)
+
+
+def test_small_file_is_loaded_and_kept(path):
+    stream = stream_of(path)
+    assert not isinstance(ck.detect(stream, PATTERN), MatchesInPieces)
+    assert stream.kept.size > 0
+
+
+def test_large_file_is_not_loaded(path, large, tmp_path, monkeypatch):
+    whole = ck.detect(stream_of(rows()), PATTERN)
+    monkeypatch.setattr(column_cache, "load", None)
+    stream = stream_of(path)
+    matches = ck.detect(stream, PATTERN)
+    assert isinstance(matches, MatchesInPieces)
+    assert matches.count() == whole.count() > 0
+    assert stream.kept.size == 0
+    assert matches.searched == 1
+    written = matches.write_parquet(tmp_path / "matches.parquet")
+    assert written == sum(map(len, matches.batches())) == whole.count()
+    key = ["a.ts", "b.ts", "a.x", "b.x"]
+    frames = [found.to_pandas().sort_values(key, ignore_index=True) for found in (matches, whole)]
+    pd.testing.assert_frame_equal(*frames)
+    assert matches.explain().to_pandas()["survivors"].iloc[-1] == whole.count()
+    assert len(matches.head(3)) == 3
+    assert len(matches.timeline(2)) == 4
+    assert "a" in repr(matches)
+
+
+def test_plan_of_large_file_expects_the_matches_of_all_of_it(path, large):
+    matches = ck.detect(stream_of(path), PATTERN)
+    assert matches.plan.statistics.events == ROWS
+    assert matches.plan.forecast.matches == pytest.approx(matches.count(), rel=0.5)
+
+
+def test_what_needs_all_events_loads_the_file(path, large):
+    matches = ck.detect(stream_of(path), "PATTERN SEQ(A a, B b) WHERE a.x = 0 AND b.x = 0")
+    assert not isinstance(matches, MatchesInPieces)
+    adapted = ck.detect(stream_of(path), PATTERN, adapt="slices")
+    assert adapted.count() == ck.detect(stream_of(path), PATTERN).count()
+
+
+def test_row_groups_without_types_of_the_pattern_are_not_read(tmp_path, large):
+    pq.write_table(rows(seed=2), tmp_path / "e.parquet", row_group_size=500)
+    stream = stream_of(tmp_path / "e.parquet")
+    matches = ck.detect(stream, "PATTERN SEQ(A a, A b) WITHIN 1 second")
+    assert (
+        matches.count()
+        == ck.detect(stream_of(rows(seed=2)), "PATTERN SEQ(A a, A b) WITHIN 1 second").count()
+    )
+    parts = stream.parts(())
+    own = parts.with_types(frozenset("A"))
+    assert 0 < own.rows < parts.rows == ROWS
+    assert parts.with_types(None).rows == parts.with_types(frozenset("AB")).rows == ROWS
+
+
+def test_warnings_are_those_of_the_whole_stream(path, large):
+    with pytest.warns(UserWarning, match="no event has the type 'C'"):
+        ck.detect(stream_of(path), "PATTERN SEQ(A a, C c) WITHIN 1 second").count()
+
+
+def test_file_that_changes_meanwhile_is_refused(path, large):
+    matches = ck.detect(stream_of(path), PATTERN)
+    pq.write_table(rows(seed=3), path, row_group_size=100)
+    with pytest.raises(ck.CepkitError, match="has changed since its events were read"):
+        matches.count()
+
+
+def test_unsorted_file_that_does_not_fit_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    path = tmp_path / "unsorted.parquet"
+    pq.write_table(rows(ordered=False), path, row_group_size=100)
+    monkeypatch.setattr(column_cache, "free_memory", lambda: 20_000)
+    monkeypatch.setattr("cepkit.columnar.pieces.free_memory", lambda: 20_000)
+    stream = stream_of(path)
+    with pytest.raises(LimitError, match="not in the order of time") as caught:
+        ck.detect(stream, PATTERN)
+    assert "cepkit sort" in caught.value.hint
+    assert "need about" in caught.value.found
+
+
+def test_rows_at_once_grow_with_the_disorder(tmp_path):
+    at_once = []
+    for number, ordered in enumerate((True, False)):
+        path = tmp_path / f"{number}.parquet"
+        pq.write_table(rows(ordered=ordered), path, row_group_size=100)
+        stream = stream_of(path)
+        parts = FileParts.of(path, stream.schema, stream.column_names)
+        at_once.append(parts.rows_at_once(0))
+    assert at_once[0] <= 200
+    assert at_once[1] == ROWS
+
+
+def test_ranges_of_time_are_read_in_pieces(path, large):
+    options = {"since": "1970-01-01 00:02", "until": "1970-01-01 00:05"}
+    stream = stream_of(path, **options)
+    matches = ck.detect(stream, PATTERN)
+    assert isinstance(matches, MatchesInPieces)
+    assert matches.count() == ck.detect(stream_of(rows(), **options), PATTERN).count()
+    assert stream.parts(()).rows < ROWS
+
+
+def test_error_of_a_part_is_raised_once_and_ends_the_search(path, large, monkeypatch):
+    matches = ck.detect(stream_of(path), PATTERN)
+
+    def broken(*_):
+        raise LimitError("no more", hint="none")
+
+    monkeypatch.setattr(Pieces, "_numbered", broken)
+    with pytest.raises(LimitError, match="no more"):
+        matches.count()
