@@ -51,6 +51,7 @@ def two_step(stream: Stream, query: Query, emit: Emit = "trigger") -> Aggregates
 def constructed(columns: EventColumns, query: Query, emit: Emit) -> tuple[Moments, Ints]:
     """Return the rows of a query with AGG, and an event of each group."""
     sequence, functions = sequence_of(query), functions_of(query, {})
+    assert not sequence.repeated, "the source's stacks have no sets"
     operations = operations_of(sequence, columns)
     positions = {event.variable: p for p, event in enumerate(sequence.positive, 1)}
     lanes = lanes_of([*functions.values()], positions, columns)
@@ -89,7 +90,7 @@ def run(steps: KeySteps, carried: LaneArrays, to: Output) -> int:
     Args:
         steps: The operations, by key.
     """
-    ts, codes, _, starts, n, window = steps
+    ts, codes, _, starts, n, window, _ = steps
     only_new, expiries, new, tracks, e_op, left = to
     done = 0
     written = 0

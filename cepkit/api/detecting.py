@@ -102,7 +102,7 @@ def detect(
         plan: From `choose_plan`; or the order of the variables, as ["c", "b", "a"]; None to profile
             the stream and take the cheapest plan. For several queries a list of plans, or the
             result of `choose_plan`. A streaming DataFrame cannot be profiled: there None is the
-            order of the pattern.
+            order of the pattern, sets last.
         share: What several queries may share: "prefix" common first steps, "tree" also common
             subtrees of their plans, "none" only the scan of the stream; "auto" what is cheapest.
             The matches are the same.

@@ -12,7 +12,7 @@ from cepkit.api.spark_options import SparkOptions
 from cepkit.errors import PlanError, UnsupportedError, telling
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import called, queries_of
-from cepkit.plan.checks import as_plan
+from cepkit.plan.checks import as_plan, plan_without_rates
 from cepkit.plan.nodes import Plan
 from cepkit.planners.choose import size_worth
 from cepkit.sharing.choose import plans_to_run
@@ -91,7 +91,7 @@ def detect_live(
 ) -> StreamFrame:
     """Return the matches of patterns in a streaming DataFrame; see `detect`.
 
-    A live stream cannot be profiled: without a plan each uses the order of its pattern.
+    A live stream cannot be profiled: without a plan each uses `plan_without_rates`.
 
     Args:
         queries: The patterns by their names; a single one is called `ALONE`.
@@ -101,7 +101,7 @@ def detect_live(
 
     plans: SharedPlan | list[Plan]
     if plan is None:
-        plans = [as_plan(None, query) for query in queries.values()]
+        plans = [plan_without_rates(query) for query in queries.values()]
     else:
         plans = plans_given(queries, plan)
     queries = as_the_plan_names_them(queries, plans)

@@ -386,9 +386,10 @@ def window_in(branch: Branch, span_seconds: float, events: int, same_key: float)
 def log_sets(events: float, minimum: int, maximum: int | None) -> float:
     """Return the logarithm of the number of sets that a repeated variable takes, for planning.
 
-    N expected events in a window have 2^N - 1 subsets that are not empty; with sizes from m to n,
-    the sum of the binomials C(N, k) for k from m to n, O(min(n, N)). This is C of the expectation,
-    not the expectation of C, which is greater.
+    N expected events in a window have 2^N - 1 subsets that are not empty; of sizes from m to n, the
+    sum of the binomials C(N, k) for k from m to n, O(min(n, N)). A bound that no set exceeds is
+    none: KL(b){1,n} is KL(b) once n exceeds N. KL(b){1,1} is b. This is C of the expectation, not
+    the expectation of C, which is greater.
     Source: *Join Query Optimization Techniques for Complex Event Processing Applications*
     (VLDB 2018), section 5.2, which counts the empty set too.
 
@@ -399,7 +400,9 @@ def log_sets(events: float, minimum: int, maximum: int | None) -> float:
     """
     if events == 0:
         return -math.inf
-    if minimum == 1 and maximum is None:
+    if maximum == 1:
+        return log(events)
+    if minimum == 1 and (maximum is None or maximum > events):
         return events * math.log(2) + math.log(-math.expm1(-events * math.log(2)))
     if minimum > events:
         # Fewer events than needed are expected: at most the probability that enough come (Poisson).

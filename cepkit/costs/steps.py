@@ -10,13 +10,23 @@ Source: expectation.py; we measured that work is candidates plus partial matches
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cepkit.costs.expectation import Expectation
+from cepkit.costs.work import PER_PARTIAL_MATCH
 from cepkit.pattern.normal_form import Branch
-from cepkit.plan.logarithms import from_log
-from cepkit.plan.nodes import BranchPlan, ExpectedStep, OrderPlan, TreePlan, Unit, work_of
+from cepkit.plan.logarithms import from_log, log_sum
+from cepkit.plan.nodes import (
+    BranchPlan,
+    ExpectedStep,
+    OrderPlan,
+    TreePlan,
+    Unit,
+    first_member,
+    sets_begun,
+    work_of,
+)
 from cepkit.statistics.model import Statistics
 
 
@@ -28,7 +38,9 @@ def expected_steps(
     """Return the expected numbers of each step of a plan, in the order of work.
 
     Kleene variables come last, wherever the plan has them: the engine chooses their sets once all
-    single events are bound. The steps of a subtree come before the one that joins it.
+    single events are bound. Of a set that the plan has before a single event it binds the first
+    member in the place of the set, as a single event (`sets_begun`). The steps of a subtree come
+    before the one that joins it.
 
     A candidate is a partial match with an event of the next variable that passes the variable's own
     conditions and lies in scope: inside the window, in order, in the partition, and with equal
@@ -46,8 +58,37 @@ def expected_steps(
         plan = OrderPlan(tuple(plan))
     repeated = {variable for variable, _, _ in branch.repeated}
     sets = (Unit((v,), (), v) for v in plan.variables if v in repeated)
-    steps = _Steps(Expectation.of(branch, statistics), statistics, frozenset(repeated))
-    return tuple(steps.of((*work_of(plan, repeated), *sets)))
+    firsts = {v: first_member(v) for v in sets_begun(branch, plan)}
+    expectation = Expectation.of(branch, statistics)
+    events = expectation
+    for variable in repeated:
+        events = events.counting_events(variable, statistics)
+    steps = _Steps(expectation, events, frozenset(repeated), {firsts[v]: v for v in firsts})
+    return tuple(steps.of((*work_of(plan, repeated, firsts), *sets)))
+
+
+LISTED = 30.0
+"""The cost of listing the members of a set for a row, in candidates; measured, as is that it is
+twice as much for rows that have begun the set: these do not stand side by side."""
+
+
+def work_with_sets(branch: Branch, statistics: Statistics, order: OrderPlan) -> float:
+    """Return the work of an order with a single event, its sets completed at the end.
+
+    `Work` prices a set by its planning rate, wherever it stands. Here it is priced as the engine
+    binds it: by its first members in its place, or not at all where it comes last, and then by the
+    lists of its members.
+    """
+    sets = {variable for variable, _, _ in branch.repeated}
+    begun, rows, work = sets_begun(branch, order), 1.0, 0.0
+    for step in expected_steps(branch, statistics, order):
+        work += step.candidates
+        if step.variable in sets:
+            work += LISTED * rows * (2 if step.variable in begun else 1)
+        else:
+            rows = step.partial_matches
+            work += PER_PARTIAL_MATCH * rows
+    return work
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,29 +99,42 @@ class _Steps:
     """
 
     expectation: Expectation
-    statistics: Statistics
+    events: Expectation
     repeated: frozenset[str]
+    begun: Mapping[str, str]
 
     def of(self, units: Sequence[Unit]) -> Iterator[ExpectedStep]:
         """Yield the steps of units; the steps of a subtree come before its own."""
-        expectation = self.expectation
+        events = self.events
         bound: frozenset[str] = frozenset()
         for unit in units:
             yield from self.of(unit.inner)
-            new = frozenset(unit.variables)
+            new = frozenset(self.begun.get(v, v) for v in unit.variables)
             both = bound | new
             # The engine examines the events that a set is chosen from one by one.
-            counting = expectation
-            if unit.name in self.repeated:
-                for other in self.repeated & both:
-                    counting = counting.counting_events(other, self.statistics)
-            sides = (expectation.filters(expectation.mask(side)) for side in (bound, new))
-            in_scope = counting.log_total(both, counting.in_scope)
-            in_scope += counting.log_end(bound, unit.name)
+            expectation = self.expectation if unit.name in self.repeated else events
+            sides = (events.filters(events.mask(side)) for side in (bound, new))
+            if new <= bound:
+                # A set that is begun: each of its first members has a list of all that fit.
+                candidates = self._members_of_each(both, new)
+            else:
+                in_scope = events.log_total(both, events.in_scope) + events.log_end(
+                    bound, unit.name
+                )
+                candidates = math.fsum((in_scope, *sides))
             yield ExpectedStep(
                 unit.name,
-                from_log(math.fsum((in_scope, *sides))),
+                from_log(candidates),
                 from_log(expectation.log_total(both)),
                 from_log(expectation.log_alive(both)),
             )
             bound = both
+
+    def _members_of_each(self, both: frozenset[str], new: frozenset[str]) -> float:
+        """Return ln(the members that are listed for the rows that have begun a set)."""
+        rows = self.events.log_total(both)
+        if rows == -math.inf:
+            return rows
+        fits = self.events.in_scope
+        others = self.events.log_total(both, fits) - self.events.log_total(both - new, fits)
+        return log_sum((rows, rows + others))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from cepkit.errors import PlanError, nearest, shown
@@ -79,6 +80,19 @@ def as_plan(value: PlanLike, query: Query) -> Plan:
             hint="Plan((OrderPlan(...), OrderPlan(...)), 'by hand'), or leave it to choose_plan",
         )
     return check_plan(Plan((order,), "by hand"), query)
+
+
+def plan_without_rates(query: Query) -> Plan:
+    """Return the plan of a query for a stream of unknown rates: its order, its sets last.
+
+    Nothing says that a set is rare enough to begin it in its place.
+    """
+    plan = as_plan(None, query)
+    orders = []
+    for branch in normal_form(query):
+        sets = {variable for variable, _, _ in branch.repeated}
+        orders.append(OrderPlan(tuple(sorted(branch.variables, key=sets.__contains__))))
+    return replace(plan, branches=tuple(orders))
 
 
 def _tree(value: object) -> Tree:

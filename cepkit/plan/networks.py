@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from cepkit.networks import graph_of
 from cepkit.pattern.nodes import labels_of
-from cepkit.plan.nodes import OrderPlan, Pair, Plan, Tree, TreePlan, leaves, tree_text
+from cepkit.plan.nodes import OrderPlan, Pair, Plan, Tree, TreePlan, first_member, leaves, tree_text
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -46,7 +46,7 @@ def plan_graph(plan: Plan) -> nx.DiGraph[tuple[int, int]]:
                         kind="final" if final else "state",
                         label="F" if final else f"q{place}",
                         variables=order[:place],
-                        **expected.get(variable, {}),
+                        **expected.get(first_member(variable), expected.get(variable, {})),
                     )
                     event = labels.get(variable, variable)
                     graph.add_edge((number, place - 1), (number, place), label=event)

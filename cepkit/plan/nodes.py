@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 from cepkit.errors import PlanError
 from cepkit.networks import graph_of
+from cepkit.pattern.policies import Strategy
 from cepkit.plan.logarithms import from_log, log
 from cepkit.plan.validity import Decided, Validity
 from cepkit.printing import WithPrinter
@@ -17,6 +18,8 @@ from cepkit.statistics.model import Statistics
 
 if TYPE_CHECKING:
     import networkx as nx
+
+    from cepkit.pattern.normal_form import Branch
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,32 +141,59 @@ def as_tree(plan: BranchPlan) -> TreePlan:
             assert_never(plan)
 
 
-def pruned(tree: Tree, without: Collection[str]) -> Tree | None:
-    """Return the tree without some variables; None where nothing is left."""
+def pruned(
+    tree: Tree, without: Collection[str], instead: Mapping[str, str] | None = None
+) -> Tree | None:
+    """Return the tree without some variables, or others instead; None where nothing is left."""
     match tree:
         case str():
-            return None if tree in without else tree
+            other = None if tree in without else tree
+            return other if instead is None else instead.get(tree, other)
         case Pair(left, right):
-            sides = [side for side in (pruned(left, without), pruned(right, without)) if side]
+            parts = (pruned(left, without, instead), pruned(right, without, instead))
+            sides = [side for side in parts if side]
             return Pair(*sides) if len(sides) == 2 else sides[0] if sides else None
         case _:
             assert_never(tree)
 
 
-def work_of(plan: BranchPlan, without: Collection[str] = ()) -> tuple[Unit, ...]:
+def work_of(
+    plan: BranchPlan, without: Collection[str] = (), instead: Mapping[str, str] | None = None
+) -> tuple[Unit, ...]:
     """Return the steps of a plan in the order of work: an order is a tree that leans left.
 
     When two subtrees are joined, the partial matches of the right one are found first and then
     extend those of the left one, row by row; a single variable on the left changes sides.
+
+    Args:
+        plan: The plan.
+        without: Variables that have no step.
+        instead: Variables that are bound in the place of some of them.
     """
     match plan:
         case OrderPlan(order):
-            return tuple(Unit((v,), (), v) for v in order if v not in without)
+            names = ((instead or {}).get(v, None if v in without else v) for v in order)
+            return tuple(Unit((v,), (), v) for v in names if v is not None)
         case TreePlan(root):
-            tree = pruned(root, without)
+            tree = pruned(root, without, instead)
             return () if tree is None else _units(tree)
         case _:
             assert_never(plan)
+
+
+def sets_begun(branch: Branch, plan: BranchPlan) -> frozenset[str]:
+    """Return the sets of which a plan binds the first member as a single event, in their place.
+
+    These are the sets that it has before a single event. All sets are completed at the end: any
+    choice from the further members makes a match. Where events of other matches or of no match
+    decide what a set has, no set is begun.
+    """
+    if branch.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
+        return frozenset()
+    sets = {variable for variable, _, _ in branch.repeated}
+    order = [v for unit in work_of(plan) for v in unit.variables]
+    last = max((at for at, v in enumerate(order) if v not in sets), default=0)
+    return frozenset(sets.intersection(order[:last]))
 
 
 def _units(tree: Tree) -> tuple[Unit, ...]:
@@ -180,12 +210,18 @@ def _units(tree: Tree) -> tuple[Unit, ...]:
             assert_never(tree)
 
 
+def first_member(variable: str) -> str:
+    """Return the name of the step that begins a set."""
+    return f"first({variable})"
+
+
 @dataclass(frozen=True, slots=True)
 class ExpectedStep:
     """The expected numbers of one step of a plan.
 
     Attributes:
-        variable: The variable that the step binds; for a subtree, the subtree as a text.
+        variable: The variable that the step binds; for a subtree, the subtree as a text; for a step
+            that begins a set its `first_member`.
         candidates: Pairs of a partial match and an event that the step looks at, over the whole
             stream.
         partial_matches: How many candidates the step keeps, over the whole stream.

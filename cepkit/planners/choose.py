@@ -8,12 +8,12 @@ from itertools import permutations
 
 from cepkit.costs.contract import CostModel, query_cost
 from cepkit.costs.partial_matches import PARTIAL_MATCHES
-from cepkit.costs.steps import expected_steps
+from cepkit.costs.steps import expected_steps, work_with_sets
 from cepkit.costs.work import PER_PARTIAL_MATCH, WORK, work_of_order
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import check_plan
-from cepkit.plan.nodes import BranchPlan, OrderPlan, Plan, as_tree
+from cepkit.plan.nodes import BranchPlan, OrderPlan, Plan, as_tree, sets_begun
 from cepkit.planners import PLANNERS
 from cepkit.planners.contract import Observer, Planner, SearchInterrupted
 from cepkit.planners.deciding import Decisions
@@ -128,7 +128,7 @@ def plan_to_run(query: Query, statistics: Statistics) -> Plan:
     exact = most <= _MOST_FOR_ORDERS
     quick = "ii-greedy" if most <= MAX_VARIABLES else "greedy"
     order = choose_plan(query, statistics, "dp-order" if exact else quick, WORK)
-    order = _ended_by_first(order, query, statistics)
+    order = _as_executed(order, query, statistics)
     if not 4 <= most <= MOST_FOR_TREES:
         return order
     tree = choose_plan(query, statistics, "dp-tree", WORK)
@@ -138,15 +138,20 @@ def plan_to_run(query: Query, statistics: Statistics) -> Plan:
     return tree if tree.log_cost + WORTH_A_TREE < work else order
 
 
-def _ended_by_first(plan: Plan, query: Query, statistics: Statistics) -> Plan:
-    """Return a plan of orders: one in which FIRST ends steps early, if that is cheaper."""
+def _as_executed(plan: Plan, query: Query, statistics: Statistics) -> Plan:
+    """Return a plan of orders that is cheaper by what `Work` does not see, if there is one.
+
+    These are steps that FIRST ends early, and sets that are not begun in their place.
+    """
     branches = normal_form(query)
-    plans = [
-        _best_with_firsts(branch, statistics, known)
-        if isinstance(known, OrderPlan) and branch is not branch.as_written
-        else known
-        for branch, known in zip(branches, plan.branches, strict=True)
-    ]
+    plans: list[BranchPlan] = []
+    for branch, known in zip(branches, plan.branches, strict=True):
+        best = known
+        if isinstance(best, OrderPlan) and branch is not branch.as_written:
+            best = _best_with_firsts(branch, statistics, best)
+        if isinstance(best, OrderPlan) and sets_begun(branch, best):
+            best = _best_with_sets(branch, statistics, best)
+        plans.append(best)
     if tuple(plans) == plan.branches:
         return plan
     return cost_plan(Plan(tuple(plans), plan.planner), query, statistics, WORK)
@@ -158,6 +163,16 @@ def _best_with_firsts(branch: Branch, statistics: Statistics, known: OrderPlan) 
     few = len(variables) <= _MOST_PERMUTED
     orders = map(OrderPlan, permutations(variables) if few else (variables,))
     return min((known, *orders), key=lambda order: work_of_order(branch, statistics, order))
+
+
+def _best_with_sets(branch: Branch, statistics: Statistics, known: OrderPlan) -> OrderPlan:
+    """Return the best of an order and those that have some of the sets it begins at the end."""
+    begun = [v for v in known.order if v in sets_begun(branch, known)]
+    orders = [known]
+    for last in (begun, *([v] for v in begun)):
+        rest = tuple(v for v in known.order if v not in last)
+        orders.append(OrderPlan((*rest, *last)))
+    return min(orders, key=lambda order: work_with_sets(branch, statistics, order))
 
 
 def plan_in_memory(query: Query, columns: EventColumns) -> Plan:

@@ -206,6 +206,8 @@ def shareable(
             reasons[q] = f"method '{method}' shares nothing"
         elif way.sequence is None:
             reasons[q] = way.reason
+        elif way.sequence.repeated:
+            reasons[q] = "counters of KL are not shared"
         elif not can_match(way.sequence):
             reasons[q] = "it cannot match"
         elif not shared.can_share(each.values()):

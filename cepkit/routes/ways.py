@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.aggregation.methods import running
-from cepkit.aggregation.methods.choice import choose_method
+from cepkit.aggregation.methods.choice import CARRIED, choose_method
 from cepkit.aggregation.rows.moments import Moments
 from cepkit.aggregation.semirings.functions import Function
 from cepkit.aggregation.sequence.definition import EventSequence, sequence_of
@@ -85,6 +85,11 @@ def aggregate_sequence(
         method,
         emit,
     )
+    if moments.lanes is not None and not moments.lanes.empty and operations.loops.any():
+        method, reason = "window-product", CARRIED
     if moments.lanes is None and len(operations.ts):
-        method, reason = "window-product", "in Python: there is no loop for such aggregates"
+        method, reason = (
+            "window-product",
+            "in Python: no loop has such aggregates, or such long numbers",
+        )
     return moments, operations.group_rows, method, reason

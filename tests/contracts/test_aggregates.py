@@ -85,9 +85,12 @@ PATTERNS = {
     "no window": "SEQ(A a, B b)%s",
     "single": "B b%s WITHIN 3 s",
     "set": "SEQ(A a, KL(B b))%s WITHIN 6 s",
+    "set first": "SEQ(A x, NOT(C n), KL(A a), B b)%s WITHIN 6 s",
+    "sets": "SEQ(KL(A a), KL(B b), C c)%s",
+    "bounded set": "SEQ(A a, KL(B b){1,2})%s WITHIN 6 s",
     "choice": "OR(SEQ(A a, B b), C c)%s WITHIN 3 s",
 }
-NO_SEQUENCE = ("set", "choice")
+NO_SEQUENCE = ("bounded set", "choice")
 """What is not a sequence: only detection counts it."""
 PARTS = ("", "GROUP BY k", "PARTITION BY k")
 

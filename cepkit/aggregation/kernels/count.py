@@ -4,7 +4,9 @@ They do the same as `shared.run` of one sequence and `stacks.run`, in a third to
 Prefix counters: for each live START, the number of matches of each prefix that begin with it. An
 event at position m adds the counter of m - 1 to that of m, for every live START (SEM); expiry drops
 a START's row. Without a window one row serves all STARTs (DPC). An event that must be absent after
-position m resets the counters of m to 0. Cost: O(live STARTs) for an event, O(1) without a window.
+position m resets the counters of m to 0. An event of KL at m first adds the counter of m to itself:
+it joins the sets that have begun, or does not. Cost: O(live STARTs) for an event, O(1) without a
+window.
 Source: ASEQ, sections 3.1 to 3.3; its figure 5 tests expiry the wrong way round: a row is live
 until its expiry.
 
@@ -17,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy import uintp
 
-from cepkit.aggregation.kernels.records import KeySteps, Output
+from cepkit.aggregation.kernels.records import Bits, KeySteps, Output
 from cepkit.compiling import called, compiled, lent
 
 Ints = npt.NDArray[np.int32]
@@ -27,7 +29,7 @@ Wide = npt.NDArray[np.int64]
 @compiled
 def by_prefix_counters(steps: KeySteps, most: int, to: Output) -> int:
     """Count by prefix counters for each live START; return the number of expiry moments."""
-    ts, codes, _, starts, n, window = steps
+    ts, codes, _, starts, n, window, loops = steps
     only_new, expiries, new, e_op = to.only_new, to.expiries, to.new, to.op
     count, e_count = to.tracks.counts, to.left.counts
     one = uintp(1)
@@ -69,6 +71,12 @@ def by_prefix_counters(steps: KeySteps, most: int, to: Output) -> int:
                 continue
             if code == 0:
                 new[next_step] = 1 if n == 1 else _total(c, before, lo, hi)
+                if loops[last]:
+                    new[next_step] += _total(c, last, lo, hi)
+            if loops[n - (code >> 1)]:
+                p = uintp(n - (code >> 1))
+                for s in range(lo, hi):
+                    c[p, s] += c[p, s]
             if code == 2 * (n - 1):
                 if window >= 0 or hi == 0:
                     if hi == capacity:
@@ -119,7 +127,7 @@ def _total(c: Wide, row: np.uintp, lo: np.uintp, hi: np.uintp) -> int:
 @compiled
 def by_stacks(steps: KeySteps, most: int, to: Output) -> int:
     """Count by two stacks of matrix products; return the number of expiry moments."""
-    ts, codes, _, starts, n, window = steps
+    ts, codes, _, starts, n, window, loops = steps
     only_new, expiries, new, e_op = to.only_new, to.expiries, to.new, to.op
     count, e_count = to.tracks.counts, to.left.counts
     one, width = uintp(1), uintp(n + 1)
@@ -165,7 +173,7 @@ def by_stacks(steps: KeySteps, most: int, to: Output) -> int:
                             start = oldest
                         oldest += 1
                     # The newer part becomes the older one.
-                    front = _turn(codes, oldest, i, n, t, f, f_op)
+                    front = _turn(codes, oldest, i, n, loops, t, f, f_op)
                     _reset(b, width)
                     oldest = i
                     lives = uintp(0)
@@ -190,7 +198,12 @@ def by_stacks(steps: KeySteps, most: int, to: Output) -> int:
                 continue
             if code == 0:
                 new[next_step] = _ways(h, b, before)
+                if loops[n]:
+                    new[next_step] += _ways(h, b, last)
             row = uintp(n - (code >> 1)) * width
+            if loops[n - (code >> 1)]:
+                for j in range(width):
+                    b[row + j] += b[row + j]
             for j in range(width):
                 b[row + j] += b[row - width + j]
             lives += uintp(code == start_code)
@@ -226,7 +239,9 @@ def _ways(h: Wide, b: Wide, row: np.uintp) -> int:
 
 
 @compiled
-def _turn(codes: Ints, begin: int, end: int, n: int, t: Wide, f: Wide, f_op: Wide) -> np.uintp:
+def _turn(
+    codes: Ints, begin: int, end: int, n: int, loops: Bits, t: Wide, f: Wide, f_op: Wide
+) -> np.uintp:
     """Write first rows of suffix products, and return their number.
 
     Args:
@@ -234,6 +249,7 @@ def _turn(codes: Ints, begin: int, end: int, n: int, t: Wide, f: Wide, f_op: Wid
         begin: The first that counts.
         end: The one after the last.
         n: The positions of the sequence.
+        loops: As in `KeySteps`.
         t: Here t[j, m]: the number of ways from prefixes of length j to length m, by later events.
         f: The rows, one for each START, newest first.
         f_op: The STARTs.
@@ -250,6 +266,9 @@ def _turn(codes: Ints, begin: int, end: int, n: int, t: Wide, f: Wide, f_op: Wid
         row = uintp(n - (code >> 1)) * width
         for m in range(width):
             t[row - width + m] += t[row + m]
+        if loops[n - (code >> 1)]:
+            for m in range(width):
+                t[row + m] += t[row + m]
         if code == 2 * (n - 1):
             f_op[front] = at
             for m in range(width):

@@ -30,6 +30,8 @@ class KeySteps(NamedTuple):
         starts: int64[keys + 1], where each key begins, and the end.
         length: How many positions the sequence has.
         window: The greatest difference of times; -1: none.
+        loops: bool[length + 1], whether an event at a position also extends prefixes that have
+            reached it: it takes sets.
     """
 
     ts: Wide
@@ -38,6 +40,7 @@ class KeySteps(NamedTuple):
     starts: Wide
     length: int
     window: int
+    loops: Bits
 
 
 class LaneArrays(NamedTuple):

@@ -1,14 +1,15 @@
 """Lanes of a window as a product of matrices: the cost of an event is independent of live STARTs.
 
 An event at position p is the matrix I + E(p-1, p) over prefix lengths; an event that must be absent
-after p is the matrix I - E(p, p). The first row of the product of all events of a window counts the
+after p is the matrix I - E(p, p); one of KL adds E(p, p): it joins a set that has begun, or does
+not. The first row of the product of all events of a window counts the
 prefixes that grow from the empty match. A new event is a column operation, O(length). Expiry works
 in one of two ways. *Two stacks*: the older part of the window is stored as products of its suffixes
 (only their first rows are needed), the newer part as one product; when the older part is used up,
 the newer one becomes the older, so that each event is turned over once. This works for any
 aggregate. *Subtraction* (`subtraction.py`): I + E is invertible, so an expiring event is a row
-operation - only for integers, and without absences. Floats must not be subtracted: the operations
-amplify rounding errors without bound.
+operation - only for integers, and without absences and KL. Floats must not be subtracted: the
+operations amplify rounding errors without bound.
 
 Lanes are concatenated in three arrays: integers (the number of matches, then the integer lanes),
 floats (the number again, because integers may wrap around in between, then the float lanes), and
@@ -29,6 +30,7 @@ from numpy import uintp
 from cepkit.aggregation.kernels.records import (
     NOBODY,
     NOTHING,
+    Bits,
     Floats,
     Ints,
     KeySteps,
@@ -78,7 +80,7 @@ def run(steps: KeySteps, most: int, carried: LaneArrays, prime: int, to: Output)
     Returns:
         The number of expiry moments written.
     """
-    ts, codes, rows, starts, n, window = steps
+    ts, codes, rows, starts, n, window, loops = steps
     only_new, expiries, new, tracks, e_op, left = to
     one, width = uintp(1), uintp(n + 1)
     ki, km = uintp(carried.int_at.size + 1), uintp(carried.least_at.size)
@@ -88,7 +90,7 @@ def run(steps: KeySteps, most: int, carried: LaneArrays, prime: int, to: Output)
     older = Front(_lanes(ki, kf, km, uintp(most) * width), np.zeros(uintp(most), dtype=np.int64))
     op = older.op
     h = _lanes(ki, kf, km, width)  # the current row
-    v = _lanes(ki, kf, km, one)
+    v, more = _lanes(ki, kf, km, one), _lanes(ki, kf, km, one)
     start_code = 2 * (n - 1)
     last = uintp(n) * width
     # 64 bits from the start: a plain 0 has another type, for which functions would compile again.
@@ -123,7 +125,7 @@ def run(steps: KeySteps, most: int, carried: LaneArrays, prime: int, to: Output)
                         if codes[oldest] == start_code:
                             start = oldest
                         oldest += 1
-                    front = _turn(codes, rows, oldest, i, n, carried, prime, t, older)
+                    front = _turn(codes, rows, oldest, i, n, loops, carried, prime, t, older)
                     _reset(b, width)
                     oldest = i
                     lives = uintp(0)
@@ -145,8 +147,17 @@ def run(steps: KeySteps, most: int, carried: LaneArrays, prime: int, to: Output)
                 new[done] = _number(h.ints, b.ints, before, width, prime)
                 if only_new:
                     _values_apart(h, b, before, width, prime, v)
+                    if loops[n]:
+                        _values_apart(h, b, last, width, prime, more)
+                        _join(v, more, prime)
                     _complete(tracks, done, v, n, rows[i], carried, prime)
-            _extend(b, p * width, (p - one) * width, p, rows[i], width, carried, prime)
+                if loops[n]:
+                    new[done] += _number(h.ints, b.ints, last, width, prime)
+                    if prime:
+                        new[done] %= prime
+            # Sets that have begun come first: they must not take the event twice.
+            for back in range(uintp(not loops[p]), uintp(2)):
+                _extend(b, p * width, (p - back) * width, p, rows[i], width, carried, prime)
             lives += uintp(code == start_code)
             if code == 0:
                 done += 1
@@ -171,8 +182,8 @@ def _lanes(ki: np.uintp, kf: np.uintp, km: np.uintp, size: np.uintp) -> LaneNumb
 
 @called
 def _turn(
-    codes: Ints, rows: Ints, begin: int, end: int, n: int, carried: LaneArrays, prime: int,
-    t: LaneNumbers, older: Front,
+    codes: Ints, rows: Ints, begin: int, end: int, n: int, loops: Bits, carried: LaneArrays,
+    prime: int, t: LaneNumbers, older: Front,
 ) -> np.uintp:  # fmt: skip
     """Make the newer part the older one; return the number of its STARTs.
 
@@ -182,6 +193,7 @@ def _turn(
         begin: The first operation of the newer part that counts.
         end: The one after the last.
         n: The positions of the sequence.
+        loops: As in `KeySteps`.
         prime: As of `run`.
         t: A scratch matrix, here (j, m) in row j.
         older: The older part.
@@ -195,7 +207,9 @@ def _turn(
         if code & 1:
             _clear(t, p, width)
             continue
-        _extend(t, (p - uintp(1)) * width, p * width, p, rows[at], width, carried, prime)
+        for on in range(uintp(2) if loops[p] else uintp(1)):
+            to = (p - uintp(1) + on) * width
+            _extend(t, to, p * width, p, rows[at], width, carried, prime)
         if code == 2 * (n - 1):
             older.op[front] = at
             _first(t.ints, older.rows.ints, front, width, square)
@@ -224,6 +238,19 @@ def _write(to: Tracks, at: int, v: LaneNumbers) -> None:
         to.floats[lane, at] = v.floats[lane + 1]
     for lane in range(to.leasts.shape[0]):
         to.leasts[lane, at] = v.leasts[lane]
+
+
+@lent
+def _join(v: LaneNumbers, more: LaneNumbers, prime: int) -> None:
+    """Add the lanes of further matches."""
+    for lane in range(v.ints.size):
+        v.ints[lane] += more.ints[lane]
+        if prime and v.ints[lane] >= prime:
+            v.ints[lane] -= prime
+    for lane in range(v.floats.size):
+        v.floats[lane] += more.floats[lane]
+    for lane in range(v.leasts.size):
+        v.leasts[lane] = min(v.leasts[lane], more.leasts[lane])
 
 
 @called

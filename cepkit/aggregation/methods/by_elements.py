@@ -5,7 +5,7 @@ The window as a product of matrices, as in `kernels/stacks.py`, over the element
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from cepkit.aggregation.semirings.functions import Element, Semiring
 from cepkit.aggregation.sequence.elements import Records
@@ -27,7 +27,7 @@ def run(
     n = operations.length
     ts, codes, rows = (a.tolist() for a in (operations.ts, operations.codes, operations.rows))
     for begin, end in zip(operations.starts[:-1], operations.starts[1:], strict=True):
-        state = _Product(function, n, operations.window)
+        state = _Product(function, operations.loops.tolist(), operations.window)
         last_start: dict[int, int] = {}
         for i in range(begin, end):
             _expire(state, ts[i], last_start, records)
@@ -66,9 +66,10 @@ def _expire(state: _Product, now: int | None, last_start: dict[int, int], record
 class _Product:
     """The window of one key as a product of matrices, on two stacks."""
 
-    def __init__(self, function: Semiring, length: int, window: int | None) -> None:
+    def __init__(self, function: Semiring, loops: Sequence[bool], window: int | None) -> None:
         self._f = function
-        self._n = length
+        self._n = len(loops) - 1
+        self._loops = loops
         self._window = window
         # (time, first row of the product from this START to the end of the older part)
         self._front: list[tuple[int, list[Element]]] = []
@@ -99,10 +100,11 @@ class _Product:
             if p < 0:
                 rows[-p] = [self._f.zero] * (self._n + 1)
                 continue
-            rows[p - 1] = [
-                self._f.plus(x, self._f.times(element, y))
-                for x, y in zip(rows[p - 1], rows[p], strict=True)
-            ]
+            for to in (p - 1, p) if self._loops[p] else (p - 1,):
+                rows[to] = [
+                    self._f.plus(x, self._f.times(element, y))
+                    for x, y in zip(rows[to], rows[p], strict=True)
+                ]
             if p == 1:
                 self._front.append((ts, rows[0]))
         self._back = []
@@ -113,12 +115,16 @@ class _Product:
         if self._window is not None:
             self._back.append((ts, position, element))
         for row in self._product:
-            longer = self._f.times(row[position - 1], element)
-            row[position] = self._f.plus(row[position], longer)
+            # Sets that have begun come first: they must not take the event twice.
+            for come in (position, position - 1) if self._loops[position] else (position - 1,):
+                longer = self._f.times(row[come], element)
+                row[position] = self._f.plus(row[position], longer)
 
     def complete(self, ts: int, element: Element) -> Element:
         """Apply an event at the last position; return the element of the matches it completes."""
         before = self._prefixes(self._n - 1)
+        if self._loops[self._n]:
+            before = self._f.plus(before, self._prefixes(self._n))
         self.extend(self._n, ts, element)
         return self._f.times(before, element)
 

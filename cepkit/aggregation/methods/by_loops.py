@@ -36,10 +36,10 @@ def run(operations: Operations, lanes: Lanes, method: Method, emit: Emit) -> Mom
         lanes: The lanes; 64 bits must hold all numbers in the result.
     """
     by_stacks = method == "window-product"
-    if method == "prefix-counters" and not lanes.empty:
-        return run_alone(operations, lanes, emit)
-    if by_stacks and not lanes.empty:
-        return _by_stacks(operations, lanes, emit)
+    if not lanes.empty:
+        return (
+            _by_stacks(operations, lanes, emit) if by_stacks else run_alone(operations, lanes, emit)
+        )
     out = LoopOutput(operations, lanes, emit)
     counting = count_loops.by_stacks if by_stacks else count_loops.by_prefix_counters
     return out.moments(counting(out.steps, most_live(operations), out.to))
@@ -99,7 +99,7 @@ class LoopOutput:
         self._triggers = np.flatnonzero(operations.codes == 0)
         of = operations
         window = -1 if of.window is None else of.window
-        self.steps = KeySteps(of.ts, of.codes, of.rows, of.starts, of.length, window)
+        self.steps = KeySteps(of.ts, of.codes, of.rows, of.starts, of.length, window, of.loops)
         expiries = wants_expiries(operations, emit)
         size = len(self._triggers)
         starts = int((operations.codes == operations.start_code).sum()) if expiries else 0

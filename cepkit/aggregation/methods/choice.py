@@ -20,6 +20,9 @@ FEW = 20
 """Live STARTs up to which prefix counters are faster than two stacks, by the benchmarks."""
 
 
+CARRIED = "a product carries values along sets"
+
+
 def live_starts(operations: Interleaved) -> float:
     """Return the number of STARTs of a key that are live at once, averaged over the STARTs."""
     assert operations.window is not None
@@ -49,8 +52,15 @@ def choose_method(
     """
     if operations.window is None:
         return "prefix-counters", "without a window one row of counters is enough"
-    if not operations.absences and all(_whole(function, columns) for function in functions):
+    sets = bool(operations.loops.any())
+    if (
+        not sets
+        and not operations.absences
+        and all(_whole(function, columns) for function in functions)
+    ):
         return "window-product", "whole numbers are subtracted as events expire"
+    if sets and not all(isinstance(function, Count) for function in functions):
+        return "window-product", CARRIED
     live = live_starts(operations)
     if live <= FEW:
         return "prefix-counters", f"about {live:.3g} STARTs live at once, which are few"

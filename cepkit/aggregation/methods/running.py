@@ -46,7 +46,8 @@ def aggregate(
     # If no match is possible, the only position gets another one before it.
     variables = [variables[0]] * (operations.length - len(variables)) + list(variables)
     positions = {variable: p for p, variable in enumerate(variables, 1)}
-    lanes = lanes_of(functions, positions, columns)
+    sets = {variable for variable, p in positions.items() if operations.loops[p]}
+    lanes = lanes_of(functions, positions, columns, sets)
     if lanes is not None and len(operations.ts):  # without events there is no need to compile
         moments = _by_loops(operations, lanes, method, emit)
         if moments is not None:
@@ -73,13 +74,16 @@ def _by_loops(operations: Interleaved, lanes: Lanes, method: Method, emit: Emit)
         return by_loops.run_remainders(by_key, lanes, most, emit) if most < math.inf else None
     if subtracting:
         return subtract(operations, lanes, emit)
+    if operations.loops.any() and not lanes.empty:
+        method = "window-product"  # counters that feed themselves carry no lanes
     return by_loops.run(by_key, lanes, method, emit)
 
 
 def _greatest(operations: Operations | Interleaved, lanes: Lanes, emit: Emit) -> float:
-    """Return an upper bound on integers in the result."""
+    """Return an upper bound on integers in the result; infinity if a float might overflow."""
     live, total = bounds(operations)
-    return max(live, total if emit == "total" else 0.0) * lanes.greatest
+    most = max(live, total if emit == "total" else 0.0)
+    return most * lanes.greatest if most * lanes.greatest_float < math.inf else math.inf
 
 
 def _of_elements(

@@ -22,7 +22,7 @@ MOST_NUMBERS = 1 << 25
 
 def can_subtract(operations: Interleaved, lanes: Lanes) -> bool:
     """Return whether expiring events can be divided out, and all keys' matrices fit."""
-    if not lanes.only_integers or operations.absences:
+    if not lanes.only_integers or operations.absences or operations.loops.any():
         return False
     n = operations.length
     return len(operations.groups) * n * (n + 1) * (1 + len(lanes.int_at)) <= MOST_NUMBERS
@@ -32,7 +32,7 @@ def subtract(operations: Interleaved, lanes: Lanes, emit: Emit) -> Moments:
     """Return the rows of the output.
 
     Args:
-        operations: The operations, without absences.
+        operations: The operations, without absences and sets.
         lanes: The lanes; integers only.
     """
     triggers = np.flatnonzero(operations.codes == 0)

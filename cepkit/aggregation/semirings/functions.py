@@ -13,12 +13,21 @@ and MIN and MAX must not see events that belong to no match.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 from cepkit.pattern.aggregates import AGGREGATES
-from cepkit.pattern.aggregates.contract import EXTREMES, AggregateFunction, merged, state_of
+from cepkit.pattern.aggregates.contract import (
+    EXTREMES,
+    Accumulator,
+    AggregateFunction,
+    exact,
+    merged,
+    state_of,
+)
 from cepkit.pattern.conditions import Aggregate
 
 Element: TypeAlias = Any
@@ -153,13 +162,21 @@ class OfValues:
         return (
             self.one
             if value is None
-            else (1, 1, *(state_of(a, value) for a in self.definition.state))
+            else (1, 1, *(_state(each, value) for each in self.definition.state))
         )
 
     def result(self, x: Element) -> Any:
         """Return the value that is shown."""
         _, number, *values = x
-        return self.definition.result(number, values)
+        if any(isinstance(value, float) and not math.isfinite(value) for value in values):
+            number = min(number, _MOST)  # infinity divided by anything
+        result = self.definition.result(number, values)
+        if not isinstance(result, Fraction):
+            return result
+        try:
+            return float(result)
+        except OverflowError:
+            return math.inf if result > 0 else -math.inf
 
     @property
     def _nothing(self) -> Element:
@@ -168,9 +185,27 @@ class OfValues:
     def _joined(self, x: Element, y: Element, m: int, n: int) -> Element:
         """Return the accumulators of both, those of `x` m times and those of `y` n times."""
         return tuple(
-            merged(each, a, b) if each in EXTREMES else a * m + b * n
+            merged(each, a, b) if each in EXTREMES else _sum(a, m, b, n)
             for each, a, b in zip(self.definition.state, x[2:], y[2:], strict=True)
         )
+
+
+_MOST = 2**53
+"""A number of values that floats hold."""
+
+
+def _state(accumulator: Accumulator, value: Any) -> Any:
+    """Return the state of an accumulator after one value; sums are exact."""
+    state = state_of(accumulator, value)
+    return state if accumulator in EXTREMES else exact(state)
+
+
+def _sum(x: Any, m: int, y: Any, n: int) -> Any:
+    """Return m x + n y, where floats are infinite or no number."""
+    try:
+        return x * m + y * n
+    except OverflowError:  # a number of matches, or a sum, beyond floats
+        return sum(each for each in (x, y) if isinstance(each, float))
 
 
 LanguageFunction: TypeAlias = Count | OfValues

@@ -77,6 +77,11 @@ class Lanes:
         low, high = self.ints.min(initial=0), self.ints.max(initial=0)
         return max(1.0, -float(low), float(high))
 
+    @property
+    def greatest_float(self) -> float:
+        """The greatest finite magnitude in a float lane."""
+        return float(np.abs(self.floats[np.isfinite(self.floats)]).max(initial=0.0))
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

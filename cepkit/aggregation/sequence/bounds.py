@@ -29,11 +29,14 @@ def bounds(operations: Operations | Interleaved) -> tuple[float, float]:
     if isinstance(operations, Operations):
         starts = operations.starts
     window = -1 if operations.window is None else operations.window
-    return _bounds(operations.ts, operations.codes, starts, operations.length, window)
+    loops = operations.loops
+    return _bounds(operations.ts, operations.codes, starts, operations.length, window, loops)
 
 
 @compiled
-def _bounds(ts: Wide, codes: Ints, starts: Wide, n: int, window: int) -> tuple[float, float]:
+def _bounds(
+    ts: Wide, codes: Ints, starts: Wide, n: int, window: int, loops: npt.NDArray[np.bool_]
+) -> tuple[float, float]:
     """Return bounds on a prefix counter, summed over keys, and on the number of matches.
 
     A window lies within three panes of half its length: live prefixes are at most those counted
@@ -62,9 +65,9 @@ def _bounds(ts: Wide, codes: Ints, starts: Wide, n: int, window: int) -> tuple[f
             if codes[i] & 1 == 0:
                 p = uintp(n - (codes[i] >> 1))
                 if p == n:
-                    total += c[p - uintp(1), first]
+                    total += c[p - uintp(1), first] + (c[p, first] if loops[p] else 0.0)
                 for row in range(uintp(rows)):
-                    c[p, row] += c[p - uintp(1), row]
+                    c[p, row] += c[p - uintp(1), row] + (c[p, row] if loops[p] else 0.0)
                 most = max(most, c[p, first])
         largest += most
     return largest, total

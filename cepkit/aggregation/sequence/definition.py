@@ -1,10 +1,11 @@
 """Queries that A-Seq can aggregate, and the reason if it cannot.
 
 A sequence has positions with filters, perhaps events that must not come between two positions, keys
-on which all its events agree, and a window in time. Anything more needs the matches themselves; the
-reason names it.
+on which all its events agree, and a window in time. A position of KL takes any set of events that
+fit it one by one: a counter that also feeds itself counts them. Anything more needs the matches
+themselves; the reason names it.
 
-Source: ASEQ, sections 3.3 and 3.4.
+Source: ASEQ, sections 3.3 and 3.4; counters that feed themselves are those of GRETA.
 """
 
 from __future__ import annotations
@@ -23,9 +24,22 @@ from cepkit.pattern.conditions import (
     Expression,
     attributes_of,
     conjuncts,
+    has_set_functions,
     variables_of,
 )
-from cepkit.pattern.nodes import And, Event, First, Next, Not, Opt, Or, Seq, Structure, events_of
+from cepkit.pattern.nodes import (
+    And,
+    Event,
+    First,
+    Kleene,
+    Next,
+    Not,
+    Opt,
+    Or,
+    Seq,
+    Structure,
+    events_of,
+)
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import CountWindow, Strategy
 from cepkit.pattern.printer import expression_text
@@ -51,6 +65,7 @@ class EventSequence:
         group_by: The attributes among them that group the aggregates.
         window: The greatest difference of times in microseconds, None for any; negative if no match
             is possible.
+        repeated: The variables of KL: any set of events takes the position.
     """
 
     positive: tuple[Event, ...]
@@ -61,6 +76,7 @@ class EventSequence:
     partition_by: tuple[str, ...]
     group_by: tuple[str, ...]
     window: int | None
+    repeated: frozenset[str] = frozenset()
 
     @property
     def attributes(self) -> frozenset[str]:
@@ -88,6 +104,7 @@ def sequence_of(query: Query) -> EventSequence:
     _check_sequence(query.structure)
     (branch,) = normal_form(query)
     positive = branch.positive
+    repeated = frozenset(variable for variable, _, _ in branch.repeated)
     negated = tuple(
         (len(branch.before(event.variable) & {*branch.variables}), event)
         for event in branch.negated
@@ -98,6 +115,11 @@ def sequence_of(query: Query) -> EventSequence:
     absent = frozenset(event.variable for _, event in negated)
     for condition in branch.conditions:
         # The condition of an absent event stays whole; other conditions are split at AND.
+        if has_set_functions(condition):
+            _refuse(
+                f"the condition {expression_text(condition)} is about a whole set",
+                _span(condition),
+            )
         expression = without_not(condition)
         parts = (expression,) if variables_of(condition) & absent else conjuncts(expression)
         for part in parts:
@@ -124,6 +146,7 @@ def sequence_of(query: Query) -> EventSequence:
         tuple(dict.fromkeys((*query.partition_by, *query.group_by))),
         query.group_by,
         _window_of(branch),
+        repeated,
     )
 
 
@@ -148,10 +171,19 @@ def _window_of(branch: Branch) -> int | None:
 def _check_sequence(structure: Structure) -> None:
     began = False
     last: Event | None = None  # must be absent after all events so far
+    before: Structure | None = None
     for item in _items(structure):
+        match before, item:
+            case Kleene(Event(variable)), (First(Event()) | Not(Event())) as beside:
+                name = events_of(beside)[0].variable
+                _refuse(f"'{name}' depends on where the set '{variable}' ends", item.span)
+            case _:
+                before = item
         match item:
-            case Event() | First(Event()):
+            case Event() | First(Event()) | Kleene(Event(), 1, None, greedy=False, until=None):
                 began, last = True, None
+            case Kleene(Event(variable), greedy=False, until=None):
+                _refuse(f"only sets of any size are counted: '{variable}' is bounded", item.span)
             case Next(Event(variable)) | Not(Next(Event(variable))):
                 _refuse(f"whether '{variable}' came next depends on all events", item.span)
             case Not(Seq() | And()):
@@ -167,7 +199,7 @@ def _check_sequence(structure: Structure) -> None:
             case Opt():
                 _refuse("OPT leaves events out", item.span)
             case _:
-                _refuse("KL takes sets of events", item.span)
+                _refuse("what is beside a set decides what is in it", item.span)
     if last is not None:
         _refuse(f"'{last.variable}' must be absent after the last event", last.span)
 
@@ -256,8 +288,8 @@ def _key(members: set[Member], branch: Branch, links: Iterable[_Link]) -> tuple[
 def _refuse(reason: str, span: Span | None = None, hint: str | None = None) -> NoReturn:
     raise UnsupportedError(
         f"this cannot be aggregated without matches: {reason}",
-        expected="a SEQ of single events with conditions on each alone, keys that all events "
-        "share, and a window in time",
+        expected="a SEQ of single events, and of KL of any size, with conditions on each alone, "
+        "keys that all events share, and a window in time",
         hint=hint or "`aggregate` by the method 'auto' detects such matches, and aggregates them",
         span=span,
     )

@@ -12,7 +12,7 @@ Source: ASEQ, sections 3.3 and 3.4 (recounting rule, hashed prefix counters).
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +43,8 @@ class _Ordered:
         groups: The group of each key.
         group_rows: An event of each group.
         grouped: Whether there is GROUP BY.
+        loops: bool[length + 1], whether an event at a position also extends prefixes that have
+            reached it: it takes sets.
     """
 
     length: int
@@ -53,6 +55,7 @@ class _Ordered:
     groups: Ints
     group_rows: Ints
     grouped: bool
+    loops: Bits
 
     @property
     def start_code(self) -> int:
@@ -88,7 +91,7 @@ class Interleaved(_Ordered):
             _sort(self.keys, self.ts, self.codes, self.rows, starts, ts, codes, rows)
         return Operations(
             self.length, self.window, ts, codes, rows, self.groups, self.group_rows,
-            self.grouped, starts,
+            self.grouped, self.loops, starts,
         )  # fmt: skip
 
 
@@ -119,7 +122,10 @@ def operations_of(sequence: EventSequence, columns: EventColumns) -> Interleaved
         events = [(0, sequence.positive[-1])]
     events.sort(key=lambda pair: pair[0])
     operations, _ = _operations(sequence, columns, n, events, {0})
-    return operations
+    if not possible:
+        return operations
+    repeated = (event.variable in sequence.repeated for event in sequence.positive)
+    return replace(operations, loops=np.array([False, *repeated], dtype=np.bool_))
 
 
 def can_match(sequence: EventSequence) -> bool:
@@ -168,11 +174,11 @@ def _operations(
         stays = ~without | np.isin(codes, list(triggers))
         keys = np.where(without, ~keys, keys)[stays]
         ts, codes, rows = ts[stays], codes[stays], rows[stays]
-    grouped = bool(sequence.group_by)
-    return (
-        Interleaved(length, sequence.window, ts, codes, rows, groups, group_rows, grouped, keys),
-        lost,
-    )
+    interleaved = Interleaved(
+        length, sequence.window, ts, codes, rows, groups, group_rows, bool(sequence.group_by),
+        np.zeros(length + 1, dtype=np.bool_), keys,
+    )  # fmt: skip
+    return interleaved, lost
 
 
 def _unread(variable: str, attribute: str) -> Column:

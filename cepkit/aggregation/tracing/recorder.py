@@ -155,6 +155,11 @@ def trace(
             span=query.having[0].span,
         )
     sequence = sequence_of(query)
+    if sequence.repeated:
+        raise UnsupportedError(
+            "a pattern with KL cannot be traced by counters: they feed themselves",
+            hint="aggregate counts it; the mechanisms of `simulate` show it with its sets",
+        )
     check_kinds(query, columns.kinds)
     cut = pieces_of(sequence, pieces)
     operations = operations_of(sequence, columns).by_key()

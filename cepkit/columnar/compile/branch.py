@@ -12,7 +12,7 @@ from cepkit.columnar.compile.program import Program
 from cepkit.columnar.compile.steps import Steps
 from cepkit.pattern.conditions import NUMBER, NUMBER_BEFORE, TIME, attributes_of, variables_of
 from cepkit.pattern.normal_form import Branch
-from cepkit.plan.nodes import BranchPlan, OrderPlan, TreePlan
+from cepkit.plan.nodes import BranchPlan, OrderPlan, TreePlan, sets_begun
 
 
 def _may_follow(branch: Branch) -> bool:
@@ -46,10 +46,11 @@ def compile_branch(
     same = [other for other in earlier if set(other.variables) == set(branch.variables)]
     demands = Demands.of(branch)
     conditions = [*demands.conditions, *(c for one in (branch, *same) for c in one.conditions)]
-    repeated = repeated_of(branch, demands, same, parts_of(conditions))
     if not isinstance(plan, OrderPlan | TreePlan):
         plan = OrderPlan(tuple(plan))
-    compiler = Steps(branch, demands, plan, same, repeated)
+    begun = sets_begun(branch, plan)
+    repeated = repeated_of(branch, demands, same, parts_of(conditions), begun)
+    compiler = Steps(branch, demands, plan, same, repeated, begun)
     steps = compiler.steps(compiler.units)
     listings = {r.variable: compiler.listing(r) for r in repeated}
     absent = Absences(compiler)

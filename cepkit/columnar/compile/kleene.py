@@ -4,8 +4,10 @@ A set matters to the rest of a match in few ways. Where it is enough that each m
 single events, all candidates together stand for all sets, and nothing is enumerated. Where the
 rest depends on where the set begins or ends - an absence beside it, another set, a window with
 nothing else before or after - its first or its last member is bound as a single event of its
-own, and the choice between them is free again. What is left are conditions on whole sets
-(`avg(b.price) > a.price`) and between the members of two sets: these need the sets themselves.
+own, and the choice between them is free again. So is the first member of a set that the plan has
+before a single event: where such members are few, little is left to look at. What is left are
+conditions on whole sets (`avg(b.price) > a.price`) and between the members of two sets: these need
+the sets themselves.
 
 So a branch becomes a branch of single events, which the engine joins as any other, and for each
 Kleene variable a step that lists candidates. Source: the semantics of all non-empty subsets is
@@ -37,6 +39,7 @@ from cepkit.pattern.nodes import Event
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.numbers import set_of_neighbours
 from cepkit.pattern.rewrite import MIRRORED, replaced
+from cepkit.plan.nodes import first_member
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,11 @@ class Parts:
 
 
 def repeated_of(
-    branch: Branch, demands: Demands, same: Sequence[Branch], parts: Sequence[Expression]
+    branch: Branch,
+    demands: Demands,
+    same: Sequence[Branch],
+    parts: Sequence[Expression],
+    begun: frozenset[str],
 ) -> tuple[Repeated, ...]:
     """Return the Kleene variables of a branch with the ends that must be bound.
 
@@ -107,11 +114,12 @@ def repeated_of(
         demands: Its demands.
         same: Earlier branches over the same positive variables: their absences count as well.
         parts: The conditions on the positive variables, as `rewrite.without_not` gives them.
+        begun: The sets whose first member the plan binds in their place.
     """
     names = {e.variable for one in (branch, *same) for e in one.positive + one.negated}
     ends = _Ends(branch, demands, same, parts)
     following = set_of_neighbours(branch.conditions)
-    ends.first |= branch.runs | following
+    ends.first |= branch.runs | following | begun
     ends.last |= branch.runs | following
     repeated = []
     for variable, minimum, maximum in branch.repeated:
@@ -121,7 +129,7 @@ def repeated_of(
                 branch.event(variable),
                 low,
                 high,
-                _new_name(f"first({variable})", names) if variable in ends.first else None,
+                _new_name(first_member(variable), names) if variable in ends.first else None,
                 _new_name(f"last({variable})", names) if variable in ends.last else None,
                 "first" if variable in branch.runs else "next" if variable in following else "",
             )

@@ -34,6 +34,7 @@ class Steps:
         plan: The plan.
         same: Earlier branches over the same variables.
         repeated: The Kleene variables.
+        begun: Those whose first member is bound in the place of the set.
 
     Attributes:
         core: The branch of single events: sets are replaced by their ends.
@@ -53,15 +54,18 @@ class Steps:
         plan: BranchPlan,
         same: Sequence[Branch],
         repeated: Sequence[Repeated],
+        begun: frozenset[str] = frozenset(),
     ) -> None:
         self.demands = demands
         self.repeated = {r.variable: r for r in repeated}
         parts = deal(parts_of(demands.conditions), repeated)
         self.core = core_of(branch, repeated, parts.single)
-        # The ends of sets come after all single events.
+        # The other ends of sets come after all single events.
         order = [v for v in plan.variables if v in self.repeated]
-        ends = (Unit((end,), (), end) for v in order for end in self.repeated[v].ends)
-        self.units = (*work_of(plan, self.repeated), *ends)
+        firsts = {v: self.repeated[v].end("first") for v in begun}
+        ends = [end for v in order for end in self.repeated[v].ends if end != firsts.get(v)]
+        units = work_of(plan, self.repeated, firsts)
+        self.units = (*units, *(Unit((end,), (), end) for end in ends))
         self.order = tuple(v for unit in self.units for v in unit.variables)
         self.events = {e.variable: e for e in self.core.positive}
         self.events |= {r.variable: r.event for r in repeated}

@@ -22,6 +22,7 @@ from cepkit.columnar.slices.binding import BoundProgram
 from cepkit.columnar.slices.blocks import Members
 from cepkit.columnar.slices.bound import BoundStep
 from cepkit.columnar.slices.counters import StepCounters
+from cepkit.stream.distinct import value_codes
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
@@ -144,12 +145,23 @@ def kinds_of(lists: Sequence[Lists], size: int) -> tuple[list[int], npt.NDArray[
     """
     numbers, which = [1], np.zeros(size, dtype=np.int64)
     for one in lists:
-        _, at, codes = np.unique(_codes(one), return_index=True, return_inverse=True)
-        choices = [_choices(int(one.lengths[i]), int(one.least[i]), int(one.most[i])) for i in at]
-        both, which = np.unique(which * len(choices) + codes, return_inverse=True)
-        pairs = (divmod(int(pair), len(choices)) for pair in both)
-        numbers = [numbers[before] * choices[code] for before, code in pairs]
+        own, at = _kinds(_codes(one))
+        kinds = one.take(at)
+        sizes = zip(kinds.lengths.tolist(), kinds.least.tolist(), kinds.most.tolist(), strict=True)
+        choices = [_choices(*each) for each in sizes]
+        before = which
+        which, at = (own, at) if len(numbers) == 1 else _kinds(before * len(at) + own)
+        pairs = zip(before[at].tolist(), own[at].tolist(), strict=True)
+        numbers = [numbers[known] * choices[code] for known, code in pairs]
     return numbers, which
+
+
+def _kinds(codes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], Times]:
+    """Return which of the different codes each row has, and a row of each."""
+    kinds, number = value_codes(codes)
+    at = np.zeros(number, dtype=np.int64)
+    at[kinds] = np.arange(len(codes))
+    return kinds.astype(np.int64), at
 
 
 def total_of(numbers: Sequence[int], which: npt.NDArray[np.int64]) -> int:

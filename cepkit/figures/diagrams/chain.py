@@ -15,7 +15,7 @@ from cepkit.pattern.names import variable_text
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.printer import expression_text
 from cepkit.plan.logarithms import log
-from cepkit.plan.nodes import ExpectedStep
+from cepkit.plan.nodes import ExpectedStep, first_member
 from cepkit.statistics.model import Statistics
 
 
@@ -94,10 +94,15 @@ def chain_of(
     logs = {name: log(step.alive) for name, step in steps.items()}
     if branch is not None and statistics is not None:
         alive = held_in_window(branch, statistics)
-        # The plan's own order: the engine binds sets last, wherever the plan has them.
+        # The plan's own order: the engine completes sets last, wherever the plan has them.
         logs = {v: alive(order[: i + 1]) for i, v in enumerate(order)}
     takes = [
-        replace(t, expected=steps.get(t.variable), log_alive=logs.get(t.variable)) for t in takes
+        replace(
+            t,
+            expected=steps.get(first_member(t.variable), steps.get(t.variable)),
+            log_alive=logs.get(t.variable),
+        )
+        for t in takes
     ]
     absences = () if branch is None else (words.absence_text(branch, e) for e in branch.absences)
     return Chain(name, _states(order), tuple(takes), tuple(absences))

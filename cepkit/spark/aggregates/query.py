@@ -26,7 +26,7 @@ from cepkit.errors import UnsupportedError
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.policies import Clock, CountWindow
 from cepkit.pattern.query import Query
-from cepkit.plan.checks import as_plan
+from cepkit.plan.checks import plan_without_rates
 from cepkit.plan.nodes import Plan
 from cepkit.routes.detected import without_aggregates
 from cepkit.routes.functions import attributes_of
@@ -91,7 +91,7 @@ def prepare(
     """
     check_names(query.group_by, tuple(functions))
     bare = without_aggregates(query)
-    compiled = compile_query(bare, plan or as_plan(None, bare))
+    compiled = compile_query(bare, plan or plan_without_rates(bare))
     attributes = {*attributes_of(functions), *bare.partition_by, *compiled.attributes}
     if way.sequence is not None:
         attributes |= way.sequence.attributes

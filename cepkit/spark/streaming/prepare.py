@@ -20,7 +20,7 @@ from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.numbers import has_next
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import ALONE, called
-from cepkit.plan.checks import as_plan
+from cepkit.plan.checks import plan_without_rates
 from cepkit.plan.nodes import Plan
 from cepkit.sharing.shared_plan import SharedPlan, Sharing
 from cepkit.spark.cells.keys import Key, common_key, key_of
@@ -197,7 +197,7 @@ def prepare(
             if timeouts:
                 check_time_window(query, one)
                 for awaited, other in timeout_queries(query).items():
-                    shorter = compile_query(other, as_plan(None, other))
+                    shorter = compile_query(other, plan_without_rates(other))
                     partial.append((number, awaited, shorter, reach_of(shorter)))
         compiled.append(one)
     every = [*compiled, *(one for _, _, one, _ in partial)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -18,7 +20,12 @@ EVENTS = stream("a b c", x=[1, 2, 3], k=[1, 1, 1])
     [
         ("AND(A a, B b)", "AND is not a sequence", "AND(A a, B b)"),
         ("SEQ(A a, OR(B b, C c))", "OR is not a sequence", "OR(B b, C c)"),
-        ("SEQ(A a, KL(B b))", "KL takes sets of events", "KL(B b)"),
+        ("SEQ(A a, KL(B b){1,3})", "only sets of any size are counted", "KL(B b){1,3}"),
+        ("SEQ(A a, KL(B b) GREEDY)", "what is beside a set decides", "KL(B b) GREEDY"),
+        ("SEQ(A a, KL(B b)) WHERE avg(b.x) > 1", "is about a whole set", "avg(b.x) > 1"),
+        ("SEQ(A a, KL(B b)) WHERE b.x < a.x", "b.x < a.x compares events", "b.x < a.x"),
+        ("SEQ(KL(B b), NOT(A a), C c)", "'a' depends on where the set 'b' ends", "NOT(A a)"),
+        ("SEQ(KL(B b), FIRST C c)", "'c' depends on where the set 'b' ends", "FIRST C c"),
         ("SEQ(NOT(A a), B b)", "'a' must be absent before the first event", "NOT(A a)"),
         ("SEQ(A a, NOT(B b))", "'b' must be absent after the last event", "B b"),
         ("SEQ(A a, B b) WHERE a.x < b.x", "a.x < b.x compares events", "a.x < b.x"),
@@ -87,6 +94,44 @@ def test_sets_are_counted_without_being_made() -> None:
     assert values(events, "PATTERN SEQ(A a, KL(B b), C c) AGG COUNT", emit="total") == [
         (2**90 - 1,)
     ]
+
+
+@pytest.mark.parametrize("window", ["", "WITHIN 20000 s"])
+def test_sums_over_more_sets_than_floats_hold_are_exact(window: str) -> None:
+    n = 1200
+    events = stream("a " + "b " * n + "c", x=[0.0, *[0.1] * n, 0.0], k=[0, *[3] * n, 0])
+    text = (
+        f"PATTERN SEQ(A a, KL(B b), C c) {window} AGG COUNT, COUNT(b), AVG(b.x), SUM(b.x), SUM(b.k)"
+    )
+    (row,) = values(events, text, emit="total")
+    in_sets = n * 2 ** (n - 1)
+    assert row == (2**n - 1, in_sets, 0.1, math.inf, 3 * in_sets)
+
+
+def test_sets_at_the_end_are_triggers_of_their_own() -> None:
+    events = stream("a b b@3 b@3 b")
+    text = "PATTERN SEQ(A a, KL(B b)) WITHIN 3 s AGG COUNT, COUNT(b)"
+    assert values(events, text, emit="new") == [
+        (2, 1, 1, 1),
+        (3, 2, 3, 2),
+        (3, 4, 8, 4),
+        (4, 8, 20, 8),
+    ]
+    assert ck.aggregate(events, text).method == "window-product"
+    assert values(events, text, emit="new", method="detect") == values(events, text, emit="new")
+
+
+def test_how_sets_are_counted_is_told() -> None:
+    events = stream("a b b c", x=[1, 2, 3, 4])
+    counted = ck.aggregate(events, "PATTERN SEQ(A a, KL(B b), C c) WITHIN 9 s AGG COUNT")
+    assert counted.method == "prefix-counters"
+    summed = "PATTERN SEQ(A a, KL(B b), C c) AGG SUM(b.x)"
+    for method in ("auto", "prefix-counters", "window-product"):
+        found = ck.aggregate(events, summed, method=method)
+        assert (found.method, found.reason) == (
+            "window-product",
+            "a product carries values along sets",
+        )
 
 
 def test_aggregates_of_sets_are_about_their_members() -> None:

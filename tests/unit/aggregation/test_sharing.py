@@ -147,13 +147,13 @@ def test_queries_that_cannot_share_run_alone_with_a_reason() -> None:
     found = ck.aggregate(events, queries, share="prefix")
     assert [c.queries for c in found.plan.clusters] == [(0, 1, 4)]
     assert found.plan.reasons == {
-        2: "KL takes sets of events",
+        2: "counters of KL are not shared",
         3: "no other query has its keys, groups and kind of window",
         5: "it shares nothing with the others",
     }
     for query, each in zip(queries, found, strict=True):
         assert each.to_arrow().equals(ck.aggregate(events, query).to_arrow())
-    assert "by itself  KL takes sets of events" in str(found)
+    assert "by itself  counters of KL are not shared" in str(found)
     assert "shared plan of 6 queries: 3 counters in place of 7" in str(found.plan)
     assert re.search(r"shared by +counters\n3 +\(a, b\)\n", str(found.plan))
     assert "<table>" in found._repr_html_()

@@ -10,6 +10,7 @@ from cepkit.columnar.compile.branch import compile_branch
 from cepkit.columnar.compile.program import Program
 from cepkit.errors import LimitError, PatternError, StreamError
 from cepkit.pattern.normal_form import normal_form
+from cepkit.plan.checks import plan_without_rates
 
 
 def stream(kinds: str, *values: float) -> ck.api.Stream:
@@ -25,9 +26,10 @@ def sets(matches: object, variable: str = "b") -> list[list[int]]:
 
 
 def program(text: str) -> Program:
-    """Return the program of the only branch of a text, in its own order."""
-    (branch,) = normal_form(ck.parse(text))
-    return compile_branch(branch, branch.variables)
+    """Return the program of the only branch of a text, in its own order, its sets last."""
+    query = ck.parse(text)
+    (branch,), (plan,) = normal_form(query), plan_without_rates(query).branches
+    return compile_branch(branch, plan)
 
 
 def test_three_events_make_seven_sets() -> None:

@@ -18,7 +18,7 @@ from cepkit.figures.player import Player, document, player_document
 from cepkit.figures.player.moments import counts_at, moments_of
 from cepkit.figures.traces.counters import counted
 from cepkit.stream.stream import events
-from tests.properties.test_aggregation import SEQUENCES
+from tests.properties.test_aggregation import WITHOUT_SETS
 from tests.strategies import as_table
 from tests.unit.aggregation.cases import stream
 from tests.unit.figures.cases import SCRIPT, quoted
@@ -74,7 +74,7 @@ def test_the_document_has_all_that_is_shown_and_says_it_once():
     ]
 
 
-@given(case=SEQUENCES)
+@given(case=WITHOUT_SETS)
 def test_moments_keep_the_steps_of_every_trace_in_their_order(case):
     query = replace(case.query, having=())
     names = [event.variable for event in sequence_of(query).positive]
