@@ -54,7 +54,7 @@ def in_python(text: str) -> Any:
     if "predicate" in names:
         return SimpleNamespace(predicate=_Callback(names["predicate"]))
     return SimpleNamespace(
-        **{n: _quiet(names[n]) for n in ("join", "exists", "first") if n in names}
+        **{n: _quiet(names[n]) for n in ("join", "count", "exists", "first") if n in names}
     )
 
 

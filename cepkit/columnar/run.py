@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.compile.program import AnyStep, GroupStep
+from cepkit.columnar.join.owners import Owners
 from cepkit.columnar.join.pipeline import Check, Mask, PairColumns, Pipeline
 from cepkit.columnar.join.step import Ints, Join, Partials
 from cepkit.columnar.kleene.conditions import is_late
@@ -59,6 +60,7 @@ class Run:
         work = bound.program.work
         self._counters = dict(zip(map(id, work), counters, strict=False))
         self._sets = None
+        self._counts = choice == "count" and not bound.sets
         if bound.sets:
             listed = counters[len(work) :]
             self._sets = Sets(bound, self._join, listed, choice)
@@ -150,6 +152,8 @@ class Run:
             self._join,
             [self._counters[id(step)] for step in steps],
             tuple(self._final()) if whole else (),
+            self._owners() if whole else None,
+            counts=whole and self._counts,
         )
 
     def _joined(
@@ -195,18 +199,12 @@ class Run:
         if size:
             yield _together(subtree.step, held)
 
+    def _owners(self) -> Owners | None:
+        return Owners.of(self._bound.owners, self._bound.candidates, self._bound.owned)
+
     def _final(self) -> Iterator[Check]:
-        """Yield the checks of complete rows: the slice owns them, no earlier branch finds them."""
+        """Yield the checks of complete rows: no earlier branch finds them."""
         bound = self._bound
-        since = bound.owned.since
-        if bound.owners and since is not None:
-            times = {v: bound.candidates[v].clock(bound.owned.clock) for v in bound.owners}
-
-            def owned(rows: PairColumns) -> Mask:
-                latest = reduce(np.maximum, [ts[rows[v]] for v, ts in times.items()])
-                return np.asarray(latest >= since)
-
-            yield False, owned
         for group in bound.otherwise:
             if not is_late(group, len(bound.steps)):
 

@@ -104,6 +104,21 @@ Returns:
     all fit), and the number of pairs.
 """
 
+CountLoop = Callable[..., tuple[int, int]]
+"""Counts the pairs that a `JoinLoop` would write.
+
+Args:
+    low: int32[partials], as for a join.
+    high: int32[partials], as for a join.
+    first: As for a join.
+    most: Candidates after which it returns, so that it can be interrupted.
+    bands: As for a join.
+    operands: As for a join.
+
+Returns:
+    The first partial match that it has not come to, and the number of pairs.
+"""
+
 ExistsLoop = Callable[..., None]
 """Finds for each partial match whether any candidate in its range is in all bands.
 
@@ -138,7 +153,7 @@ class GeneratedJoin:
         others: Operands that are the same for all chunks.
     """
 
-    join: JoinLoop
+    join: JoinLoop | CountLoop
     bound: tuple[tuple[str, Numbers] | Operand, ...]
     others: tuple[Any, ...]
 
@@ -161,6 +176,12 @@ def join_of(bands: int) -> JoinLoop:
     return join
 
 
+def count_of(bands: int) -> CountLoop:
+    """Return the count of the pairs of a join."""
+    count: CountLoop = load(_count(bands)).count
+    return count
+
+
 def exists_of(bands: int) -> ExistsLoop:
     """Return the search for any candidate in a number of bands."""
     exists: ExistsLoop = load(_exists(bands)).exists
@@ -179,6 +200,7 @@ def generate(
     candidates: Mapping[str, Candidates],
     *,
     bands: int = 0,
+    counts: bool = False,
 ) -> GeneratedJoin | None:
     """Return a join that adds `variable` and checks bands and `conditions`; None if impossible.
 
@@ -187,6 +209,7 @@ def generate(
         variable: The new variable.
         candidates: Of all variables.
         bands: The number of bands that the loop checks first.
+        counts: Whether it counts the pairs only.
     """
     read = reader(candidates)
     if not all(can_be_written(condition, read) for condition in conditions):
@@ -219,8 +242,9 @@ def generate(
 
     writer = ConditionWriter(read, lambda about: variable in about and len(about) > 1, name)
     predicate = writer.all_of(conditions)
-    source = _join(bands, len(bound), len(new), len(constants), predicate)
-    return GeneratedJoin(load(source).join, tuple(bound), (*new, *constants))
+    shape = bands, len(bound), len(new), len(constants), predicate
+    loop = load(_count(*shape)).count if counts else load(_join(*shape)).join
+    return GeneratedJoin(loop, tuple(bound), (*new, *constants))
 
 
 def _join(bands: int, bound: int = 0, new: int = 0, constants: int = 0, predicate: str = "") -> str:
@@ -231,15 +255,7 @@ def _join(bands: int, bound: int = 0, new: int = 0, constants: int = 0, predicat
         bound: The number of operands on bound variables.
         predicate: The source of the residual predicate.
     """
-    names, fixed, moving, checks = _bands(bands)
-    for i in range(bound):
-        names += [f"p{i}"]
-        fixed += [f"x{i} = p{i}[p]"]
-    for i in range(new):
-        names += [f"c{i}"]
-        moving += [f"y{i} = c{i}[y]"]
-    names += [f"k{i}" for i in range(constants)]
-    checks += [predicate] if predicate else []
+    names, fixed, moving, checks = _checks(bands, bound, new, constants, predicate)
     return "\n".join(
         (
             "@helper",
@@ -263,6 +279,51 @@ def _join(bands: int, bound: int = 0, new: int = 0, constants: int = 0, predicat
             "",
         )
     )
+
+
+def _count(
+    bands: int, bound: int = 0, new: int = 0, constants: int = 0, predicate: str = ""
+) -> str:
+    """Return the source of a count of pairs; as `_join`."""
+    names, fixed, moving, checks = _checks(bands, bound, new, constants, predicate)
+    return "\n".join(
+        (
+            "@helper",
+            f"def count({', '.join(('low', 'high', 'first', 'most', *names))}):",
+            "    n = uintp(low.size)",
+            "    left = uintp(most)",
+            "    m = uintp(0)",
+            "    for p in range(uintp(first), n):",
+            "        if high[p] <= low[p]:",
+            "            continue",
+            "        begin, end = uintp(low[p]), uintp(high[p])",
+            "        if left == uintp(0):",
+            "            return int(p), int(m)",
+            "        left -= min(left, end - begin)",
+            *(f"        {line}" for line in fixed),
+            "        for y in range(begin, end):",
+            *(f"            {line}" for line in moving),
+            f"            m += uintp({' & '.join(checks) or '1'})",
+            "    return int(n), int(m)",
+            "",
+        )
+    )
+
+
+def _checks(
+    bands: int, bound: int, new: int, constants: int, predicate: str
+) -> tuple[list[str], list[str], list[str], list[str]]:
+    """Return the arguments, reads and test of a join; as `_bands`."""
+    names, fixed, moving, checks = _bands(bands)
+    for i in range(bound):
+        names += [f"p{i}"]
+        fixed += [f"x{i} = p{i}[p]"]
+    for i in range(new):
+        names += [f"c{i}"]
+        moving += [f"y{i} = c{i}[y]"]
+    names += [f"k{i}" for i in range(constants)]
+    checks += [predicate] if predicate else []
+    return names, fixed, moving, checks
 
 
 def _exists(bands: int) -> str:

@@ -16,7 +16,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cepkit.columnar.join.step import Ints, Join, Partials
+from cepkit.columnar.join.owners import Owners
+from cepkit.columnar.join.step import BUFFER, Ints, Join, Partials
 from cepkit.columnar.kernels.loops import take
 from cepkit.columnar.slices.blocks import PairBlock
 from cepkit.columnar.slices.bound import BoundStep
@@ -42,6 +43,8 @@ class Pipeline:
         candidates: Of all variables.
         join: Joins chunks with candidates.
         final: Further checks of complete rows in their order, each with a flag whether it is a NOT.
+        owners: Decide which complete rows the slice owns; None if it owns all.
+        counts: Whether only the number of complete rows is wanted.
     """
 
     def __init__(
@@ -52,13 +55,24 @@ class Pipeline:
         join: Join,
         counters: Sequence[StepCounters],
         final: Sequence[Check] = (),
+        owners: Owners | None = None,
+        *,
+        counts: bool = False,
     ) -> None:
         self._steps = steps
         self._absences = absences
         self._candidates = candidates
         self._join = join
         self._counters = counters
+        self._complete_checks = final
+        # Rows of other slices are left out by the bounds of the last step, or checked.
+        self._bounds = owners if owners and len(steps) > 1 and owners.bounds(steps[-1]) else None
         self._final = final
+        if owners is not None:
+            self._complete_checks = ((False, owners.held), *final)
+            if self._bounds is None:
+                self._final = self._complete_checks
+        self._counts = counts and not self._final and not absences[len(steps) - 1]
 
     def blocks(self) -> Iterator[PairBlock]:
         """Yield the rows that pass all steps, in batches."""
@@ -93,7 +107,15 @@ class Pipeline:
             return
         step, counters = self._steps[number], self._counters[number]
         began = perf_counter()
-        for pairs in self._join.pairs(step, counters, partials, size):
+        owners = self._bounds if number == len(self._steps) - 1 else None
+        if self._counts and number == len(self._steps) - 1:
+            count = self._join.number_of_pairs(step, counters, partials, size, owners)
+            if count is not None:
+                self._count(counters, count, began, min(count, BUFFER))
+                if count:
+                    yield PairBlock(count, self._candidates, {}, np.empty(0, np.int32), {})
+                return
+        for pairs in self._join.pairs(step, counters, partials, size, owners):
             parents, candidates = self._kept(number, partials, *pairs)
             survivors = len(candidates)
             longer = {}
@@ -113,14 +135,16 @@ class Pipeline:
         """Yield the rows that pass all final checks."""
         parents, step = np.arange(size, dtype=np.int32), self._steps[-1]
         rows = PairColumns(partials, step, partials[step.step.name], parents)
-        for _, check in self._final:
+        for _, check in self._complete_checks:
             parents = parents[check(rows)[parents]]
         if len(parents):
             yield PairBlock(len(parents), self._candidates, partials, parents, {})
 
-    def _count(self, counters: StepCounters, survivors: int, began: float) -> None:
+    def _count(
+        self, counters: StepCounters, survivors: int, began: float, held: int | None = None
+    ) -> None:
         counters.survivors += survivors
-        counters.peak_rows = max(counters.peak_rows, survivors)
+        counters.peak_rows = max(counters.peak_rows, survivors if held is None else held)
         counters.seconds += perf_counter() - began
 
     def _kept(

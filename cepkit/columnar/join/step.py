@@ -15,13 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from cepkit.columnar.join.generated import (
+    CountLoop,
     GeneratedJoin,
     JoinLoop,
+    count_of,
     exists_of,
     first_of,
     generate,
     join_of,
 )
+from cepkit.columnar.join.owners import Owners
 from cepkit.columnar.kernels.loops import cut, searched_bounds, take
 from cepkit.columnar.slices.bands import band_limits
 from cepkit.columnar.slices.bound import BoundBand, BoundStep, KeySearch, Side, Table
@@ -46,6 +49,9 @@ GENERATE_AFTER = 1 << 21
 """A loop is generated for a step's residual predicates after this many candidates: compiling takes
 a third of a second."""
 
+_UNINTERRUPTED = 1 << 26
+"""The candidates of a count between two looks at whether it shall end."""
+
 _FIRST_STRETCH = 8
 """The first stretch of candidates in a search for the first one."""
 
@@ -54,7 +60,7 @@ _FIRST_STRETCH = 8
 class _Loop:
     """An inner loop for one chunk: its last arguments, and the conditions left to check."""
 
-    join: JoinLoop
+    join: JoinLoop | CountLoop
     arguments: tuple[npt.NDArray[Any], ...]
     unchecked: Sequence[Expression]
 
@@ -68,11 +74,16 @@ class Join:
 
     def __init__(self, candidates: Mapping[str, Candidates]) -> None:
         self._candidates = candidates
-        self._generated: dict[str, GeneratedJoin | None] = {}
+        self._generated: dict[tuple[str, bool], GeneratedJoin | None] = {}
         self._sought: dict[str, StepCounters] = {}
 
     def pairs(
-        self, bound: BoundStep, counters: StepCounters, partials: Partials, size: int
+        self,
+        bound: BoundStep,
+        counters: StepCounters,
+        partials: Partials,
+        size: int,
+        owners: Owners | None = None,
     ) -> Iterator[tuple[Ints, Ints]]:
         """Yield pairs of a partial match and a candidate that satisfy the conditions, in batches.
 
@@ -81,18 +92,63 @@ class Join:
         Args:
             counters: Examined candidates are added to them.
             partials: A chunk of partial matches.
+            owners: Leave out what the slice does not own, if they bound this step.
         """
-        for _, _, parents, candidates in self.groups(bound, counters, partials, size):
+        for _, _, parents, candidates in self.groups(bound, counters, partials, size, owners):
             yield parents, candidates
 
+    def number_of_pairs(
+        self,
+        bound: BoundStep,
+        counters: StepCounters,
+        partials: Partials,
+        size: int,
+        owners: Owners | None = None,
+    ) -> int | None:
+        """Return how many pairs satisfy the conditions; None if only `pairs` can say.
+
+        Args:
+            counters: Examined candidates are added to them.
+            partials: A chunk of partial matches.
+            owners: As for `pairs`.
+        """
+        step = bound.step
+        if bound.ends or step.distinct or step.follows or step.precedes:
+            return None
+        looked_at = counters.earlier + counters.candidates
+        if bound.residuals and self._generate(bound, looked_at, counts=True) is None:
+            return None
+        low, high = self.ranges(bound, partials, size)
+        if owners is not None:
+            low = owners.low(bound, partials, low)
+        candidates = _in(low, high)
+        counters.candidates += candidates
+        counters.by_value = counters.by_value or bound.by_value is not None
+        if not (bound.bands or bound.residuals):
+            return candidates
+        loop = self._choose_loop(bound, looked_at, partials, size, counts=True)
+        done = number = 0
+        while done < size:
+            end_if_stopped()
+            done, count = loop.join(low, high, done, _UNINTERRUPTED, *loop.arguments)
+            number += count
+        return number
+
     def groups(
-        self, bound: BoundStep, counters: StepCounters, partials: Partials, size: int
+        self,
+        bound: BoundStep,
+        counters: StepCounters,
+        partials: Partials,
+        size: int,
+        owners: Owners | None = None,
     ) -> Iterator[tuple[int, int, Ints, Ints]]:
         """Yield stretches of partial matches with all their pairs: begin, end, pairs.
 
         Pairs of one partial match are adjacent, with ascending candidates.
         """
         low, high = self.ranges(bound, partials, size)
+        if owners is not None:
+            low = owners.low(bound, partials, low)
         for end in bound.ends:
             self._cut(end, bound, partials, low, high)
         yield from self._groups(bound, counters, partials, size, (low, high))
@@ -106,7 +162,7 @@ class Join:
         ranges: tuple[Ints, Ints],
     ) -> Iterator[tuple[int, int, Ints, Ints]]:
         low, high = ranges
-        counters.candidates += int(np.maximum(high.astype(np.int64) - low, 0).sum())
+        counters.candidates += _in(low, high)
         counters.by_value = counters.by_value or bound.by_value is not None
         looked_at = counters.earlier + counters.candidates
         loop = self._choose_loop(bound, looked_at, partials, size)
@@ -244,28 +300,43 @@ class Join:
         return out
 
     def _choose_loop(
-        self, bound: BoundStep, looked_at: int, partials: Partials, size: int
+        self,
+        bound: BoundStep,
+        looked_at: int,
+        partials: Partials,
+        size: int,
+        *,
+        counts: bool = False,
     ) -> _Loop:
-        """Return the loop for a chunk, with the conditions left to check on its output."""
+        """Return the loop for a chunk, with the conditions left to check on its output.
+
+        Args:
+            counts: Whether it counts the pairs only.
+        """
         bands = [array for band in bound.bands for array in self._limits(band, partials, size)]
-        generated = self._generate(bound, looked_at)
+        generated = self._generate(bound, looked_at, counts=counts)
         if generated is None:
-            return _Loop(join_of(len(bound.bands)), tuple(bands), bound.residuals)
+            loop = count_of(len(bound.bands)) if counts else join_of(len(bound.bands))
+            return _Loop(loop, tuple(bands), bound.residuals)
         operands = generated.operands(partials, partial(self._column, partials), size)
         return _Loop(generated.join, (*bands, *operands), ())
 
-    def _generate(self, bound: BoundStep, looked_at: int) -> GeneratedJoin | None:
+    def _generate(self, bound: BoundStep, looked_at: int, *, counts: bool) -> GeneratedJoin | None:
         """Return a generated loop for the step, if it is possible and worthwhile."""
         if not bound.residuals or looked_at < GENERATE_AFTER:
             return None
         if isinstance(bound.candidates, SubtreeCandidates):
             return None  # loops are generated only for steps of one variable
         variable = bound.candidates.step.variable
-        if variable not in self._generated:
-            self._generated[variable] = generate(
-                bound.residuals, variable, self._candidates, bands=len(bound.bands)
+        if (variable, counts) not in self._generated:
+            self._generated[variable, counts] = generate(
+                bound.residuals,
+                variable,
+                self._candidates,
+                bands=len(bound.bands),
+                counts=counts,
             )
-        return self._generated[variable]
+        return self._generated[variable, counts]
 
     def _limits(
         self, band: BoundBand, partials: Partials, size: int
@@ -324,6 +395,11 @@ class Join:
             held = rows(other) - rows(step.variables[0]) >= apart
             parents, candidates = parents[held], candidates[held]
         return parents, candidates
+
+
+def _in(low: Ints, high: Ints) -> int:
+    """Return how many candidates are in all ranges."""
+    return int(np.maximum(high.astype(np.int64) - low, 0).sum())
 
 
 def _stretches(

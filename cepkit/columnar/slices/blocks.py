@@ -86,7 +86,7 @@ class PairBlock:
     It is valid until the next block is requested: the pairs lie in a reused buffer.
 
     Attributes:
-        size: The number of matches.
+        size: The number of matches; they have no events if they are only counted.
     """
 
     size: int

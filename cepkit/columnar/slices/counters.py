@@ -19,7 +19,8 @@ class StepCounters:
             events).
         survivors: Partial matches that passed.
         removed: Partial matches that an event under NOT ruled out.
-        peak_rows: The most partial matches of this step held at once.
+        peak_rows: The most partial matches of this step held at once; where matches are counted
+            without being held, about as many as would be.
         seconds: Time spent in the step, without later steps.
         shared_with: The branch (from 1) whose step did this one's work as well; 0 if it did its
             own. A step may be shared in some slices and not in others.

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepkit.columnar.join.generated import _exists, _join, exists_of, join_of
+from cepkit.columnar.join.generated import _count, _exists, _join, count_of, exists_of, join_of
 from cepkit.columnar.kernels import loops
 from cepkit.columnar.kleene import subsets
 from cepkit.columnar.kleene.lists import Lists
@@ -134,6 +134,18 @@ def test_joins(data: st.DataObject, bands: int, room: int) -> None:
                 found = parents.copy()
             done = stopped
         assert pairs == expected
+
+
+@given(data=st.data(), bands=st.integers(0, 4), most=st.integers(1, 30))
+def test_counts_of_joins(data: st.DataObject, bands: int, most: int) -> None:
+    low, high, triples, expected = ranges_and_bands(data.draw, bands)
+    for counted in (count_of(bands), in_python(_count(bands)).count):
+        number = done = 0
+        while done < len(low):
+            stopped, count = counted(low, high, done, most, *triples)
+            assert stopped > done
+            number, done = number + count, stopped
+        assert number == len(expected)
 
 
 @given(data=st.data(), bands=st.integers(0, 3))
