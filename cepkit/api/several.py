@@ -71,7 +71,7 @@ def detect_several(
             fetch=fetch,
         )
     else:
-        from cepkit.columnar.results.in_pieces import InFiles
+        from cepkit.columnar.results.in_files import InFiles
         from cepkit.columnar.results.together import InMemory
 
         in_files = follow is None and all(is_large(stream, q) for q in queries.values())

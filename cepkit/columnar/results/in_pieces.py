@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -15,19 +15,16 @@ from cepkit.columnar.pieces import Cut, Piece, Pieces, large_parts
 from cepkit.columnar.results.matches import Matches, report
 from cepkit.columnar.results.output import Writer
 from cepkit.columnar.results.rows import Rows
-from cepkit.columnar.results.several import Counted, Planned
-from cepkit.columnar.results.together import InMemory
 from cepkit.columnar.slices.blocks import Block
-from cepkit.columnar.slices.counters import Counters, add_counters, counters_for
+from cepkit.columnar.slices.counters import add_counters, counters_for
 from cepkit.columnar.slices.plans import SlicePlans, SliceWork
-from cepkit.columnar.workload import Group, group_of_one
 from cepkit.lazy import pd
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.reading.file_parts import FileParts
 from cepkit.stream.stream import Stream
-from cepkit.threads import in_order, limited_to, number_of_threads, threads_asked
+from cepkit.threads import in_order, limited_to, number_of_threads
 
 
 def matches_in(
@@ -55,47 +52,6 @@ def matches_in(
         if large is not None:
             return MatchesInPieces(stream, query, plan, *large, sets=sets, **options)
     return Matches(stream, query, plan, sets=sets, plans=plans, columns=columns, **options)
-
-
-class InFiles(InMemory):
-    """Files that need not fit into memory as the place where queries' matches are found.
-
-    Each query reads them by itself.
-    """
-
-    def __init__(self, stream: Stream, planned: Planned) -> None:
-        self.stream, self.planned = stream, planned
-        self._threads = threads_asked()
-        self._counted, self._running = None, None
-        self._each = {}
-
-    def find(self, number: int) -> Matches:
-        """Return the matches of one query."""
-        if number not in self._each:
-            planned = self.planned
-            with limited_to(self._threads):
-                self._each[number] = matches_in(
-                    self.stream, planned.queries[number], planned.plans[number],
-                    limit=planned.limit, sets=planned.sets,
-                )  # fmt: skip
-        return self._each[number]
-
-    def batches(
-        self, writers: Sequence[Writer], *, limited: bool
-    ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Yield the number of a query and some of its matches."""
-        del writers, limited  # the matches of each query have their own
-        for number in range(len(self.planned.queries)):
-            for batch in self.find(number).batches():
-                yield number, batch
-
-    def _count(self) -> Counted:
-        sizes, counted = list[int](), list[tuple[Group, Counters]]()
-        for number in range(len(self.planned.queries)):
-            query, size, counters = self.find(number).counted()
-            sizes.append(size)
-            counted.append((group_of_one(query, number), counters))
-        return sizes, counted
 
 
 T = TypeVar("T")

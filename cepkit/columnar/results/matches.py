@@ -264,7 +264,7 @@ class Matches(Rows):
         """Which plan was in force when, and why; from the last complete run, or a new one."""
         return PlansInForce.of(self.query, self.plan, self._ran())
 
-    def counted(self) -> tuple[CompiledQuery, int, Counters]:
+    def _complete(self) -> tuple[CompiledQuery, int, Counters]:
         """Return the compiled query, the number of all its matches, and its counters, by a run."""
         self._count_all()
         assert self._work is not None

@@ -89,6 +89,7 @@ def test_large_file_is_aggregated_in_pieces(path, large, monkeypatch, emit, end)
         pd.testing.assert_frame_equal(result.to_pandas(), expected.to_pandas())
 
 
+@pytest.mark.filterwarnings("ignore:no event has the type 'C'")
 def test_several_patterns_read_a_large_file_one_after_the_other(path, large, monkeypatch):
     patterns = {"pair": PATTERN, "none": "PATTERN SEQ(A a, C c) WITHIN 1 second"}
     patterns["next"] = "PATTERN SEQ(A a, B b) WITHIN 1 second STRATEGY skip-till-next-match"
