@@ -10,6 +10,7 @@ NAMES = (
     "engine",
     "peers",
     "operators",
+    "threads",
     "spark_batch",
     "spark_peers",
     "spark_large",
