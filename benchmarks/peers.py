@@ -4,13 +4,14 @@ P1 is a sequence of three whose last event is rare, P2 a sequence of four with e
 conjunction, P4 an absence, P5 a count that cepkit aggregates without constructing matches. Peers
 join events of one bucket of time, as long as the window, from the event that leaves least; each
 takes its own threads, cepkit all cores. *fresh* is the processor time of a whole process, from its
-start to its end, *warm* that of a further count in a process that has counted before, from the file, and *memory*
-that of a further count of columns that are in memory already, with cepkit's plan made. *frames*
-is P1 from a pandas frame to a pandas frame of the matches, a further time: cepkit's `to_pandas()`
-has eleven columns (time, type and price of each event, start and end of the match), the peers'
-select has six (times and prices); `RETURN a.ts, a.price, ...` would have eight and take a tenth
-less. Tools take turns; medians. There is a table of processor time, and one of the clock. The ratio
-is the better peer's time by cepkit's: above 1 cepkit is faster. A peer that is not installed is left out.
+start to its end, *warm* that of a further count in a process that has counted before, from the
+file, and *memory* that of a further count of columns that are in memory already, with cepkit's plan
+made. *frames* is P1 from a pandas frame to a pandas frame of the matches, a further time: cepkit's
+`to_pandas()` has eleven columns (time, type and price of each event, start and end of the match),
+the peers' select has six (times and prices); `RETURN a.ts, a.price, ...` would have eight and take
+a tenth less. Tools take turns; medians. There is a table of processor time, and one of the clock.
+The ratio is the better peer's time by cepkit's: above 1 cepkit is faster. A peer that is not
+installed is left out.
 
     python -m benchmarks.peers [--events N ...] [--runs N] [--only P1 ...] [--code] [--out FOLDER]
 """
