@@ -21,7 +21,16 @@ from cepkit.columnar.slices.blocks import Block, SetBlock
 from cepkit.columnar.slices.candidates import Owned
 from cepkit.columnar.slices.clocks import numbered, readings
 from cepkit.columnar.slices.counters import Counters, add_counters, counters_for
-from cepkit.columnar.slices.cutting import SLICE_ROWS, cut, looks_ahead, slices
+from cepkit.columnar.slices.cutting import (
+    HEAVY,
+    HEAVY_CANDIDATES,
+    HEAVY_ROWS,
+    HEAVY_WINDOWS,
+    SLICE_ROWS,
+    cut,
+    looks_ahead,
+    slices,
+)
 from cepkit.columnar.slices.plans import SlicePlan, SlicePlans, SliceRun, SliceWork, total
 from cepkit.stream.columns import EventColumns
 from cepkit.threads import in_order
@@ -114,10 +123,13 @@ def run_parts(
         slice_rows: Events of a slice; None: chosen from the window.
         threads: The most slices at the same time.
     """
-    least = SLICE_ROWS if plans is None else plans.least_rows(columns)
+    least, windows = SLICE_ROWS if plans is None else plans.least_rows(columns), None
+    if plans is None and query.work > HEAVY:
+        least = min(least, max(HEAVY_ROWS, int(HEAVY_CANDIDATES / query.work)))
+        windows = HEAVY_WINDOWS
 
     def jobs() -> Iterator[Callable[[], Iterator[tuple[int, T] | PartRun]]]:
-        for part in parts_of(query.programs, columns, owned, slice_rows, least):
+        for part in parts_of(query.programs, columns, owned, slice_rows, least, windows):
             if plans is None or not isinstance(work, SliceWork):
                 assert not isinstance(work, SliceWork)
                 yield _job(part, None, query, counters_for(query.programs, work), choice, make)
@@ -188,6 +200,7 @@ def parts_of(
     owned: Owned,
     slice_rows: int | None,
     least: int,
+    windows: int | None = None,
 ) -> Iterator[Part]:
     """Yield the slices of a stream, or of a part of it.
 
@@ -196,6 +209,7 @@ def parts_of(
         owned: The matches that are the part's own.
         slice_rows: Events of a slice; None: chosen from the window.
         least: The least events of a slice, if `slice_rows` is None.
+        windows: The same in windows; None: as usual.
     """
     n, first_owned, end_owned = len(columns), 0, len(columns)
     everything = owned.since is None and owned.until is None
@@ -212,7 +226,9 @@ def parts_of(
     if owned.until is not None:
         end_owned = int(np.searchsorted(values, owned.until))
     looking = looks_ahead(programs, clock)
-    for begin, first, end in slices(values, window, slice_rows, first_owned, end_owned, least):
+    for begin, first, end in slices(
+        values, window, slice_rows, first_owned, end_owned, least, windows
+    ):
         # Events under NOT, and members of sets, may come up to a window after the slice.
         ahead = end
         if end < n and looking:
