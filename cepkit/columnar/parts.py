@@ -9,16 +9,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.compile.query import CompiledQuery
 from cepkit.columnar.forest import matches_of
+from cepkit.columnar.kernels.loops import counting_sort
 from cepkit.columnar.kleene.limits import SetChoice
 from cepkit.columnar.slices.blocks import Block, SetBlock
-from cepkit.columnar.slices.candidates import Owned
+from cepkit.columnar.slices.candidates import EVERYTHING, Owned
 from cepkit.columnar.slices.clocks import numbered, readings
 from cepkit.columnar.slices.counters import Counters, add_counters, counters_for
 from cepkit.columnar.slices.cutting import (
@@ -32,6 +35,7 @@ from cepkit.columnar.slices.cutting import (
     slices,
 )
 from cepkit.columnar.slices.plans import SlicePlan, SlicePlans, SliceRun, SliceWork, total
+from cepkit.pattern.keys import partition_keys
 from cepkit.stream.columns import EventColumns
 from cepkit.threads import in_order
 
@@ -40,6 +44,9 @@ T = TypeVar("T")
 Make: TypeAlias = Callable[[int, Block], Iterable[T]]
 """Returns what is made of some matches of a branch, in the thread that has found them. It may be
 held, while a block is valid only until the next one is found."""
+
+PARTITIONED_ROWS, PARTITION_PARTS = 1 << 18, 16
+"""Where no window cuts a stream of so many events, so many parts have some partitions each."""
 
 _planning = threading.Lock()
 
@@ -54,6 +61,7 @@ class Part:
         first: The row of the first event that it owns.
         end: The row after the last one.
         owned: The matches that are its own.
+        rows: The row of each event, where they are those of some partitions; None: side by side.
     """
 
     columns: EventColumns
@@ -61,9 +69,12 @@ class Part:
     first: int
     end: int
     owned: Owned
+    rows: npt.NDArray[np.integer] | None = None
 
     def placed(self, block: Block) -> Block:
         """Return matches of the slice as rows of the whole."""
+        if self.rows is not None:
+            return (block if isinstance(block, SetBlock) else block.held()).among(self.rows)
         return block if self.begin == 0 else block.shifted(self.begin)
 
 
@@ -128,11 +139,22 @@ def run_parts(
         least = min(least, max(HEAVY_ROWS, int(HEAVY_CANDIDATES / query.work)))
         windows = HEAVY_WINDOWS
 
+    def parts() -> Iterator[Part]:
+        alone = plans is None and slice_rows is None and owned == EVERYTHING
+        by_partition = partitions_of(query, columns) if alone else None
+        if by_partition is not None:
+            return by_partition
+        if query.in_turn:
+            return iter((Part(columns, 0, 0, len(columns), owned),))
+        return parts_of(query.programs, columns, owned, slice_rows, least, windows)
+
     def jobs() -> Iterator[Callable[[], Iterator[tuple[int, T] | PartRun]]]:
-        for part in parts_of(query.programs, columns, owned, slice_rows, least, windows):
+        for part in parts():
             if plans is None or not isinstance(work, SliceWork):
                 assert not isinstance(work, SliceWork)
-                yield _job(part, None, query, counters_for(query.programs, work), choice, make)
+                yield _job(
+                    part, None, query, counters_for(query.programs, work), choice, make, slice_rows
+                )
                 continue
             # Two runs of one query may plan at the same time; the plan of a slice may depend on
             # the slices before it.
@@ -140,7 +162,7 @@ def run_parts(
                 plan = plans(columns, part.first, part.end)
             chosen = plan.query or query
             counters = counters_for(chosen.programs, work.counters.get(plan.branches))
-            yield _job(part, plan, chosen, counters, choice, make)
+            yield _job(part, plan, chosen, counters, choice, make, slice_rows)
 
     for each in in_order(jobs(), threads, _weight):
         if isinstance(each, PartRun):
@@ -155,14 +177,33 @@ def _job(
     counters: Counters,
     choice: SetChoice,
     make: Make[T],
+    slice_rows: int | None,
 ) -> Callable[[], Iterator[tuple[int, T] | PartRun]]:
     def run() -> Iterator[tuple[int, T] | PartRun]:
-        for number, block in matches_of(query, part.columns, part.owned, counters, choice):
+        for number, block in found_in(part, query, counters, choice, slice_rows):
             for made in make(number, part.placed(block)):
                 yield number, made
         yield PartRun(part, plan, query, counters)
 
     return run
+
+
+def found_in(
+    part: Part,
+    query: CompiledQuery,
+    counters: Counters,
+    choice: SetChoice,
+    slice_rows: int | None = None,
+) -> Iterator[tuple[int, Block]]:
+    """Return branch numbers and matches in a part."""
+    if not query.in_turn:
+        return matches_of(query, part.columns, part.owned, counters, choice)
+    # Imported only for this strategy: its loops and searches are slow to import.
+    from cepkit.columnar.skip_till_next.detection import next_matches
+
+    return next_matches(
+        query.branches, query.programs, part.columns, counters, slice_rows=slice_rows
+    )
 
 
 def _weight(result: Any) -> int:
@@ -239,3 +280,40 @@ def parts_of(
         since = owned.since if first == first_owned else int(values[first])
         until = owned.until if end == end_owned else int(values[end])
         yield Part(part, begin, first, end, Owned(since, until, clock))
+
+
+def partitions_of(query: CompiledQuery, columns: EventColumns) -> Iterator[Part] | None:
+    """Return parts with some partitions each, where slices do not serve.
+
+    That is without a window that can cut, and under skip-till-next-match, where a match depends on
+    those before it in its partition.
+
+    Args:
+        query: The compiled query.
+        columns: The whole stream.
+
+    Returns:
+        The parts; None if slices serve, or there are too few events or no partitions.
+    """
+    programs = query.programs
+    partition_by = programs[0].partition_by
+    if not partition_by or len(columns) < PARTITIONED_ROWS:
+        return None
+    for program in programs:
+        columns = numbered(program, columns)
+    if not query.in_turn and cut(programs, columns)[1] is not None:
+        return None
+    codes, count = partition_keys([columns.attributes[name] for name in partition_by])
+    if count < 2:
+        return None
+    number = min(PARTITION_PARTS, count)
+    starts = np.zeros(number + 1, dtype=np.int64)
+    order = np.empty(len(columns), dtype=np.int32)
+    counting_sort((codes % number).astype(np.int32, copy=False), starts, order)
+
+    def parts() -> Iterator[Part]:
+        for begin, end in pairwise(starts.tolist()):
+            rows = order[begin:end]
+            yield Part(columns.take(rows), 0, begin, end, EVERYTHING, rows)
+
+    return parts()
