@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -300,19 +300,17 @@ class Detector:
     def _in_turn(
         self, columns: EventColumns, taken: npt.NDArray[np.bool_], owned: Owned
     ) -> Iterator[tuple[int, Block]]:
+        first, last = _rows_of(columns, owned)
+        yield from self._next_matches(columns, self.counters, taken=taken, first=first, last=last)
+
+    def _next_matches(
+        self, columns: EventColumns, counters: Counters, **options: Any
+    ) -> Iterator[tuple[int, Block]]:
         # Imported only for this strategy: its loops and searches are slow to import.
         from cepkit.columnar.skip_till_next.detection import next_matches
 
-        query, (first, last) = self.query, _rows_of(columns, owned)
-        yield from next_matches(
-            query.branches,
-            query.programs,
-            columns,
-            self.counters,
-            taken=taken,
-            first=first,
-            last=last,
-        )
+        query = self.query
+        return next_matches(query.branches, query.programs, columns, counters, **options)
 
     def _checked(self, columns: EventColumns, owned: Owned, choice: SetChoice, most: int) -> int:
         """Refuse endless enumerations in advance; return the number of matches."""
@@ -338,12 +336,16 @@ class Detector:
             counters: Of a count in advance, which is no work of the run; None for a run.
         """
         own = self.counters if counters is None else counters
-        plans = None if self.query.in_turn else self._plans
-        if plans is None and (owned.since is not None or owned.until is not None):
-            yield from _made(make, matches_of(self.query, columns, owned, own, choice))
+        blocks: Iterator[tuple[int, Block]] | None = None
+        if self.query.in_turn:
+            blocks = self._next_matches(columns, own, slice_rows=self._slice_rows)
+        elif self._plans is None and (owned.since is not None or owned.until is not None):
+            blocks = matches_of(self.query, columns, owned, own, choice)
+        if blocks is not None:
+            yield from _made(make, blocks)
             return
         work: Counters | SliceWork = own
-        if plans is not None:
+        if self._plans is not None:
             work = self.work if counters is None and self.work is not None else SliceWork()
         for each in run_parts(
             self.query,
@@ -352,13 +354,13 @@ class Detector:
             choice,
             make,
             work,
-            plans=plans,
+            plans=self._plans,
             slice_rows=self._slice_rows,
             threads=self._threads,
         ):
             if not isinstance(each, PartRun):
                 yield each
-            elif not self.query.in_turn:
+            else:
                 self.reached = each.part.end
 
 

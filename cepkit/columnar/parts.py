@@ -45,8 +45,9 @@ Make: TypeAlias = Callable[[int, Block], Iterable[T]]
 """Returns what is made of some matches of a branch, in the thread that has found them. It may be
 held, while a block is valid only until the next one is found."""
 
-PARTITIONED_ROWS, PARTITION_PARTS = 1 << 18, 16
-"""Where no window cuts a stream of so many events, so many parts have some partitions each."""
+PARTITIONED, PARTITIONED_CANDIDATES, PARTITION_PARTS = 32.0, 1 << 26, 16
+"""Without a window a stream's partitions are dealt out to so many parts, if more than so many
+candidates are expected for an event, and in all."""
 
 _planning = threading.Lock()
 
@@ -144,17 +145,13 @@ def run_parts(
         by_partition = partitions_of(query, columns) if alone else None
         if by_partition is not None:
             return by_partition
-        if query.in_turn:
-            return iter((Part(columns, 0, 0, len(columns), owned),))
         return parts_of(query.programs, columns, owned, slice_rows, least, windows)
 
     def jobs() -> Iterator[Callable[[], Iterator[tuple[int, T] | PartRun]]]:
         for part in parts():
             if plans is None or not isinstance(work, SliceWork):
                 assert not isinstance(work, SliceWork)
-                yield _job(
-                    part, None, query, counters_for(query.programs, work), choice, make, slice_rows
-                )
+                yield _job(part, None, query, counters_for(query.programs, work), choice, make)
                 continue
             # Two runs of one query may plan at the same time; the plan of a slice may depend on
             # the slices before it.
@@ -162,7 +159,7 @@ def run_parts(
                 plan = plans(columns, part.first, part.end)
             chosen = plan.query or query
             counters = counters_for(chosen.programs, work.counters.get(plan.branches))
-            yield _job(part, plan, chosen, counters, choice, make, slice_rows)
+            yield _job(part, plan, chosen, counters, choice, make)
 
     for each in in_order(jobs(), threads, _weight):
         if isinstance(each, PartRun):
@@ -177,33 +174,14 @@ def _job(
     counters: Counters,
     choice: SetChoice,
     make: Make[T],
-    slice_rows: int | None,
 ) -> Callable[[], Iterator[tuple[int, T] | PartRun]]:
     def run() -> Iterator[tuple[int, T] | PartRun]:
-        for number, block in found_in(part, query, counters, choice, slice_rows):
+        for number, block in matches_of(query, part.columns, part.owned, counters, choice):
             for made in make(number, part.placed(block)):
                 yield number, made
         yield PartRun(part, plan, query, counters)
 
     return run
-
-
-def found_in(
-    part: Part,
-    query: CompiledQuery,
-    counters: Counters,
-    choice: SetChoice,
-    slice_rows: int | None = None,
-) -> Iterator[tuple[int, Block]]:
-    """Return branch numbers and matches in a part."""
-    if not query.in_turn:
-        return matches_of(query, part.columns, part.owned, counters, choice)
-    # Imported only for this strategy: its loops and searches are slow to import.
-    from cepkit.columnar.skip_till_next.detection import next_matches
-
-    return next_matches(
-        query.branches, query.programs, part.columns, counters, slice_rows=slice_rows
-    )
 
 
 def _weight(result: Any) -> int:
@@ -283,25 +261,25 @@ def parts_of(
 
 
 def partitions_of(query: CompiledQuery, columns: EventColumns) -> Iterator[Part] | None:
-    """Return parts with some partitions each, where slices do not serve.
+    """Return parts with some partitions each, where there is no window that can cut.
 
-    That is without a window that can cut, and under skip-till-next-match, where a match depends on
-    those before it in its partition.
+    To deal the events out takes about as long as to search them where there is little to do.
 
     Args:
         query: The compiled query.
         columns: The whole stream.
 
     Returns:
-        The parts; None if slices serve, or there are too few events or no partitions.
+        The parts; None if slices serve, there are no partitions, or it does not pay.
     """
     programs = query.programs
     partition_by = programs[0].partition_by
-    if not partition_by or len(columns) < PARTITIONED_ROWS:
+    pays = query.work > PARTITIONED and query.work * len(columns) > PARTITIONED_CANDIDATES
+    if not partition_by or not pays:
         return None
     for program in programs:
         columns = numbered(program, columns)
-    if not query.in_turn and cut(programs, columns)[1] is not None:
+    if cut(programs, columns)[1] is not None:
         return None
     codes, count = partition_keys([columns.attributes[name] for name in partition_by])
     if count < 2:
