@@ -81,7 +81,9 @@ class Tracks(NamedTuple):
 
     def take(self, at: npt.NDArray[Any]) -> Tracks:
         """Return the tracks at some of the moments."""
-        return Tracks(self.counts[at], self.ints[:, at], self.floats[:, at], self.leasts[:, at])
+        # NumPy takes columns in the other order, for which each loop would be compiled once more.
+        lanes = (np.ascontiguousarray(each[:, at]) for each in self[1:])
+        return Tracks(self.counts[at], *lanes)
 
 
 class Output(NamedTuple):
