@@ -11,6 +11,7 @@ NAMES = (
     "peers",
     "operators",
     "threads",
+    "larger_than_memory",
     "spark_batch",
     "spark_peers",
     "spark_large",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cepkit.api.arguments import Pattern, at_hand, detectable, measured, measured_together
 from cepkit.api.spark_options import SparkOptions
+from cepkit.columnar.pieces import is_large, sample_of
 from cepkit.errors import PlanError, UnsupportedError, telling
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import called, queries_of
@@ -18,6 +19,7 @@ from cepkit.planners.choose import size_worth
 from cepkit.sharing.choose import plans_to_run
 from cepkit.sharing.parts import Share
 from cepkit.sharing.shared_plan import SharedPlan
+from cepkit.statistics.measuring.file_parts import of_whole
 from cepkit.statistics.measuring.slices import SIZE, estimate_by_slices
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.stream_counts import attributes_read
@@ -69,9 +71,11 @@ def detect_several(
             fetch=fetch,
         )
     else:
+        from cepkit.columnar.results.in_files import InFiles
         from cepkit.columnar.results.together import InMemory
 
-        place = partial(InMemory, follow=follow)
+        in_files = follow is None and all(is_large(stream, q) for q in queries.values())
+        place = InFiles if in_files else partial(InMemory, follow=follow)
     from cepkit.columnar.results.several import SeveralMatches
 
     return SeveralMatches(
@@ -130,13 +134,18 @@ def _plans(
 
 
 def _measured_briefly(stream: Stream, queries: Sequence[Query], size: int) -> Statistics:
-    """Return statistics of slices of a stream in memory, with `size` events."""
-    first, *others = (
-        estimate_by_slices(
-            stream.columns(attributes_read(query)), query, size=size, joins=len(queries) == 1
-        )
-        for query in map(together, alike(queries))
-    )
+    """Return statistics of slices of a stream, with `size` events."""
+
+    def of(query: Query) -> Statistics:
+        sampled, joins = sample_of(stream, query), len(queries) == 1
+        if sampled is None:
+            columns = stream.columns(attributes_read(query))
+            return estimate_by_slices(columns, query, size=size, joins=joins)
+        columns, parts = sampled
+        statistics = estimate_by_slices(columns, query, size=size, joins=joins)
+        return of_whole(statistics, parts.rows, parts.ends)
+
+    first, *others = map(of, map(together, alike(queries)))
     return replace(first, others=tuple(others))
 
 

@@ -110,14 +110,31 @@ def plan_of_parts(stream: Stream, query: Query) -> Plan | None:
         stream: A stream.
         query: The query, whose evaluation depends on an order.
     """
+    sampled = sample_of(stream, query)
+    if sampled is None:
+        return None
+    sample, parts = sampled
+    return plan_in_pieces(query, sample, parts.rows, parts.ends)
+
+
+def is_large(stream: Stream, query: Query) -> bool:
+    """Return whether a stream is better read in pieces for a query."""
+    return _large(stream, query, attributes_read(query)) is not None
+
+
+def _large(stream: Stream, query: Query, attributes: Iterable[str]) -> tuple[FileParts, Cut] | None:
+    return large_parts(stream, compile_query(query, as_plan(None, query)), attributes)
+
+
+def sample_of(stream: Stream, query: Query) -> tuple[EventColumns, FileParts] | None:
+    """Return events from all over a stream that is better read in pieces; None if it is not."""
     attributes = sorted({*attributes_read(query), *query.computed_from})
-    large = large_parts(stream, compile_query(query, as_plan(None, query)), attributes)
+    large = _large(stream, query, attributes)
     if large is None:
         return None
     parts, cut = large
     window = cut.window if cut.clock == "time" else 0
-    sample = sampled_events(parts, attributes, window)
-    return plan_in_pieces(query, sample, parts.rows, parts.ends)
+    return sampled_events(parts, attributes, window), parts
 
 
 def types_in(query: CompiledQuery) -> frozenset[str] | None:
@@ -204,6 +221,11 @@ class Pieces:
             begin = 0 if since is None else int(np.searchsorted(values, since - cut.window))
             held.keep(columns, begin, taken)
             before += begin
+
+    def seen(self, last: EventColumns) -> EventColumns:
+        """Return the events of the last piece with what is known of all that have been read."""
+        types = tuple(sorted(self.type_names))
+        return replace(last, dropped=self.dropped, type_names=types)
 
     def _events(self, table: pa.Table) -> EventColumns:
         carried = table.select(list(self._carried))

@@ -20,6 +20,7 @@ from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
 from cepkit.routes.detected import aggregate_detected
 from cepkit.routes.functions import attributes_of, carrying
+from cepkit.routes.in_pieces import aggregate_in_pieces
 from cepkit.routes.result import SeveralAggregates
 from cepkit.routes.sharing import Cluster, Shared, SharingPlan, plan_sharing, shareable
 from cepkit.routes.ways import aggregate_sequence, way_of
@@ -55,14 +56,22 @@ def aggregate(
         stream = carrying(stream, query, each)
         check_names(query.group_by, tuple(each))
     ways = [way_of(query, method) for query in queries]
+    results: dict[int, Aggregates] = {}
+    for q, (query, way) in enumerate(zip(queries, ways, strict=True)):
+        in_pieces = aggregate_in_pieces(stream, query, functions[q], emit, way)
+        if in_pieces is not None:
+            results[q] = in_pieces
+        elif way.sequence is None:
+            rows = aggregate_detected(stream, query, functions[q], emit)
+            results[q] = Aggregates(query, emit, "detect", way.reason, rows)
     sharing, reasons = shareable(ways, functions, method)
-    sequences = {q: way.sequence for q, way in enumerate(ways) if way.sequence is not None}
-    results = {
-        q: Aggregates(
-            query, emit, "detect", way.reason, aggregate_detected(stream, query, functions[q], emit)
-        )
-        for q, (query, way) in enumerate(zip(queries, ways, strict=True))
-        if way.sequence is None
+    for q in sharing.keys() & results.keys():
+        del sharing[q]
+        reasons[q] = "it is aggregated as the files are read"
+    sequences = {
+        q: way.sequence
+        for q, way in enumerate(ways)
+        if way.sequence is not None and q not in results
     }
     if not sequences:
         return SeveralAggregates(tuple(results.values()), SharingPlan(names, (), reasons))

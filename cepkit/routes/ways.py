@@ -79,7 +79,7 @@ def aggregate_sequence(
         method, reason = choose_method(operations, functions.values(), columns)
     moments = running.aggregate(
         operations,
-        [event.variable for event in sequence.positive],
+        sequence.places,
         list(functions.values()),
         columns,
         method,

@@ -90,7 +90,7 @@ def _perhaps_first(draw: st.DrawFn, item: Structure) -> Structure:
     return First(item) if isinstance(item, Event) and draw(st.booleans()) else item
 
 
-def _a_sequence(draw: st.DrawFn, query: Query) -> Query:
+def a_sequence(draw: st.DrawFn, query: Query) -> Query:
     """Draw a query for A-Seq: with absences, keys and aggregates."""
     if len(bound_events_of(query.structure)) > 1 and draw(st.booleans()):
         query = replace(query, structure=_with_absence(draw, query.structure))
@@ -144,7 +144,7 @@ SEQUENCES = cases(
     max_conditions=2,
     unsorted=True,
     varying=AGGREGATED,
-    change=_a_sequence,
+    change=a_sequence,
 )
 WITHOUT_SETS = SEQUENCES.filter(lambda case: not sequence_of(case.query).repeated)
 ANYTHING = cases(

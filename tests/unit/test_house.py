@@ -1,6 +1,6 @@
 """Limits of the house: how long a file may be, and that one name means one thing in a layer."""
 
-import ast
+import re
 import tomllib
 from collections import defaultdict
 from pathlib import Path
@@ -36,9 +36,8 @@ def test_no_class_name_occurs_twice_in_a_layer() -> None:
     layer_of, places = layers(), defaultdict(list)
     for file in FILES:
         layer = layer_of.get(package(file), "others")
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef):
-                places[layer, node.name].append(f"{file.relative_to(ROOT)}:{node.lineno}")
+        for name in re.findall(r"(?m)^ *class (\w+)[(:]", file.read_text(encoding="utf-8")):
+            places[layer, name].append(str(file.relative_to(ROOT)))
     assert len({layer for layer, _ in places}) > 15
     twice = {name: found for (_, name), found in places.items() if len(found) > 1}
     assert twice.keys() == TWICE, twice

@@ -5,8 +5,9 @@ Prefix counters: for each live START, the number of matches of each prefix that 
 event at position m adds the counter of m - 1 to that of m, for every live START (SEM); expiry drops
 a START's row. Without a window one row serves all STARTs (DPC). An event that must be absent after
 position m resets the counters of m to 0. An event of KL at m first adds the counter of m to itself:
-it joins the sets that have begun, or does not. Cost: O(live STARTs) for an event, O(1) without a
-window.
+it joins the sets that have begun, or does not. Where an absence follows, sets after which it was
+broken are counted at a position of their own, from which only a further member leads on. Cost:
+O(live STARTs) for an event, O(1) without a window.
 Source: ASEQ, sections 3.1 to 3.3; its figure 5 tests expiry the wrong way round: a row is live
 until its expiry.
 
@@ -19,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy import uintp
 
-from cepkit.aggregation.kernels.records import Bits, KeySteps, Output
+from cepkit.aggregation.kernels.records import KeySteps, Loops, Output
 from cepkit.compiling import called, compiled, lent
 
 Ints = npt.NDArray[np.int32]
@@ -66,6 +67,9 @@ def by_prefix_counters(steps: KeySteps, most: int, to: Output) -> int:
             code = codes[i]
             if code & 1:
                 p = uintp(n - ((code + 1) >> 1))
+                if loops[p] == 2:
+                    for s in range(lo, hi):
+                        c[p - one, s] += c[p, s]
                 for s in range(lo, hi):
                     c[p, s] = 0
                 continue
@@ -77,6 +81,9 @@ def by_prefix_counters(steps: KeySteps, most: int, to: Output) -> int:
                 p = uintp(n - (code >> 1))
                 for s in range(lo, hi):
                     c[p, s] += c[p, s]
+                if loops[p] == 2:
+                    for s in range(lo, hi):
+                        c[p, s] += c[p - uintp(2), s]
             if code == 2 * (n - 1):
                 if window >= 0 or hi == 0:
                     if hi == capacity:
@@ -193,6 +200,9 @@ def by_stacks(steps: KeySteps, most: int, to: Output) -> int:
                 break
             if code & 1:
                 row = uintp(n - ((code + 1) >> 1)) * width
+                if loops[n - ((code + 1) >> 1)] == 2:
+                    for j in range(width):
+                        b[row - width + j] += b[row + j]
                 for j in range(width):
                     b[row + j] = 0
                 continue
@@ -204,6 +214,9 @@ def by_stacks(steps: KeySteps, most: int, to: Output) -> int:
             if loops[n - (code >> 1)]:
                 for j in range(width):
                     b[row + j] += b[row + j]
+            if loops[n - (code >> 1)] == 2:
+                for j in range(width):
+                    b[row + j] += b[row - width - width + j]
             for j in range(width):
                 b[row + j] += b[row - width + j]
             lives += uintp(code == start_code)
@@ -240,7 +253,7 @@ def _ways(h: Wide, b: Wide, row: np.uintp) -> int:
 
 @compiled
 def _turn(
-    codes: Ints, begin: int, end: int, n: int, loops: Bits, t: Wide, f: Wide, f_op: Wide
+    codes: Ints, begin: int, end: int, n: int, loops: Loops, t: Wide, f: Wide, f_op: Wide
 ) -> np.uintp:
     """Write first rows of suffix products, and return their number.
 
@@ -260,12 +273,16 @@ def _turn(
         code = codes[at]
         if code & 1:
             row = uintp(n - ((code + 1) >> 1)) * width
+            ended = loops[n - ((code + 1) >> 1)] == 2
             for m in range(width):
-                t[row + m] = 0
+                t[row + m] = t[row - width + m] if ended else 0
             continue
         row = uintp(n - (code >> 1)) * width
         for m in range(width):
             t[row - width + m] += t[row + m]
+        if loops[n - (code >> 1)] == 2:
+            for m in range(width):
+                t[row - width - width + m] += t[row + m]
         if loops[n - (code >> 1)]:
             for m in range(width):
                 t[row + m] += t[row + m]

@@ -13,6 +13,7 @@ Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bits = npt.NDArray[np.bool_]
+Loops = npt.NDArray[np.int8]
 
 NOBODY = int(np.iinfo(np.int64).max)
 """In a least lane: no match."""
@@ -30,8 +31,8 @@ class KeySteps(NamedTuple):
         starts: int64[keys + 1], where each key begins, and the end.
         length: How many positions the sequence has.
         window: The greatest difference of times; -1: none.
-        loops: bool[length + 1], whether an event at a position also extends prefixes that have
-            reached it: it takes sets.
+        loops: int8[length + 1], 1 if an event at a position also extends prefixes that have
+            reached it: it takes sets; 2 if also those of the position two before.
     """
 
     ts: Wide
@@ -40,7 +41,7 @@ class KeySteps(NamedTuple):
     starts: Wide
     length: int
     window: int
-    loops: Bits
+    loops: Loops
 
 
 class LaneArrays(NamedTuple):
@@ -80,7 +81,9 @@ class Tracks(NamedTuple):
 
     def take(self, at: npt.NDArray[Any]) -> Tracks:
         """Return the tracks at some of the moments."""
-        return Tracks(self.counts[at], self.ints[:, at], self.floats[:, at], self.leasts[:, at])
+        # NumPy takes columns in the other order, for which each loop would be compiled once more.
+        lanes = (np.ascontiguousarray(each[:, at]) for each in self[1:])
+        return Tracks(self.counts[at], *lanes)
 
 
 class Output(NamedTuple):

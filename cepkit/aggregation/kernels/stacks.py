@@ -30,11 +30,11 @@ from numpy import uintp
 from cepkit.aggregation.kernels.records import (
     NOBODY,
     NOTHING,
-    Bits,
     Floats,
     Ints,
     KeySteps,
     LaneArrays,
+    Loops,
     Output,
     Tracks,
     Wide,
@@ -140,6 +140,8 @@ def run(steps: KeySteps, most: int, carried: LaneArrays, prime: int, to: Output)
                 break
             p = uintp(n - ((code + 1) >> 1))
             if code & 1:
+                if loops[p] == 2:  # a further member continues these sets
+                    _extend(b, (p - one) * width, p * width, uintp(0), 0, width, carried, prime)
                 _clear(b, p, width)
                 continue
             if code == 0:
@@ -156,7 +158,7 @@ def run(steps: KeySteps, most: int, carried: LaneArrays, prime: int, to: Output)
                     if prime:
                         new[done] %= prime
             # Sets that have begun come first: they must not take the event twice.
-            for back in range(uintp(not loops[p]), uintp(2)):
+            for back in range(uintp(loops[p] == 0), uintp(max(1, loops[p]) + 1)):
                 _extend(b, p * width, (p - back) * width, p, rows[i], width, carried, prime)
             lives += uintp(code == start_code)
             if code == 0:
@@ -182,7 +184,7 @@ def _lanes(ki: np.uintp, kf: np.uintp, km: np.uintp, size: np.uintp) -> LaneNumb
 
 @called
 def _turn(
-    codes: Ints, rows: Ints, begin: int, end: int, n: int, loops: Bits, carried: LaneArrays,
+    codes: Ints, rows: Ints, begin: int, end: int, n: int, loops: Loops, carried: LaneArrays,
     prime: int, t: LaneNumbers, older: Front,
 ) -> np.uintp:  # fmt: skip
     """Make the newer part the older one; return the number of its STARTs.
@@ -206,10 +208,12 @@ def _turn(
         p = uintp(n - ((code + 1) >> 1))
         if code & 1:
             _clear(t, p, width)
+            if loops[p] == 2:
+                before = (p - uintp(1)) * width
+                _extend(t, p * width, before, uintp(0), 0, width, carried, prime)
             continue
-        for on in range(uintp(2) if loops[p] else uintp(1)):
-            to = (p - uintp(1) + on) * width
-            _extend(t, to, p * width, p, rows[at], width, carried, prime)
+        for to in range(p - uintp(max(1, loops[p])), p + uintp(loops[p] > 0)):
+            _extend(t, to * width, p * width, p, rows[at], width, carried, prime)
         if code == 2 * (n - 1):
             older.op[front] = at
             _first(t.ints, older.rows.ints, front, width, square)

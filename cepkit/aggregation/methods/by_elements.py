@@ -66,7 +66,7 @@ def _expire(state: _Product, now: int | None, last_start: dict[int, int], record
 class _Product:
     """The window of one key as a product of matrices, on two stacks."""
 
-    def __init__(self, function: Semiring, loops: Sequence[bool], window: int | None) -> None:
+    def __init__(self, function: Semiring, loops: Sequence[int], window: int | None) -> None:
         self._f = function
         self._n = len(loops) - 1
         self._loops = loops
@@ -98,9 +98,10 @@ class _Product:
             if ts < oldest:
                 break
             if p < 0:
-                rows[-p] = [self._f.zero] * (self._n + 1)
+                ended = self._loops[-p] == 2
+                rows[-p] = rows[-p - 1] if ended else [self._f.zero] * (self._n + 1)
                 continue
-            for to in (p - 1, p) if self._loops[p] else (p - 1,):
+            for to in sorted(self._sources(p)):
                 rows[to] = [
                     self._f.plus(x, self._f.times(element, y))
                     for x, y in zip(rows[to], rows[p], strict=True)
@@ -116,7 +117,7 @@ class _Product:
             self._back.append((ts, position, element))
         for row in self._product:
             # Sets that have begun come first: they must not take the event twice.
-            for come in (position, position - 1) if self._loops[position] else (position - 1,):
+            for come in self._sources(position):
                 longer = self._f.times(row[come], element)
                 row[position] = self._f.plus(row[position], longer)
 
@@ -133,7 +134,15 @@ class _Product:
         if self._window is not None:
             self._back.append((ts, -position, self._f.zero))
         for row in self._product:
+            if self._loops[position] == 2:  # a further member continues these sets
+                row[position - 1] = self._f.plus(row[position - 1], row[position])
             row[position] = self._f.zero
+
+    def _sources(self, position: int) -> tuple[int, ...]:
+        """Return the lengths of the prefixes that an event extends to its position."""
+        return ((position - 1,), (position, position - 1), (position, position - 1, position - 2))[
+            self._loops[position]
+        ]
 
     def live(self) -> Element:
         """Return the element of all live matches."""

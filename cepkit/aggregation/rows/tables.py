@@ -92,7 +92,7 @@ def columns_of(
             result[name] = typed(results, function, columns, schema)
     if emit != "total":
         long = moments.new.dtype == object
-        result[NEW] = _whole(moments.new.tolist()) if long else integers(moments.new)
+        result[NEW] = whole_numbers(moments.new.tolist()) if long else integers(moments.new)
     return kept(result, query.having)
 
 
@@ -124,7 +124,7 @@ def kept(rows: dict[str, Values], having: Sequence[Comparison]) -> dict[str, Val
 def _of_lanes(outcome: Outcome, tracks: Tracks, columns: EventColumns, schema: Schema) -> Values:
     number, held = outcome.held(tracks)
     if isinstance(outcome.function, Count):
-        return _whole(number.tolist()) if _is_long(number) else integers(number)
+        return whole_numbers(number.tolist()) if _is_long(number) else integers(number)
     definition = outcome.function.definition
     enough = number >= definition.least
     for each, coded in zip(definition.state, held, strict=True):
@@ -145,7 +145,7 @@ def _of_lanes(outcome: Outcome, tracks: Tracks, columns: EventColumns, schema: S
         results[enough] = some
     kind = _type_of(outcome.function, outcome.column, columns, schema)
     if pa.types.is_int64(kind) and _is_long(results[enough]):
-        return _whole(results.tolist())
+        return whole_numbers(results.tolist())
     if pa.types.is_boolean(kind):
         results = results.astype(np.bool_)
     return pa.array(results, kind, mask=None if all_there else ~enough)
@@ -164,14 +164,14 @@ def typed(results: list[Any], function: Function, columns: EventColumns, schema:
         schema: How its source is read.
     """
     if not isinstance(function, OfValues):
-        return _whole(results)
+        return whole_numbers(results)
     kind = _type_of(function, attribute_of(function, columns), columns, schema)
     if pa.types.is_int64(kind):
-        return _whole(results)
+        return whole_numbers(results)
     return pa.array(results, kind)
 
 
-def _whole(results: list[Any]) -> Values:
+def whole_numbers(results: list[Any]) -> Values:
     """Return values as Arrow has them, long integers as they are."""
     try:
         return pa.array(results, None if any(r is not None for r in results) else pa.int64())

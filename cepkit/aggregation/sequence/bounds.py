@@ -35,7 +35,7 @@ def bounds(operations: Operations | Interleaved) -> tuple[float, float]:
 
 @compiled
 def _bounds(
-    ts: Wide, codes: Ints, starts: Wide, n: int, window: int, loops: npt.NDArray[np.bool_]
+    ts: Wide, codes: Ints, starts: Wide, n: int, window: int, loops: npt.NDArray[np.int8]
 ) -> tuple[float, float]:
     """Return bounds on a prefix counter, summed over keys, and on the number of matches.
 
@@ -62,12 +62,17 @@ def _bounds(
                     c[1:, first] = 0.0
                     first = (first + 1) % rows
                 turn += panes * width
+            p = uintp(n - ((codes[i] + 1) >> 1))
+            if codes[i] & 1 and loops[p] == 2:
+                for row in range(uintp(rows)):
+                    c[p - uintp(1), row] += c[p, row]
+                    c[p, row] = 0.0
             if codes[i] & 1 == 0:
-                p = uintp(n - (codes[i] >> 1))
                 if p == n:
                     total += c[p - uintp(1), first] + (c[p, first] if loops[p] else 0.0)
                 for row in range(uintp(rows)):
-                    c[p, row] += c[p - uintp(1), row] + (c[p, row] if loops[p] else 0.0)
+                    more = c[p - uintp(2), row] if loops[p] == 2 else 0.0
+                    c[p, row] += c[p - uintp(1), row] + (c[p, row] if loops[p] else 0.0) + more
                 most = max(most, c[p, first])
         largest += most
     return largest, total

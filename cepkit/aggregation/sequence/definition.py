@@ -79,6 +79,16 @@ class EventSequence:
     repeated: frozenset[str] = frozenset()
 
     @property
+    def places(self) -> tuple[str, ...]:
+        """The variable of each position of prefixes.
+
+        A set with an absence right after it has two: first the prefixes that such an event has
+        ended, which only a further member continues, then the others.
+        """
+        ended = {self.positive[p - 1].variable for p, _ in self.negated} & self.repeated
+        return tuple(v for e in self.positive for v in (e.variable,) * (1 + (e.variable in ended)))
+
+    @property
     def attributes(self) -> frozenset[str]:
         """The columns that it reads, without those of aggregates."""
         parts = [c for _, conditions in self.filters for c in conditions]
@@ -171,14 +181,12 @@ def _window_of(branch: Branch) -> int | None:
 def _check_sequence(structure: Structure) -> None:
     began = False
     last: Event | None = None  # must be absent after all events so far
-    before: Structure | None = None
-    for item in _items(structure):
-        match before, item:
-            case Kleene(Event(variable)), (First(Event()) | Not(Event())) as beside:
-                name = events_of(beside)[0].variable
-                _refuse(f"'{name}' depends on where the set '{variable}' ends", item.span)
-            case _:
-                before = item
+    items = tuple(_items(structure))
+    match items[:2]:
+        case Kleene(Event(variable)), (First(Event()) | Not(Event())) as beside:
+            name = events_of(beside)[0].variable
+            _refuse(f"'{name}' depends on where the first set, '{variable}', ends", beside.span)
+    for item in items:
         match item:
             case Event() | First(Event()) | Kleene(Event(), 1, None, greedy=False, until=None):
                 began, last = True, None

@@ -43,8 +43,9 @@ class _Ordered:
         groups: The group of each key.
         group_rows: An event of each group.
         grouped: Whether there is GROUP BY.
-        loops: bool[length + 1], whether an event at a position also extends prefixes that have
-            reached it: it takes sets.
+        loops: int8[length + 1], 1 if an event at a position also extends prefixes that have
+            reached it: it takes sets. 2 if also those of the position two before: at the one before
+            are sets after which an absence was broken (`EventSequence.places`).
     """
 
     length: int
@@ -55,7 +56,7 @@ class _Ordered:
     groups: Ints
     group_rows: Ints
     grouped: bool
-    loops: Bits
+    loops: npt.NDArray[np.int8]
 
     @property
     def start_code(self) -> int:
@@ -115,17 +116,23 @@ def operations_of(sequence: EventSequence, columns: EventColumns) -> Interleaved
     """
     # If no match is possible there are still triggers: of a sequence that never starts.
     possible = can_match(sequence)
-    n = len(sequence.positive) if possible else max(2, len(sequence.positive))
-    events = [(2 * (n - p), e) for p, e in enumerate(sequence.positive, 1)]
-    events += [(2 * (n - p) - 1, e) for p, e in sequence.negated]
+    places = sequence.places
+    n = len(places) if possible else max(2, len(places))
+    at = {variable: p for p, variable in enumerate(places, 1)}
+    events = [(2 * (n - at[e.variable]), e) for e in sequence.positive]
+    events += [
+        (2 * (n - at[sequence.positive[p - 1].variable]) - 1, e) for p, e in sequence.negated
+    ]
     if not possible:
         events = [(0, sequence.positive[-1])]
     events.sort(key=lambda pair: pair[0])
     operations, _ = _operations(sequence, columns, n, events, {0})
     if not possible:
         return operations
-    repeated = (event.variable in sequence.repeated for event in sequence.positive)
-    return replace(operations, loops=np.array([False, *repeated], dtype=np.bool_))
+    loops = np.zeros(n + 1, dtype=np.int8)
+    for variable in sequence.repeated:
+        loops[at[variable]] = places.count(variable)
+    return replace(operations, loops=loops)
 
 
 def can_match(sequence: EventSequence) -> bool:
@@ -176,7 +183,7 @@ def _operations(
         ts, codes, rows = ts[stays], codes[stays], rows[stays]
     interleaved = Interleaved(
         length, sequence.window, ts, codes, rows, groups, group_rows, bool(sequence.group_by),
-        np.zeros(length + 1, dtype=np.bool_), keys,
+        np.zeros(length + 1, dtype=np.int8), keys,
     )  # fmt: skip
     return interleaved, lost
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -189,8 +188,7 @@ class MatchesInPieces(Matches):
         if not self._reported:
             self._reported = True
             last = pieces.nothing if last is None else last
-            types = tuple(sorted(pieces.type_names))
-            report(replace(last, dropped=pieces.dropped, type_names=types), self.query)
+            report(pieces.seen(last), self.query)
 
 
 def _nothing(_: Piece, __: int, ___: Block) -> Iterable[int]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from cepkit.arguments import check_range, typed
 from cepkit.columnar.compile.program import Program
-from cepkit.columnar.compile.query import Sets, compile_query
+from cepkit.columnar.compile.query import CompiledQuery, Sets, compile_query
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.kleene.limits import size_choice
 from cepkit.columnar.parts import Make, held, sized
@@ -24,6 +24,7 @@ from cepkit.columnar.results.plans import AdaptedExplanation, PlansInForce, expl
 from cepkit.columnar.results.returned import may_lack
 from cepkit.columnar.results.rows import Rows
 from cepkit.columnar.slices.blocks import Block
+from cepkit.columnar.slices.counters import Counters
 from cepkit.columnar.slices.plans import SlicePlans, SliceWork
 from cepkit.lazy import pd
 from cepkit.memory import Expected, Room
@@ -262,6 +263,13 @@ class Matches(Rows):
     def plans(self) -> PlansInForce:
         """Which plan was in force when, and why; from the last complete run, or a new one."""
         return PlansInForce.of(self.query, self.plan, self._ran())
+
+    def _complete(self) -> tuple[CompiledQuery, int, Counters]:
+        """Return the compiled query, the number of all its matches, and its counters, by a run."""
+        self._count_all()
+        assert self._work is not None
+        assert self._number is not None
+        return self._compiled, self._number, self._work.of(self.plan.branches, self._compiled)
 
     def _ran(self, *, anew: bool = False) -> SliceWork:
         """Return the work of the last complete run; without one, run now."""

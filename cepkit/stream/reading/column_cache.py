@@ -23,7 +23,7 @@ from cepkit.stream.coded import decoded
 from cepkit.stream.columns import Column, EventColumns, LazyRows
 from cepkit.stream.paths import shown
 from cepkit.stream.reading import readers, sources
-from cepkit.stream.reading.file_parts import LARGE_EVENT, FileParts
+from cepkit.stream.reading.file_parts import FileParts, event_size
 from cepkit.stream.reading.ingest import attribute, event_columns
 from cepkit.stream.reading.marks import Mark, check_unchanged, mark_of
 from cepkit.stream.reading.plain import plain
@@ -90,12 +90,19 @@ def parts_if_large(
     """Return the parts of Parquet files whose columns are too large to be kept; else None."""
     if not isinstance(source, Path):
         return None
+    if len({*names}) < len(names) or not {*required} <= {*names}:
+        return None  # loading them tells what is wrong
     mark = mark_of(source)
     cached = None if mark is None else cache.of(mark)
     if cached is not None and all(name in cached.attributes for name in required):
         return None
+    if readers.data_at(source).format != "parquet":
+        return None
+    rows, most = readers.row_count(source) or 0, most_kept()
+    if rows * event_size(readers.schema_of(source), required) <= most:
+        return None
     parts = FileParts.of(source, schema, names)
-    return None if parts is None or parts.size(required) <= most_kept() else parts
+    return None if parts is None or parts.size(required) <= most else parts
 
 
 def most_kept() -> int:
@@ -168,7 +175,7 @@ def _check_fits(
         LimitError: They would not.
     """
     rows, free = readers.row_count(path) or 0, free_memory()
-    if rows * LARGE_EVENT <= free:  # most files, whatever the columns
+    if rows * event_size(readers.schema_of(path), required) <= free:
         return
     parts = FileParts.of(path, schema, names)
     if parts is None or parts.size(required) <= free:

@@ -31,10 +31,24 @@ from cepkit.threads import in_order
 
 _EVENT = 12.0
 """The bytes of the time and the type of an event."""
-LARGE_EVENT = 100
-"""The bytes of an event with many attributes."""
 _LISTED = 80.0
 """The assumed bytes of a list."""
+
+
+def event_size(stored: pa.Schema, attributes: Iterable[str]) -> float:
+    """Return about how many bytes an event takes in memory with some attributes.
+
+    Args:
+        stored: The columns of its source.
+        attributes: Some of them.
+    """
+    return _EVENT + sum(map(_width, (stored.field(name).type for name in attributes)))
+
+
+def _width(kind: pa.DataType) -> float:
+    if is_list(kind):
+        return _LISTED
+    return 4.0 if is_text(kind) or pa.types.is_dictionary(kind) else 8.0
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -112,13 +126,7 @@ class FileParts:
     def size(self, attributes: Iterable[str], rows: int | None = None) -> int:
         """Return about how many bytes rows take in memory with some attributes; None: all rows."""
         number = self.rows if rows is None else rows
-        return round(number * (_EVENT + sum(self._width(name) for name in attributes)))
-
-    def _width(self, name: str) -> float:
-        kind = self.stored.field(name).type
-        if is_list(kind):
-            return _LISTED
-        return 4.0 if is_text(kind) or pa.types.is_dictionary(kind) else 8.0
+        return round(number * event_size(self.stored, attributes))
 
     @property
     def are_sorted(self) -> bool:
@@ -199,7 +207,8 @@ class FileParts:
                 tables += self._tables(order[begin], tuple(columns))
                 begins.append(begin)
                 begin += 1
-            stretches.append(pa.concat_tables(tables))
+            if tables:
+                stretches.append(pa.concat_tables(tables))
         return stretches
 
     def empty(self, columns: Sequence[str]) -> pa.Table:

@@ -279,6 +279,11 @@ def _broken(path: Path, error: BaseException) -> StreamError:
     return StreamError(f"{shown(path)} cannot be read: {str(error).splitlines()[0]}")
 
 
+def schema_of(path: Path) -> pa.Schema:
+    """Return the columns of Parquet files."""
+    return _schema(data_at(path))
+
+
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Turn errors of reading Parquet files into clear ones."""

@@ -24,8 +24,8 @@ EVENTS = stream("a b c", x=[1, 2, 3], k=[1, 1, 1])
         ("SEQ(A a, KL(B b) GREEDY)", "what is beside a set decides", "KL(B b) GREEDY"),
         ("SEQ(A a, KL(B b)) WHERE avg(b.x) > 1", "is about a whole set", "avg(b.x) > 1"),
         ("SEQ(A a, KL(B b)) WHERE b.x < a.x", "b.x < a.x compares events", "b.x < a.x"),
-        ("SEQ(KL(B b), NOT(A a), C c)", "'a' depends on where the set 'b' ends", "NOT(A a)"),
-        ("SEQ(KL(B b), FIRST C c)", "'c' depends on where the set 'b' ends", "FIRST C c"),
+        ("SEQ(KL(B b), NOT(A a), C c)", "where the first set, 'b', ends", "NOT(A a)"),
+        ("SEQ(KL(B b), FIRST C c)", "where the first set, 'b', ends", "FIRST C c"),
         ("SEQ(NOT(A a), B b)", "'a' must be absent before the first event", "NOT(A a)"),
         ("SEQ(A a, NOT(B b))", "'b' must be absent after the last event", "B b"),
         ("SEQ(A a, B b) WHERE a.x < b.x", "a.x < b.x compares events", "a.x < b.x"),
@@ -119,6 +119,18 @@ def test_sets_at_the_end_are_triggers_of_their_own() -> None:
     ]
     assert ck.aggregate(events, text).method == "window-product"
     assert values(events, text, emit="new", method="detect") == values(events, text, emit="new")
+
+
+def test_an_absence_after_a_set_is_about_its_last_member() -> None:
+    events = stream("a b d b c d c", x=[0, 1, 0, 2, 0, 0, 0])
+    text = "PATTERN SEQ(A a, KL(B b), NOT(D d), C c) {} AGG COUNT, SUM(b.x), MAX(b.x)"
+    # After the first d only sets with the second b are left; after the second none.
+    for window in ("", "WITHIN 9 s"):
+        assert values(events, text.format(window), emit="new") == [
+            (5, 2, 5, 2, 2),
+            (7, 0, None, None, 0),
+        ]
+        assert ck.aggregate(events, text.format(window)).method == "window-product"
 
 
 def test_how_sets_are_counted_is_told() -> None:

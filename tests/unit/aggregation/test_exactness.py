@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import cepkit as ck
+from cepkit.aggregation.kernels.records import Tracks
 from cepkit.errors import LimitError
 from tests.unit.aggregation.cases import stream
 
@@ -95,3 +96,12 @@ def test_hundreds_of_live_starts_give_the_same_by_every_method(items: str, rest:
     ]
     for table in counted:
         assert table["count"].tolist() == tables[0]["count"].tolist()
+
+
+def test_tracks_at_some_moments_keep_the_order_of_memory_that_loops_are_compiled_for():
+    lanes = np.arange(6).reshape(2, 3)
+    tracks = Tracks(np.arange(3), lanes, lanes.astype(float), lanes)
+    for at in (np.array([0, 2]), np.array([True, False, True])):
+        taken = tracks.take(at)
+        assert taken.ints.tolist() == [[0, 2], [3, 5]]
+        assert all(each.flags.c_contiguous for each in taken)

@@ -77,6 +77,38 @@ def test_large_file_is_not_loaded(path, large, tmp_path, monkeypatch):
     assert "a" in repr(matches)
 
 
+@pytest.mark.parametrize("emit", ["trigger", "changes", "new", "total"])
+@pytest.mark.parametrize("end", ["AGG COUNT, AVG(a.x)", "AGG SUM(b.x) GROUP BY s"])
+def test_large_file_is_aggregated_in_pieces(path, large, monkeypatch, emit, end):
+    texts = [f"PATTERN SEQ(A a, B b) WITHIN 3 seconds {end}", f"{PATTERN} {end}"]
+    whole = ck.aggregate(stream_of(rows()), texts, emit=emit)
+    monkeypatch.setattr(column_cache, "load", None)
+    for result, expected in zip(
+        ck.aggregate(stream_of(path), texts, emit=emit), whole, strict=True
+    ):
+        pd.testing.assert_frame_equal(result.to_pandas(), expected.to_pandas())
+
+
+@pytest.mark.filterwarnings("ignore:no event has the type 'C'")
+def test_several_patterns_read_a_large_file_one_after_the_other(path, large, monkeypatch):
+    patterns = {"pair": PATTERN, "none": "PATTERN SEQ(A a, C c) WITHIN 1 second"}
+    patterns["next"] = "PATTERN SEQ(A a, B b) WITHIN 1 second STRATEGY skip-till-next-match"
+    whole = ck.detect(stream_of(rows()), patterns)
+    counts = whole.counts().to_dict()
+    together = whole.together.to_pandas()
+    monkeypatch.setattr(column_cache, "load", None)
+    matches = ck.detect(stream_of(path), patterns)
+    assert matches.counts().to_dict() == counts
+    assert matches["pair"].count() == counts["pair"] > 0
+    found = matches.together.to_pandas()
+    key = ["pattern", "a.ts", "a.x", "b.ts", "b.x"]
+    frames = [each[key].sort_values(key, ignore_index=True) for each in (found, together)]
+    pd.testing.assert_frame_equal(*frames)
+    assert "pair" in str(matches.explain())
+    limited = ck.detect(stream_of(path), patterns, limit=3)
+    assert limited.counts().to_dict() == {"pair": 3, "none": 0, "next": 3}
+
+
 def test_plan_of_large_file_expects_the_matches_of_all_of_it(path, large):
     matches = ck.detect(stream_of(path), PATTERN)
     assert matches.plan.statistics.events == ROWS

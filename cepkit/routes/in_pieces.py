@@ -1,0 +1,208 @@
+"""Aggregates over files that need not fit into memory: of each piece its own rows, or sums.
+
+As on Spark, rows at the moments of a piece depend on the events of a window before it, and of two
+windows where events must be absent before a match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepkit.aggregation.methods.choice import choose_method
+from cepkit.aggregation.rows.moments import Moments
+from cepkit.aggregation.rows.result import Aggregates
+from cepkit.aggregation.rows.tables import Values, columns_of, kept, whole_numbers
+from cepkit.aggregation.rows.totals import GroupSums
+from cepkit.aggregation.semirings.functions import Function
+from cepkit.aggregation.sequence.elements import Emit
+from cepkit.aggregation.sequence.operations import operations_of
+from cepkit.columnar.compile.program import Program
+from cepkit.columnar.compile.query import CompiledQuery, compile_query
+from cepkit.columnar.detector import Detector
+from cepkit.columnar.pieces import Piece, Pieces, large_parts, plan_of_parts
+from cepkit.columnar.results.in_pieces import MatchesInPieces
+from cepkit.columnar.results.matches import report
+from cepkit.columnar.slices.blocks import Block
+from cepkit.columnar.slices.candidates import EVERYTHING, Owned
+from cepkit.columnar.slices.cutting import looks_ahead
+from cepkit.pattern.evaluation.kind_checks import check_kinds
+from cepkit.pattern.keys import partition_keys
+from cepkit.pattern.policies import Strategy
+from cepkit.pattern.query import Query
+from cepkit.plan.checks import as_plan
+from cepkit.routes.detected import aggregate_blocks, only_counts, without_aggregates
+from cepkit.routes.functions import attributes_of
+from cepkit.routes.ways import Way, aggregate_sequence
+from cepkit.statistics.stream_counts import attributes_read
+from cepkit.stream.columns import EventColumns
+from cepkit.stream.reading.ingest import attribute
+from cepkit.stream.stream import Stream
+from cepkit.threads import Job, in_order, number_of_threads
+
+Groups = npt.NDArray[np.int32]
+
+
+def aggregate_in_pieces(
+    stream: Stream, query: Query, functions: Mapping[str, Function], emit: Emit, way: Way
+) -> Aggregates | None:
+    """Return the aggregates of a query over files that are better read in pieces; else None.
+
+    Args:
+        stream: A local stream.
+        query: The query.
+        functions: The columns of aggregates, by name.
+        emit: Which rows; see `cepkit.aggregate`.
+        way: How the query is aggregated.
+    """
+    bare = without_aggregates(query)
+    attributes = {*attributes_of(functions), *attributes_read(bare), *query.group_by}
+    if stream.parts(attributes) is None:
+        return None
+    detects = way.sequence is None
+    plan = None
+    if detects and query.strategy is Strategy.SKIP_TILL_ANY_MATCH:
+        plan = plan_of_parts(stream, bare)
+    plan = as_plan(None, bare) if plan is None else plan
+    compiled = compile_query(bare, plan)
+    large = large_parts(stream, compiled, attributes)
+    if large is None or large[1].clock != "time" or large[1].counting or compiled.chooses:
+        return None
+    parts, cut = large
+    if emit == "total" and detects and not query.group_by and only_counts(functions.values()):
+        number = MatchesInPieces(stream, bare, plan, parts, cut).count()
+        rows: dict[str, Values] = kept({name: [number] for name in functions}, query.having)
+        return Aggregates(query, emit, "detect", way.reason, rows)
+    absent = detects and any(branch.negated for branch in compiled.branches)
+    windows = detects and looks_ahead(compiled.programs, "time") if emit == "total" else absent
+    back, window = 1, max(cut.window, 0)  # below 0 nothing matches, but triggers have rows
+    if emit in ("trigger", "changes"):
+        back += absent
+    elif emit == "new":
+        back += any(program.followed for program in compiled.programs)
+    cut = replace(cut, window=back * window + (emit == "changes"), reach=windows * window)
+    carried = sorted({stream.schema.time, *query.group_by, *attributes_of(functions)})
+    pieces = Pieces(parts, cut, sorted(attributes), carried)
+    check_kinds(query, pieces.nothing.kinds)
+    return _Aggregation(stream, query, functions, emit, way, compiled, pieces).result()
+
+
+class _Aggregation:
+    """The aggregation of a query over the pieces of a stream.
+
+    Args:
+        stream: A local stream.
+        query: The query.
+        functions: The columns of aggregates, by name.
+        emit: Which rows.
+        way: How the query is aggregated.
+        compiled: What detects its matches.
+        pieces: The pieces.
+    """
+
+    def __init__(
+        self, stream: Stream, query: Query, functions: Mapping[str, Function], emit: Emit,
+        way: Way, compiled: CompiledQuery, pieces: Pieces,
+    ) -> None:  # fmt: skip
+        self._schema, self._query, self._functions, self._emit = (
+            stream.schema, query, functions, emit,
+        )  # fmt: skip
+        self._way, self._compiled, self._pieces = way, compiled, pieces
+        self._method, self._reason = way.method, way.reason
+
+    def result(self) -> Aggregates:
+        """Return the aggregates."""
+        totals = self._emit == "total"
+        nothing, query = self._pieces.nothing, self._query
+        sums = GroupSums(self._functions, query.group_by, nothing.schema)
+        tables: list[dict[str, Values]] = []
+        threads = number_of_threads()
+        last = nothing
+        for piece, moments, group_rows in in_order(self._jobs(threads), threads):
+            last = piece.columns
+            if totals:
+                sums.add(last, moments, group_rows)
+            else:
+                tables.append(self._table(last, moments, group_rows))
+        report(self._pieces.seen(last), query)
+        if totals:
+            rows = self._in_order(sums.columns(nothing, self._schema, query.having))
+        else:
+            tables = tables or [self._table(nothing, *self._moments(nothing, EVERYTHING))]
+            rows = {name: _joined([table[name] for table in tables]) for name in tables[0]}
+        method = "detect" if self._way.sequence is None else str(self._method)
+        return Aggregates(query, self._emit, method, self._reason, rows)
+
+    def _jobs(self, threads: int) -> Iterator[Job[tuple[Piece, Moments, Groups]]]:
+        for piece in self._pieces(threads):
+            if self._way.sequence is not None and self._method is None:
+                operations = operations_of(self._way.sequence, piece.columns)
+                self._method, self._reason = choose_method(
+                    operations, self._functions.values(), piece.columns
+                )
+
+            def job(piece: Piece = piece) -> Iterator[tuple[Piece, Moments, Groups]]:
+                moments, group_rows = self._moments(piece.columns, piece.owned)
+                if self._emit != "total" or self._way.sequence is not None:
+                    inside = np.ones(len(moments.ts), np.bool_)
+                    if piece.owned.since is not None:
+                        inside &= moments.ts >= piece.owned.since
+                    if piece.owned.until is not None:
+                        inside &= moments.ts < piece.owned.until
+                    moments = moments.take(np.flatnonzero(inside))
+                yield piece, moments, group_rows
+
+            yield job
+
+    def _moments(self, columns: EventColumns, owned: Owned) -> tuple[Moments, Groups]:
+        """Return rows of some events, at least those of the moments that a piece owns."""
+        emit, sequence = self._emit, self._way.sequence
+        if sequence is not None:
+            moments, group_rows, _, _ = aggregate_sequence(
+                columns, sequence, self._method, self._functions,
+                "new" if emit == "total" else emit,
+            )  # fmt: skip
+            return moments, group_rows
+        if emit in ("trigger", "changes"):
+            owned = EVERYTHING
+        elif emit == "new" and owned.since is not None:
+            owned = replace(owned, since=owned.since - self._pieces.cut.window)
+
+        def blocks() -> Iterator[tuple[Program, Block]]:
+            for number, block in Detector(self._compiled).matches(columns, owned):
+                yield self._compiled.programs[number], block
+
+        return aggregate_blocks(columns, blocks, self._query, self._functions, emit)
+
+    def _table(
+        self, columns: EventColumns, moments: Moments, group_rows: Groups
+    ) -> dict[str, Values]:
+        return columns_of(
+            moments, self._functions, columns, self._schema, self._query, group_rows, self._emit
+        )
+
+    def _in_order(self, rows: dict[str, Values]) -> dict[str, Values]:
+        """Return totals in the order of their groups, as of a stream in memory."""
+        names = self._query.group_by
+        if not names:
+            return rows
+        keys = [attribute(rows[name], name, self._schema) for name in names]
+        order = np.argsort(partition_keys(keys)[0], kind="stable")
+        at = pa.array(order)
+        return {
+            name: [values[i] for i in order] if isinstance(values, list) else values.take(at)
+            for name, values in rows.items()
+        }
+
+
+def _joined(parts: list[Values]) -> Values:
+    """Return the values of all parts as one column."""
+    kinds = {part.type for part in parts if isinstance(part, pa.Array)}
+    if len(kinds) == 1 and all(isinstance(part, pa.Array) for part in parts):
+        return pa.concat_arrays(parts)
+    listed = [part if isinstance(part, list) else part.to_pylist() for part in parts]
+    return whole_numbers([value for values in listed for value in values])
