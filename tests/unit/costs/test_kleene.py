@@ -1,5 +1,7 @@
 import math
+from itertools import permutations
 
+import pandas as pd
 import pytest
 
 import cepkit as ck
@@ -85,3 +87,19 @@ def test_a_set_before_single_events_begins_in_its_place():
     assert steps["a"].alive == pytest.approx(50 * 0.1 * 50)
     assert steps["b"].alive == pytest.approx(50 * (2**0.1 - 1) * 50)
     assert steps["b"].candidates > steps["a"].partial_matches
+
+
+@pytest.mark.parametrize("text", ["KL(B b)", "KL(B b){1,50}"])
+def test_mechanism_evaluates_least_by_the_plan_of_a_rare_set(text):
+    """By one whole set per window a rare b would not come first."""
+    kinds = ["AC"[i % 2] if i % 50 else "B" for i in range(400)]
+    frame = pd.DataFrame({"ts": range(400), "kind": kinds, "x": [i * 37 % 101 for i in range(400)]})
+    stream = ck.events(frame, time="ts", type="kind", unit="s")
+    query = f"PATTERN SEQ(A a, {text}, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 8 s"
+
+    def evaluations(order):
+        return ck.simulate(stream, query, "chain-nfa", plan=[*order]).totals.counts.evaluations
+
+    (chosen,) = ck.choose_plan(query, ck.profile(stream, query)).branches
+    every = {order: evaluations(order) for order in permutations("abc")}
+    assert every[chosen.order] < 1.5 * min(every.values()) < max(every.values()) / 10
