@@ -10,6 +10,7 @@ NAMES = (
     "engine",
     "peers",
     "operators",
+    "threads",
     "larger_than_memory",
     "spark_batch",
     "spark_peers",

@@ -3,14 +3,15 @@
 P1 is a sequence of three whose last event is rare, P2 a sequence of four with equal keys, P3 a
 conjunction, P4 an absence, P5 a count that cepkit aggregates without constructing matches. Peers
 join events of one bucket of time, as long as the window, from the event that leaves least; each
-takes its own threads. *fresh* is the processor time of a whole process, from its start to its end,
-*warm* that of a further count in a process that has counted before, from the file, and *memory*
-that of a further count of columns that are in memory already, with cepkit's plan made. *frames*
-is P1 from a pandas frame to a pandas frame of the matches, a further time: cepkit's `to_pandas()`
-has eleven columns (time, type and price of each event, start and end of the match), the peers'
-select has six (times and prices); `RETURN a.ts, a.price, ...` would have eight and take a tenth
-less. Tools take turns; medians. The ratio is the better peer's time by cepkit's: above 1 cepkit is
-faster. A peer that is not installed is left out.
+takes its own threads, cepkit all cores. *fresh* is the processor time of a whole process, from its
+start to its end, *warm* that of a further count in a process that has counted before, from the
+file, and *memory* that of a further count of columns that are in memory already, with cepkit's plan
+made. *frames* is P1 from a pandas frame to a pandas frame of the matches, a further time: cepkit's
+`to_pandas()` has eleven columns (time, type and price of each event, start and end of the match),
+the peers' select has six (times and prices); `RETURN a.ts, a.price, ...` would have eight and take
+a tenth less. Tools take turns; medians. There is a table of processor time, and one of the clock.
+The ratio is the better peer's time by cepkit's: above 1 cepkit is faster. A peer that is not
+installed is left out.
 
     python -m benchmarks.peers [--events N ...] [--runs N] [--only P1 ...] [--code] [--out FOLDER]
 """
@@ -304,7 +305,23 @@ TOOLS: Mapping[str, Tool] = {
 }
 
 
-def counted(tool: str, name: str, path: Path, kind: str) -> tuple[int, float, float, float]:
+class Counted(NamedTuple):
+    """A count in a process of its own.
+
+    Attributes:
+        number: The count.
+        fresh: The processor seconds of the process, and its seconds by the clock.
+        again: Those of a further count, the least; 0 if there is none.
+        memory: The most memory in MB.
+    """
+
+    number: int
+    fresh: tuple[float, float]
+    again: tuple[float, float]
+    memory: float
+
+
+def counted(tool: str, name: str, path: Path, kind: str) -> Counted:
     """Count in a process of its own.
 
     Args:
@@ -312,14 +329,11 @@ def counted(tool: str, name: str, path: Path, kind: str) -> tuple[int, float, fl
         name: A name of `PATTERNS`.
         path: The file.
         kind: As for `Tool.counts`; all but "fresh" count several times.
-
-    Returns:
-        The count; the processor seconds of the process; the least processor seconds of a further
-        count, 0 if there is none; the most memory in MB.
     """
     call = ["--child", tool, name, str(path), kind]
     # An installed package has its bytecode, so processes must not make it again.
     of_child = {n: v for n, v in os.environ.items() if n != "PYTHONDONTWRITEBYTECODE"}
+    began = time.perf_counter()
     child = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.peers", *call],
         stdout=subprocess.PIPE,
@@ -333,17 +347,19 @@ def counted(tool: str, name: str, path: Path, kind: str) -> tuple[int, float, fl
     child.stdout.close()
     if child.returncode:
         raise RuntimeError(f"{tool} fails on {name}")
-    return int(told[0]), used.ru_utime + used.ru_stime, float(told[1]), float(told[2])
+    fresh = used.ru_utime + used.ru_stime, time.perf_counter() - began
+    return Counted(int(told[0]), fresh, (float(told[1]), float(told[2])), float(told[3]))
 
 
 def _child(tool: str, name: str, path: str, kind: str) -> None:
     count = TOOLS[tool].counts(kind, name, path)
-    warm = []
+    warm, clock = [], []
     for _ in range(1 if kind == "fresh" else AGAIN):
-        began = time.process_time()
+        began, begun = time.process_time(), time.perf_counter()
         number = count()
         warm.append(time.process_time() - began)
-    print(number, min(warm[1:], default=0.0), _most_memory())
+        clock.append(time.perf_counter() - begun)
+    print(number, min(warm[1:], default=0.0), min(clock[1:], default=0.0), _most_memory())
 
 
 def _most_memory() -> float:
@@ -354,39 +370,43 @@ def _most_memory() -> float:
     return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), 0.0)
 
 
-def measure(path: Path, events: int, runs: int, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a row for each of some patterns."""
+def measure(
+    path: Path, events: int, runs: int, names: Sequence[str]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return a row for each of some patterns: by processor time, and by the clock."""
     tools = [tool for tool in TOOLS if importlib.util.find_spec(tool)]
     for tool in TOOLS.keys() - tools:
         print(f"  {tool} is not installed: left out")
-    table = []
+    tables: tuple[list[dict[str, Any]], list[dict[str, Any]]] = [], []
     for name in names:
         counted("cepkit", name, path, "fresh")  # compiles what is not cached on disk yet
-        fresh: dict[str, list[tuple[int, float, float, float]]] = {tool: [] for tool in tools}
+        fresh: dict[str, list[Counted]] = {tool: [] for tool in tools}
         kinds = ("warm", "memory", "frames") if name == "P1" else ("warm", "memory")
-        again = {kind: {tool: list[float]() for tool in tools} for kind in kinds}
+        again = {kind: {tool: list[tuple[float, float]]() for tool in tools} for kind in kinds}
         numbers = set()
         for _ in range(runs):
             for tool in tools:
                 fresh[tool].append(counted(tool, name, path, "fresh"))
-                numbers.add(fresh[tool][-1][0])
+                numbers.add(fresh[tool][-1].number)
                 for kind, of_tools in again.items():
-                    number, _, seconds, _ = counted(tool, name, path, kind)
-                    of_tools[tool].append(seconds)
-                    numbers.add(number)
+                    one = counted(tool, name, path, kind)
+                    of_tools[tool].append(one.again)
+                    numbers.add(one.number)
         if len(numbers) > 1:
             raise RuntimeError(f"the tools count {sorted(numbers)} matches of {name}")
-        taken = {"fresh": {tool: [s for _, s, _, _ in fresh[tool]] for tool in tools}, **again}
-        row: dict[str, Any] = {"events": events, "pattern": name, "matches": numbers.pop()}
-        for kind in ("fresh", "warm", "memory", "frames"):
-            of_tools = taken.get(kind, {})
-            medians = {tool: median(seconds) for tool, seconds in of_tools.items()}
-            peers = [s for tool, s in medians.items() if tool != "cepkit"]
-            row |= {f"{kind} {tool}": medians.get(tool) for tool in TOOLS}
-            row[f"{kind} ratio"] = min(peers) / medians["cepkit"] if peers else None
-        row |= {f"MB {t}": max(m for *_, m in fresh[t]) if t in fresh else None for t in TOOLS}
-        table.append(row)
-    return table
+        taken = {"fresh": {tool: [one.fresh for one in fresh[tool]] for tool in tools}, **again}
+        matches = numbers.pop()
+        for by_clock, table in enumerate(tables):
+            row: dict[str, Any] = {"events": events, "pattern": name, "matches": matches}
+            for kind in ("fresh", "warm", "memory", "frames"):
+                of_tools = taken.get(kind, {})
+                medians = {t: median(each[by_clock] for each in of_tools[t]) for t in of_tools}
+                peers = [s for tool, s in medians.items() if tool != "cepkit"]
+                row |= {f"{kind} {tool}": medians.get(tool) for tool in TOOLS}
+                row[f"{kind} ratio"] = min(peers) / medians["cepkit"] if peers else None
+            most = {tool: max(one.memory for one in fresh[tool]) for tool in tools}
+            table.append(row | {f"MB {tool}": most.get(tool) for tool in TOOLS})
+    return tables
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -412,15 +432,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     from cepkit.stream.generators import zipf_events
 
-    rows = []
+    tables: tuple[list[dict[str, Any]], list[dict[str, Any]]] = [], []
     with tempfile.TemporaryDirectory() as folder:
         for events in options.events:
             path = Path(folder) / f"{events}.parquet"
             pq.write_table(zipf_events(events, seed=1), path)
-            rows += measure(path, events, options.runs, options.only)
+            by_processor, by_clock = measure(path, events, options.runs, options.only)
+            tables[0].extend(by_processor)
+            tables[1].extend(by_clock)
             path.unlink()
-    show(f"processor seconds from a Parquet file to a count, {machine()}", rows)
-    write(options.out, "peers", rows)
+    for name, seconds, rows in zip(
+        ("peers", "peers_clock"), ("processor seconds", "seconds by the clock"), tables, strict=True
+    ):
+        show(f"{seconds} from a Parquet file to a count, {machine()}", rows)
+        write(options.out, name, rows)
 
 
 if __name__ == "__main__":

@@ -9,20 +9,33 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from cepkit.columnar.compile.program import Program
 from cepkit.columnar.compile.query import CompiledQuery
 from cepkit.columnar.forest import matches_of
+from cepkit.columnar.kernels.loops import counting_sort
 from cepkit.columnar.kleene.limits import SetChoice
 from cepkit.columnar.slices.blocks import Block, SetBlock
-from cepkit.columnar.slices.candidates import Owned
+from cepkit.columnar.slices.candidates import EVERYTHING, Owned
 from cepkit.columnar.slices.clocks import numbered, readings
 from cepkit.columnar.slices.counters import Counters, add_counters, counters_for
-from cepkit.columnar.slices.cutting import SLICE_ROWS, cut, looks_ahead, slices
+from cepkit.columnar.slices.cutting import (
+    HEAVY,
+    HEAVY_CANDIDATES,
+    HEAVY_ROWS,
+    HEAVY_WINDOWS,
+    SLICE_ROWS,
+    cut,
+    looks_ahead,
+    slices,
+)
 from cepkit.columnar.slices.plans import SlicePlan, SlicePlans, SliceRun, SliceWork, total
+from cepkit.pattern.keys import partition_keys
 from cepkit.stream.columns import EventColumns
 from cepkit.threads import in_order
 
@@ -31,6 +44,10 @@ T = TypeVar("T")
 Make: TypeAlias = Callable[[int, Block], Iterable[T]]
 """Returns what is made of some matches of a branch, in the thread that has found them. It may be
 held, while a block is valid only until the next one is found."""
+
+PARTITIONED, PARTITIONED_CANDIDATES, PARTITION_PARTS = 32.0, 1 << 26, 16
+"""Without a window a stream's partitions are dealt out to so many parts, if more than so many
+candidates are expected for an event, and in all."""
 
 _planning = threading.Lock()
 
@@ -45,6 +62,7 @@ class Part:
         first: The row of the first event that it owns.
         end: The row after the last one.
         owned: The matches that are its own.
+        rows: The row of each event, where they are those of some partitions; None: side by side.
     """
 
     columns: EventColumns
@@ -52,9 +70,12 @@ class Part:
     first: int
     end: int
     owned: Owned
+    rows: npt.NDArray[np.integer] | None = None
 
     def placed(self, block: Block) -> Block:
         """Return matches of the slice as rows of the whole."""
+        if self.rows is not None:
+            return (block if isinstance(block, SetBlock) else block.held()).among(self.rows)
         return block if self.begin == 0 else block.shifted(self.begin)
 
 
@@ -114,10 +135,20 @@ def run_parts(
         slice_rows: Events of a slice; None: chosen from the window.
         threads: The most slices at the same time.
     """
-    least = SLICE_ROWS if plans is None else plans.least_rows(columns)
+    least, windows = SLICE_ROWS if plans is None else plans.least_rows(columns), None
+    if plans is None and query.work > HEAVY:
+        least = min(least, max(HEAVY_ROWS, int(HEAVY_CANDIDATES / query.work)))
+        windows = HEAVY_WINDOWS
+
+    def parts() -> Iterator[Part]:
+        alone = plans is None and slice_rows is None and owned == EVERYTHING
+        by_partition = partitions_of(query, columns) if alone else None
+        if by_partition is not None:
+            return by_partition
+        return parts_of(query.programs, columns, owned, slice_rows, least, windows)
 
     def jobs() -> Iterator[Callable[[], Iterator[tuple[int, T] | PartRun]]]:
-        for part in parts_of(query.programs, columns, owned, slice_rows, least):
+        for part in parts():
             if plans is None or not isinstance(work, SliceWork):
                 assert not isinstance(work, SliceWork)
                 yield _job(part, None, query, counters_for(query.programs, work), choice, make)
@@ -188,6 +219,7 @@ def parts_of(
     owned: Owned,
     slice_rows: int | None,
     least: int,
+    windows: int | None = None,
 ) -> Iterator[Part]:
     """Yield the slices of a stream, or of a part of it.
 
@@ -196,6 +228,7 @@ def parts_of(
         owned: The matches that are the part's own.
         slice_rows: Events of a slice; None: chosen from the window.
         least: The least events of a slice, if `slice_rows` is None.
+        windows: The same in windows; None: as usual.
     """
     n, first_owned, end_owned = len(columns), 0, len(columns)
     everything = owned.since is None and owned.until is None
@@ -212,7 +245,9 @@ def parts_of(
     if owned.until is not None:
         end_owned = int(np.searchsorted(values, owned.until))
     looking = looks_ahead(programs, clock)
-    for begin, first, end in slices(values, window, slice_rows, first_owned, end_owned, least):
+    for begin, first, end in slices(
+        values, window, slice_rows, first_owned, end_owned, least, windows
+    ):
         # Events under NOT, and members of sets, may come up to a window after the slice.
         ahead = end
         if end < n and looking:
@@ -223,3 +258,40 @@ def parts_of(
         since = owned.since if first == first_owned else int(values[first])
         until = owned.until if end == end_owned else int(values[end])
         yield Part(part, begin, first, end, Owned(since, until, clock))
+
+
+def partitions_of(query: CompiledQuery, columns: EventColumns) -> Iterator[Part] | None:
+    """Return parts with some partitions each, where there is no window that can cut.
+
+    To deal the events out takes about as long as to search them where there is little to do.
+
+    Args:
+        query: The compiled query.
+        columns: The whole stream.
+
+    Returns:
+        The parts; None if slices serve, there are no partitions, or it does not pay.
+    """
+    programs = query.programs
+    partition_by = programs[0].partition_by
+    pays = query.work > PARTITIONED and query.work * len(columns) > PARTITIONED_CANDIDATES
+    if not partition_by or not pays:
+        return None
+    for program in programs:
+        columns = numbered(program, columns)
+    if cut(programs, columns)[1] is not None:
+        return None
+    codes, count = partition_keys([columns.attributes[name] for name in partition_by])
+    if count < 2:
+        return None
+    number = min(PARTITION_PARTS, count)
+    starts = np.zeros(number + 1, dtype=np.int64)
+    order = np.empty(len(columns), dtype=np.int32)
+    counting_sort((codes % number).astype(np.int32, copy=False), starts, order)
+
+    def parts() -> Iterator[Part]:
+        for begin, end in pairwise(starts.tolist()):
+            rows = order[begin:end]
+            yield Part(columns.take(rows), 0, begin, end, EVERYTHING, rows)
+
+    return parts()

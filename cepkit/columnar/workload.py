@@ -76,6 +76,7 @@ def grouped(
             trees=trees,
             weak=weak,
             together=True,
+            work=0.0,
         )
         groups.append(Group(query, of))
     return tuple(groups)

@@ -222,6 +222,20 @@ class EventColumns:
             by_arrival=self.by_arrival,
         )
 
+    def take(self, events: npt.NDArray[np.integer]) -> EventColumns:
+        """Return some events, in ascending order; of the same source."""
+        return EventColumns(
+            self.ts[events],
+            self.types[events],
+            self.type_names,
+            {name: column.take(events) for name, column in self.attributes.items()},
+            self.carried,
+            self.source_rows(events),
+            arrivals=None if self.arrivals is None else self.arrivals[events],
+            places=None if self.places is None else self.places[events],
+            by_arrival=self.by_arrival,
+        )
+
     def arrival(self) -> npt.NDArray[np.int64]:
         """Return the arrival number of each event."""
         if self.arrivals is not None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepkit.adaptation.choice import slice_plans
+from cepkit.columnar import parts
 from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.results.several import SeveralMatches
 from cepkit.columnar.results.together import InMemory
@@ -141,3 +142,27 @@ def test_queries_found_together_do_not_depend_on_threads(data: st.DataObject) ->
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of types that never occur
         assert shown(data.draw(st.integers(2, 4))) == shown(1)
+
+
+PARTITIONED = cases(
+    ("SEQ", "AND", "OR", "NOT", "KL", "OPT"), max_variables=4, max_events=24, unsorted=True
+)
+
+
+@given(data=st.data())
+def test_parts_of_partitions_have_the_matches_of_the_whole(data: st.DataObject) -> None:
+    case = data.draw(PARTITIONED.filter(lambda one: bool(one.query.partition_by)))
+    plan, most = data.draw(plans(case)), data.draw(st.integers(1, 4))
+    stream = events(as_table(case.events), time="ts", type="kind", ties=case.ties)
+
+    def make() -> Matches:
+        return Matches(stream, case.query, plan)
+
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
+        warnings.simplefilter("ignore")  # of types that never occur
+        patch.setattr(parts, "PARTITIONED", -1)
+        patch.setattr(parts, "PARTITIONED_CANDIDATES", -1)
+        patch.setattr(parts, "PARTITION_PARTS", data.draw(st.integers(2, 5)))
+        assert seen(make, most) == seen(make, 1)
+        assert result_of(make().to_arrow(), case.variables) == case.matches
+        assert make().count() == len(case.matches)

@@ -74,12 +74,6 @@ def test_profile_counts_dropped_rows_and_types_that_never_occur(spark):
     assert found.never_occurring == ("Z",)
 
 
-def test_an_empty_stream(spark):
-    query = parse(TEXT + " WITHIN 1 s PARTITION BY key")
-    stream = events(spark.createDataFrame(TABLE.slice(0, 0)), time="ts", type="type")
-    assert profile(stream, query) == local(TABLE.slice(0, 0), query)
-
-
 def test_patterns_together(spark):
     texts = [
         "PATTERN SEQ(T01 a, T02 b) WHERE a.key = b.key WITHIN 1 s",

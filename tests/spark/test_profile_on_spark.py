@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -12,7 +11,6 @@ import pytest
 import cepkit as ck
 from cepkit.pattern.parsing.parser import parse
 from cepkit.spark.profile.statistics import profile
-from cepkit.statistics.lateness import Lateness
 from cepkit.statistics.model import Statistics
 from cepkit.stream.generators import zipf_events
 from cepkit.stream.stream import Stream
@@ -57,30 +55,6 @@ def test_a_small_stream_is_measured_whole(spark: SparkSession, table: pa.Table) 
     assert there.filters == here.filters
 
 
-@pytest.mark.parametrize("window", ["1 second", "20 seconds", "1000 seconds"])
-def test_a_sample_is_near_the_whole(spark: SparkSession, table: pa.Table, window: str) -> None:
-    text = TEXT.replace("1 second", window)
-    here = ck.profile(ck.events(table, time="ts", type="type"), text)
-    stream = on_spark(spark, table.to_pandas())
-    found = [profile(stream, parse(text), seed=seed, sample_events=3000) for seed in range(3)]
-    for statistics in found:
-        assert_close(statistics, here, 0.12)
-    assert len({s.selectivity("a", "b") for s in found}) == 3
-
-
-def test_statistics_do_not_depend_on_order_and_partitions_of_rows(
-    spark: SparkSession, table: pa.Table
-) -> None:
-    frame = spark.createDataFrame(table.to_pandas())
-    results = [
-        profile(ck.events(rows, time="ts", type="type"), parse(TEXT), sample_events=3000)
-        for rows in (frame, frame.orderBy("price"), frame.repartition(7, "key"))
-    ]
-    # When events came is not known of rows that were shuffled.
-    assert [r.lateness for r in results] == [Lateness(0, len(table)), None, None]
-    assert len({replace(result, lateness=None) for result in results}) == 1
-
-
 def test_rows_that_are_no_events_and_types_that_never_occur(spark: SparkSession) -> None:
     data = pd.DataFrame(
         {
@@ -103,13 +77,6 @@ def test_an_empty_stream(spark: SparkSession, table: pa.Table) -> None:
     with pytest.warns(StreamWarning, match="the stream has no events"):
         found = ck.profile(ck.events(frame, time="ts", type="type"), TEXT)
     assert (found.events, found.rates["a"]) == (0, 0.0)
-
-
-def test_partitions(spark: SparkSession, table: pa.Table) -> None:
-    text = f"{TEXT} PARTITION BY key"
-    here = ck.profile(ck.events(table, time="ts", type="type"), text)
-    there = ck.profile(on_spark(spark, table.to_pandas()), text)
-    assert there.same_key == pytest.approx(here.same_key)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from cepkit import aggregate, events, parse
         ("peers", ["--events", "20000", "--runs", "1", "--only", "P1", "P5"]),
         ("aggregation", ["--events", "5000", "--only", "keys"]),
         ("planning", ["--small"]),
+        ("threads", ["--events", "20000", "--runs", "1", "--only", "peers,operators"]),
     ],
 )
 def test_a_benchmark_runs_and_writes_its_tables(name, options, tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from cepkit.columnar.compile.branch import compile_branch
@@ -41,6 +41,7 @@ class CompiledQuery:
         groups: The groups that repeat, whose variables AFTER MATCH SKIP names.
         together: Whether it is of several queries. Else the last step of each program counts its
             matches, also where all of its steps are in common with others.
+        work: The candidates that are expected for an event of the stream; 0 if that is unknown.
     """
 
     branches: tuple[Branch, ...]
@@ -53,6 +54,7 @@ class CompiledQuery:
     after_match: AfterMatch | None = None
     groups: tuple[Group, ...] = ()
     together: bool = False
+    work: float = field(default=0.0, compare=False)
 
     @property
     def chooses(self) -> bool:
@@ -118,4 +120,13 @@ def compile_query(
         weak,
         query.after_match,
         query.groups,
+        work=_work(plan),
     )
+
+
+def _work(plan: Plan) -> float:
+    """Return the candidates that a plan expects for an event; 0 if it does not know."""
+    if plan.statistics is None or not plan.statistics.events:
+        return 0.0
+    steps = (step.candidates for branch in plan.expected for step in branch)
+    return sum(steps) / plan.statistics.events

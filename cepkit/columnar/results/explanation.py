@@ -49,18 +49,28 @@ class ExplainedStep:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Explanation(Printed):
-    """The steps of a run; prints as a table, has an HTML repr and a pandas twin."""
+    """The steps of a run; prints as a table, has an HTML repr and a pandas twin.
+
+    Attributes:
+        plan: The plan that was run.
+        steps: Its steps.
+        in_order: What was done in the order of the stream, by one thread, and why; "" if nothing.
+    """
 
     plan: Plan
     steps: tuple[ExplainedStep, ...]
+    in_order: str = ""
 
     @classmethod
-    def of(cls, plan: Plan, counters: Sequence[Sequence[StepCounters]]) -> Explanation:
+    def of(
+        cls, plan: Plan, counters: Sequence[Sequence[StepCounters]], in_order: str = ""
+    ) -> Explanation:
         """Return the explanation of a run.
 
         Args:
             plan: The plan that was run.
             counters: The counters of the steps of each branch.
+            in_order: What was done in the order of the stream.
         """
         steps = []
         for number, branch in enumerate(counters):
@@ -83,7 +93,7 @@ class Explanation(Printed):
                         counted.by_value,
                     )
                 )
-        return cls(plan, tuple(steps))
+        return cls(plan, tuple(steps), in_order)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row for each step."""
@@ -149,6 +159,8 @@ class Explanation(Printed):
         statistics = self.plan.statistics
         if statistics is not None and statistics.query is not None:
             lines.append(f"by the statistics of {statistics.basis}")
+        if self.in_order:
+            lines.append(self.in_order)
         by_value = [step.variable for step in self.steps if step.by_value]
         if by_value:
             names = ", ".join(dict.fromkeys(by_value))

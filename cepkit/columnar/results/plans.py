@@ -11,6 +11,7 @@ from cepkit.columnar.results.explanation import ExplainedStep, Explanation
 from cepkit.columnar.slices.plans import Branches, SliceRun, SliceWork
 from cepkit.costs.work import WORK
 from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.planners.deciding import because
@@ -196,9 +197,18 @@ class AdaptedExplanation(Printed):
 def explanation_of(query: Query, plan: Plan, work: SliceWork) -> Explanation | AdaptedExplanation:
     """Return the work of a run: of its plan, or of the plans of its slices."""
     if work.counters.keys() == {plan.branches}:
-        return Explanation.of(plan, work.counters[plan.branches])
+        return Explanation.of(plan, work.counters[plan.branches], _in_order(query))
     parts = tuple(
         Explanation.of(Plan(branches, "slices"), counters)
         for branches, counters in work.counters.items()
     )
     return AdaptedExplanation(PlansInForce.of(query, plan, work), parts)
+
+
+def _in_order(query: Query) -> str:
+    """Return what is done in the order of the stream, as a line of an explanation."""
+    if query.strategy is Strategy.SKIP_TILL_NEXT_MATCH:
+        return "in the order of the stream, by one thread: each match depends on those before it"
+    if query.after_match is not None:
+        return "found side by side, chosen in the order of the stream: AFTER MATCH SKIP"
+    return ""

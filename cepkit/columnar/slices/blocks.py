@@ -163,6 +163,12 @@ class SetBlock:
         rows = {v: events[at] for v, events in self._rows.items()}
         return SetBlock(len(at), rows, {v: m.take(at) for v, m in self._members.items()})
 
+    def among(self, events: npt.NDArray[np.integer]) -> SetBlock:
+        """Return the matches as rows of a stream, of which the slice has these events."""
+        rows = {v: events[own] for v, own in self._rows.items()}
+        members = {v: Members(m.starts, events[m.rows]) for v, m in self._members.items()}
+        return SetBlock(self.size, rows, members)
+
     def followed_by(self, *others: SetBlock) -> SetBlock:
         """Concatenate this block and others."""
         blocks = (self, *others)

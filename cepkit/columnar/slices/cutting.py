@@ -16,9 +16,16 @@ from cepkit.columnar.slices.clocks import came_in_order
 from cepkit.pattern.policies import Clock
 from cepkit.stream.columns import EventColumns
 
-SLICE_ROWS = 1 << 18
+SLICE_ROWS = 1 << 19
 """The events of a slice, unless the window is so long that the overlap would cost too much. With
-fewer, Python's work for each slice would count, and threads would wait for each other there."""
+fewer, Python's work for each slice would count, for which threads wait for each other."""
+
+HEAVY = 16.0
+"""With more candidates for each event the joins of a slice take far longer than its other work."""
+
+HEAVY_CANDIDATES, HEAVY_ROWS, HEAVY_WINDOWS = 1 << 24, 1 << 16, 3
+"""Then a slice has about so many candidates, but at least so many events and windows: threads have
+more slices to share, and the last one keeps nobody waiting for long."""
 
 ADAPTED_ROWS = 20_000
 """The same if each slice has its own plan: long enough for counting, short enough to be
@@ -73,6 +80,7 @@ def slices(
     first: int = 0,
     last: int | None = None,
     least: int = SLICE_ROWS,
+    windows: int | None = None,
 ) -> Iterator[tuple[int, int, int]]:
     """Yield for each slice the first event it sees, the first it owns, and its end.
 
@@ -85,7 +93,9 @@ def slices(
         first: The first event that a slice owns.
         last: The end of those that slices own; None: that of the stream.
         least: The least events of a slice, if `slice_rows` is None.
+        windows: The same in windows; None: `WINDOWS_PER_SLICE`.
     """
+    windows = WINDOWS_PER_SLICE if windows is None else windows
     n = len(values) if last is None else last
     if window is None or n == first:
         yield 0, first, n
@@ -93,7 +103,7 @@ def slices(
     while first < n:
         begin = int(np.searchsorted(values, values[first] - window))
         if slice_rows is None:
-            in_windows = int(np.searchsorted(values, values[first] + WINDOWS_PER_SLICE * window))
+            in_windows = int(np.searchsorted(values, values[first] + windows * window))
             end = max(first + least, in_windows)
         else:
             end = first + max(1, slice_rows)

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import cepkit as ck
+from cepkit.columnar import parts
 from cepkit.columnar.results.matches import Matches
 from cepkit.errors import (
     CepkitError,
@@ -346,3 +347,23 @@ def test_a_partition_by_arrays_is_refused() -> None:
     for ask in (ck.detect, ck.profile, ck.why_not):
         with pytest.raises(PatternError, match="PARTITION BY 'h', which holds arrays"):
             ask(events, text)
+
+
+def test_a_plan_that_expects_much_work_cuts_more_slices(monkeypatch):
+    n = 200_000
+    table = pa.table({"ts": pa.array(range(n)), "kind": ["A", "B"] * (n // 2)})
+    source = ck.events(table, time="ts", type="kind", unit="ms")
+    ends = []
+    run = parts.parts_of
+
+    def noted(*given):
+        for part in run(*given):
+            ends.append(part.end)
+            yield part
+
+    monkeypatch.setattr(parts, "parts_of", noted)
+    for window, slices in (("10 milliseconds", 1), ("1 second", 3)):
+        ends.clear()
+        query = f"PATTERN SEQ(A a, B b) WITHIN {window}"
+        ck.detect(source, query).count()
+        assert len(ends) == slices

@@ -107,3 +107,13 @@ def test_maximal_sets_are_largest_for_each_choice_of_others():
         ]
         assert sorted(largest) == sorted((*of, size) for of, size in best.items())
         assert len(largest) == 4
+
+
+def test_explanation_says_what_one_thread_does_in_order():
+    stream = ck.events(ck.sample_stocks(200), time="ts", type="ticker")
+    text = "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 minute"
+    assert "order of the stream" not in str(ck.detect(stream, text).explain())
+    next_match = ck.detect(stream, f"{text} STRATEGY skip-till-next-match")
+    assert "by one thread: each match depends on those before it" in str(next_match.explain())
+    skipping = ck.detect(stream, f"{text} AFTER MATCH SKIP PAST LAST EVENT")
+    assert "found side by side, chosen in the order of the stream" in str(skipping.explain())

@@ -181,6 +181,23 @@ def test_ranges_of_time_are_read_in_pieces(path, large):
     assert stream.parts(()).rows < ROWS
 
 
+@pytest.mark.parametrize("ties", ["none", "arrival"])
+@pytest.mark.parametrize("end", ["", " STRATEGY skip-till-next-match"])
+def test_arrival_column_orders_events_of_equal_time_in_pieces(tmp_path, large, ties, end):
+    table = rows().append_column("n", pa.array(np.random.default_rng(5).permutation(ROWS)))
+    seconds = pa.compute.floor_temporal(table.column("ts"), unit="second")
+    table = table.set_column(0, "ts", seconds)
+    pq.write_table(table, tmp_path / "e.parquet", row_group_size=170)
+    options = {"arrival": "n", "ties": ties}
+    matches = ck.detect(stream_of(tmp_path / "e.parquet", **options), PATTERN + end)
+    assert isinstance(matches, MatchesInPieces)
+    whole = ck.detect(stream_of(table, **options), PATTERN + end)
+    key = ["a.n", "b.n"]
+    frames = [m.to_pandas()[key].sort_values(key, ignore_index=True) for m in (matches, whole)]
+    pd.testing.assert_frame_equal(*frames)
+    assert len(frames[0]) > 0
+
+
 def test_error_of_a_part_is_raised_once_and_ends_the_search(path, large, monkeypatch):
     matches = ck.detect(stream_of(path), PATTERN)
 
