@@ -141,8 +141,8 @@ def run(steps: KeySteps, most: int, carried: LaneArrays, prime: int, to: Output)
             p = uintp(n - ((code + 1) >> 1))
             if code & 1:
                 if loops[p] == 2:  # a further member continues these sets
-                    to = (p - one) * width
-                    _extend_apart(b, to, p * width, uintp(0), rows[i], width, carried, prime)
+                    ended = (p - one) * width
+                    _extend_apart(b, ended, p * width, uintp(0), rows[i], width, carried, prime)
                 _clear(b, p, width)
                 continue
             if code == 0:
