@@ -69,7 +69,8 @@ def stream_options(command: argparse.ArgumentParser, *, required: bool = True) -
     engine.add_argument(
         "--local",
         action="store_true",
-        help="run in this process (the default): the events must fit memory",
+        help="run in this process (the default): the events must fit memory, unless they are"
+        " Parquet files in the order of time",
     )
     engine.add_argument(
         "--spark",

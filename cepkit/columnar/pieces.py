@@ -40,9 +40,12 @@ from cepkit.stream.reading.file_parts import FileParts
 from cepkit.stream.reading.ingest import event_columns
 from cepkit.stream.reading.sampled import sampled_events
 from cepkit.stream.stream import Stream
+from cepkit.threads import number_of_threads
 
 Taken = npt.NDArray[np.bool_]
 
+_COPIES = 3
+"""A piece is in memory as rows, as columns, and as what its search makes of them."""
 _LONGER = 1.5
 """By this factor more events are read before the next try to cut a piece of them."""
 
@@ -58,6 +61,7 @@ class Cut:
         counting: The branches that count events; empty if none does.
         least: The least events of a piece; None: as many as of a slice in memory.
         types: The types of the events that are read; None for any.
+        rows: The most rows that a piece takes, about.
     """
 
     window: int
@@ -66,6 +70,7 @@ class Cut:
     counting: tuple[Program, ...] = ()
     least: int | None = None
     types: frozenset[str] | None = None
+    rows: int = 0
 
 
 def cut_of(query: CompiledQuery, slice_rows: int | None = None) -> Cut | None:
@@ -99,8 +104,8 @@ def large_parts(
     longest = WINDOWS_PER_SLICE * cut.window + cut.reach
     rows = parts.rows_at_once(longest if cut.clock == "time" else 0)
     rows += longest if cut.clock == "arrival" else 0
-    # As rows, as columns, and as the columns of the pieces that are searched meanwhile.
-    return (parts, cut) if 3 * parts.size(attributes, rows) <= free_memory() else None
+    fits = _COPIES * parts.size(attributes, rows) <= free_memory()
+    return (parts, replace(cut, rows=rows)) if fits else None
 
 
 def plan_of_parts(stream: Stream, query: Query) -> Plan | None:
@@ -221,6 +226,11 @@ class Pieces:
             begin = 0 if since is None else int(np.searchsorted(values, since - cut.window))
             held.keep(columns, begin, taken)
             before += begin
+
+    def threads(self) -> int:
+        """Return how many pieces to search at a time: no more than fit into half of the memory."""
+        size = _COPIES * self.parts.size(self._attributes, max(self.cut.rows, SLICE_ROWS))
+        return min(number_of_threads(), max(1, free_memory() // (2 * size)))
 
     def seen(self, last: EventColumns) -> EventColumns:
         """Return the events of the last piece with what is known of all that have been read."""

@@ -42,7 +42,7 @@ from cepkit.statistics.stream_counts import attributes_read
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.reading.ingest import attribute
 from cepkit.stream.stream import Stream
-from cepkit.threads import Job, in_order, number_of_threads
+from cepkit.threads import Job, in_order
 
 Groups = npt.NDArray[np.int32]
 
@@ -120,7 +120,7 @@ class _Aggregation:
         nothing, query = self._pieces.nothing, self._query
         sums = GroupSums(self._functions, query.group_by, nothing.schema)
         tables: list[dict[str, Values]] = []
-        threads = number_of_threads()
+        threads = self._pieces.threads()
         last = nothing
         for piece, moments, group_rows in in_order(self._jobs(threads), threads):
             last = piece.columns

@@ -144,6 +144,7 @@ def _run_commands() -> int:
         ["why-not", "--pattern", "p.cep", *events],
         ["simulate", "--pattern", "p.cep", *events, "--html", "play.html"],
         ["aggregate", "--pattern", "counted.cep", *events, "--emit", "total"],
+        ["sort", "trades.csv", "sorted.parquet", "--time", "ts"],
         ["completion", "bash"],
     ]
     assert {line[0] for line in lines} == set(VERBS)

@@ -24,7 +24,7 @@ from cepkit.plan.nodes import Plan
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.reading.file_parts import FileParts
 from cepkit.stream.stream import Stream
-from cepkit.threads import in_order, limited_to, number_of_threads
+from cepkit.threads import in_order, limited_to
 
 
 def matches_in(
@@ -148,7 +148,7 @@ class MatchesInPieces(Matches):
         """
         compiled, work = self._compiled, counters_for(self._programs)
         with limited_to(self._threads):
-            threads = number_of_threads()
+            threads = pieces.threads()
         sets, sizes = 0, list[int]()
         last: EventColumns | None = None
 

@@ -160,6 +160,16 @@ def test_unsorted_file_that_does_not_fit_is_refused_before_it_is_read(tmp_path, 
     assert "need about" in caught.value.found
 
 
+def test_output_columns_that_do_not_fit_are_refused_before_they_are_read(path, monkeypatch):
+    stream = stream_of(path)
+    columns = stream.columns(())
+    monkeypatch.setattr(column_cache, "free_memory", lambda: 20 * ROWS)
+    with pytest.raises(LimitError, match="need about") as caught:
+        len(columns.source)
+    assert "in pieces" in caught.value.hint
+    assert "order of time" not in caught.value.found
+
+
 def test_rows_at_once_grow_with_the_disorder(tmp_path):
     at_once = []
     for number, ordered in enumerate((True, False)):
@@ -179,6 +189,23 @@ def test_ranges_of_time_are_read_in_pieces(path, large):
     assert isinstance(matches, MatchesInPieces)
     assert matches.count() == ck.detect(stream_of(rows(), **options), PATTERN).count()
     assert stream.parts(()).rows < ROWS
+
+
+@pytest.mark.parametrize("ties", ["none", "arrival"])
+@pytest.mark.parametrize("end", ["", " STRATEGY skip-till-next-match"])
+def test_arrival_column_orders_events_of_equal_time_in_pieces(tmp_path, large, ties, end):
+    table = rows().append_column("n", pa.array(np.random.default_rng(5).permutation(ROWS)))
+    seconds = pa.compute.floor_temporal(table.column("ts"), unit="second")
+    table = table.set_column(0, "ts", seconds)
+    pq.write_table(table, tmp_path / "e.parquet", row_group_size=170)
+    options = {"arrival": "n", "ties": ties}
+    matches = ck.detect(stream_of(tmp_path / "e.parquet", **options), PATTERN + end)
+    assert isinstance(matches, MatchesInPieces)
+    whole = ck.detect(stream_of(table, **options), PATTERN + end)
+    key = ["a.n", "b.n"]
+    frames = [m.to_pandas()[key].sort_values(key, ignore_index=True) for m in (matches, whole)]
+    pd.testing.assert_frame_equal(*frames)
+    assert len(frames[0]) > 0
 
 
 def test_error_of_a_part_is_raised_once_and_ends_the_search(path, large, monkeypatch):
