@@ -50,9 +50,9 @@ def test_selectivities_of_samples_are_unbiased(
     exact = ck.profile(ck.events(frame, time="ts", type="type"), query)
     stream = stream_of(spark, frame)
     runs = [statistics_for_plans(stream, query, seed=seed) for seed in range(12)]
-    drawing = kept_of(stream).sample.drawing
-    assert not drawing.whole
-    assert (drawing.begins is None) == (window != "WITHIN 4 s")
+    design = kept_of(stream).sample.design
+    assert not design.whole
+    assert (design.begins is None) == (window != "WITHIN 4 s")
     for pair in PAIRS:
         shares = np.array([run.selectivities[pair].share for run in runs])
         spread = shares.std(ddof=1) / np.sqrt(len(runs))

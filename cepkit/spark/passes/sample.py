@@ -53,7 +53,7 @@ _NAIVE = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class SamplingDesign:
     """Which events of a stream are drawn for a sample.
 
     Attributes:
@@ -85,13 +85,13 @@ class Sample:
     Attributes:
         table: Their rows.
         sending: The columns and types.
-        drawing: How they were drawn.
+        design: How they were drawn.
         seed: The seed of the draw.
     """
 
     table: pa.Table
     sending: Sending
-    drawing: Drawing
+    design: SamplingDesign
     seed: int
 
     def serves(self, sending: Sending, window: int | None, seed: int) -> bool:
@@ -102,10 +102,10 @@ class Sample:
             window: Its window in time; None: it has none.
             seed: The seed of its draw.
         """
-        own, drawing = self.sending, self.drawing
-        if drawing.begins is not None and (window is None or window > drawing.after):
+        own, design = self.sending, self.design
+        if design.begins is not None and (window is None or window > design.after):
             return False
-        if drawing.begins is None and not drawing.whole and window is not None:
+        if design.begins is None and not design.whole and window is not None:
             return False  # slices may be small enough for this window
         types = own.types is None or (sending.types is not None and sending.types <= own.types)
         return types and set(sending.columns.names) <= set(own.columns.names) and seed == self.seed
@@ -113,7 +113,7 @@ class Sample:
 
 def draw(
     source: StreamRows, sending: Sending, window: int | None, counts: TypeCounts, seed: int
-) -> tuple[Drawing, DataFrame]:
+) -> tuple[SamplingDesign, DataFrame]:
     """Return a draw of a stream, and the rows to fetch.
 
     Args:
@@ -131,27 +131,27 @@ def draw(
     rows = source.rows.where(~source.no_time & source.may_have(types))
     names = [source.place(name) for name in sending.columns.names]
     if relevant <= min(most, EVENTS_BY_HASH if window is None else 2 * EVENTS):
-        return Drawing(), rows.select(*names)
+        return SamplingDesign(), rows.select(*names)
     rarest = min((n for n in map(counts.counts.by_type.get, types or ()) if n), default=relevant)
     size = min(max(EVENTS, _LEAST_OF_TYPE * relevant // rarest), 4 * EVENTS)
     size = EVENTS_BY_HASH if window is None else size
-    drawing = None
+    design = None
     if window is not None:
-        drawing = _slices(counts, relevant, window, size, most, seed)
-    if drawing is None:
+        design = _slices(counts, relevant, window, size, most, seed)
+    if design is None:
         share = min(1.0, min(size, most) / relevant)
         number = F.pmod(F.xxhash64(F.lit(seed), *rows.columns), F.lit(_SHARES))
-        return Drawing(share=share), rows.where(number < int(share * _SHARES)).select(*names)
-    near, exact = _near(source, drawing)
+        return SamplingDesign(share=share), rows.where(number < int(share * _SHARES)).select(*names)
+    near, exact = _near(source, design)
     rows = rows.where(near).select(*names)
     if exact:
-        return drawing, rows
-    return drawing, rows.mapInArrow(_only(sending, drawing), rows.schema)
+        return design, rows
+    return design, rows.mapInArrow(_only(sending, design), rows.schema)
 
 
 def _slices(
     counts: TypeCounts, relevant: int, window: int, size: int, most: float, seed: int
-) -> Drawing | None:
+) -> SamplingDesign | None:
     """Return slices all over the stream; None if they would have too many events, or most.
 
     Args:
@@ -178,38 +178,40 @@ def _slices(
     begins = first + (np.arange(number) * part + rng.random(number) * (part - length)).astype(
         np.int64
     )
-    return Drawing(tuple(begins.tolist()), first, part, length, after, number * length / span)
+    return SamplingDesign(
+        tuple(begins.tolist()), first, part, length, after, number * length / span
+    )
 
 
-def _near(source: StreamRows, drawing: Drawing) -> tuple[Column, bool]:
+def _near(source: StreamRows, design: SamplingDesign) -> tuple[Column, bool]:
     """Return whether a row may lie in a slice, and whether that is exact enough to fetch it."""
     schema = source.schema
     kind = source.kind(schema.time)
     naive = isinstance(kind, t.TimestampNTZType | t.DateType | t.StringType)
     if isinstance(kind, t.DateType) and is_utc(schema.timezone):
         naive = False
-    seconds, begins = source.seconds, drawing.begins or ()
-    wide = (drawing.length + drawing.after) / 1e6
+    seconds, begins = source.seconds, design.begins or ()
+    wide = (design.length + design.after) / 1e6
     if naive:
         ranges = (seconds.between(b / 1e6 - _NAIVE, b / 1e6 + wide + _NAIVE) for b in begins)
         # Workers must see values that Spark cannot read as times.
         return reduce(or_, ranges, seconds.isNull()), False
     # A slice begins in each stretch of time, and may reach into the next one.
-    stretch = F.floor((seconds - drawing.first / 1e6) / (drawing.stretch / 1e6)).cast("int")
+    stretch = F.floor((seconds - design.first / 1e6) / (design.stretch / 1e6)).cast("int")
     places = F.array(*(F.lit(begin / 1e6 - _MARGIN) for begin in begins))
     nearest = (F.get(places, stretch - before) for before in (0, 1))
     return reduce(or_, (seconds.between(b, b + wide + 2 * _MARGIN) for b in nearest)), True
 
 
-def _only(sending: Sending, drawing: Drawing) -> Callable[[Batches], Batches]:
+def _only(sending: Sending, design: SamplingDesign) -> Callable[[Batches], Batches]:
     """Return what keeps only the rows that lie in slices, by the engine's times."""
 
     def only(batches: Batches) -> Batches:
         for table in tables_of(sending, batches):
             ts = sending.times(table)
             held = np.zeros(len(ts), dtype=np.bool_)
-            for begin in drawing.begins or ():
-                held |= (ts >= begin) & (ts <= begin + drawing.length + drawing.after)
+            for begin in design.begins or ():
+                held |= (ts >= begin) & (ts <= begin + design.length + design.after)
             yield from table.filter(pa.array(held)).to_batches()
 
     return only

@@ -21,7 +21,7 @@ from cepkit.spark.passes.extent import has_width
 from cepkit.spark.passes.kept import counted, kept_of
 from cepkit.spark.passes.one_action import in_one_action
 from cepkit.spark.passes.rows import StreamRows, batch_frame
-from cepkit.spark.passes.sample import Drawing, Sample, draw, in_one_order, window_of
+from cepkit.spark.passes.sample import Sample, SamplingDesign, draw, in_one_order, window_of
 from cepkit.spark.passes.type_counts import TypeCounts
 from cepkit.spark.profile.counting import SparkCounter
 from cepkit.spark.session.progress import run_with_progress
@@ -61,12 +61,12 @@ def statistics_for_plans(
     source, kept, partition = StreamRows(stream), kept_of(stream), query.partition_by
     sample, same_key = kept.sample, kept.same_key.get(partition)
     frames: dict[str, DataFrame] = {}
-    drawing, counting = Drawing(), None
+    design, counting = SamplingDesign(), None
     window = window_of(query)
     if sample is not None and not sample.serves(sending, window, seed):
         sending, sample = sending.with_those_of(sample.sending), None
     if sample is None:
-        drawing, frames["sample"] = draw(source, sending, window, known, seed)
+        design, frames["sample"] = draw(source, sending, window, known, seed)
     if partition and same_key is None:
         counter = StreamCounter.of(query, nothing.kinds, None)
         counter = replace(counter, links=(), keys=counter.keys[:1])
@@ -77,7 +77,7 @@ def statistics_for_plans(
         tables = run_with_progress(lambda: in_one_action(frames), "measuring conditions")
     if sample is None:
         rows = sending.table(tables["sample"].to_batches())
-        sample = kept.sample = Sample(in_one_order(rows), sending, drawing, seed)
+        sample = kept.sample = Sample(in_one_order(rows), sending, design, seed)
     if counting is not None:
         _, keys = counting.found(tables["counts"])
         pairs = sum(part.pairs for part in keys)
@@ -89,31 +89,29 @@ def statistics_for_plans(
 def _measured(sample: Sample, query: Query, known: TypeCounts, *, joins: bool) -> Statistics:
     """Return the statistics of a sample."""
     counts = known.counts
-    columns, drawing, seed = sample.sending.events(sample.table), sample.drawing, sample.seed
-    slices = None if drawing.begins is None else _slices(columns, drawing, query, sample, known)
+    columns, design, seed = sample.sending.events(sample.table), sample.design, sample.seed
+    slices = None if design.begins is None else _slices(columns, design, query, sample, known)
     if slices is not None:
         return measured_slices(slices, query, counts, seed=seed, joins=joins)
     tallies = tally_slice(columns, query, seed=seed)
-    statistics = combine(query, counts, [tallies], partial=not drawing.whole)
-    if not joins or not drawing.whole:
+    statistics = combine(query, counts, [tallies], partial=not design.whole)
+    if not joins or not design.whole:
         return statistics
     return replace(statistics, joins=joins_of(columns, query, statistics, seed))
 
 
 def _slices(
-    columns: EventColumns, drawing: Drawing, query: Query, sample: Sample, known: TypeCounts
+    columns: EventColumns, design: SamplingDesign, query: Query, sample: Sample, known: TypeCounts
 ) -> Slices | None:
     """Return the slices of a sample; None if they have no events."""
     window, ts = window_of(query), columns.ts
-    begins = np.array(drawing.begins)
+    begins = np.array(design.begins)
     first = np.searchsorted(ts, begins)
-    own = np.searchsorted(ts, begins + drawing.length)
-    end = np.searchsorted(ts, begins + drawing.length + (window or 0), side="right")
+    own = np.searchsorted(ts, begins + design.length)
+    end = np.searchsorted(ts, begins + design.length + (window or 0), side="right")
     some = end > first
     if not some.any():
         return None
     share = int((own - first).sum()) / known.events(sample.sending.types)
-    slices = Slices.joined(
-        columns, query, first[some], own[some], end[some], share or drawing.share
-    )
-    return replace(slices, events=round(drawing.share * known.counts.events))
+    slices = Slices.joined(columns, query, first[some], own[some], end[some], share or design.share)
+    return replace(slices, events=round(design.share * known.counts.events))
