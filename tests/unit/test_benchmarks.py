@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import ecube, engine, operators, spark_large
+from benchmarks import ecube, engine, larger_than_memory, operators, spark_large
 from cepkit import aggregate, events, parse
 
 
@@ -19,6 +19,7 @@ from cepkit import aggregate, events, parse
         ("peers", ["--events", "20000", "--runs", "1", "--only", "P1", "P5"]),
         ("aggregation", ["--events", "5000", "--only", "keys"]),
         ("planning", ["--small"]),
+        ("larger_than_memory", ["--events", "20000", "30000", "--limit-mb", "8192"]),
         ("threads", ["--events", "20000", "--runs", "1", "--only", "peers,operators"]),
     ],
 )
@@ -29,6 +30,15 @@ def test_a_benchmark_runs_and_writes_its_tables(name, options, tmp_path):
     tables = sorted(tmp_path.glob("*.csv"))
     assert tables
     assert all(len(table.read_text().splitlines()) > 1 for table in tables)
+
+
+def test_the_file_larger_than_memory_is_in_order_and_has_all_events(monkeypatch, tmp_path):
+    monkeypatch.setattr(larger_than_memory, "PIECE", 1_000)
+    larger_than_memory.write_events(tmp_path / "e.parquet", 2_500)
+    table = pq.read_table(tmp_path / "e.parquet")
+    ts = table.column("ts").to_numpy()
+    assert len(table) == 2_500
+    assert (ts[1:] >= ts[:-1]).all()
 
 
 @pytest.mark.slow

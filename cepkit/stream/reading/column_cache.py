@@ -231,6 +231,7 @@ def _by_column(
 
     def read() -> pa.Table:
         check_unchanged(path, mark)
+        _check_fits(path, schema, names, carried)
         table = sources.all_rows(path, carried, names, schema)
         check_unchanged(path, mark)
         return table

@@ -160,6 +160,16 @@ def test_unsorted_file_that_does_not_fit_is_refused_before_it_is_read(tmp_path, 
     assert "need about" in caught.value.found
 
 
+def test_output_columns_that_do_not_fit_are_refused_before_they_are_read(path, monkeypatch):
+    stream = stream_of(path)
+    columns = stream.columns(())
+    monkeypatch.setattr(column_cache, "free_memory", lambda: 20 * ROWS)
+    with pytest.raises(LimitError, match="need about") as caught:
+        len(columns.source)
+    assert "in pieces" in caught.value.hint
+    assert "order of time" not in caught.value.found
+
+
 def test_rows_at_once_grow_with_the_disorder(tmp_path):
     at_once = []
     for number, ordered in enumerate((True, False)):
