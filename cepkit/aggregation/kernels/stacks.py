@@ -141,7 +141,8 @@ def run(steps: KeySteps, most: int, carried: LaneArrays, prime: int, to: Output)
             p = uintp(n - ((code + 1) >> 1))
             if code & 1:
                 if loops[p] == 2:  # a further member continues these sets
-                    _extend(b, (p - one) * width, p * width, uintp(0), 0, width, carried, prime)
+                    ended = (p - one) * width
+                    _extend_apart(b, ended, p * width, uintp(0), rows[i], width, carried, prime)
                 _clear(b, p, width)
                 continue
             if code == 0:
@@ -158,8 +159,12 @@ def run(steps: KeySteps, most: int, carried: LaneArrays, prime: int, to: Output)
                     if prime:
                         new[done] %= prime
             # Sets that have begun come first: they must not take the event twice.
-            for back in range(uintp(loops[p] == 0), uintp(max(1, loops[p]) + 1)):
-                _extend(b, p * width, (p - back) * width, p, rows[i], width, carried, prime)
+            if loops[p] > 0:
+                _extend_apart(b, p * width, p * width, p, rows[i], width, carried, prime)
+            if loops[p] == 2:
+                come = (p - uintp(2)) * width
+                _extend_apart(b, p * width, come, p, rows[i], width, carried, prime)
+            _extend(b, p * width, (p - one) * width, p, rows[i], width, carried, prime)
             lives += uintp(code == start_code)
             if code == 0:
                 done += 1
@@ -210,10 +215,14 @@ def _turn(
             _clear(t, p, width)
             if loops[p] == 2:
                 before = (p - uintp(1)) * width
-                _extend(t, p * width, before, uintp(0), 0, width, carried, prime)
+                _extend_apart(t, p * width, before, uintp(0), rows[at], width, carried, prime)
             continue
-        for to in range(p - uintp(max(1, loops[p])), p + uintp(loops[p] > 0)):
-            _extend(t, to * width, p * width, p, rows[at], width, carried, prime)
+        _extend(t, (p - uintp(1)) * width, p * width, p, rows[at], width, carried, prime)
+        if loops[p] == 2:
+            to = (p - uintp(2)) * width
+            _extend_apart(t, to, p * width, p, rows[at], width, carried, prime)
+        if loops[p] > 0:
+            _extend_apart(t, p * width, p * width, p, rows[at], width, carried, prime)
         if code == 2 * (n - 1):
             older.op[front] = at
             _first(t.ints, older.rows.ints, front, width, square)
@@ -319,6 +328,15 @@ def _extend(
             known = x_m[source + j]
             longer = NOBODY if known == NOBODY else min(known, wm)
             x_m[row + j] = min(x_m[row + j], longer)
+
+
+@called
+def _extend_apart(
+    x: LaneNumbers, to: np.uintp, come: np.uintp, p: np.uintp, event: int, width: np.uintp,
+    carried: LaneArrays, prime: int,
+) -> None:  # fmt: skip
+    """Do the same, not inlined: for sets alone, which would slow all others down."""
+    _extend(x, to, come, p, event, width, carried, prime)
 
 
 @called
