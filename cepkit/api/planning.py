@@ -27,6 +27,7 @@ from cepkit.planners import contract
 from cepkit.progress import Progress, showing
 from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import Stream, check_stream
+from cepkit.threads import limited_to
 
 if TYPE_CHECKING:
     from cepkit.plan.nodes import Plan
@@ -37,7 +38,12 @@ if TYPE_CHECKING:
 
 @overload
 def profile(
-    stream: Stream, pattern: None = None, *, seed: int = 0, progress: Progress = "auto"
+    stream: Stream,
+    pattern: None = None,
+    *,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress = "auto",
 ) -> StreamSummary: ...
 
 
@@ -47,6 +53,7 @@ def profile(
     pattern: Pattern | list[Any] | tuple[Any, ...] | Mapping[str, Any],
     *,
     seed: int = 0,
+    threads: int | None = None,
     progress: Progress = "auto",
 ) -> Statistics: ...
 
@@ -57,6 +64,7 @@ def profile(
     pattern: Pattern | list[Any] | tuple[Any, ...] | Mapping[str, Any] | None = None,
     *,
     seed: int = 0,
+    threads: int | None = None,
     progress: Progress = "auto",
 ) -> Statistics | StreamSummary:
     """Measure the statistics that plans depend on: rates, and selectivities of conditions.
@@ -74,6 +82,8 @@ def profile(
         pattern: The query, or its text; or several, as a list or as {"name": query}; None for a
             summary of the stream.
         seed: Of the sample; the same seed gives the same statistics.
+        threads: The most threads that read the row groups of files which do not fit into memory;
+            None for all cores that the process may use. The rest is one thread's.
         progress: "auto" for a bar where it takes more than two seconds; True, or False.
 
     Returns:
@@ -95,13 +105,13 @@ def profile(
     from cepkit.stream.warnings import warn_of_absent, warn_of_dropped, warn_of_no_events
 
     if pattern is None:
-        with showing("measuring", progress):
+        with limited_to(threads), showing("measuring", progress):
             return _summary(stream)
     several = are_several(pattern)
     read = partial(checked, stream)
     queries = [*queries_of(pattern, read).values()] if several else [read(pattern)]
     check_range("seed", seed, 0)
-    with showing("measuring", progress):
+    with limited_to(threads), showing("measuring", progress):
         statistics = measured_together(stream, queries, seed, details=True)
     warn_of_dropped(statistics.dropped, *queries)
     if not statistics.events:

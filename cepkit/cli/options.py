@@ -85,7 +85,7 @@ def threads_option(command: argparse._ActionsContainer) -> None:
         "--threads",
         type=count,
         metavar="N",
-        help="search with at most N threads; default: all cores, or those of CEPKIT_THREADS",
+        help="use at most N threads; default: all cores, or those of CEPKIT_THREADS",
     )
 
 

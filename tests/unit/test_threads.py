@@ -283,6 +283,8 @@ def test_verbs_take_the_number_of_threads(monkeypatch):
     assert used[2:] == [2, 2, 2]
     with pytest.raises(ArgumentError, match="threads=0"):
         ck.detect(stream, text, threads=0)
+    with pytest.raises(ArgumentError, match="threads=0"):
+        ck.profile(stream, text, threads=0)
 
 
 def test_the_command_takes_the_number_of_threads(tmp_path, monkeypatch, capsys):

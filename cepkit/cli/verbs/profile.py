@@ -6,7 +6,13 @@ import argparse
 
 import cepkit as ck
 from cepkit.cli.inputs import open_stream, profiled, read_patterns
-from cepkit.cli.options import json_option, out_option, pattern_options, stream_options
+from cepkit.cli.options import (
+    json_option,
+    out_option,
+    pattern_options,
+    stream_options,
+    threads_option,
+)
 from cepkit.cli.output import check_targets, write_frame, write_json
 from cepkit.cli.terminal import say, working
 
@@ -20,6 +26,7 @@ def options(command: argparse.ArgumentParser) -> None:
     )
     pattern_options(command, several=True, required=False)
     stream_options(command)
+    threads_option(command)
     output = command.add_argument_group("output")
     out_option(output, "without a pattern: a .parquet or .csv file with a row for each type")
     json_option(output, "the statistics, or the description of the stream")
