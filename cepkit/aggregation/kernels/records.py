@@ -130,3 +130,17 @@ def add(to: Tracks, i: int, source: Tracks, j: int) -> None:
         to.floats[lane, i] += source.floats[lane, j]
     for lane in range(to.leasts.shape[0]):
         to.leasts[lane, i] = min(to.leasts[lane, i], source.leasts[lane, j])
+
+
+class LaneNumbers(NamedTuple):
+    """The numbers of all lanes, lane after lane.
+
+    Attributes:
+        ints: int64[(1 + ki) * size], the numbers of matches, then the integer lanes.
+        floats: float64[(1 + kf) * size], likewise; empty without float lanes.
+        leasts: int64[km * size], the least lanes.
+    """
+
+    ints: Wide
+    floats: Floats
+    leasts: Wide

@@ -30,30 +30,16 @@ from numpy import uintp
 from cepkit.aggregation.kernels.records import (
     NOBODY,
     NOTHING,
-    Floats,
     Ints,
     KeySteps,
     LaneArrays,
+    LaneNumbers,
     Loops,
     Output,
     Tracks,
     Wide,
 )
 from cepkit.compiling import called, compiled, lent
-
-
-class LaneNumbers(NamedTuple):
-    """The numbers of all lanes, lane after lane.
-
-    Attributes:
-        ints: int64[(1 + ki) * size], the numbers of matches, then the integer lanes.
-        floats: float64[(1 + kf) * size], likewise; empty without float lanes.
-        leasts: int64[km * size], the least lanes.
-    """
-
-    ints: Wide
-    floats: Floats
-    leasts: Wide
 
 
 class Front(NamedTuple):
