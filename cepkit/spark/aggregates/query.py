@@ -99,8 +99,9 @@ def prepare(
         assert stream.schema.arrival is not None
         attributes.add(stream.schema.arrival)  # a bucket brings its events into this order
     numbers = numbers_for(compiled.programs, ordered=compiled.chooses or stream.schema.by_arrival)
-    detects = way.sequence is None
-    if detects and emit != "total" and "arrival" not in numbers and _ties_matter(compiled):
+    # Events of a plain sequence are never at the same time.
+    has_ties = (way.sequence is None or way.sequence.repeated) and _ties_matter(compiled)
+    if has_ties and emit != "total" and "arrival" not in numbers:
         numbers = ("arrival", *numbers)
     sending = sending_for_aggregates(
         stream, (query,), attributes, numbers, every_type=_every_type(query, emit)
