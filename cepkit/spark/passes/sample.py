@@ -53,7 +53,7 @@ _NAIVE = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class Drawn:
     """Which events of a stream are drawn for a sample.
 
     Attributes:
@@ -91,7 +91,7 @@ class Sample:
 
     table: pa.Table
     sending: Sending
-    drawing: Drawing
+    drawing: Drawn
     seed: int
 
     def serves(self, sending: Sending, window: int | None, seed: int) -> bool:
@@ -113,7 +113,7 @@ class Sample:
 
 def draw(
     source: StreamRows, sending: Sending, window: int | None, counts: TypeCounts, seed: int
-) -> tuple[Drawing, DataFrame]:
+) -> tuple[Drawn, DataFrame]:
     """Return a draw of a stream, and the rows to fetch.
 
     Args:
@@ -131,7 +131,7 @@ def draw(
     rows = source.rows.where(~source.no_time & source.may_have(types))
     names = [source.place(name) for name in sending.columns.names]
     if relevant <= min(most, EVENTS_BY_HASH if window is None else 2 * EVENTS):
-        return Drawing(), rows.select(*names)
+        return Drawn(), rows.select(*names)
     rarest = min((n for n in map(counts.counts.by_type.get, types or ()) if n), default=relevant)
     size = min(max(EVENTS, _LEAST_OF_TYPE * relevant // rarest), 4 * EVENTS)
     size = EVENTS_BY_HASH if window is None else size
@@ -141,7 +141,7 @@ def draw(
     if drawing is None:
         share = min(1.0, min(size, most) / relevant)
         number = F.pmod(F.xxhash64(F.lit(seed), *rows.columns), F.lit(_SHARES))
-        return Drawing(share=share), rows.where(number < int(share * _SHARES)).select(*names)
+        return Drawn(share=share), rows.where(number < int(share * _SHARES)).select(*names)
     near, exact = _near(source, drawing)
     rows = rows.where(near).select(*names)
     if exact:
@@ -151,7 +151,7 @@ def draw(
 
 def _slices(
     counts: TypeCounts, relevant: int, window: int, size: int, most: float, seed: int
-) -> Drawing | None:
+) -> Drawn | None:
     """Return slices all over the stream; None if they would have too many events, or most.
 
     Args:
@@ -178,10 +178,10 @@ def _slices(
     begins = first + (np.arange(number) * part + rng.random(number) * (part - length)).astype(
         np.int64
     )
-    return Drawing(tuple(begins.tolist()), first, part, length, after, number * length / span)
+    return Drawn(tuple(begins.tolist()), first, part, length, after, number * length / span)
 
 
-def _near(source: StreamRows, drawing: Drawing) -> tuple[Column, bool]:
+def _near(source: StreamRows, drawing: Drawn) -> tuple[Column, bool]:
     """Return whether a row may lie in a slice, and whether that is exact enough to fetch it."""
     schema = source.schema
     kind = source.kind(schema.time)
@@ -201,7 +201,7 @@ def _near(source: StreamRows, drawing: Drawing) -> tuple[Column, bool]:
     return reduce(or_, (seconds.between(b, b + wide + 2 * _MARGIN) for b in nearest)), True
 
 
-def _only(sending: Sending, drawing: Drawing) -> Callable[[Batches], Batches]:
+def _only(sending: Sending, drawing: Drawn) -> Callable[[Batches], Batches]:
     """Return what keeps only the rows that lie in slices, by the engine's times."""
 
     def only(batches: Batches) -> Batches:

@@ -21,7 +21,7 @@ from cepkit.spark.passes.extent import has_width
 from cepkit.spark.passes.kept import counted, kept_of
 from cepkit.spark.passes.one_action import in_one_action
 from cepkit.spark.passes.rows import StreamRows, batch_frame
-from cepkit.spark.passes.sample import Drawing, Sample, draw, in_one_order, window_of
+from cepkit.spark.passes.sample import Drawn, Sample, draw, in_one_order, window_of
 from cepkit.spark.passes.type_counts import TypeCounts
 from cepkit.spark.profile.counting import SparkCounter
 from cepkit.spark.session.progress import run_with_progress
@@ -61,7 +61,7 @@ def statistics_for_plans(
     source, kept, partition = StreamRows(stream), kept_of(stream), query.partition_by
     sample, same_key = kept.sample, kept.same_key.get(partition)
     frames: dict[str, DataFrame] = {}
-    drawing, counting = Drawing(), None
+    drawing, counting = Drawn(), None
     window = window_of(query)
     if sample is not None and not sample.serves(sending, window, seed):
         sending, sample = sending.with_those_of(sample.sending), None
@@ -101,7 +101,7 @@ def _measured(sample: Sample, query: Query, known: TypeCounts, *, joins: bool) -
 
 
 def _slices(
-    columns: EventColumns, drawing: Drawing, query: Query, sample: Sample, known: TypeCounts
+    columns: EventColumns, drawing: Drawn, query: Query, sample: Sample, known: TypeCounts
 ) -> Slices | None:
     """Return the slices of a sample; None if they have no events."""
     window, ts = window_of(query), columns.ts
