@@ -15,6 +15,7 @@ import pickle
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -53,8 +54,11 @@ class LoopCache:
         target.refresh()
         found = self._kept(*self._name_and_parts(_kinds(types), target.codegen().magic_tuple()))
         if found is not None:
-            # The digest is right, and nobody else can have written it.
-            return CompileResult._rebuild(target, *pickle.loads(found[1]))  # noqa: S301, SLF001
+            # The digest is right, and nobody else can have written it. A class that has moved to
+            # another module since is not found, though.
+            with suppress(AttributeError, ImportError):
+                parts = pickle.loads(found[1])  # noqa: S301
+                return CompileResult._rebuild(target, *parts)  # noqa: SLF001
         _watch_compiling()
         return None
 

@@ -441,3 +441,14 @@ def test_every_loop_has_the_same_sources_in_all_processes() -> None:
     )
     assert one.count("\n") > 80
     assert one == other
+
+
+def test_a_loop_of_a_class_that_has_moved_is_compiled_anew(kept, monkeypatch):
+    run(doubled, 3, 6)
+
+    def moved(_: bytes) -> Any:
+        raise AttributeError("Can't get attribute 'Numbers'")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pickle, "loads", moved)
+        assert run(doubled, 3, 6) == "compiler"
