@@ -25,7 +25,7 @@ from cepkit.columnar.compile.program import Program
 from cepkit.columnar.compile.query import CompiledQuery, compile_query
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.pieces import Piece, Pieces, large_parts, plan_of_parts
-from cepkit.columnar.results.in_pieces import MatchesInPieces
+from cepkit.columnar.results.in_pieces import matches_in_pieces
 from cepkit.columnar.results.matches import report
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import EVERYTHING, Owned
@@ -74,7 +74,7 @@ def aggregate_in_pieces(
         return None
     parts, cut = large
     if emit == "total" and detects and not query.group_by and only_counts(functions.values()):
-        number = MatchesInPieces(stream, bare, plan, parts, cut).count()
+        number = matches_in_pieces(stream, bare, plan, parts, cut).count()
         rows: dict[str, Values] = kept({name: [number] for name in functions}, query.having)
         return Aggregates(query, emit, "detect", way.reason, rows)
     absent = detects and any(branch.negated for branch in compiled.branches)

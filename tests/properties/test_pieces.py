@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from cepkit.columnar.compile.query import compile_query
 from cepkit.columnar.pieces import Pieces, cut_of, large_parts
-from cepkit.columnar.results.in_pieces import MatchesInPieces
+from cepkit.columnar.results.in_pieces import matches_in_pieces
 from cepkit.columnar.results.matches import Matches
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
@@ -85,7 +85,7 @@ def test_matches_in_pieces_are_those_of_the_whole_in_the_same_order(
         if large is None:  # arrival is counted, and is not in the order of time
             return
         parts, cut = large[0], replace(large[1], least=rows)
-        pieces = MatchesInPieces(stream, case.query, plan, parts, cut, limit=limit)
+        pieces = matches_in_pieces(stream, case.query, plan, parts, cut, limit=limit)
         whole = Matches(stream, case.query, plan, slice_rows=rows, limit=limit)
         assert pieces.schema.equals(whole.schema)
         assert pieces.count() == whole.count()

@@ -50,15 +50,31 @@ def matches_in(
         read = {*compiled.attributes, *query.computed_from, *options.get("attributes", ())}
         large = large_parts(stream, compiled, read)
         if large is not None:
-            return MatchesInPieces(stream, query, plan, *large, sets=sets, **options)
+            return matches_in_pieces(stream, query, plan, *large, sets=sets, **options)
     return Matches(stream, query, plan, sets=sets, plans=plans, columns=columns, **options)
+
+
+def matches_in_pieces(
+    stream: Stream, query: Query, plan: Plan, parts: FileParts, cut: Cut, **options: Any
+) -> Matches:
+    """Return the matches of a query in files, found piece by piece.
+
+    Args:
+        stream: The stream of the files.
+        query: The query.
+        plan: Its plan.
+        parts: The files.
+        cut: How they are cut into pieces.
+        options: As for `Matches`.
+    """
+    return _MatchesInPieces(stream, query, plan, parts, cut, **options)
 
 
 T = TypeVar("T")
 _Make = Callable[[Piece, int, Block], Iterable[T]]
 
 
-class MatchesInPieces(Matches):
+class _MatchesInPieces(Matches):
     """The matches of a query in Parquet files that are never in memory as a whole.
 
     What needs all events at once, `blocks` and `columns`, loads them.

@@ -139,6 +139,7 @@ def passes_of(prepared: Mapping[int, AggregateQuery], plan: SharingPlan) -> list
         if one.request.way.sequence is None:
             name: object = q
         else:
-            name = "windows" if one.cut.window is not None else ("no window", keys[q])
+            by = "windows" if one.cut.window is not None else keys[q]
+            name = by, one.request.sending.numbers  # which take jobs of their own
         together.setdefault(name, set()).add(q)
     return list(together.values())

@@ -8,7 +8,7 @@ import pytest
 
 import cepkit as ck
 from cepkit.columnar.pieces import Pieces
-from cepkit.columnar.results.in_pieces import MatchesInPieces
+from cepkit.columnar.results.matches import Matches
 from cepkit.errors import LimitError
 from cepkit.stream.reading import column_cache, marks
 from cepkit.stream.reading.file_parts import FileParts
@@ -53,7 +53,7 @@ def large(monkeypatch):
 
 def test_small_file_is_loaded_and_kept(path):
     stream = stream_of(path)
-    assert not isinstance(ck.detect(stream, PATTERN), MatchesInPieces)
+    assert type(ck.detect(stream, PATTERN)) is Matches
     assert stream.kept.size > 0
 
 
@@ -62,7 +62,7 @@ def test_large_file_is_not_loaded(path, large, tmp_path, monkeypatch):
     monkeypatch.setattr(column_cache, "load", None)
     stream = stream_of(path)
     matches = ck.detect(stream, PATTERN)
-    assert isinstance(matches, MatchesInPieces)
+    assert type(matches) is not Matches  # it is read in pieces
     assert matches.count() == whole.count() > 0
     assert stream.kept.size == 0
     assert matches.searched == 1
@@ -117,7 +117,7 @@ def test_plan_of_large_file_expects_the_matches_of_all_of_it(path, large):
 
 def test_what_needs_all_events_loads_the_file(path, large):
     matches = ck.detect(stream_of(path), "PATTERN SEQ(A a, B b) WHERE a.x = 0 AND b.x = 0")
-    assert not isinstance(matches, MatchesInPieces)
+    assert type(matches) is Matches
     adapted = ck.detect(stream_of(path), PATTERN, adapt="slices")
     assert adapted.count() == ck.detect(stream_of(path), PATTERN).count()
 
@@ -186,7 +186,7 @@ def test_ranges_of_time_are_read_in_pieces(path, large):
     options = {"since": "1970-01-01 00:02", "until": "1970-01-01 00:05"}
     stream = stream_of(path, **options)
     matches = ck.detect(stream, PATTERN)
-    assert isinstance(matches, MatchesInPieces)
+    assert type(matches) is not Matches  # it is read in pieces
     assert matches.count() == ck.detect(stream_of(rows(), **options), PATTERN).count()
     assert stream.parts(()).rows < ROWS
 
@@ -200,7 +200,7 @@ def test_arrival_column_orders_events_of_equal_time_in_pieces(tmp_path, large, t
     pq.write_table(table, tmp_path / "e.parquet", row_group_size=170)
     options = {"arrival": "n", "ties": ties}
     matches = ck.detect(stream_of(tmp_path / "e.parquet", **options), PATTERN + end)
-    assert isinstance(matches, MatchesInPieces)
+    assert type(matches) is not Matches  # it is read in pieces
     whole = ck.detect(stream_of(table, **options), PATTERN + end)
     key = ["a.n", "b.n"]
     frames = [m.to_pandas()[key].sort_values(key, ignore_index=True) for m in (matches, whole)]
