@@ -185,6 +185,15 @@ def in_order(
         yield from _Run(jobs, threads, weight).results()
 
 
+def together(*calls: Callable[[], T]) -> tuple[T, ...]:
+    """Return the results of some calls, which run side by side."""
+
+    def job(call: Callable[[], T]) -> Job[T]:
+        return lambda: iter((call(),))
+
+    return tuple(in_order(map(job, calls), number_of_threads()))
+
+
 class _Open(Generic[T]):
     """A job that has begun and whose results are not all taken.
 

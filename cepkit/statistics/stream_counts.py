@@ -6,8 +6,10 @@ events.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +19,12 @@ from cepkit.statistics.lateness import LateCounts, Lateness
 from cepkit.statistics.over_time import Buckets
 from cepkit.statistics.parts import Details, StreamCounter
 from cepkit.stream.columns import Dropped, EventColumns
+from cepkit.threads import together
+
+Beside = TypeVar("Beside")
+
+_FEW = 1 << 16
+"""Fewer events are counted by one thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +67,42 @@ def count_stream(columns: EventColumns, query: Query, *, details: bool = True) -
         query: The pattern.
         details: Whether to count more than plans need.
     """
+    return count_beside(columns, query, lambda: None, details=details)[0]
+
+
+def count_beside(
+    columns: EventColumns, query: Query, beside: Callable[[], Beside], *, details: bool
+) -> tuple[StreamCounts, Beside]:
+    """Count a stream in memory while something else is done with it.
+
+    Args:
+        columns: The events, with the attributes of `attributes_read`.
+        query: The pattern.
+        beside: Does the other thing.
+        details: Whether to count more than plans need.
+
+    Returns:
+        The counts, and the result of `beside`.
+    """
     counts = count_types(columns)
     buckets = None
     if counts.first is not None and counts.last is not None:
         buckets = Buckets.of(counts.first, counts.last, len(columns))
     counter = StreamCounter.of(query, columns.kinds, buckets)
     if not details:
-        return replace(counts, same_key=counter.same_key(counter.pairs(columns), len(columns)))
-    keys = counter.key_part(columns)
-    return replace(
-        counts,
-        same_key=counter.same_key(keys.pairs, len(columns)),
-        details=counter.details([counter.part(columns)], [keys], _lateness(columns)),
+        same_key = counter.same_key(counter.pairs(columns), len(columns))
+        return replace(counts, same_key=same_key), beside()
+    calls: tuple[Callable[[], Any], ...] = (
+        beside,
+        partial(counter.key_part, columns),
+        partial(counter.part, columns),
+        partial(_lateness, columns),
     )
+    few = len(columns) < _FEW
+    other, keys, part, late = (call() for call in calls) if few else together(*calls)
+    same_key = counter.same_key(keys.pairs, len(columns))
+    details_of_all = counter.details([part], [keys], late)
+    return replace(counts, same_key=same_key, details=details_of_all), other
 
 
 def count_types(columns: EventColumns) -> StreamCounts:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -32,7 +33,7 @@ from cepkit.statistics.measuring.sampling import Slice, Tally, linked, sampled
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.selectivity import Equality, Joined, Selectivity
 from cepkit.statistics.slice_events import Events, Rows
-from cepkit.statistics.stream_counts import StreamCounts, count_stream
+from cepkit.statistics.stream_counts import StreamCounts, count_beside
 from cepkit.stream.columns import EventColumns
 
 SAMPLE = 10_000
@@ -163,8 +164,9 @@ def estimate(
         PatternError: A condition compares values of different kinds.
     """
     check_kinds(query, columns.kinds)
-    counts = count_stream(columns, query, details=details)
-    statistics = combine(query, counts, [tally_slice(columns, query, seed=seed)])
+    tally = partial(tally_slice, columns, query, seed=seed)
+    counts, tallies = count_beside(columns, query, tally, details=details)
+    statistics = combine(query, counts, [tallies])
     if not joins:
         return statistics
     return replace(statistics, joins=joins_of(columns, query, statistics, seed))

@@ -19,6 +19,7 @@ import pytest
 import cepkit
 import cepkit as ck
 import cepkit_widgets
+from cepkit.columnar.results.in_pieces import _MatchesInPieces
 from cepkit.figures import FIGURES, Player, write_report
 from cepkit.figures.charts.aggregates import draw_from_spark
 from cepkit.figures.kit.drawing import Drawing
@@ -212,7 +213,9 @@ def classes() -> set[type]:
                 imported = importlib.import_module(module.name)
                 found |= {kind for _, kind in inspect.getmembers(imported, inspect.isclass)}
     ours = {kind for kind in found if kind.__module__.startswith("cepkit")}
-    shown = {kind for kind in ours if hasattr(kind, "_repr_html_")} - {Part}  # it is a Stream
+    # A part is a stream, and matches in pieces are matches.
+    ours -= {Part, _MatchesInPieces}
+    shown = {kind for kind in ours if hasattr(kind, "_repr_html_")}
     return shown - {base for kind in shown for base in kind.__mro__[1:]}
 
 
