@@ -82,8 +82,8 @@ def profile(
         pattern: The query, or its text; or several, as a list or as {"name": query}; None for a
             summary of the stream.
         seed: Of the sample; the same seed gives the same statistics.
-        threads: The most threads that read the row groups of files which do not fit into memory;
-            None for all cores that the process may use. The rest is one thread's.
+        threads: The most threads that count and sample a stream in memory, or that read the row
+            groups of files which do not fit there; None for all cores that the process may use.
         progress: "auto" for a bar where it takes more than two seconds; True, or False.
 
     Returns:
