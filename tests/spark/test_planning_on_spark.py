@@ -146,3 +146,18 @@ def test_long_texts_do_not_enlarge_the_sample(
     statistics = statistics_for_plans(stream, parse(text))
     assert statistics.selectivities[frozenset("ab")].share == 1.0
     assert kept_of(stream).sample.table.nbytes < 400_000
+
+
+@pytest.mark.usefixtures("small_samples")
+def test_slices_with_too_many_events_are_replaced_by_single_events(
+    spark: SparkSession, frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cepkit.spark.passes.sample._BURSTS", 0.001)
+    query = parse(TEXT)
+    exact = ck.profile(ck.events(frame, time="ts", type="type"), query)
+    stream = stream_of(spark, frame)
+    runs = [statistics_for_plans(stream, query, seed=seed) for seed in range(8)]
+    assert kept_of(stream).sample.design.begins is None
+    for pair in PAIRS:
+        shares = [run.selectivities[pair].share for run in runs]
+        assert np.mean(shares) == pytest.approx(exact.selectivities[pair].share, rel=0.3)

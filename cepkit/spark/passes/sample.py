@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 
@@ -44,6 +44,8 @@ _LEAST_SLICES = 4
 _LEAST_OF_TYPE = 20
 """The events of each type that a sample should have."""
 _SHARES = 1 << 30
+_BURSTS = 2
+"""How many times as many events slices may have as was expected at most."""
 _LONGER = 1.5
 """How much longer the windows of later patterns may be."""
 _MARGIN = 2
@@ -63,6 +65,7 @@ class SamplingDesign:
         length: The length of a slice.
         after: How far a slice sees after its end.
         share: The share of the events, or of the time, that is drawn.
+        most: The most events that slices may have; no more are fetched.
     """
 
     begins: tuple[int, ...] | None = None
@@ -71,6 +74,11 @@ class SamplingDesign:
     length: int = 0
     after: int = 0
     share: float = 1.0
+    most: int | None = None
+
+    def holds(self, rows: int) -> bool:
+        """Return whether a number of fetched rows are all that were drawn."""
+        return self.most is None or rows <= self.most
 
     @property
     def whole(self) -> bool:
@@ -112,7 +120,13 @@ class Sample:
 
 
 def draw(
-    source: StreamRows, sending: Sending, window: int | None, counts: TypeCounts, seed: int
+    source: StreamRows,
+    sending: Sending,
+    window: int | None,
+    counts: TypeCounts,
+    seed: int,
+    *,
+    by_hash: bool = False,
 ) -> tuple[SamplingDesign, DataFrame]:
     """Return a draw of a stream, and the rows to fetch.
 
@@ -122,6 +136,7 @@ def draw(
         window: Its window in time; None: it has none.
         counts: The stream, counted by type.
         seed: The seed of the draw.
+        by_hash: Whether to draw events alone, because slices have turned out to be too large.
     """
     types = sending.types
     relevant = counts.events(types)
@@ -136,7 +151,7 @@ def draw(
     size = min(max(EVENTS, _LEAST_OF_TYPE * relevant // rarest), 4 * EVENTS)
     size = EVENTS_BY_HASH if window is None else size
     design = None
-    if window is not None:
+    if window is not None and not by_hash:
         design = _slices(counts, relevant, window, size, most, seed)
     if design is None:
         share = min(1.0, min(size, most) / relevant)
@@ -144,9 +159,10 @@ def draw(
         return SamplingDesign(share=share), rows.where(number < int(share * _SHARES)).select(*names)
     near, exact = _near(source, design)
     rows = rows.where(near).select(*names)
-    if exact:
-        return design, rows
-    return design, rows.mapInArrow(_only(sending, design), rows.schema)
+    if not exact:
+        rows = rows.mapInArrow(_only(sending, design), rows.schema)
+    # A slice may hit a burst that has most events of the stream.
+    return replace(design, most=int(_BURSTS * most)), rows.limit(int(_BURSTS * most) + 1)
 
 
 def _slices(

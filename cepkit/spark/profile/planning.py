@@ -72,18 +72,26 @@ def statistics_for_plans(
         counter = replace(counter, links=(), keys=counter.keys[:1])
         counting = SparkCounter(source, sending, counter, every_part=False)
         frames["counts"] = counting.frame
-    tables: Mapping[str, pa.Table] = {}
-    if frames:
-        tables = run_with_progress(lambda: in_one_action(frames), "measuring conditions")
+    tables = _run(frames)
     if sample is None:
-        rows = sending.table(tables["sample"].to_batches())
-        sample = kept.sample = Sample(in_one_order(rows), sending, design, seed)
+        rows = tables["sample"]
+        if not design.holds(len(rows)):
+            design, one_by_one = draw(source, sending, window, known, seed, by_hash=True)
+            rows = _run({"sample": one_by_one})["sample"]
+        rows = in_one_order(sending.table(rows.to_batches()))
+        sample = kept.sample = Sample(rows, sending, design, seed)
     if counting is not None:
         _, keys = counting.found(tables["counts"])
         pairs = sum(part.pairs for part in keys)
         same_key = kept.same_key[partition] = counting.counter.same_key(pairs, counts.events)
     counts = replace(counts, same_key=1.0 if same_key is None else same_key)
     return _measured(sample, query, replace(known, counts=counts), joins=joins)
+
+
+def _run(frames: Mapping[str, DataFrame]) -> Mapping[str, pa.Table]:
+    if not frames:
+        return {}
+    return run_with_progress(lambda: in_one_action(frames), "measuring conditions")
 
 
 def _measured(sample: Sample, query: Query, known: TypeCounts, *, joins: bool) -> Statistics:
