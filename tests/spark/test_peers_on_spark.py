@@ -16,7 +16,7 @@ def test_joins_in_spark_sql_count_the_matches(spark, tmp_path, name):
     pq.write_table(zipf_events(20_000, seed=3), path)
     window = window_of(name, 1.1)
     text = f"{PATTERNS[name].partition('WITHIN')[0]} WITHIN {window // 1000} milliseconds"
-    (row,) = spark.sql(spark_sql(name, str(path), window)).collect()
+    (row,) = spark.sql(spark_sql(name, f"parquet.`{path}`", window)).collect()
     counted = ck.detect(ck.events(path, time="ts", type="type"), text).count()
     assert counted > 0
     assert row[0] == counted

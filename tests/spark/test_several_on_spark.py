@@ -190,7 +190,8 @@ def test_queries_that_can_be_cut_alike_share_a_pass(spark):
         "PATTERN SEQ(B b, A a) AGG COUNT",
     ]
     found = ck.aggregate(stream, queries, share="prefix")
-    assert [sorted(each.queries) for each in found.passes] == [[0, 2, 3], [1, 4], [5]]
+    # A set may end at the time of another of its events, so only its pass numbers events.
+    assert [sorted(each.queries) for each in found.passes] == [[0, 3], [1, 4], [2], [5]]
     assert [result.method for result in found] == [
         "a-seq", "shared-counters", "a-seq", "a-seq", "shared-counters", "a-seq",
     ]  # fmt: skip
