@@ -96,13 +96,19 @@ def chain_of(
         alive = held_in_window(branch, statistics)
         # The plan's own order: the engine completes sets last, wherever the plan has them.
         logs = {v: alive(order[: i + 1]) for i, v in enumerate(order)}
+
+    def step_of(variable: str) -> str:
+        """Return the step that takes a variable: of a set that begins in its place the first."""
+        first = first_member(variable)
+        return first if first in steps else variable
+
     takes = [
         replace(
-            t,
-            expected=steps.get(first_member(t.variable), steps.get(t.variable)),
-            log_alive=logs.get(t.variable),
+            take,
+            expected=steps.get(step_of(take.variable)),
+            log_alive=logs.get(step_of(take.variable), logs.get(take.variable)),
         )
-        for t in takes
+        for take in takes
     ]
     absences = () if branch is None else (words.absence_text(branch, e) for e in branch.absences)
     return Chain(name, _states(order), tuple(takes), tuple(absences))

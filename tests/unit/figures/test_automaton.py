@@ -10,6 +10,7 @@ from cepkit.figures.kit.canvas import Circle
 from cepkit.figures.kit.svg import to_svg
 from cepkit.pattern.parsing.parser import parse
 from cepkit.plan.checks import as_plan
+from cepkit.plan.logarithms import log
 from cepkit.planners.choose import choose_plan
 from cepkit.statistics.model import Statistics
 from tests.unit.figures.cases import NASTY, THREE, TWELVE, sequence
@@ -47,6 +48,17 @@ def test_a_branch_has_a_chain_with_its_absences_and_repetitions():
     assert [t.event for t in first.takes] == ["A a", "KL(B b){2,3}"]
     assert first.absences == ("no N n after a, before b, where n.x > a.x",)
     assert [t.conditions for t in second.takes] == [(), ("same k", "c.x = d.x")]
+
+
+def test_chain_has_the_numbers_of_the_first_member_where_a_set_begins():
+    query = parse("PATTERN SEQ(A a, KL(B b), C c) WITHIN 10 s")
+    plan = choose_plan(query, Statistics.assumed({"a": 3, "b": 0.01, "c": 2}))
+    [chain] = pictures(plan)
+    begins = plan.expected[0][0]
+    assert begins.variable == "first(b)"
+    assert chain.takes[0].variable == "b"
+    assert chain.takes[0].expected == begins
+    assert chain.takes[0].log_alive == log(begins.alive)
 
 
 def test_chain_without_a_query_shows_conditions_by_statistics():
