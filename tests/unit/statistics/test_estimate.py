@@ -14,6 +14,7 @@ from cepkit.statistics import slice_events
 from cepkit.statistics.measuring.estimate import combine, estimate, tally_slice
 from cepkit.statistics.stream_counts import attributes_read, count_stream
 from cepkit.stream.columns import EventColumns
+from cepkit.stream.generators import zipf_events
 from cepkit.stream.stream import events
 
 TEXT = """PATTERN SEQ(A a, B b, C c)
@@ -198,3 +199,12 @@ def test_arrays_are_kept_up_to_a_number_and_the_last_ones_stay() -> None:
     ask("d", 9)  # alone too large, and kept all the same
     ask("d", 9)
     assert made == ["a", "b", "c", "a", "d"]
+
+
+def test_profile_of_a_long_stream_does_not_depend_on_threads():
+    stream = ck.events(zipf_events(70_000, types=5, keys=50, seed=4), time="ts", type="type")
+    text = "PATTERN SEQ(T01 a, T02 b) WHERE a.key = b.key AND a.price < b.price WITHIN 1 s"
+    alone, several = (ck.profile(stream, text, threads=threads) for threads in (1, 4))
+    assert several == alone
+    assert alone.keys
+    assert alone.lateness is not None
