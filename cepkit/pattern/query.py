@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
 
-from cepkit.errors import PatternError, Span, UnsupportedError, nearest
+from cepkit.arguments import typed
+from cepkit.errors import MissingPackageError, PatternError, Span, UnsupportedError, nearest
 from cepkit.networks import graph_of
 from cepkit.pattern.conditions import (
     Aggregate,
@@ -171,6 +173,67 @@ class Query(WithPrinter):
                     hint=f"events(..., columns=[..., '{source.name}'])",
                     span=span,
                 )
+
+    @typed
+    def to_sql(
+        self,
+        dialect: Literal["duckdb", "flink", "snowflake", "spark", "trino"],
+        *,
+        table: str = "events",
+        time: str = "ts",
+        type: str | None = "type",  # noqa: A002 - as in events
+        id: str | None = None,  # noqa: A002 - as databases call it
+        unit: Literal["s", "ms", "us"] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> str:
+        """Return the pattern as a SELECT of another system, which gives the same matches.
+
+        It joins the table with itself; under strict and partition contiguity it is a
+        MATCH_RECOGNIZE. Needs sqlglot: `pip install cepkit[sql]`.
+
+        Args:
+            dialect: The system.
+            table: The name of its table, with dots between catalogue, schema and table.
+            time: The column of the time.
+            type: The column of the type; None if all rows are of one type, ANY in the pattern.
+            id: A column that differs between all rows, and orders those of equal time.
+            unit: The unit of times that are numbers; None: they are timestamps.
+            columns: The columns of each event in the result; None: the time, the type, and those
+                that the pattern reads. RETURN has its own.
+
+        Raises:
+            UnsupportedError: SQL cannot say a part of the pattern exactly.
+            MissingPackageError: sqlglot is not installed.
+
+        Example:
+            >>> import cepkit as ck
+            >>> pattern = ck.parse("PATTERN SEQ(A a, B b) WITHIN 5 minutes RETURN a.k AS k")
+            >>> print(pattern.to_sql("duckdb", table="log"))
+            SELECT
+              "event_a"."k" AS "k",
+              "event_a"."ts" AS "match_start",
+              "event_b"."ts" AS "match_end"
+            FROM "log" AS "event_a"
+            INNER JOIN "log" AS "event_b"
+              ON "event_b"."type" = 'B'
+              AND "event_a"."ts" < "event_b"."ts"
+              AND "event_b"."ts" <= (
+                "event_a"."ts" + INTERVAL '5' MINUTE
+              )
+            WHERE
+              "event_a"."type" = 'A'
+        """
+        # By name: the SQL of a pattern stands above patterns.
+        try:
+            sql = import_module("cepkit.pattern.sql")
+        except ModuleNotFoundError as error:
+            if error.name != "sqlglot":
+                raise
+            raise MissingPackageError(
+                "sqlglot is not installed", hint="pip install 'cepkit[sql]'"
+            ) from None
+        text: str = sql.sql_of(self, sql.Table(table, time, type, id, unit, dialect), columns)
+        return text
 
     def to_networkx(self) -> nx.DiGraph[Any]:
         """Return the structure and the conditions as a directed graph of networkx.
