@@ -196,6 +196,16 @@ def _called(function: str, arguments: list[Any]) -> Any:
             return math.exp(number) if number < 709 else math.inf
         case "log10", [number]:
             return None if number <= 0 else math.log10(number)
+        case "sin" | "cos" | "tan", [number]:
+            return getattr(math, function)(number) if math.isfinite(number) else None
+        case "asin" | "acos", [number]:
+            return getattr(math, function)(number) if abs(number) <= 1 else None
+        case "atan" | "radians" | "degrees", [number]:
+            return getattr(math, function)(number)
+        case "atan2", [y, x]:
+            return math.atan2(y, x)
+        case "haversine", places:
+            return _kilometres(*places)
         case "power", [base, exponent]:
             return _power(float(base), float(exponent))
         case "mod", [left, right]:
@@ -239,6 +249,18 @@ def _part_of_time(function: str, time: Any) -> Any:
         case "date":
             return time.replace(hour=0, minute=0, second=0, microsecond=0)
     raise TypeError(function)
+
+
+def _kilometres(lat1: float, lon1: float, lat2: float, lon2: float) -> float:
+    """Return the length of the arc between two places, from the straight line between them."""
+
+    def point(latitude: float, longitude: float) -> tuple[float, float, float]:
+        north, east = math.radians(latitude), math.radians(longitude)
+        around = math.cos(north)
+        return around * math.cos(east), around * math.sin(east), math.sin(north)
+
+    chord = math.dist(point(lat1, lon1), point(lat2, lon2))
+    return 2 * 6371.0088 * math.asin(min(1.0, chord / 2))
 
 
 def _power(base: float, exponent: float) -> float | None:

@@ -77,6 +77,13 @@ def test_an_unknown_name_gets_the_nearest_one():
         "mod(-7, 3) = -1 AND mod(7, 0) IS NULL AND sign(-0.5) = -1",
         "power(2, 10) = 1024 AND power(-2, 3) = -8 AND power(0, 0) = 1",
         "power(0, -1) IS NULL AND power(-8, 0.5) IS NULL AND power(NULL, 0) IS NULL",
+        "sin(0) = 0 AND cos(0) = 1 AND tan(0) = 0 AND atan(0) = 0 AND asin(0) = 0 AND acos(1) = 0",
+        "asin(2) IS NULL AND acos(-1.5) IS NULL AND sin(NULL) IS NULL AND atan2(0, 1) = 0",
+        "abs(sin(radians(30)) - 0.5) < 0.000001 AND abs(degrees(atan2(1, 1)) - 45) < 0.000001",
+        # Paris and New York; the poles; a place and itself.
+        "haversine(48.8566, 2.3522, 40.7128, -74.006) BETWEEN 5836 AND 5838",
+        "haversine(90, 0, -90, 0) BETWEEN 20015 AND 20016 AND haversine(1, 2, 1, 2) = 0",
+        "haversine(1, 2, 3, NULL) IS NULL",
         "log10(1000) = 3 AND log10(0) IS NULL AND exp(0) = 1",
         "LENGTH(NULL) IS NULL AND contains('a', NULL) IS NULL",
     ],

@@ -1,6 +1,6 @@
 """The shelf of functions that a condition may call; a new one follows contract.py."""
 
-from cepkit.pattern.evaluation.functions import correlation, numbers, texts, times
+from cepkit.pattern.evaluation.functions import angles, correlation, numbers, texts, times
 from cepkit.pattern.evaluation.functions.contract import Function
 from cepkit.shelf import Shelf
 
@@ -19,6 +19,16 @@ FUNCTIONS: Shelf[Function] = Shelf(
     (numbers.ROUND, "the nearest whole number, of two the even one; of a float a float"),
     (numbers.LEAST, "the least of two or more numbers, times or durations"),
     (numbers.GREATEST, "the greatest of two or more numbers, times or durations"),
+    (angles.SIN, "the sine of an angle in radians"),
+    (angles.COS, "the cosine of an angle in radians"),
+    (angles.TAN, "the tangent of an angle in radians"),
+    (angles.ASIN, "the angle of a sine, in radians; missing outside of -1 to 1"),
+    (angles.ACOS, "the angle of a cosine, in radians; missing outside of -1 to 1"),
+    (angles.ATAN, "the angle of a tangent, in radians"),
+    (angles.ATAN2, "the angle of the point (x, y), in radians, -pi to pi"),
+    (angles.RADIANS, "degrees as radians"),
+    (angles.DEGREES, "radians as degrees"),
+    (angles.HAVERSINE, "the distance of two places on Earth in kilometres, from degrees"),
     (times.HOUR, "the hour of a time in UTC, 0 to 23"),
     (times.MINUTE, "the minute, 0 to 59"),
     (times.SECOND, "the whole second, 0 to 59"),
