@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from cepkit.arguments import typed
-from cepkit.errors import MissingPackageError, PatternError, Span, UnsupportedError, nearest
+from cepkit.errors import PatternError, Span, UnsupportedError, nearest
 from cepkit.networks import graph_of
 from cepkit.pattern.conditions import (
     Aggregate,
@@ -224,14 +224,7 @@ class Query(WithPrinter):
               "event_a"."type" = 'A'
         """
         # By name: the SQL of a pattern stands above patterns.
-        try:
-            sql = import_module("cepkit.pattern.sql")
-        except ModuleNotFoundError as error:
-            if error.name != "sqlglot":
-                raise
-            raise MissingPackageError(
-                "sqlglot is not installed", hint="pip install 'cepkit[sql]'"
-            ) from None
+        sql = import_module("cepkit.pattern.sql")
         text: str = sql.sql_of(self, sql.Table(table, time, type, id, unit, dialect), columns)
         return text
 

