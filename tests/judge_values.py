@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from datetime import datetime, timedelta
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -206,6 +207,13 @@ def _called(function: str, arguments: list[Any]) -> Any:
             return math.atan2(y, x)
         case "haversine", places:
             return _kilometres(*places)
+        case "like" | "ilike", [text, pattern]:
+            words = {"%": ".*", "_": "."}
+            regex = "".join(words.get(letter) or re.escape(letter) for letter in pattern)
+            same = re.IGNORECASE if function == "ilike" else 0
+            return re.fullmatch(regex, text, re.DOTALL | same) is not None
+        case "matches", [text, regex]:
+            return re.search(regex, text) is not None
         case "power", [base, exponent]:
             return _power(float(base), float(exponent))
         case "mod", [left, right]:

@@ -13,6 +13,7 @@ from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.evaluation.functions.registered import function_of, known_functions
+from cepkit.pattern.evaluation.functions.texts import regex_problem
 from cepkit.pattern.names import attribute_text, variable_text
 from cepkit.pattern.nodes import (
     Or,
@@ -270,6 +271,15 @@ def _check_call(node: c.Call, count: int) -> None:
             expected=expected,
             span=node.span,
         )
+    match node:
+        case c.Call("matches", (_, c.Literal(str(regex), span))):
+            problem = regex_problem(regex)
+            if problem is not None:
+                raise PatternError(
+                    f"the regular expression is not valid: {problem}",
+                    expected="one of RE2, which has no back references and no look around",
+                    span=span or node.span,
+                )
 
 
 _CONNECTIVES = (c.AllOf, c.AnyOf, c.Complement)

@@ -19,6 +19,9 @@ BEFORE_CLAUSES = ("RETURN", "AFTER", "HAVING")
 # Keywords after a set, where no name may stand.
 BEHIND_SETS = ("GREEDY", "UNTIL")
 
+# Keywords between two values, where no name may stand.
+BETWEEN_VALUES = ("LIKE", "ILIKE", "MATCHES")
+
 # Keywords inside of clauses, where no name may stand.
 INSIDE_CLAUSES = ("AS", "MATCH", "SKIP", "PAST", "FROM", "TO", "LAST", "NEXT", "EVENT")
 

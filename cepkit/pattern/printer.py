@@ -13,6 +13,7 @@ from cepkit.pattern.bounds import bound_of
 from cepkit.pattern.durations import in_microseconds, window_text
 from cepkit.pattern.limits import refuse_too_deep
 from cepkit.pattern.names import (
+    BETWEEN_VALUES,
     attribute_text,
     name_text,
     string_text,
@@ -130,7 +131,9 @@ def expression_text(expression: c.Expression) -> str:
             return f"time of {variable_text(variable)}"
         case c.Attribute(variable, name):
             return f"{variable_text(variable)}.{attribute_text(name)}"
-        case c.Negative(c.Attribute() | c.Call() | c.Aggregate() as operand):
+        case c.Negative(c.Attribute() | c.Call() | c.Aggregate() as operand) if (
+            _level(operand) == _ATOM
+        ):
             return f"-{expression_text(operand)}"
         case c.Negative(operand):
             # Brackets: -3 is a constant, and -- begins a comment.
@@ -138,6 +141,10 @@ def expression_text(expression: c.Expression) -> str:
         case c.Arithmetic(operator, left, right):
             level = _level(expression)
             return f"{_at(left, level)} {operator} {_at(right, level + 1)}"
+        case c.Call(function, (text, pattern)) if function.upper() in BETWEEN_VALUES:
+            return f"{_at(text, _SUM)} {function.upper()} {_at(pattern, _SUM)}"
+        case c.Complement(c.Call(function, (text, pattern))) if function.upper() in BETWEEN_VALUES:
+            return f"{_at(text, _SUM)} NOT {function.upper()} {_at(pattern, _SUM)}"
         case c.Call(function, arguments):
             return f"{name_text(function)}({', '.join(_at(a, _SUM) for a in arguments)})"
         case c.Aggregate(function, variable, attribute) if function != c.plain_function(function):
@@ -247,6 +254,8 @@ def _level(expression: c.Expression) -> int:
         case c.Complement():
             return _COMPLEMENT
         case c.Comparison() | c.InList() | c.Between() | c.IsNull():
+            return _COMPARISON
+        case c.Call(function) if function.upper() in BETWEEN_VALUES:
             return _COMPARISON
         case c.Arithmetic(operator):
             return _SUM if operator in ("+", "-") else _PRODUCT

@@ -112,6 +112,18 @@ class Term:
         """Return the condition that this lies below `low` or above `high`."""
         return Term(c.Between(self.expression, expression_of(low), expression_of(high), True))
 
+    def like(self, pattern: Operand) -> Term:
+        """Return the condition that this is like `pattern`: % is any characters, _ one."""
+        return Term(c.Call("like", (self.expression, expression_of(pattern))))
+
+    def ilike(self, pattern: Operand) -> Term:
+        """Return the condition that this is like `pattern`, in upper or lower case."""
+        return Term(c.Call("ilike", (self.expression, expression_of(pattern))))
+
+    def matches(self, regex: Operand) -> Term:
+        """Return the condition that the regular expression `regex` is found in this."""
+        return Term(c.Call("matches", (self.expression, expression_of(regex))))
+
     def is_null(self) -> Term:
         """Return the condition that this is missing (null or NaN)."""
         return Term(c.IsNull(self.expression))

@@ -113,6 +113,12 @@ class ConditionBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         # operand [NOT] NULL
         return c.IsNull(children[0], len(children) > 2, self.span_of(meta))
 
+    def test(self, meta: Meta, children: Children) -> c.Expression:
+        # text [NOT] LIKE pattern
+        span = self.span_of(meta)
+        call = c.Call(children[-2].lower(), (children[0], children[-1]), span)
+        return call if len(children) == 3 else c.Complement(call, span)
+
     def arithmetic(self, meta: Meta, children: Children) -> c.Expression:
         left, operator, right = children
         return c.Arithmetic(str(operator), left, right, self.span_of(meta))  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ from cepkit.pattern.aggregates import NAMES
 from cepkit.pattern.names import (
     BEFORE_CLAUSES,
     BEHIND_SETS,
+    BETWEEN_VALUES,
     INSIDE_CLAUSES,
     RESERVED,
     is_reserved,
@@ -32,6 +33,7 @@ _VALUES = frozenset(
 _ARITHMETIC = frozenset({"PLUS", "MINUS", "STAR", "SLASH", "PERCENT"})
 _COMPARISONS = frozenset(
     {"LESS", "AT_MOST", "EQUAL", "UNEQUAL", "AT_LEAST", "MORE", "_IN", "_BETWEEN", "_IS", "NOT"}
+    | {*BETWEEN_VALUES}
 )
 _CLAUSES = (
     "_WHERE",
@@ -124,7 +126,9 @@ _FOREIGN = {
     "GREEDY": "GREEDY stands behind a set: KL(B b) GREEDY",
     "UNTIL": "UNTIL ends a set: KL(B b) UNTIL C c",
     "ROW": "rows are events here: PAST LAST EVENT, TO NEXT",
-    "LIKE": "there is no LIKE: write contains(a.name, 'part'), starts_with or ends_with",
+    **dict.fromkeys(("REGEXP", "RLIKE", "GLOB", "REGEX"), "write a.name MATCHES 'regex'"),
+    "SIMILAR": "write a.name MATCHES 'regex'",
+    "ESCAPE": "LIKE has no escapes: a.name MATCHES '100%' finds a sign that LIKE gives a meaning",
     "ORDER": "matches have no order of their own; sort the result",
     "LIMIT": "a limit is an argument of detect, not a part of the pattern",
     "HAVING": "HAVING stands behind AGG: AGG COUNT HAVING COUNT > 10",
@@ -207,7 +211,8 @@ class _Report:
             rest -= {"QUOTED", "STRING"}
         descriptions += [words for terminal, words in _WORDS.items() if terminal in rest]
         descriptions += sorted(
-            t.strip("_") for t in rest & {"_IN", "_BETWEEN", "_BY", "NULL", "NOT", *_SKIPPING}
+            t.strip("_")
+            for t in rest & {"_IN", "_BETWEEN", "_BY", "NULL", "NOT", *BETWEEN_VALUES, *_SKIPPING}
         )
         descriptions += ["AND"] if "AND" in rest else []
         descriptions += ["EXCLUSIVE"] if "EXCLUSIVE" in rest else []
@@ -331,7 +336,7 @@ class _Report:
             yield nearest(self.before[-1][0], ("SEQ", "AND", "OR", "NOT", "KL")) or (
                 "events are combined by SEQ, AND, OR, NOT and KL"
             )
-        words = (*RESERVED, *BEHIND_SETS, *BEFORE_CLAUSES, *INSIDE_CLAUSES)
+        words = (*RESERVED, *BETWEEN_VALUES, *BEHIND_SETS, *BEFORE_CLAUSES, *INSIDE_CLAUSES)
         keywords = [w for w in words if {w, f"_{w}"} & self.accepts]
         hint = nearest(self.word, keywords) if is_word(self.word) else None
         if hint and len(self.word) > 1 and not is_reserved(self.word):
@@ -383,7 +388,10 @@ class _Report:
         for word in reversed(self.before):
             if word[0].upper() in ("AND", "OR", "NOT", "WHERE"):
                 return False
-            if word[0] in ("<", ">", "=") or word[0].upper() in ("IN", "IS", "BETWEEN"):
+            if word[0] in ("<", ">", "=") or word[0].upper() in (
+                *("IN", "IS", "BETWEEN"),
+                *BETWEEN_VALUES,
+            ):
                 return True
         return False
 

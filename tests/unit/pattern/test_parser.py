@@ -28,6 +28,7 @@ from cepkit.pattern.names import (
     BEFORE_CLAUSES,
     BEFORE_EVENTS,
     BEHIND_SETS,
+    BETWEEN_VALUES,
     INSIDE_CLAUSES,
     RESERVED,
 )
@@ -241,7 +242,14 @@ def test_parse_refuses_values_that_are_no_text():
 def test_the_reserved_words_are_the_keywords_of_the_grammar():
     grammar = resources.files("cepkit.pattern.parsing").joinpath("grammar.lark").read_text("utf-8")
     words = set(re.findall(r"^_?[A-Z]+\.3: /([A-Z]+)\\b/i$", grammar, re.M))
-    assert words == {*RESERVED, *BEFORE_EVENTS, *BEHIND_SETS, *BEFORE_CLAUSES, *INSIDE_CLAUSES}
+    assert words == {
+        *RESERVED,
+        *BETWEEN_VALUES,
+        *BEFORE_EVENTS,
+        *BEHIND_SETS,
+        *BEFORE_CLAUSES,
+        *INSIDE_CLAUSES,
+    }
     (excluded,) = re.findall(r"^_WORD: /\(\?!\(\?:([A-Z|]+)\)", grammar, re.M)
     assert set(excluded.split("|")) == set(RESERVED)
 

@@ -10,7 +10,14 @@ from typing import Any
 from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.evaluation.functions import USAGE
 from cepkit.pattern.limits import MAX_CHARACTERS
-from cepkit.pattern.names import RESERVED, attribute_text, name_text, type_text, unquoted
+from cepkit.pattern.names import (
+    BETWEEN_VALUES,
+    RESERVED,
+    attribute_text,
+    name_text,
+    type_text,
+    unquoted,
+)
 from cepkit.pattern.parsing.parser import read_so_far
 from cepkit.pattern.policies import Strategy
 from cepkit.stream.durations import MICROSECONDS
@@ -22,7 +29,7 @@ MOST = 40
 _WORD = re.compile(r"[\w-]*\Z|\"[^\"\n]*\Z")
 _REST = re.compile(r"\w*")
 _COMMENT = re.compile(r"(--|#)[^\n]*\Z")
-_KEYWORDS = (*RESERVED, "FIRST", "OPT", "TIMESTAMP")
+_KEYWORDS = (*RESERVED, *BETWEEN_VALUES, "FIRST", "OPT", "TIMESTAMP")
 _OPENING = frozenset({"SEQ", "KL", "OPT"})
 """Keywords that a bracket always follows."""
 _CLAUSES = frozenset({"WHERE", "WITHIN", "STRATEGY", "PARTITION", "AGG", "GROUP"})

@@ -44,6 +44,9 @@ FUNCTIONS: Shelf[Function] = Shelf(
     (texts.CONTAINS, "true where the part is in the text; case counts"),
     (texts.REPLACE, "the text with new in place of each old"),
     (texts.CONCAT, "the texts one after the other"),
+    (texts.LIKE, "`text LIKE pattern`: % is any characters, _ one; case counts"),
+    (texts.ILIKE, "`text ILIKE pattern`: LIKE, in upper or lower case"),
+    (texts.MATCHES, "`text MATCHES regex`: whether a regular expression is found in the text"),
     (correlation.CORR, "Pearson's correlation of two arrays of one length"),
     method="kind",
 )

@@ -60,9 +60,11 @@ class OnTexts:
 
     Attributes:
         scalar: The computation on Python's texts and numbers; None for a missing result.
+        many: The same for many combinations of arguments at once, where that is faster.
     """
 
     scalar: Callable[..., str | float | bool | None]
+    many: Callable[[Sequence[tuple[Any, ...]]], Sequence[Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

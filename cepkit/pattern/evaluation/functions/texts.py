@@ -1,12 +1,19 @@
-"""Functions of texts; a character is one of Unicode, and the first has the place 1, as in SQL."""
+"""Functions of texts; a character is one of Unicode, and the first has the place 1, as in SQL.
+
+LIKE, ILIKE and MATCHES are RE2's: their time grows with the text alone, whatever the pattern.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
-from cepkit.pattern.evaluation.functions.contract import Function, OnTexts
+import pyarrow as pa
+
+from cepkit.lazy import pc
+from cepkit.pattern.evaluation.functions.contract import Function, OnTexts, Signature
 from cepkit.pattern.evaluation.kinds import Class, ValueKind
 
 _WORDS = ("no text", "a text", "two texts", "three texts")
@@ -56,3 +63,52 @@ SUBSTRING = Function(
     ((("text", "number"), "text"), (("text", "number", "number"), "text")),
     OnTexts(_substring),
 )
+
+
+def regex_problem(pattern: str) -> str | None:
+    """Return what RE2 says against a regular expression, None if nothing."""
+    try:
+        pc.match_substring_regex(pa.array([""]), pattern)
+    except (pa.ArrowInvalid, UnicodeEncodeError) as error:
+        return str(error).removeprefix("Invalid regular expression: ")
+    return None
+
+
+def _testing(name: str, test: Callable[[pa.Array, str], pa.Array]) -> Function:
+    """Return a test of texts by a pattern; with a pattern that is none the result is missing."""
+
+    def many(pairs: Sequence[tuple[str, str]]) -> Sequence[bool | None]:
+        texts: dict[str, list[str]] = {}
+        for text, pattern in pairs:
+            texts.setdefault(pattern, []).append(text)
+        truths: dict[tuple[str, str], bool | None] = {}
+        for pattern, some in texts.items():
+            try:
+                answers: Sequence[bool | None] = test(pa.array(some), pattern).to_pylist()
+            except (pa.ArrowInvalid, UnicodeEncodeError):
+                answers = [None] * len(some)
+            truths.update(zip(((text, pattern) for text in some), answers, strict=True))
+        return [truths[pair] for pair in pairs]
+
+    @lru_cache(maxsize=4096)
+    def one(text: str, pattern: str) -> bool | None:
+        return many([(text, pattern)])[0]
+
+    signature: Signature = ("text", "text"), "boolean"
+    return Function(name, "text, pattern", "two texts", (signature,), OnTexts(one, many))
+
+
+def _found(texts: pa.Array, regex: str) -> pa.Array:
+    return pc.match_substring_regex(texts, regex)
+
+
+def _like(texts: pa.Array, pattern: str, *, ignore_case: bool = False) -> pa.Array:
+    # Arrow's own match_like takes a backslash for an escape; in SQL it is one only with ESCAPE.
+    words = {"%": ".*", "_": "."}
+    regex = "".join(words.get(c) or (c if c.isalnum() else f"\\x{{{ord(c):x}}}") for c in pattern)
+    return pc.match_substring_regex(texts, rf"(?s)\A{regex}\z", ignore_case=ignore_case)
+
+
+LIKE = _testing("like", _like)
+ILIKE = _testing("ilike", partial(_like, ignore_case=True))
+MATCHES = _testing("matches", _found)
