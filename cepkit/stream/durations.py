@@ -35,6 +35,8 @@ NOT_UNITS = {
     "m": "write min for minutes; a month has no fixed length, write 30 days",
     "month": "a month has no fixed length, write 30 days",
     "months": "a month has no fixed length, write 30 days",
+    "quarter": "a quarter has no fixed length, write 91 days",
+    "quarters": "a quarter has no fixed length, write 91 days",
     "year": "a year has no fixed length, write 365 days",
     "years": "a year has no fixed length, write 365 days",
     "ns": "events are timed in microseconds, write us",

@@ -108,6 +108,7 @@ _STRAIGHT = dict.fromkeys("\u2018\u2019\u201a\u201b", "'") | dict.fromkeys(
 # Words of other languages, with a hint for each.
 _FOREIGN = {
     "=>": "'at least' is written >=",
+    "=~": "write a.name MATCHES 'regex'",
     "=<": "'at most' is written <=",
     "><": "'unequal' is written <> or !=",
     "&&": "write AND",
@@ -126,9 +127,11 @@ _FOREIGN = {
     "GREEDY": "GREEDY stands behind a set: KL(B b) GREEDY",
     "UNTIL": "UNTIL ends a set: KL(B b) UNTIL C c",
     "ROW": "rows are events here: PAST LAST EVENT, TO NEXT",
-    **dict.fromkeys(("REGEXP", "RLIKE", "GLOB", "REGEX"), "write a.name MATCHES 'regex'"),
-    "SIMILAR": "write a.name MATCHES 'regex'",
+    **dict.fromkeys(
+        ("REGEXP", "RLIKE", "GLOB", "REGEX", "SIMILAR"), "write a.name MATCHES 'regex'"
+    ),
     "ESCAPE": "LIKE has no escapes: a.name MATCHES '100%' finds a sign that LIKE gives a meaning",
+    "INTERVAL": "a duration is a number with its unit, without quotes: 5 minutes",
     "ORDER": "matches have no order of their own; sort the result",
     "LIMIT": "a limit is an argument of detect, not a part of the pattern",
     "HAVING": "HAVING stands behind AGG: AGG COUNT HAVING COUNT > 10",
@@ -281,6 +284,13 @@ class _Report:
         if not self.before or self.word in (")", ","):
             return None
         word = self.before[-1]
+        if word[0].upper() == "INTERVAL" and self.word[0] == "'":
+            return PatternSyntaxError(
+                f"{word[0]} {self._shown()}",
+                expected="a number with its unit, without quotes",
+                hint=f"write {self._without_interval()}",
+                span=Span(self.text, word.start(), self.after[0].end()),
+            )
         name = unquoted(word[0])
         expected = f"an attribute, as in {word[0]}.price"
         if word[0] == name:
@@ -293,6 +303,14 @@ class _Report:
             hint=f"texts go in single quotes: '{name}'" if word[0][0] == '"' else None,
             span=Span(self.text, *word.span()),
         )
+
+    def _without_interval(self) -> str:
+        """Return the duration of SQL's `INTERVAL '5' MINUTE` as a pattern writes it."""
+        behind = self.after[1][0] if len(self.after) > 1 else ""
+        number, unit = (*unquoted(self.word).split(), behind.lower(), "")[:2]
+        if not number.isdigit() or unit not in UNITS:
+            return "5 minutes"
+        return f"{number} {unit}s" if number != "1" and f"{unit}s" in UNITS else f"{number} {unit}"
 
     # Hints, the most certain first
 
@@ -388,10 +406,7 @@ class _Report:
         for word in reversed(self.before):
             if word[0].upper() in ("AND", "OR", "NOT", "WHERE"):
                 return False
-            if word[0] in ("<", ">", "=") or word[0].upper() in (
-                *("IN", "IS", "BETWEEN"),
-                *BETWEEN_VALUES,
-            ):
+            if word[0].upper() in ("<", ">", "=", "IN", "IS", "BETWEEN", *BETWEEN_VALUES):
                 return True
         return False
 
