@@ -52,9 +52,9 @@ def sql_of(query: Query, table: Table, columns: Sequence[str] | None) -> str:
 
 def _check(query: Query, table: Table) -> None:
     if table.dialect not in get_args(Dialect):
-        raise ArgumentError.unknown("dialect", table.dialect, get_args(Dialect))
+        raise ArgumentError.unknown(f"dialect={table.dialect!r}", table.dialect, get_args(Dialect))
     if table.unit not in (None, *UNITS):
-        raise ArgumentError.unknown("unit", table.unit, UNITS)
+        raise ArgumentError.unknown(f"unit={table.unit!r}", table.unit, UNITS)
     if any(branch.repeated for branch in normal_form(query)):
         raise UnsupportedError(
             "a join cannot say KL, a set of events",
