@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from cepkit.arguments import typed
 from cepkit.errors import PatternError, Span, UnsupportedError, nearest
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from cepkit.stream.stream import Stream
+
+SqlDialect: TypeAlias = Literal["duckdb", "flink", "snowflake", "spark", "trino"]
+"""The systems whose SQL `Query.to_sql` writes."""
 
 RESULT_ENDS = ("match_start", "match_end")
 """The columns of all matches: their first and last time."""
@@ -177,7 +180,7 @@ class Query(WithPrinter):
     @typed
     def to_sql(
         self,
-        dialect: Literal["duckdb", "flink", "snowflake", "spark", "trino"],
+        dialect: SqlDialect,
         *,
         table: str = "events",
         time: str = "ts",

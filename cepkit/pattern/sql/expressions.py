@@ -20,7 +20,7 @@ from cepkit.pattern.sql.table import Table
 
 Tree: TypeAlias = exp.Expr
 
-COMPARISONS: Mapping[c.ComparisonOperator, type[exp.Binary]] = {
+_COMPARISONS: Mapping[c.ComparisonOperator, type[exp.Binary]] = {
     "<": exp.LT, "<=": exp.LTE, "=": exp.EQ, "!=": exp.NEQ, ">=": exp.GTE, ">": exp.GT,
 }  # fmt: skip
 _MIRRORED: Mapping[c.ComparisonOperator, c.ComparisonOperator] = {
@@ -55,7 +55,7 @@ FUNCTIONS: Mapping[str, Callable[..., Tree]] = {
 
 def comparison(operator: c.ComparisonOperator, left: Tree, right: Tree) -> Tree:
     """Return `left operator right`."""
-    return COMPARISONS[operator](this=_bracketed(left), expression=_bracketed(right))
+    return _COMPARISONS[operator](this=_bracketed(left), expression=_bracketed(right))
 
 
 def all_of(conditions: list[Tree]) -> Tree:
@@ -146,8 +146,8 @@ def _constant(literal: c.Literal, table: Table) -> Tree:
     match literal.value:
         case datetime() as moment:
             if table.unit is not None:
-                since = c.Literal(moment - datetime(1970, 1, 1, tzinfo=moment.tzinfo))
-                return table.shifted(exp.Literal.number(0), since.value)  # type: ignore[arg-type]
+                since = moment - datetime(1970, 1, 1, tzinfo=moment.tzinfo)
+                return table.shifted(exp.Literal.number(0), since)
             text = moment.replace(tzinfo=None).isoformat(sep=" ")
             return exp.cast(exp.Literal.string(text), exp.DType.TIMESTAMP)
         case timedelta():

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
+from typing import ClassVar
 
 from sqlglot import Dialect, exp, tokens
 
@@ -18,7 +19,7 @@ _PARTS = (("HOUR", 3_600_000_000), ("MINUTE", 60_000_000), ("SECOND", 1_000_000)
 
 class _Flink(Dialect):
     class Tokenizer(tokens.Tokenizer):
-        IDENTIFIERS = ["`"]  # noqa: RUF012
+        IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ["`"]
 
 
 @dataclass(frozen=True, slots=True)

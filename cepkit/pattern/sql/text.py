@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, TypeAlias, get_args
+from typing import get_args
 
 from sqlglot import exp
 
 from cepkit.errors import ArgumentError, UnsupportedError
 from cepkit.pattern.conditions import TIME, attributes_of
-from cepkit.pattern.nodes import bound_events_of
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import Strategy
-from cepkit.pattern.query import RESULT_ENDS, Query
+from cepkit.pattern.query import RESULT_ENDS, Query, SqlDialect
 from cepkit.pattern.sql.expressions import Tree, tree_of
 from cepkit.pattern.sql.joins import join_of
 from cepkit.pattern.sql.recognize import DIALECTS, recognize_of
 from cepkit.pattern.sql.table import UNITS, Table
-
-Dialect: TypeAlias = Literal["duckdb", "flink", "snowflake", "spark", "trino"]
 
 _CONTIGUOUS = (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
 
@@ -51,8 +48,9 @@ def sql_of(query: Query, table: Table, columns: Sequence[str] | None) -> str:
 
 
 def _check(query: Query, table: Table) -> None:
-    if table.dialect not in get_args(Dialect):
-        raise ArgumentError.unknown(f"dialect={table.dialect!r}", table.dialect, get_args(Dialect))
+    systems = get_args(SqlDialect)
+    if table.dialect not in systems:
+        raise ArgumentError.unknown(f"dialect={table.dialect!r}", table.dialect, systems)
     if table.unit not in (None, *UNITS):
         raise ArgumentError.unknown(f"unit={table.unit!r}", table.unit, UNITS)
     if any(branch.repeated for branch in normal_form(query)):
@@ -66,7 +64,7 @@ def _check(query: Query, table: Table) -> None:
             hint="leave AGG out, and aggregate the rows of the SELECT",
         )
     named: dict[str, str] = {}
-    for event in bound_events_of(query.structure):
+    for event in (e for b in normal_form(query) for e in b.positive + b.negated):
         other = named.setdefault(event.variable.casefold(), event.variable)
         if other != event.variable:
             raise UnsupportedError(

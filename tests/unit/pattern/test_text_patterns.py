@@ -56,7 +56,7 @@ def test_condition_holds_for_these_texts(condition: str, names: list[str | None]
     assert [None if pd.isna(name) else name for name in column] == names
 
 
-def test_regex_that_is_none_is_an_error_at_its_place() -> None:
+def test_invalid_regex_is_an_error_at_its_place() -> None:
     with pytest.raises(PatternError, match="not valid") as error:
         ck.parse("PATTERN SEQ(A a) WHERE a.n MATCHES '(a'")
     assert error.value.span is not None
@@ -64,7 +64,7 @@ def test_regex_that_is_none_is_an_error_at_its_place() -> None:
         ck.parse(r"PATTERN SEQ(A a) WHERE a.n MATCHES '(a)\1'")
 
 
-def test_regex_of_a_column_that_is_none_is_missing() -> None:
+def test_invalid_regex_of_a_column_gives_a_missing_result() -> None:
     assert FUNCTIONS["matches"].form.scalar("a", "(") is None
 
 

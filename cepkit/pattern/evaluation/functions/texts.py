@@ -66,7 +66,7 @@ SUBSTRING = Function(
 
 
 def regex_problem(pattern: str) -> str | None:
-    """Return what RE2 says against a regular expression, None if nothing."""
+    """Return what is wrong with a regular expression, None if it is valid."""
     try:
         pc.match_substring_regex(pa.array([""]), pattern)
     except (pa.ArrowInvalid, UnicodeEncodeError) as error:
@@ -75,7 +75,7 @@ def regex_problem(pattern: str) -> str | None:
 
 
 def _testing(name: str, test: Callable[[pa.Array, str], pa.Array]) -> Function:
-    """Return a test of texts by a pattern; with a pattern that is none the result is missing."""
+    """Return a test of texts by a pattern; an invalid pattern gives a missing result."""
 
     def many(pairs: Sequence[tuple[str, str]]) -> Sequence[bool | None]:
         texts: dict[str, list[str]] = {}
