@@ -251,24 +251,24 @@ def test_add_a_figure(project: Path, answers: Answers):
 @pytest.mark.slow
 def test_add_a_condition_function(project: Path, answers: Answers):
     follow("Add a condition function", project)
-    text = "PATTERN SEQ(A a, B b) WHERE DEGREES(a.x - b.x) < b.x * a.x"
+    text = "PATTERN SEQ(A a, B b) WHERE CELSIUS(41 - a.x - b.x) < b.x * a.x"
     (project / "numbers.csv").write_text("t,kind,x\n0,A,1\n1,A,3\n2,B,2\n3,B,\n4,B,2.5\n")
     stream = "ck.events('numbers.csv', time='t', type='kind', unit='s')"
     found, simulated, error, by_help, suite = answers(
         f"ck.detect({stream}, {text!r}).count()",
         f"len(ck.simulate({stream}, {text!r}, 'eager-nfa').matches)",
-        f"shown(ck.parse, {text.replace('DEGREES', 'degree')!r})",
+        f"shown(ck.parse, {text.replace('CELSIUS', 'celsus')!r})",
         "command('detect', '--help')",
         "taken_in('tests/contracts/test_functions.py', 'NAME')",
     )
-    # 57.3 degrees below and above, and 28.6 and 86
+    # 3.3, 2.2, 3.1 and 1.9 degrees; less than 2, 6, 2.5 and 7.5
     assert found == simulated == 2
-    assert "corr, degrees, " in error
-    assert "corr, degrees, count" in error
-    assert "did you mean 'degrees'?" in error
-    assert re.search(r"^  degrees\(x\) +an angle of x radians in degrees$", by_help, re.MULTILINE)
-    assert "degrees" in suite
-    line = "| `degrees(x)` | an angle of x radians in degrees |"
+    assert "corr, celsius, count" in error
+    assert "did you mean 'celsius'?" in error
+    usage = r"^  celsius\(x\) +x degrees Fahrenheit in degrees Celsius$"
+    assert re.search(usage, by_help, re.MULTILINE)
+    assert "celsius" in suite
+    line = "| `celsius(x)` | x degrees Fahrenheit in degrees Celsius |"
     assert line in rows("docs/pattern-language.md", project)
 
 
