@@ -26,7 +26,7 @@ from cepkit.stream.columns import TIME as TIME
 ArithmeticOperator: TypeAlias = OneOf["+", "-", "*", "/", "%"]
 ComparisonOperator: TypeAlias = OneOf["<", "<=", "=", "!=", ">=", ">"]
 Constant: TypeAlias = int | float | str | bool | timedelta | datetime | None
-"""Times are in UTC, without a zone."""
+"""A time without a zone is a reading of the clock of the pattern; with one it is in UTC."""
 
 
 class _Node:
@@ -104,11 +104,15 @@ class Arithmetic(_Node):
 
 @dataclass(frozen=True, slots=True)
 class Call(_Node):
-    """A function of its arguments: a built-in one or a registered one (functions.py)."""
+    """A function of its arguments: a built-in one or a registered one (functions.py).
+
+    A function of the clock may name its time zone; None is UTC.
+    """
 
     function: str
     arguments: tuple[Expression, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
+    zone: str | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

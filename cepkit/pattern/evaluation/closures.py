@@ -22,6 +22,7 @@ from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.functions.contract import (
     Function,
     OnArrays,
+    OnInstants,
     OnMembers,
     OnNumbers,
     OnTexts,
@@ -190,7 +191,7 @@ def _computation(
     """Return the function that computes a node from operands that are not missing."""
     form, two = function.form, len(kinds) == 2
     match form:
-        case OnNumbers() if (whole := function.whole(kinds)) is not None:
+        case OnNumbers() | OnInstants() if (whole := function.whole(kinds)) is not None:
             exact = whole.scalar
             if two:  # the most frequent case, without a list of arguments
                 return lambda x, y: in_64_bits(exact(x, y))
@@ -233,6 +234,8 @@ def _computation(
                 return ends[result](answer) if answer is not None and result in ends else answer
 
             return of_members
+        case OnInstants():
+            return lambda *_: None  # only NULL is no time
         case Registered():
             return lambda *v: _of_registered(node, [*map(_column, v, kinds)])
         case _:

@@ -20,6 +20,7 @@ from cepkit.pattern.evaluation.columns import Read, value
 from cepkit.pattern.evaluation.floats import as_floats
 from cepkit.pattern.evaluation.functions.contract import (
     OnArrays,
+    OnInstants,
     OnMembers,
     OnNumbers,
     OnTexts,
@@ -119,8 +120,8 @@ def _magnitude_of_computed(node: c.Negative | c.Arithmetic | c.Call, read: Read)
             if function.whole(kinds) is None and function.kind(kinds) == "duration":
                 return math.inf  # loops do not round
             return max(bounds) if whole is None else whole.bound(bounds)
-        case OnTexts():
-            # A text function of one event is computed before any loop.
+        case OnInstants() | OnTexts():
+            # Such a function of one event is computed before any loop.
             alone = len(c.variables_of(node)) < 2
             return max(*bounds, _magnitude_of(value(node, read))) if alone else math.inf
         case OnArrays() | OnMembers() | Registered():
