@@ -12,6 +12,7 @@ from cepkit.pattern import conditions as c
 from cepkit.pattern.bounds import bound_of
 from cepkit.pattern.durations import in_microseconds, window_text
 from cepkit.pattern.limits import refuse_too_deep
+from cepkit.pattern.moments import since_1970
 from cepkit.pattern.names import (
     BETWEEN_VALUES,
     attribute_text,
@@ -125,6 +126,9 @@ def structure_text(structure: Structure) -> str:
 def expression_text(expression: c.Expression) -> str:
     """Return `expression` as a condition writes it; implied ones in words."""
     match expression:
+        case c.Literal(datetime() as value) if expression.zone is not None:
+            offset = timedelta(microseconds=since_1970(value, expression.zone) - since_1970(value))
+            return f"TIMESTAMP '{value + offset}Z'"
         case c.Literal(value):
             return _literal_text(value)
         case c.Attribute(variable, c.TIME):  # implied by a bound; no pattern writes it

@@ -44,13 +44,14 @@ class Schema:
         unit: The unit of numeric times since 1970-01-01 UTC: "s", "ms", "us", "ns", "min", "h" or
             "d". None if times are not numbers.
         timezone: The zone of times without one: an IANA name ("Europe/Copenhagen") or a fixed
-            offset ("+02:00"). None means UTC. It does not apply to times with a zone or to numeric
-            ones.
+            offset ("+02:00"). None means UTC. Times with a zone and numeric ones are instants, in
+            whatever zone; but conditions read the clock there, and results show it.
         columns: The columns of the output besides time and type; None for all.
         arrival: The column with the order of arrival; None: row order.
         ties: The order of events of equal time: "none", or by arrival ("arrival").
         since: The first microsecond of the time range; None: as early as may be.
         until: The first one after it; None: as late as may be.
+        column_zone: The zone of the values of the time column; None if they name none.
 
     Raises:
         StreamError: The unit or the time zone is unknown, one column is both time and type, or
@@ -66,6 +67,7 @@ class Schema:
     ties: Ties = "none"
     since: int | None = None
     until: int | None = None
+    column_zone: str | None = None
 
     def __post_init__(self) -> None:
         roles: list[tuple[str, object]] = [("time", self.time), ("type", self.type)]
@@ -101,6 +103,11 @@ class Schema:
     def roles(self) -> tuple[str, ...]:
         """The columns with a role: time, type and, if there is one, arrival."""
         return (self.time, self.type, *(() if self.arrival is None else (self.arrival,)))
+
+    @property
+    def clock(self) -> str | None:
+        """The zone whose clock conditions read; None is UTC."""
+        return self.timezone or self.column_zone
 
     @property
     def by_arrival(self) -> bool:
@@ -159,11 +166,13 @@ class Schema:
 
 
 def time_zone(kind: pa.DataType, schema: Schema) -> str | None:
-    """Return the zone for displaying times of a source: its own, none, or UTC."""
-    if pa.types.is_timestamp(kind) and (kind.tz is not None or schema.timezone is None):
+    """Return the zone for displaying times of a source: the stream's, its own, none, or UTC."""
+    if schema.timezone is not None:
+        return schema.timezone
+    if pa.types.is_timestamp(kind):
         zone: str | None = kind.tz
         return zone
-    return None if pa.types.is_date(kind) and schema.timezone is None else "UTC"
+    return None if pa.types.is_date(kind) else "UTC"
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -279,7 +279,9 @@ def events(
         time: The time column: timestamps, dates, numbers with a `unit`, ISO 8601 texts.
         type: The column of the event type; numbers and booleans are read as texts.
         unit: The unit of numeric times since 1970: "s", "ms", "us", "ns", "min", "h" or "d".
-        timezone: The zone of times without one (IANA name or offset); None is UTC.
+        timezone: The zone of times without one (IANA name or offset); None is UTC. Conditions read
+            its clock, as in `hour(a.ts)`, and results show it; without it they do that of the time
+            column, where this is pandas or Arrow in a zone.
         columns: The columns of the output besides time and type; None for all. Conditions may read
             the others too.
         arrival: The column with the order of arrival: numbers or times, a different value for each
@@ -357,6 +359,9 @@ def events(
     if streaming:
         check_event_time(beginning.column(time).type, time)
     microseconds(beginning.column(time), time, unit=unit, timezone=timezone)
+    if not is_spark(source):  # which has instants; the zone of its session is none of theirs
+        zone = getattr(beginning.column(time).type, "tz", None)
+        schema = replace(schema, column_zone=zone)
     check_type(beginning.column(type).type, type)
     if arrival is not None:
         check_arrival(beginning.column(arrival).type, arrival)

@@ -82,7 +82,7 @@ def _magnitude(expression: c.Expression, read: Read) -> float:
         case c.Literal(timedelta() as constant):
             return float(abs(in_microseconds(constant)))
         case c.Literal(datetime() as constant):
-            return float(abs(since_1970(constant)))
+            return float(abs(since_1970(constant, expression.zone)))
         case c.Literal():
             return 0.0
         case c.Attribute(variable, name):

@@ -144,9 +144,7 @@ class ConditionBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         return c.Literal(unquoted(str(children[0])), self.span_of(meta))
 
     def timestamp(self, meta: Meta, children: Children) -> c.Expression:
-        return c.Literal(
-            read_time(unquoted(str(children[0])), self.span_of(meta)), self.span_of(meta)
-        )
+        return read_time(unquoted(str(children[0])), self.span_of(meta))
 
     def true(self, meta: Meta, children: Children) -> c.Expression:
         return c.Literal(True, self.span_of(meta))
