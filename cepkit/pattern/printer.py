@@ -25,6 +25,7 @@ from cepkit.pattern.names import (
 from cepkit.pattern.nodes import And, Event, First, Kleene, Next, Not, Opt, Or, Seq, Structure
 from cepkit.pattern.policies import StepBound, Strategy
 from cepkit.pattern.query import Query, ResultColumn
+from cepkit.pattern.zones import as_written
 from cepkit.printing import text_of
 from cepkit.stream.durations import duration_text
 
@@ -51,12 +52,15 @@ def to_text(query: Query) -> str:
     """
     for part in (query.written, query.where):
         refuse_too_deep(part)
+    query = as_written(query)
     lines = [f"PATTERN {structure_text(query.written)}"]
     if query.where is not None:
         lines.append(f"WHERE {_where_text(query.where)}")
     if query.window is not None:
         lines.append(f"WITHIN {window_text(query.window)}")
     lines += map(bound_text, query.bounds)
+    if query.zone is not None:
+        lines.append(f"AT TIME ZONE {string_text(query.zone)}")
     if query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
         lines.append(f"STRATEGY {query.strategy}")
     if query.partition_by:
@@ -150,7 +154,11 @@ def expression_text(expression: c.Expression) -> str:
         case c.Complement(c.Call(function, (text, pattern))) if function.upper() in BETWEEN_VALUES:
             return f"{_at(text, _SUM)} NOT {function.upper()} {_at(pattern, _SUM)}"
         case c.Call(function, arguments):
-            return f"{name_text(function)}({', '.join(_at(a, _SUM) for a in arguments)})"
+            listed = ", ".join(_at(a, _SUM) for a in arguments)
+            zone = (
+                "" if expression.zone is None else f" AT TIME ZONE {string_text(expression.zone)}"
+            )
+            return f"{name_text(function)}({listed}{zone})"
         case c.Aggregate(function, variable, attribute) if function != c.plain_function(function):
             each = "" if attribute is None else f".{attribute_text(attribute)}"
             end = "i" if function.startswith(c.RUNNING) else "i-1"

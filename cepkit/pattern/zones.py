@@ -1,7 +1,7 @@
-"""The time zone whose clock conditions read: of the pattern, else of the stream.
+"""The time zone whose clock conditions read: of the pattern, else of the stream, else UTC.
 
-Without one they read UTC. A query gets the zone of a stream when it meets it; statistics and plans
-are of queries without one, so that they serve the pattern as it was written.
+A pattern gets the zone of a stream when it meets it, as if it had been written in it. Statistics
+are of patterns without one, so that they serve the pattern as it was written.
 """
 
 from __future__ import annotations
@@ -12,25 +12,73 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, TypeAlias
 
+from cepkit.errors import PatternError, Span, StreamError
 from cepkit.pattern import conditions as c
-from cepkit.pattern.evaluation.functions.times import OF_CLOCKS
 from cepkit.pattern.query import Query
 from cepkit.stream.reading.time_zones import is_utc
+from cepkit.stream.schema import check_zone
 
 _Located: TypeAlias = c.Literal | c.Call
+
+OF_CLOCKS = frozenset(
+    ("year", "month", "week", "day", "hour", "minute", "second", "weekday", "date", "week_start")
+)
+"""The functions that read the clock."""
 
 _TIME_TEXT = re.compile(r"\s*\d{4}-?\d\d")
 
 
-def at_clock(query: Query, zone: str | None) -> Query:
-    """Return a query whose constants and functions of the clock are in a zone.
+def known_zone(zone: str, span: Span | None = None) -> str:
+    """Return the zone of a pattern.
 
-    Args:
-        query: The query; a zone that it names itself counts before this one.
-        zone: The zone of its stream; None is UTC.
+    Raises:
+        PatternError: There is none of this name.
     """
-    clock = query.zone or zone
-    return query if is_utc(clock) else _mapped(query, lambda node: _at(node, clock))
+    try:
+        check_zone(zone)
+    except StreamError as error:
+        raise PatternError(
+            error.found, expected=error.expected, hint=error.hint, span=span
+        ) from None
+    return zone
+
+
+def at_clock(query: Query, zone: str | None) -> Query:
+    """Return a query with the zone of its stream, if it depends on one and names none itself."""
+    if query.zone is not None or is_utc(zone):
+        return query
+    located = in_zone(replace(query, zone=zone))
+    return query if located.where is query.where and located.returned == query.returned else located
+
+
+def in_zone(query: Query) -> Query:
+    """Return a query whose constants and functions of the clock are in its zone."""
+    zone = query.zone
+    if zone is None:
+        return query
+
+    def at(node: _Located) -> _Located:
+        match node:
+            case _ if node.zone is not None:
+                return node
+            case c.Call(function) if function in OF_CLOCKS:
+                return replace(node, zone=zone)
+            case c.Literal(datetime()):
+                return replace(node, zone=zone)
+            case c.Literal(str(text)) if _TIME_TEXT.match(text):
+                return replace(node, zone=zone)
+            case _:
+                return node
+
+    return _mapped(query, at)
+
+
+def as_written(query: Query) -> Query:
+    """Return a query whose zone stands nowhere but in its clause."""
+    zone = query.zone
+    if zone is None:
+        return query
+    return _mapped(query, lambda node: replace(node, zone=None) if node.zone == zone else node)
 
 
 def without_zones(query: Query) -> Query:
@@ -39,43 +87,26 @@ def without_zones(query: Query) -> Query:
     return _mapped(query, lambda node: node if node.zone is None else replace(node, zone=None))
 
 
-def _at(node: _Located, zone: str | None) -> _Located:
-    match node:
-        case _ if node.zone is not None:
-            return node
-        case c.Call(function) if function in OF_CLOCKS:
-            return replace(node, zone=zone)
-        case c.Literal(datetime()):
-            return replace(node, zone=zone)
-        case c.Literal(str(text)) if _TIME_TEXT.match(text):
-            return replace(node, zone=zone)
-        case _:
-            return node
-
-
 def _mapped(query: Query, located: Callable[[_Located], _Located]) -> Query:
-    where = None if query.where is None else _changed(query.where, located)
-    returned = tuple(replace(r, value=_changed(r.value, located)) for r in query.returned)
-    if where is query.where and all(map(_same, returned, query.returned)):
-        return query
-    return replace(query, where=where, returned=returned)
+    where = _changed(query.where, located)
+    values = tuple(_changed(result.value, located) for result in query.returned)
+    if where is not query.where:
+        query = replace(query, where=where)
+    if any(new is not old.value for new, old in zip(values, query.returned, strict=True)):
+        pairs = zip(query.returned, values, strict=True)
+        query = replace(query, returned=tuple(replace(old, value=new) for old, new in pairs))
+    return query
 
 
-def _same(one: Any, other: Any) -> bool:
-    return one.value is other.value
-
-
-def _changed(node: Any, located: Callable[[_Located], _Located]) -> Any:
+def _changed(part: Any, located: Callable[[_Located], _Located]) -> Any:
     """Return an expression with its constants and calls replaced; itself if none changes."""
-    if isinstance(node, tuple):
-        parts = tuple(_changed(part, located) for part in node)
-        return parts if any(a is not b for a, b in zip(parts, node, strict=True)) else node
-    if not isinstance(node, c.Expression):
-        return node
-    values = {f.name: getattr(node, f.name) for f in fields(node) if f.init}
+    if isinstance(part, tuple):
+        items = tuple(_changed(item, located) for item in part)
+        return items if any(a is not b for a, b in zip(items, part, strict=True)) else part
+    if not isinstance(part, c.Expression):
+        return part
+    values = {f.name: getattr(part, f.name) for f in fields(part) if f.init}
     new = {name: _changed(value, located) for name, value in values.items()}
     changed = {name: value for name, value in new.items() if value is not values[name]}
-    node = replace(node, **changed) if changed else node
-    if not isinstance(node, c.Literal | c.Call):
-        return node
-    return located(node)
+    node = replace(part, **changed) if changed else part
+    return located(node) if isinstance(node, c.Literal | c.Call) else node

@@ -90,7 +90,7 @@ class Schema:
                 hint=nearest(str(self.unit), UNIT_NAMES),
             )
         if self.timezone is not None:
-            _check_zone(self.timezone)
+            check_zone(self.timezone)
         if self.ties not in TIES:
             raise StreamError(
                 f"ties={self.ties!r}",
@@ -180,7 +180,12 @@ def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(names[:_LISTED]) + more
 
 
-def _check_zone(name: str) -> None:
+def check_zone(name: str) -> None:
+    """Check the name of a time zone.
+
+    Raises:
+        StreamError: There is no such zone.
+    """
     try:
         if not _FIXED_OFFSET.fullmatch(name):
             zoneinfo.ZoneInfo(name)

@@ -134,11 +134,6 @@ WEEK = _by_calendar("week", "integer", _week)
 WEEK_START = _by_calendar("week_start", "timestamp", _week_start)
 CLOCK = _by_calendar("clock", "timestamp", lambda x: x + 0)
 
-OF_CLOCKS = frozenset(
-    f.name for f in (HOUR, MINUTE, SECOND, WEEKDAY, DATE, YEAR, MONTH, DAY, WEEK, WEEK_START, CLOCK)
-)
-"""The names of the functions whose value depends on the time zone."""
-
 
 @cache
 def in_zone(function: Function, zone: str) -> Function:
