@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from cepkit.arguments import typed
-from cepkit.errors import PatternError, Span, UnsupportedError, nearest
+from cepkit.errors import PatternError, Span, UnsupportedError, nearest_column
 from cepkit.networks import graph_of
 from cepkit.pattern.conditions import (
     Aggregate,
@@ -128,7 +128,7 @@ class Query(WithPrinter):
                 raise PatternError(
                     f"the stream has no column '{name}'",
                     expected=f"one of {', '.join(sorted(columns))}",
-                    hint=nearest(name, columns),
+                    hint=nearest_column(name, columns),
                     span=reader.span if isinstance(reader, Attribute | Aggregate) else None,
                 )
 

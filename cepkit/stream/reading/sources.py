@@ -17,7 +17,7 @@ from cepkit.errors import StreamError
 from cepkit.stream.paths import path_of
 from cepkit.stream.reading import readers
 from cepkit.stream.reading.json_lines import is_json, read_json
-from cepkit.stream.reading.nested import flattened
+from cepkit.stream.reading.nested import flattened, flattened_frame, flattened_pandas
 from cepkit.stream.reading.pandas_columns import (
     UNREADABLE,
     from_pandas,
@@ -84,8 +84,10 @@ def accepted(source: Any) -> Any:
     Raises:
         StreamError: The source is none of these.
     """
-    if is_spark(source) or is_pandas(source):
-        return source
+    if is_spark(source):
+        return flattened_frame(source)
+    if is_pandas(source):
+        return flattened_pandas(source)
     if isinstance(source, pa.Table):
         return flattened(source)
     if isinstance(source, str | os.PathLike):

@@ -2,11 +2,15 @@
 
 import gzip
 import json
+import tempfile
+from pathlib import Path
 
 import duckdb
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as pa_dataset
+import pyarrow.parquet as pq
 import pytest
 
 import cepkit as ck
@@ -47,18 +51,38 @@ def test_json_file_gives_matches_of_nested_fields(tmp_path, name, text, zipped):
     assert found(path) == [(0, 1), (2, 3)]
 
 
+def in_parquet(table):
+    path = Path(tempfile.mkdtemp(), "a.parquet")
+    pq.write_table(table, path, row_group_size=2)
+    return path
+
+
 @pytest.mark.parametrize(
     "made",
     [
         lambda table: table,
         lambda table: table.to_pylist(),
+        lambda table: table.to_pandas(),
+        lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
+        in_parquet,
         lambda table: table.to_reader(),
         pa_dataset.dataset,
         pl.from_arrow,
         lambda table: pl.from_arrow(table).lazy(),
         duckdb.from_arrow,
     ],
-    ids=["table", "rows", "reader", "dataset", "polars", "lazy", "duckdb"],
+    ids=[
+        "table",
+        "rows",
+        "pandas",
+        "Arrow in pandas",
+        "Parquet",
+        "reader",
+        "dataset",
+        "polars",
+        "lazy",
+        "duckdb",
+    ],
 )
 def test_source_gives_matches_of_nested_fields(made):
     assert found(made(pa.Table.from_pylist(ROWS))) == [(0, 1), (2, 3)]
