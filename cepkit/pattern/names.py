@@ -14,7 +14,7 @@ RESERVED = (
 BEFORE_EVENTS = ("FIRST", "NEXT")
 
 # Keywords after a type, where they begin a clause; elsewhere they are names.
-BEFORE_CLAUSES = ("RETURN", "AFTER", "HAVING")
+BEFORE_CLAUSES = ("RETURN", "AFTER", "HAVING", "DEFINE")
 
 # Keywords after a set, where no name may stand.
 BEHIND_SETS = ("GREEDY", "UNTIL")

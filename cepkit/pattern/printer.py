@@ -11,6 +11,7 @@ from typing import assert_never
 from cepkit.pattern import conditions as c
 from cepkit.pattern.bounds import bound_of
 from cepkit.pattern.durations import in_microseconds, window_text
+from cepkit.pattern.kinds import raised
 from cepkit.pattern.limits import refuse_too_deep
 from cepkit.pattern.names import (
     BETWEEN_VALUES,
@@ -22,7 +23,19 @@ from cepkit.pattern.names import (
     variable_after_type,
     variable_text,
 )
-from cepkit.pattern.nodes import And, Event, First, Kleene, Next, Not, Opt, Or, Seq, Structure
+from cepkit.pattern.nodes import (
+    And,
+    Event,
+    First,
+    Kind,
+    Kleene,
+    Next,
+    Not,
+    Opt,
+    Or,
+    Seq,
+    Structure,
+)
 from cepkit.pattern.policies import StepBound, Strategy
 from cepkit.pattern.query import Query, ResultColumn
 from cepkit.printing import text_of
@@ -51,7 +64,9 @@ def to_text(query: Query) -> str:
     """
     for part in (query.written, query.where):
         refuse_too_deep(part)
-    lines = [f"PATTERN {structure_text(query.written)}"]
+    kinds, query = raised(query)
+    lines = [f"DEFINE {', '.join(map(_kind_text, kinds))}"] if kinds else []
+    lines.append(f"PATTERN {structure_text(query.written)}")
     if query.where is not None:
         lines.append(f"WHERE {_where_text(query.where)}")
     if query.window is not None:
@@ -76,6 +91,11 @@ def to_text(query: Query) -> str:
     return "\n".join(lines)
 
 
+def _kind_text(kind: Kind) -> str:
+    base = "" if kind.types is None else f"{' '.join(map(name_text, kind.types))} WHERE "
+    return f"{name_text(kind.name)} AS {base}{expression_text(kind.condition)}"
+
+
 def _threshold_text(threshold: c.Comparison) -> str:
     assert isinstance(threshold.left, c.Aggregate)
     number = expression_text(threshold.right)
@@ -91,13 +111,12 @@ def bound_text(bound: StepBound) -> str:
 def structure_text(structure: Structure) -> str:
     """Return `structure` as PATTERN writes it."""
     match structure:
-        case Event(variable, None):
+        case Event(variable) if not structure.names:
             return f"ANY {variable_text(variable)}"
-        case Event(variable, types):
-            assert types is not None
-            if types == {variable}:
+        case Event(variable):
+            if structure.names == (variable,):
                 return type_text(variable)
-            listed = [type_text(name) for name in sorted(types)]
+            listed = [type_text(name) for name in structure.names]
             if len(listed) == 1:
                 return f"{listed[0]} {variable_after_type(variable)}"
             return f"{type_text(variable)} IN ({', '.join(listed)})"
@@ -130,6 +149,8 @@ def expression_text(expression: c.Expression) -> str:
             return _literal_text(value)
         case c.Attribute(variable, c.TIME):  # implied by a bound; no pattern writes it
             return f"time of {variable_text(variable)}"
+        case c.Attribute("", name):
+            return name_text(name)
         case c.Attribute(variable, name):
             return f"{variable_text(variable)}.{attribute_text(name)}"
         case c.Negative(c.Attribute() | c.Call() | c.Aggregate() as operand) if (

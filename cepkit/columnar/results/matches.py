@@ -30,6 +30,7 @@ from cepkit.lazy import pd
 from cepkit.memory import Expected, Room
 from cepkit.pattern.conditions import attributes_of, ordered_attributes
 from cepkit.pattern.evaluation.kind_checks import check_kinds
+from cepkit.pattern.kinds import check_no_type_is_a_kind
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
@@ -376,6 +377,8 @@ def report(columns: EventColumns, *queries: Query) -> None:
         warn_of_no_events(*queries)
         return
     known = frozenset(columns.type_names)
+    for query in queries:
+        check_no_type_is_a_kind(query, known)
     absent: dict[str, list[Query]] = {}
     for query in queries:
         types = {t for event in events_of(query.structure) for t in event.types or ()}
