@@ -20,7 +20,7 @@ from cepkit.pattern.conditions import (
     place_of,
     walk,
 )
-from cepkit.pattern.nodes import Structure
+from cepkit.pattern.nodes import Structure, events_of
 from cepkit.pattern.policies import AfterMatch, StepBound, Strategy, Window
 from cepkit.pattern.repetitions import Group
 from cepkit.printing import WithPrinter
@@ -125,10 +125,15 @@ class Query(WithPrinter):
                     uses.append((node.attribute, node))
         for name, reader in uses:
             if name not in columns:
+                hint = nearest_column(name, columns)
+                variable, _, column = name.partition(".")
+                variables = (event.variable for event in events_of(self.written))
+                if reader is None and column in columns and variable in variables:
+                    hint = f"a column that all events have has no variable before it: {column}"
                 raise PatternError(
                     f"the stream has no column '{name}'",
                     expected=f"one of {', '.join(sorted(columns))}",
-                    hint=nearest_column(name, columns),
+                    hint=hint,
                     span=reader.span if isinstance(reader, Attribute | Aggregate) else None,
                 )
 
