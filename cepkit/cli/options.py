@@ -39,7 +39,11 @@ def stream_options(command: argparse.ArgumentParser, *, required: bool = True) -
         help="a CSV (also gzipped) or Parquet file, or a folder of them; - for CSV from stdin",
     )
     events.add_argument("--time", metavar="COLUMN", required=required, help="the time of an event")
-    events.add_argument("--type", metavar="COLUMN", required=required, help="the type of an event")
+    events.add_argument(
+        "--type",
+        metavar="COLUMN",
+        help="the type of an event; default: none, and patterns say ANY or DEFINE kinds",
+    )
     events.add_argument(
         "--arrival",
         metavar="COLUMN",

@@ -23,7 +23,6 @@ from cepkit.pattern.policies import AfterMatch, SkipTo, StepBound, Strategy, Win
 from cepkit.pattern.printer import expression_text
 from cepkit.pattern.query import Query, ResultColumn
 
-
 _TWICE = {
     "WHERE": "join the conditions by AND",
     "DEFINE": "kinds are separated by commas: DEFINE hot AS temp > 30, cold AS temp < 20",
