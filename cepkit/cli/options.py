@@ -36,7 +36,8 @@ def stream_options(command: argparse.ArgumentParser, *, required: bool = True) -
         metavar="FILE",
         action=_Once,
         required=required,
-        help="a CSV (also gzipped) or Parquet file, or a folder of them; - for CSV from stdin",
+        help="a CSV or JSON (both also gzipped) or Parquet file, or a folder of CSV or Parquet"
+        " files; - for CSV from stdin",
     )
     events.add_argument("--time", metavar="COLUMN", required=required, help="the time of an event")
     events.add_argument(

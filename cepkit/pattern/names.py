@@ -78,7 +78,21 @@ def variable_after_type(name: str) -> str:
 
 def attribute_text(name: str) -> str:
     """Return `name` as the text of an attribute after a dot, where no word is reserved."""
-    return name if is_word(name) else _in_double_quotes(name)
+    return name if all(map(is_word, name.split("."))) else _in_double_quotes(name)
+
+
+def column_text(name: str) -> str:
+    """Return `name` as the text of a column in a list of them; only its first word is reserved."""
+    first, *rest = name.split(".")
+    plain = name_text(first) == first and all(map(is_word, rest))
+    return name if plain else _in_double_quotes(name)
+
+
+def column_text(name: str) -> str:
+    """Return `name` as the text of a column without a variable, as in DEFINE."""
+    first = name.partition(".")[0]
+    has_fields = first != name and name_text(first) == first and attribute_text(name) == name
+    return name if has_fields else name_text(name)
 
 
 def string_text(value: str) -> str:

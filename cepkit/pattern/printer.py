@@ -16,6 +16,8 @@ from cepkit.pattern.limits import refuse_too_deep
 from cepkit.pattern.names import (
     BETWEEN_VALUES,
     attribute_text,
+    column_text,
+    column_text,
     name_text,
     string_text,
     type_text,
@@ -74,11 +76,11 @@ def to_text(query: Query) -> str:
     if query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
         lines.append(f"STRATEGY {query.strategy}")
     if query.partition_by:
-        lines.append(f"PARTITION BY {', '.join(map(name_text, query.partition_by))}")
+        lines.append(f"PARTITION BY {', '.join(map(column_text, query.partition_by))}")
     if query.aggregates:
         lines.append(f"AGG {', '.join(map(aggregate_text, query.aggregates))}")
     if query.group_by:
-        lines.append(f"GROUP BY {', '.join(map(name_text, query.group_by))}")
+        lines.append(f"GROUP BY {', '.join(map(column_text, query.group_by))}")
     if query.having:
         lines.append(f"HAVING {' AND '.join(map(_threshold_text, query.having))}")
     if query.after_match is not None:
@@ -149,7 +151,7 @@ def expression_text(expression: c.Expression) -> str:
         case c.Attribute(variable, c.TIME):  # implied by a bound; no pattern writes it
             return f"time of {variable_text(variable)}"
         case c.Attribute("", name):
-            return name_text(name)
+            return column_text(name)
         case c.Attribute(variable, name):
             return f"{variable_text(variable)}.{attribute_text(name)}"
         case c.Negative(c.Attribute() | c.Call() | c.Aggregate() as operand) if (
@@ -220,7 +222,7 @@ def aggregate_text(aggregate: c.Aggregate) -> str:
 
 def _result_text(result: ResultColumn) -> str:
     value = expression_text(result.value)
-    return value if value == result.name else f"{value} AS {name_text(result.name)}"
+    return value if value == result.name else f"{value} AS {column_text(result.name)}"
 
 
 def _where_text(where: c.Expression) -> str:

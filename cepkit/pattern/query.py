@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from cepkit.arguments import typed
-from cepkit.errors import PatternError, Span, UnsupportedError, nearest
+from cepkit.errors import PatternError, Span, UnsupportedError, nearest_column
 from cepkit.networks import graph_of
 from cepkit.pattern.conditions import (
     Aggregate,
@@ -127,10 +127,15 @@ class Query(WithPrinter):
                     uses.append((node.attribute, node))
         for name, reader in uses:
             if name not in columns:
+                hint = nearest_column(name, columns)
+                variable, _, column = name.partition(".")
+                variables = (event.variable for event in events_of(self.written))
+                if reader is None and column in columns and variable in variables:
+                    hint = f"a column that all events have has no variable before it: {column}"
                 raise PatternError(
                     f"the stream has no column '{name}'",
                     expected=f"one of {', '.join(sorted(columns))}",
-                    hint=nearest(name, columns),
+                    hint=hint,
                     span=reader.span if isinstance(reader, Attribute | Aggregate) else None,
                 )
 

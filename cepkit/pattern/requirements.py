@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, assert_never
 
 from cepkit.pattern.conditions import Expression, has_set_functions, is_filter, variables_of
 from cepkit.pattern.durations import window_text
-from cepkit.pattern.names import name_text, variable_text
+from cepkit.pattern.names import column_text, variable_text
 from cepkit.pattern.nodes import And, Beside, Event, First, Kleene, Next, Not, Seq, Structure
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.numbers import set_of_neighbours
@@ -258,7 +258,7 @@ def text_of(requirement: Requirement) -> str:
         case Distinct(first, second):
             return f"{variable_text(first)} is not {variable_text(second)}"
         case SamePartition(names):
-            return f"PARTITION BY {', '.join(map(name_text, names))}"
+            return f"PARTITION BY {', '.join(map(column_text, names))}"
         case Within(window):
             return f"WITHIN {window_text(window)}"
         case SideBySide(strategy):

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
-from cepkit.errors import StreamError, nearest
+from cepkit.errors import StreamError, nearest, nearest_column
 
 UNITS: Mapping[str, int] = {
     "us": 1,
@@ -157,7 +157,7 @@ class Schema:
                 raise StreamError(
                     f"the stream has no column '{name}'",
                     expected=f"one of {_listed(columns)}" if columns else "a source with columns",
-                    hint=nearest(str(name), columns),
+                    hint=nearest_column(str(name), columns),
                 )
         if len(present) < len(columns):
             twice = next(name for name, count in Counter(columns).items() if count > 1)

@@ -274,8 +274,10 @@ def events(
 
     Args:
         source: A pandas or Spark DataFrame, an Arrow table (or an object that exports one, such as
-            a Polars frame), a list of dictionaries, or the path of a CSV or Parquet file or of a
-            folder of them.
+            a Polars frame, a DuckDB relation or an ibis table; a lazy one is computed now), a list
+            of dictionaries, or the path of a CSV, Parquet or JSON file or of a folder of CSV or
+            Parquet files. JSON is an object in each line or one array of them, read at once. Fields
+            of structs and of objects inside of objects are columns: `user.name`.
         time: The time column: timestamps, dates, numbers with a `unit`, ISO 8601 texts.
         type: The column of the event type; numbers and booleans are read as texts. None: the rows
             have no types; a pattern says `ANY a`, or has kinds of its own (DEFINE).

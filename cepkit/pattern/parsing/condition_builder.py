@@ -62,7 +62,12 @@ class ConditionBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         # str: lark's tokens of two kinds differ even where their letters agree.
         return unquoted(str(children[0]))
 
-    type = variable = column = attribute = name
+    type = variable = name
+
+    def column(self, meta: Meta, children: Children) -> str:
+        return ".".join(unquoted(str(part)) for part in children)
+
+    attribute = column
 
     def condition(self, meta: Meta, children: Children) -> c.Expression:
         return self._sealed(children[0])

@@ -212,6 +212,8 @@ class _Report:
         # A quoted name is another way to write a name; the message has it only without names.
         if rest & {"TYPE", "VARIABLE", "COLUMN", "ATTRIBUTE", "NAME"}:
             rest -= {"QUOTED", "STRING"}
+        if rest & {"PLUS", "LESS", "$END"}:  # after an attribute, which seldom is a struct
+            rest -= {"_DOT"}
         descriptions += [words for terminal, words in _WORDS.items() if terminal in rest]
         descriptions += sorted(
             t.strip("_")
@@ -418,10 +420,6 @@ class _Report:
             yield "a window cannot be negative"
         if "EXCLUSIVE" in self.accepts and self.word[:1].isdigit():
             yield "a duration is one number and one unit: write 90 minutes for 1 hour 30 minutes"
-        if self.word == "." and "LESS" in self.accepts:
-            yield 'an attribute is one name; one with a dot in it goes in double quotes: a."x.y"'
-        elif self.word == "." and "_GROUP" in self.accepts:
-            yield "an attribute that all events have is named without a variable"
         if "TYPE" in self.accepts and self.word[:1].isdigit():
             yield f'a type that is not a word goes in double quotes: "{self.word}" a'
         name_tokens = self.accepts & {"TYPE", "VARIABLE", "COLUMN", "NAME"}

@@ -172,7 +172,9 @@ def attribute(column: ArrowColumn, name: str, schema: Schema) -> Column:
         raise StreamError(
             f"the column '{name}' holds {described(kind)}, which conditions cannot read",
             expected="numbers, texts, truth values, times, durations or lists of numbers",
-            hint="it can still be carried to the output; or take out the part that you need",
+            hint=f"a row for each item: df.explode('{name}'); it can still be carried to the output"
+            if is_list(kind)
+            else "it can still be carried to the output; or take out the part that you need",
         )
     if pa.types.is_null(kind):
         return Column("null", np.full(len(column), np.nan), has_missing=True)

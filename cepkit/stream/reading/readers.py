@@ -27,6 +27,7 @@ from cepkit.errors import StreamError
 from cepkit.lazy import pc
 from cepkit.stream.paths import cannot_read, check_file, shown, status_of
 from cepkit.stream.reading.arrow import is_text
+from cepkit.stream.reading.nested import flat, paths
 from cepkit.stream.reading.row_groups import groups_of
 from cepkit.stream.schema import Schema
 
@@ -99,15 +100,23 @@ def read_table(
             return _read_file(data, list(columns), texts, within)
         dataset = _dataset(data, texts)
         if within is not None and within.has_range:
-            dataset = _part_within(dataset, within)
-        return dataset.to_table(columns=list(columns))
+            dataset = _part_within(dataset, within, schema.field(within.time).type)
+        return dataset.to_table(columns=_projection(dataset, columns))
 
 
-def _part_within(dataset: pa_dataset.FileSystemDataset, within: Schema) -> Any:
+def _projection(dataset: pa_dataset.Dataset, columns: Sequence[str]) -> Any:
+    """Return columns for a scan, which also reads fields of structs."""
+    path_of = {".".join(path): path for path in paths(dataset.schema)}
+    if all(len(path_of[name]) == 1 for name in columns):
+        return list(columns)
+    return {name: pc.field(*path_of[name]) for name in columns}
+
+
+def _part_within(dataset: pa_dataset.FileSystemDataset, within: Schema, kind: pa.DataType) -> Any:
     """Return the row groups of a dataset that reach into a time range."""
     import pyarrow.dataset as pa_dataset
 
-    kind, fragments = dataset.schema.field(within.time).type, []
+    fragments = []
     for fragment in dataset.get_fragments():
         groups = groups_of(fragment.path, fragment.metadata, within, kind)
         if groups is not None:
@@ -157,7 +166,8 @@ def _beginning(data: Data, schema: pa.Schema, limit: int) -> pa.Table:
             batch = next(file.iter_batches(limit, columns=columns, use_threads=False), None)
             if batch is not None and (len(batch) == limit or len(data.files) == 1):
                 return pa.Table.from_batches([batch]).select(columns)
-    return _dataset(data).head(limit, columns=columns)
+    dataset = _dataset(data)
+    return dataset.head(limit, columns=_projection(dataset, columns))
 
 
 def row_count(path: Path) -> int | None:
@@ -294,8 +304,9 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def _schema(data: Data) -> pa.Schema:
-    """Return the columns of Parquet files."""
-    return _metadata(data).schema.to_arrow_schema() if data.one_file else _dataset(data).schema
+    """Return the columns of Parquet files; fields of structs are columns."""
+    one = data.one_file
+    return flat(_metadata(data).schema.to_arrow_schema() if one else _dataset(data).schema)
 
 
 def _metadata(data: Data) -> pa_parquet.FileMetaData:

@@ -16,6 +16,8 @@ import pyarrow as pa
 from cepkit.errors import StreamError
 from cepkit.stream.paths import path_of
 from cepkit.stream.reading import readers
+from cepkit.stream.reading.json_lines import is_json, read_json
+from cepkit.stream.reading.nested import flattened, flattened_frame, flattened_pandas
 from cepkit.stream.reading.pandas_columns import (
     UNREADABLE,
     from_pandas,
@@ -52,6 +54,14 @@ _SPARK_TYPES: Mapping[str, pa.DataType] = {
 """Arrow types by the beginning of Spark's type names."""
 
 
+_AS_TABLE: Mapping[str, str] = {
+    "polars.lazyframe": "collect",
+    "pyarrow._dataset.": "to_table",
+    "ibis.": "to_pyarrow",
+}
+"""The methods that run a query, by the beginning of the names of its classes."""
+
+
 def is_spark(source: object) -> bool:
     """Return whether an object is a Spark DataFrame, classic or Connect, without loading Spark."""
     return any(
@@ -74,15 +84,23 @@ def accepted(source: Any) -> Any:
     Raises:
         StreamError: The source is none of these.
     """
-    if is_spark(source) or is_pandas(source) or isinstance(source, pa.Table):
-        return source
+    if is_spark(source):
+        return flattened_frame(source)
+    if is_pandas(source):
+        return flattened_pandas(source)
+    if isinstance(source, pa.Table):
+        return flattened(source)
     if isinstance(source, str | os.PathLike):
-        return path_of(source, StreamError)
-    if isinstance(source, pa.RecordBatch) or hasattr(source, "__arrow_c_stream__"):
-        return pa.table(source)
+        path = path_of(source, StreamError)
+        return flattened(read_json(path)) if is_json(path.name) else path
     if isinstance(source, list | tuple) and source and all(isinstance(r, dict) for r in source):
-        return _of_rows(source)
+        return flattened(_of_rows(source))
     kind = f"{type(source).__module__}.{type(source).__name__}".removeprefix("builtins.")
+    for beginning, method in _AS_TABLE.items():
+        if kind.startswith(beginning) and hasattr(source, method):
+            return accepted(getattr(source, method)())
+    if isinstance(source, pa.RecordBatch) or hasattr(source, "__arrow_c_stream__"):
+        return flattened(pa.table(source))
     if isinstance(source, list | tuple) and not source:
         raise StreamError(
             f"a stream from an empty {kind}, which has no columns",
@@ -91,7 +109,6 @@ def accepted(source: Any) -> Any:
     hints = {
         "dict": "pandas.DataFrame(data) makes a DataFrame of columns",
         "pyspark.pandas": "call .to_spark() on it",
-        "polars.lazyframe": "call .collect() on it",
     }
     raise StreamError(
         f"a stream from {kind}",
