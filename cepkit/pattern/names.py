@@ -88,13 +88,6 @@ def column_text(name: str) -> str:
     return name if plain else _in_double_quotes(name)
 
 
-def column_text(name: str) -> str:
-    """Return `name` as the text of a column without a variable, as in DEFINE."""
-    first = name.partition(".")[0]
-    has_fields = first != name and name_text(first) == first and attribute_text(name) == name
-    return name if has_fields else name_text(name)
-
-
 def string_text(value: str) -> str:
     """Return a text constant in single quotes."""
     return "'" + value.replace("'", "''") + "'"

@@ -17,7 +17,6 @@ from cepkit.pattern.names import (
     BETWEEN_VALUES,
     attribute_text,
     column_text,
-    column_text,
     name_text,
     string_text,
     type_text,
