@@ -30,7 +30,7 @@ def checked(stream: Stream, pattern: Pattern) -> Query:
     """
     check_stream(stream, beside=pattern)
     query = as_query(pattern)
-    query.check_attributes(stream.column_names)
+    query.check_reads(stream)
     return query
 
 

@@ -55,7 +55,11 @@ def stream_options(command: argparse.ArgumentParser, *, required: bool = True) -
         required=required,
         help="the time of an event; two columns for its date and its time of day",
     )
-    events.add_argument("--type", metavar="COLUMN", required=required, help="the type of an event")
+    events.add_argument(
+        "--type",
+        metavar="COLUMN",
+        help="the type of an event; default: none, and patterns say ANY or DEFINE kinds",
+    )
     events.add_argument(
         "--arrival",
         metavar="COLUMN",

@@ -150,7 +150,7 @@ def expression_text(expression: c.Expression) -> str:
         case c.Attribute(variable, c.TIME):  # implied by a bound; no pattern writes it
             return f"time of {variable_text(variable)}"
         case c.Attribute("", name):
-            return name_text(name)
+            return column_text(name)
         case c.Attribute(variable, name):
             return f"{variable_text(variable)}.{attribute_text(name)}"
         case c.Negative(c.Attribute() | c.Call() | c.Aggregate() as operand) if (

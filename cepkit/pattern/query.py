@@ -20,10 +20,12 @@ from cepkit.pattern.conditions import (
     place_of,
     walk,
 )
+from cepkit.pattern.names import name_text, variable_text
 from cepkit.pattern.nodes import Structure, events_of
 from cepkit.pattern.policies import AfterMatch, StepBound, Strategy, Window
 from cepkit.pattern.repetitions import Group
 from cepkit.printing import WithPrinter
+from cepkit.stream.schema import ONLY_TYPE
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -137,6 +139,26 @@ class Query(WithPrinter):
                     span=reader.span if isinstance(reader, Attribute | Aggregate) else None,
                 )
 
+    def check_reads(self, stream: Stream) -> None:
+        """Check that a stream has the columns that the query reads, and types if it names some.
+
+        Raises:
+            PatternError: It has not.
+        """
+        self.check_attributes(stream.column_names)
+        if stream.schema.type is not None:
+            return
+        for event in events_of(self.written):
+            if event.types is not None and event.types != {ONLY_TYPE}:
+                name = sorted(event.types)[0]
+                raise PatternError(
+                    f"'{name}' is a type, and the stream has no column of types",
+                    expected=f"ANY {variable_text(event.variable)} with a condition, or a kind: "
+                    f"DEFINE {name_text(name)} AS ...",
+                    hint="events(..., type=column) names the column of the types",
+                    span=event.span,
+                )
+
     def check_detectable(self, stream: Stream) -> None:
         """Check that `detect` can run the query over a stream; nothing is computed.
 
@@ -167,7 +189,7 @@ class Query(WithPrinter):
         from cepkit.stream.stream import check_stream
 
         check_stream(stream)
-        self.check_attributes(stream.column_names)
+        self.check_reads(stream)
         if self.aggregates:
             raise UnsupportedError(
                 "AGG asks for aggregates, not for matches",

@@ -251,8 +251,8 @@ def kind_of(requirement: Requirement) -> Kind:
 def text_of(requirement: Requirement) -> str:
     """Return a requirement as a text, in the pattern's own words where there are some."""
     match requirement:
-        case OfType(event):
-            return structure_text(event)
+        case OfType(event):  # of a kind: its condition is a requirement of its own
+            return structure_text(replace(event, kinds=()))
         case Before(first, second):
             return f"{variable_text(first)} before {variable_text(second)}"
         case Distinct(first, second):

@@ -28,6 +28,9 @@ Ties: TypeAlias = Literal["none", "arrival"]
 
 TIES: tuple[Ties, ...] = ("none", "arrival")
 
+ONLY_TYPE = "event"
+"""The type of all rows of a stream without a column of types."""
+
 UNIT_NAMES = ("s", "ms", "us", "ns", "min", "h", "d")
 
 _FIXED_OFFSET = re.compile(r"[+-](0\d|1[0-8]):[0-5]\d")
@@ -41,6 +44,7 @@ class Schema:
     Attributes:
         time: The column of the event time.
         type: The column of the event type; its values are read as texts: 1 as "1", true as "true".
+            None: all rows are of the type "event".
         unit: The unit of numeric times since 1970-01-01 UTC: "s", "ms", "us", "ns", "min", "h" or
             "d". None if times are not numbers.
         timezone: The zone of times without one: an IANA name ("Europe/Copenhagen") or a fixed
@@ -58,7 +62,7 @@ class Schema:
     """
 
     time: str
-    type: str
+    type: str | None = None
     unit: str | None = None
     timezone: str | None = None
     columns: tuple[str, ...] | None = None
@@ -68,9 +72,9 @@ class Schema:
     until: int | None = None
 
     def __post_init__(self) -> None:
-        roles: list[tuple[str, object]] = [("time", self.time), ("type", self.type)]
-        if self.arrival is not None:
-            roles.append(("arrival", self.arrival))
+        roles: list[tuple[str, object]] = [("time", self.time)]
+        roles += [("type", self.type)] if self.type is not None else []
+        roles += [("arrival", self.arrival)] if self.arrival is not None else []
         for role, name in roles:
             if not isinstance(name, str):
                 raise StreamError(
@@ -99,8 +103,14 @@ class Schema:
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """The columns with a role: time, type and, if there is one, arrival."""
-        return (self.time, self.type, *(() if self.arrival is None else (self.arrival,)))
+        """The columns with a role: time, and type and arrival where there are such."""
+        roles = (self.time, self.type, self.arrival)
+        return tuple(name for name in roles if name is not None)
+
+    @property
+    def typed_by(self) -> str:
+        """The column that says of which type a row is: that of the time if all have one type."""
+        return self.time if self.type is None else self.type
 
     @property
     def by_arrival(self) -> bool:

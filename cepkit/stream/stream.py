@@ -120,7 +120,7 @@ class Stream:
         if self.place == "spark":
             check_all_there(self)
             check_session(self.source)
-            rows = self.source.dropna(subset=[self.schema.time, self.schema.type])
+            rows = self.source.dropna(subset=[self.schema.time, self.schema.typed_by])
             rows = rows.orderBy(*(r for r in self.schema.roles if r != self.schema.type)).limit(n)
             fetch = (
                 rows.toArrow if hasattr(rows, "toArrow") else lambda: from_pandas(rows.toPandas())
@@ -253,7 +253,7 @@ def events(
     source: Any,
     *,
     time: str | tuple[str, str],
-    type: str,  # noqa: A002 - the word for it
+    type: str | None = None,  # noqa: A002 - the word for it
     unit: str | None = None,
     timezone: str | None = None,
     columns: Iterable[str] | None = None,
@@ -285,7 +285,8 @@ def events(
             of structs and of objects inside of objects are columns: `user.name`.
         time: The time column: timestamps, dates, numbers with a `unit`, ISO 8601 texts or those of
             a `time_format`. Two columns, ("date", "time"), become one, "date_time".
-        type: The column of the event type; numbers and booleans are read as texts.
+        type: The column of the event type; numbers and booleans are read as texts. None: the rows
+            have no types; a pattern says `ANY a`, or has kinds of its own (DEFINE).
         unit: The unit of numeric times since 1970: "s", "ms", "us", "ns", "min", "h" or "d"; or
             "filetime", that of Windows since 1601.
         timezone: The zone of times without one (IANA name or offset); None is UTC.
@@ -375,7 +376,8 @@ def events(
     if streaming:
         check_event_time(beginning.column(time).type, time)
     microseconds(beginning.column(time), time, unit=unit, timezone=timezone)
-    check_type(beginning.column(type).type, type)
+    if type is not None:
+        check_type(beginning.column(type).type, type)
     if arrival is not None:
         check_arrival(beginning.column(arrival).type, arrival)
     if is_spark(source) and schema.has_range:

@@ -35,9 +35,9 @@ def options(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Print each valid pattern, and the errors of all others."""
-    roles = [name for name in ("events", "time", "type") if getattr(arguments, name) is None]
-    if 0 < len(roles) < 3:
-        arguments.refuse(f"--{roles[0]} is missing: --events, --time and --type go together")
+    roles = [name for name in ("events", "time") if getattr(arguments, name) is None]
+    if roles and (len(roles) < 2 or arguments.type is not None):
+        arguments.refuse(f"--{roles[0]} is missing: --events and --time go together")
     check_targets(arguments)
     texts = arguments.pattern_text
     read: Callable[[str], Query] = ck.parse if texts else read_pattern_file

@@ -98,7 +98,7 @@ def event_columns(
     ts = microseconds(
         table.column(schema.time), schema.time, unit=schema.unit, timezone=schema.timezone
     )
-    codes, type_names = type_codes(table.column(schema.type), schema.type)
+    codes, type_names = type_codes(table.column(schema.typed_by), schema.type)
     events, dropped = _events(ts, codes)
     time_columns = {schema.time: Column("timestamp", ts, has_missing=bool(dropped.null_time))}
     if schema.arrival is not None and arrivals is None:

@@ -94,7 +94,14 @@ def test_event_may_be_called_like_its_kind():
 
 def test_field_of_a_column_has_its_path():
     query = ck.parse("DEFINE admin AS user.role = 'admin' PATTERN admin a")
-    assert query == ck.parse("""PATTERN ANY a WHERE a."user.role" = 'admin'""")
+    assert query == ck.parse("PATTERN ANY a WHERE a.user.role = 'admin'")
+    assert str(query).startswith("DEFINE admin AS user.role = 'admin'")
+
+
+def test_columns_with_odd_names_are_quoted_in_define():
+    for name in ('"or.role"', '"my col"', '"a.b c"', '"group"', "user.or"):
+        text = f"DEFINE odd AS {name} = 1\nPATTERN odd a"
+        assert str(ck.parse(text)) == text
 
 
 def test_builder_has_kinds():
