@@ -11,7 +11,7 @@ from itertools import islice
 from reprlib import Repr
 from typing import Self
 
-_LONGEST_NAME, _MOST_NAMES = 100, 5_000
+_LONGEST_NAME, _MOST_NAMES, _FIELDS = 100, 5_000, 3
 _MOST_SHOWN = 100
 """The most names in a message: there may be thousands of patterns and columns."""
 
@@ -36,6 +36,17 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     if not close and len(folded) > 2:  # too many names begin with fewer letters
         close = [each for each in by_folded if each.startswith(folded)]
     return f"did you mean '{by_folded[close[0]]}'?" if close else None
+
+
+def nearest_column(name: str, columns: Iterable[str]) -> str | None:
+    """Return a sentence that names the column nearest to `name`, or the fields that it has."""
+    known = tuple(columns)
+    fields = [column for column in known if column.startswith(f"{name}.")]
+    if not fields:
+        return nearest(name, known)
+    more = " and others" if len(fields) > _FIELDS else ""
+    listed = ", ".join(f"'{field}'" for field in fields[:_FIELDS])
+    return f"'{name}' is a struct: its fields are columns, {listed}{more}"
 
 
 _SHORT = Repr()

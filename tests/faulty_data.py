@@ -236,13 +236,26 @@ def one_time() -> list[Asked]:
     return [(events, {"unit": "s"}, pattern)]
 
 
-CASES = {case.__name__: case for case in (values, keys, times, types, arrivals, one_time)}
+def structs() -> list[Asked]:
+    """Return events with fields at two depths of a column, some of them missing."""
+    whole = {"a": 1, "day": dt.date(2024, 1, 1), "in": {"b": 2, "s": "x"}}
+    kind = pa.array([whole]).type
+    parts = [whole, {**whole, "a": 5}, None, {**whole, "in": None}, whole, {**whole, "a": None}]
+    events = table(x=pa.array(parts, kind), y=[1] * 6)
+    return [
+        (events, SECONDS, "PATTERN SEQ(A a, B b) WHERE a.x.a < b.x.a"),
+        (events, SECONDS, "PATTERN SEQ(A a, B b) WHERE a.x.in.s = b.x.in.s AND a.x.day = b.x.day"),
+        (events, SECONDS, "PATTERN SEQ(A a, B b) PARTITION BY x.in.b WITHIN 3 EVENTS"),
+    ]
+
+
+SECONDS = {"unit": "s"}
+CASES = {case.__name__: case for case in (values, keys, times, types, arrivals, one_time, structs)}
 
 
 PAIR = "PATTERN SEQ(A a, B b) WITHIN 100 s"
 COUNTED = "PATTERN SEQ(A a, B b) WITHIN 4 EVENTS"
 TEXTS = pa.array(["2024-01-01", "soon", None, "2024-01-02"])
-SECONDS = {"unit": "s"}
 CAME = {"unit": "s", "arrival": "n"}
 ERRORS: dict[str, Asked] = {
     "no unit": (table(t=pa.array([0, 1])), {}, PAIR),

@@ -31,7 +31,7 @@ def checked(stream: Stream, pattern: Pattern) -> Query:
     """
     check_stream(stream, beside=pattern)
     query = as_query(pattern)
-    query.check_attributes(stream.column_names)
+    query.check_reads(stream)
     return at_clock(query, stream.schema.clock)
 
 

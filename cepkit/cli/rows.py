@@ -66,7 +66,7 @@ def _shown(query: Query, schema: Schema) -> list[tuple[str, str]]:
     for event in bound_events_of(query.written):
         columns.append((event.variable, schema.time))
         # The type is redundant if the pattern names only one.
-        if event.types is None or len(event.types) != 1:
+        if schema.type is not None and (event.types is None or len(event.types) != 1):
             columns.append((event.variable, schema.type))
         names = sorted(name for variable, name in read if variable == event.variable)
         columns += [(event.variable, n) for n in names if n not in (schema.time, schema.type)]

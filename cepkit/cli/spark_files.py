@@ -12,8 +12,10 @@ import pyarrow as pa
 import pyarrow.dataset as pa_dataset
 
 import cepkit as ck
+from cepkit.errors import StreamError
 from cepkit.progress import Progress
-from cepkit.stream.paths import path_of
+from cepkit.stream.paths import path_of, shown
+from cepkit.stream.reading.json_lines import is_json
 from cepkit.stream.reading.readers import data_at
 
 _GLOB = re.compile(r"[\\\[\]{}*?,]")
@@ -55,6 +57,12 @@ def read_on_spark(name: str) -> Any:
     Args:
         name: A path, or an address that Spark understands (s3a://...).
     """
+    if is_json(name):
+        raise StreamError(
+            f"--spark with the JSON file {shown(name)}",
+            expected="CSV or Parquet files",
+            hint="leave --spark out; in Python pass spark.read.json(...) to events",
+        )
     session = quiet_session()
     if "://" in name:
         is_csv = name.casefold().endswith((".csv", ".csv.gz"))

@@ -21,7 +21,6 @@ from cepkit.pattern.durations import window_text
 from cepkit.pattern.names import variable_text
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import TimeWindow
-from cepkit.pattern.printer import structure_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,8 @@ def branch_funnel(
 
     for at, variable in enumerate(steps):
         for requirement, before, after in _alone(measures, variable, first=not at):
-            add(variable, requirement, before, after, structure_text(branch.event(variable)))
+            text = req.text_of(req.OfType(branch.event(variable)))
+            add(variable, requirement, before, after, text)
         coverage = search.coverage
         if not at and not coverage.complete:
             combinations = max(1, coverage.done)

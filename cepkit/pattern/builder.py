@@ -25,7 +25,20 @@ from cepkit.arguments import typed
 from cepkit.errors import PatternError, shown
 from cepkit.pattern.checks import check
 from cepkit.pattern.conditions import Aggregate, AllOf, Comparison, Expression
-from cepkit.pattern.nodes import And, Event, First, Kleene, Next, Not, Opt, Or, Seq, Structure
+from cepkit.pattern.kinds import lowered, resolved
+from cepkit.pattern.nodes import (
+    And,
+    Event,
+    First,
+    Kind,
+    Kleene,
+    Next,
+    Not,
+    Opt,
+    Or,
+    Seq,
+    Structure,
+)
 from cepkit.pattern.parsing.parser import (
     parse,
     parse_aggregates,
@@ -46,6 +59,7 @@ from cepkit.pattern.terms import (
     expression_of,
     first,
     fn,
+    kind,
     last,
     max_,
     min_,
@@ -69,6 +83,7 @@ __all__ = [
     "first",
     "first_of",
     "fn",
+    "kind",
     "kl",
     "last",
     "max_",
@@ -100,7 +115,7 @@ class Pattern:
         Raises:
             PatternError: The query means nothing (`checks.check`).
         """
-        return check(self.parts)
+        return check(lowered(self.parts))
 
     def where(self, *conditions: Term | str) -> Pattern:
         """Return the pattern with more conditions; all must hold.
@@ -242,21 +257,27 @@ class Pattern:
         return Pattern(replace(self.parts, returned=tuple(columns)))
 
     def __str__(self) -> str:
-        return to_text(self.parts)
+        return to_text(lowered(self.parts))
 
     def __repr__(self) -> str:
         return f"<Pattern\n{self}>"
 
 
 @typed
-def event(variable: str, *types: str) -> Pattern:
+def event(variable: str, *types: str | Kind) -> Pattern:
     """Return one event of any of `types`, bound to `variable`; the type defaults to that name.
+
+    Args:
+        variable: Its name in the pattern.
+        types: Types, or kinds from `kind`.
 
     Example:
         >>> print(seq(event("a", "MSFT"), event("b", "GOOG", "AAPL")))
         PATTERN SEQ(MSFT a, b IN (AAPL, GOOG))
     """
-    return Pattern(Query(Event(variable, frozenset(types or (variable,)))))
+    names = [each.name if isinstance(each, Kind) else each for each in types]
+    node = Event(variable, frozenset(names or (variable,)))
+    return Pattern(Query(resolved(node, [each for each in types if isinstance(each, Kind)])))
 
 
 @typed

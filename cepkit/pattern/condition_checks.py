@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import get_args
 
-from cepkit.errors import PatternError, nearest
+from cepkit.errors import PatternError, PatternSyntaxError, nearest
 from cepkit.pattern import conditions as c
 from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.evaluation.functions.registered import function_of, known_functions
 from cepkit.pattern.evaluation.functions.texts import regex_problem
-from cepkit.pattern.names import attribute_text, variable_text
+from cepkit.pattern.names import attribute_text, name_text, string_text, variable_text
 from cepkit.pattern.nodes import (
     Or,
     Structure,
@@ -246,6 +246,8 @@ def _check_whole_set(node: c.Attribute, value: c.Expression) -> None:
 
 
 def _check_variable(node: c.Attribute | c.Aggregate, variable: str, events: Events) -> None:
+    if not variable and isinstance(node, c.Attribute):
+        raise _lone_name(node, events)
     if variable not in events.names:
         problem = f"'{variable}' is not a variable of the pattern"
         raise PatternError.unknown(problem, variable, events.names, span=node.span)
@@ -268,6 +270,25 @@ def _check_variable(node: c.Attribute | c.Aggregate, variable: str, events: Even
             expected=f"an attribute, as in {function}({members}.price)",
             span=node.span,
         )
+
+
+def _lone_name(node: c.Attribute, events: Events) -> PatternError:
+    name, span = node.name, node.span
+    written = name_text(name) if span is None else span.text[span.start : span.end]
+    is_variable = name in events.names
+    expected = (
+        f"{name_text(name)}.price" if is_variable else f"{events.names[0]}.{attribute_text(name)}"
+    )
+    quoted = written.startswith('"')
+    return PatternSyntaxError(
+        f"{written} alone is not a value",
+        expected=f"an attribute, as in {expected}"
+        + ("" if is_variable else f", or the text {string_text(name)} in single quotes"),
+        hint=f"texts go in single quotes: {string_text(name)}"
+        if quoted
+        else _ELSEWHERE.get(name.lower()),
+        span=span,
+    )
 
 
 def _check_call(node: c.Call, count: int) -> None:

@@ -14,7 +14,7 @@ RESERVED = (
 BEFORE_EVENTS = ("FIRST", "NEXT")
 
 # Keywords after a type, where they begin a clause; elsewhere they are names.
-BEFORE_CLAUSES = ("RETURN", "AFTER", "HAVING")
+BEFORE_CLAUSES = ("RETURN", "AFTER", "HAVING", "DEFINE")
 
 # Keywords after a set, where no name may stand.
 BEHIND_SETS = ("GREEDY", "UNTIL")
@@ -78,7 +78,14 @@ def variable_after_type(name: str) -> str:
 
 def attribute_text(name: str) -> str:
     """Return `name` as the text of an attribute after a dot, where no word is reserved."""
-    return name if is_word(name) else _in_double_quotes(name)
+    return name if all(map(is_word, name.split("."))) else _in_double_quotes(name)
+
+
+def column_text(name: str) -> str:
+    """Return `name` as the text of a column in a list of them; only its first word is reserved."""
+    first, *rest = name.split(".")
+    plain = name_text(first) == first and all(map(is_word, rest))
+    return name if plain else _in_double_quotes(name)
 
 
 def string_text(value: str) -> str:

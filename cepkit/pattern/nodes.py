@@ -6,11 +6,12 @@ its place there, for error messages; the place does not count in comparisons.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, assert_never
 
 from cepkit.errors import Span
+from cepkit.pattern.conditions import Expression
 from cepkit.printing import cut
 
 _TYPES = 30
@@ -80,6 +81,22 @@ class Beside:
 
 
 @dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of events of DEFINE: those of some types that satisfy a condition.
+
+    Attributes:
+        name: Its name, where a pattern has a type.
+        types: The types of its events; None for any type.
+        condition: The condition; its attributes have no variable.
+    """
+
+    name: str
+    types: frozenset[str] | None
+    condition: Expression
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """One event: a variable and its types.
 
@@ -88,13 +105,20 @@ class Event:
         types: The types that it may have; None for any type.
         earlier_than: For an absence implied by FIRST: the variable of the first event.
         beside: For an absence implied by UNTIL, GREEDY or a run: its place.
+        kinds: The kinds that the text has in place of its types; WHERE has their conditions.
     """
 
     variable: str
     types: frozenset[str] | None
     earlier_than: str | None = field(default=None, kw_only=True)
     beside: Beside | None = field(default=None, kw_only=True)
+    kinds: tuple[Kind, ...] = field(default=(), compare=False, kw_only=True, repr=False)
     span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The kinds or types as a pattern writes them, sorted; empty for any type."""
+        return tuple(sorted({kind.name for kind in self.kinds} or self.types or ()))
 
     def may_have(self, kind: str) -> bool:
         """Return whether the event may have this type."""
@@ -216,7 +240,7 @@ def labels_of(structure: Structure) -> dict[str, str]:
     """Return a label with types for each variable, as "a: MSFT"."""
     labels: dict[str, str] = {}
     for event in events_of(structure):
-        types = " or ".join(sorted(event.types)) if event.types else ""
+        types = " or ".join(event.names)
         label = f"{event.variable}: {cut(types, _TYPES)}" if types else event.variable
         labels.setdefault(event.variable, label)
     return labels
@@ -265,16 +289,20 @@ def groups_in(structure: Structure) -> tuple[Kleene, ...]:
 
 def with_names(structure: Structure, names: Mapping[str, str]) -> Structure:
     """Return a structure with other names for its variables."""
+    return with_events(structure, lambda event: replace(event, variable=names[event.variable]))
+
+
+def with_events(structure: Structure, new: Callable[[Event], Event]) -> Structure:
+    """Return a structure with each event node replaced by its `new`."""
     match structure:
-        case Event(variable):
-            return replace(structure, variable=names[variable])
+        case Event():
+            return new(structure)
         case Kleene(item, until=Event() as until):
-            ends = replace(until, variable=names[until.variable])
-            return replace(structure, item=with_names(item, names), until=ends)
+            return replace(structure, item=with_events(item, new), until=new(until))
         case Not(item) | Kleene(item) | First(item) | Next(item) | Opt(item):
-            return replace(structure, item=with_names(item, names))
+            return replace(structure, item=with_events(item, new))
         case Seq(items) | And(items) | Or(items):
-            return replace(structure, items=tuple(with_names(item, names) for item in items))
+            return replace(structure, items=tuple(with_events(item, new) for item in items))
         case _:
             assert_never(structure)
 

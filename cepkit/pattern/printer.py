@@ -11,18 +11,32 @@ from typing import assert_never
 from cepkit.pattern import conditions as c
 from cepkit.pattern.bounds import bound_of
 from cepkit.pattern.durations import in_microseconds, window_text
+from cepkit.pattern.kinds import raised
 from cepkit.pattern.limits import refuse_too_deep
 from cepkit.pattern.moments import since_1970
 from cepkit.pattern.names import (
     BETWEEN_VALUES,
     attribute_text,
+    column_text,
     name_text,
     string_text,
     type_text,
     variable_after_type,
     variable_text,
 )
-from cepkit.pattern.nodes import And, Event, First, Kleene, Next, Not, Opt, Or, Seq, Structure
+from cepkit.pattern.nodes import (
+    And,
+    Event,
+    First,
+    Kind,
+    Kleene,
+    Next,
+    Not,
+    Opt,
+    Or,
+    Seq,
+    Structure,
+)
 from cepkit.pattern.policies import StepBound, Strategy
 from cepkit.pattern.query import Query, ResultColumn
 from cepkit.pattern.zones import as_written
@@ -52,8 +66,9 @@ def to_text(query: Query) -> str:
     """
     for part in (query.written, query.where):
         refuse_too_deep(part)
-    query = as_written(query)
-    lines = [f"PATTERN {structure_text(query.written)}"]
+    kinds, query = raised(as_written(query))
+    lines = [f"DEFINE {', '.join(map(_kind_text, kinds))}"] if kinds else []
+    lines.append(f"PATTERN {structure_text(query.written)}")
     if query.where is not None:
         lines.append(f"WHERE {_where_text(query.where)}")
     if query.window is not None:
@@ -64,11 +79,11 @@ def to_text(query: Query) -> str:
     if query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
         lines.append(f"STRATEGY {query.strategy}")
     if query.partition_by:
-        lines.append(f"PARTITION BY {', '.join(map(name_text, query.partition_by))}")
+        lines.append(f"PARTITION BY {', '.join(map(column_text, query.partition_by))}")
     if query.aggregates:
         lines.append(f"AGG {', '.join(map(aggregate_text, query.aggregates))}")
     if query.group_by:
-        lines.append(f"GROUP BY {', '.join(map(name_text, query.group_by))}")
+        lines.append(f"GROUP BY {', '.join(map(column_text, query.group_by))}")
     if query.having:
         lines.append(f"HAVING {' AND '.join(map(_threshold_text, query.having))}")
     if query.after_match is not None:
@@ -78,6 +93,11 @@ def to_text(query: Query) -> str:
     if query.returned:
         lines.append(f"RETURN {', '.join(map(_result_text, query.returned))}")
     return "\n".join(lines)
+
+
+def _kind_text(kind: Kind) -> str:
+    base = "" if kind.types is None else f"{' '.join(map(name_text, kind.types))} WHERE "
+    return f"{name_text(kind.name)} AS {base}{expression_text(kind.condition)}"
 
 
 def _threshold_text(threshold: c.Comparison) -> str:
@@ -95,13 +115,12 @@ def bound_text(bound: StepBound) -> str:
 def structure_text(structure: Structure) -> str:
     """Return `structure` as PATTERN writes it."""
     match structure:
-        case Event(variable, None):
+        case Event(variable) if not structure.names:
             return f"ANY {variable_text(variable)}"
-        case Event(variable, types):
-            assert types is not None
-            if types == {variable}:
+        case Event(variable):
+            if structure.names == (variable,):
                 return type_text(variable)
-            listed = [type_text(name) for name in sorted(types)]
+            listed = [type_text(name) for name in structure.names]
             if len(listed) == 1:
                 return f"{listed[0]} {variable_after_type(variable)}"
             return f"{type_text(variable)} IN ({', '.join(listed)})"
@@ -137,6 +156,8 @@ def expression_text(expression: c.Expression) -> str:
             return _literal_text(value)
         case c.Attribute(variable, c.TIME):  # implied by a bound; no pattern writes it
             return f"time of {variable_text(variable)}"
+        case c.Attribute("", name):
+            return column_text(name)
         case c.Attribute(variable, name):
             return f"{variable_text(variable)}.{attribute_text(name)}"
         case c.Negative(c.Attribute() | c.Call() | c.Aggregate() as operand) if (
@@ -211,7 +232,7 @@ def aggregate_text(aggregate: c.Aggregate) -> str:
 
 def _result_text(result: ResultColumn) -> str:
     value = expression_text(result.value)
-    return value if value == result.name else f"{value} AS {name_text(result.name)}"
+    return value if value == result.name else f"{value} AS {column_text(result.name)}"
 
 
 def _where_text(where: c.Expression) -> str:

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from cepkit.arguments import typed
-from cepkit.errors import PatternError, Span, UnsupportedError, nearest
+from cepkit.errors import PatternError, Span, UnsupportedError, nearest_column
 from cepkit.networks import graph_of
 from cepkit.pattern.conditions import (
     Aggregate,
@@ -20,10 +20,12 @@ from cepkit.pattern.conditions import (
     place_of,
     walk,
 )
-from cepkit.pattern.nodes import Structure
+from cepkit.pattern.names import name_text, variable_text
+from cepkit.pattern.nodes import Structure, events_of
 from cepkit.pattern.policies import AfterMatch, StepBound, Strategy, Window
 from cepkit.pattern.repetitions import Group
 from cepkit.printing import WithPrinter
+from cepkit.stream.schema import ONLY_TYPE
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -127,11 +129,36 @@ class Query(WithPrinter):
                     uses.append((node.attribute, node))
         for name, reader in uses:
             if name not in columns:
+                hint = nearest_column(name, columns)
+                variable, _, column = name.partition(".")
+                variables = (event.variable for event in events_of(self.written))
+                if reader is None and column in columns and variable in variables:
+                    hint = f"a column that all events have has no variable before it: {column}"
                 raise PatternError(
                     f"the stream has no column '{name}'",
                     expected=f"one of {', '.join(sorted(columns))}",
-                    hint=nearest(name, columns),
+                    hint=hint,
                     span=reader.span if isinstance(reader, Attribute | Aggregate) else None,
+                )
+
+    def check_reads(self, stream: Stream) -> None:
+        """Check that a stream has the columns that the query reads, and types if it names some.
+
+        Raises:
+            PatternError: It has not.
+        """
+        self.check_attributes(stream.column_names)
+        if stream.schema.type is not None:
+            return
+        for event in events_of(self.written):
+            if event.types is not None and event.types != {ONLY_TYPE}:
+                name = sorted(event.types)[0]
+                raise PatternError(
+                    f"'{name}' is a type, and the stream has no column of types",
+                    expected=f"ANY {variable_text(event.variable)} with a condition, or a kind: "
+                    f"DEFINE {name_text(name)} AS ...",
+                    hint="events(..., type=column) names the column of the types",
+                    span=event.span,
                 )
 
     def check_detectable(self, stream: Stream) -> None:
@@ -164,7 +191,7 @@ class Query(WithPrinter):
         from cepkit.stream.stream import check_stream
 
         check_stream(stream)
-        self.check_attributes(stream.column_names)
+        self.check_reads(stream)
         if self.aggregates:
             raise UnsupportedError(
                 "AGG asks for aggregates, not for matches",

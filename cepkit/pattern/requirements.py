@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, assert_never
 
 from cepkit.pattern.conditions import Expression, has_set_functions, is_filter, variables_of
 from cepkit.pattern.durations import window_text
-from cepkit.pattern.names import name_text, variable_text
+from cepkit.pattern.names import column_text, variable_text
 from cepkit.pattern.nodes import And, Beside, Event, First, Kleene, Next, Not, Seq, Structure
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.numbers import set_of_neighbours
@@ -251,14 +251,14 @@ def kind_of(requirement: Requirement) -> Kind:
 def text_of(requirement: Requirement) -> str:
     """Return a requirement as a text, in the pattern's own words where there are some."""
     match requirement:
-        case OfType(event):
-            return structure_text(event)
+        case OfType(event):  # of a kind: its condition is a requirement of its own
+            return structure_text(replace(event, kinds=()))
         case Before(first, second):
             return f"{variable_text(first)} before {variable_text(second)}"
         case Distinct(first, second):
             return f"{variable_text(first)} is not {variable_text(second)}"
         case SamePartition(names):
-            return f"PARTITION BY {', '.join(map(name_text, names))}"
+            return f"PARTITION BY {', '.join(map(column_text, names))}"
         case Within(window):
             return f"WITHIN {window_text(window)}"
         case SideBySide(strategy):

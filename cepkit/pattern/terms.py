@@ -13,8 +13,11 @@ from cepkit.errors import PatternError, shown
 from cepkit.pattern import conditions as c
 from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.evaluation.functions import FUNCTIONS
+from cepkit.pattern.kinds import defined
 from cepkit.pattern.limits import refuse_too_deep
+from cepkit.pattern.nodes import Kind
 from cepkit.pattern.printer import expression_text
+from cepkit.pattern.rewrite import renamed
 
 _Operation: TypeAlias = "Callable[[Term, Operand], Term]"
 
@@ -413,3 +416,30 @@ def _condition(operand: Operand) -> c.Expression:
             hint="& and | bind more tightly than <: bracket each comparison",
         )
     return expression
+
+
+@typed
+def kind(name: str, condition: Term, base: str | Kind | None = None) -> Kind:
+    """Return a kind of events, as DEFINE has it: those that satisfy a condition.
+
+    Args:
+        name: Its name.
+        condition: A condition on one variable, of any name.
+        base: The type or the kind that its events also are; None for any.
+
+    Example:
+        >>> from cepkit.pattern.builder import event, seq
+        >>> e = var("e")
+        >>> hot, cold = kind("hot", e.temp > 30), kind("cold", e.temp < 20)
+        >>> print(seq(event("a", hot), event("b", cold)).within("10 minutes"))
+        DEFINE hot AS temp > 30, cold AS temp < 20
+        PATTERN SEQ(hot a, cold b)
+        WITHIN 10 minutes
+    """
+    variables = sorted(c.variables_of(condition.expression))
+    if len(variables) != 1:
+        raise PatternError(
+            f"a kind with a condition on {', '.join(variables) or 'no event'}",
+            expected='one variable, as in kind("hot", var("e").temp > 30)',
+        )
+    return defined(name, renamed(condition.expression, {variables[0]: ""}), base)

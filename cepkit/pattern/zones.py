@@ -7,14 +7,15 @@ are of patterns without one, so that they serve the pattern as it was written.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, TypeAlias
 
 from cepkit.errors import PatternError, Span, StreamError
 from cepkit.pattern import conditions as c
-from cepkit.pattern.query import Query
+from cepkit.pattern.nodes import Kind, Structure
+from cepkit.pattern.query import Query, ResultColumn
 from cepkit.stream.reading.time_zones import is_utc
 from cepkit.stream.schema import check_zone
 
@@ -25,6 +26,7 @@ OF_CLOCKS = frozenset(
 )
 """The functions that read the clock."""
 
+_WITH_EXPRESSIONS = ("structure", "where", "returned", "unrolled_from")
 _TIME_TEXT = re.compile(r"\s*\d{4}-?\d\d")
 
 
@@ -47,8 +49,9 @@ def at_clock(query: Query, zone: str | None) -> Query:
     """Return a query with the zone of its stream, if it depends on one and names none itself."""
     if query.zone is not None or is_utc(zone):
         return query
-    located = in_zone(replace(query, zone=zone))
-    return query if located.where is query.where and located.returned == query.returned else located
+    there = replace(query, zone=zone)
+    located = in_zone(there)
+    return query if located is there else located
 
 
 def in_zone(query: Query) -> Query:
@@ -88,25 +91,26 @@ def without_zones(query: Query) -> Query:
 
 
 def _mapped(query: Query, located: Callable[[_Located], _Located]) -> Query:
-    where = _changed(query.where, located)
-    values = tuple(_changed(result.value, located) for result in query.returned)
-    if where is not query.where:
-        query = replace(query, where=where)
-    if any(new is not old.value for new, old in zip(values, query.returned, strict=True)):
-        pairs = zip(query.returned, values, strict=True)
-        query = replace(query, returned=tuple(replace(old, value=new) for old, new in pairs))
-    return query
+    values = {name: getattr(query, name) for name in _WITH_EXPRESSIONS}
+    changed: Query = _changed_in(query, values, located)
+    return changed
 
 
 def _changed(part: Any, located: Callable[[_Located], _Located]) -> Any:
-    """Return an expression with its constants and calls replaced; itself if none changes."""
+    """Return a part of a query with its constants and calls replaced; itself if none changes."""
     if isinstance(part, tuple):
         items = tuple(_changed(item, located) for item in part)
         return items if any(a is not b for a, b in zip(items, part, strict=True)) else part
-    if not isinstance(part, c.Expression):
+    if not isinstance(part, c.Expression | Structure | Kind | ResultColumn):
         return part
-    values = {f.name: getattr(part, f.name) for f in fields(part) if f.init}
+    values = {field.name: getattr(part, field.name) for field in fields(part) if field.init}
+    node = _changed_in(part, values, located)
+    return located(node) if isinstance(node, c.Literal | c.Call) else node
+
+
+def _changed_in(
+    whole: Any, values: Mapping[str, Any], located: Callable[[_Located], _Located]
+) -> Any:
     new = {name: _changed(value, located) for name, value in values.items()}
     changed = {name: value for name, value in new.items() if value is not values[name]}
-    node = replace(part, **changed) if changed else part
-    return located(node) if isinstance(node, c.Literal | c.Call) else node
+    return replace(whole, **changed) if changed else whole

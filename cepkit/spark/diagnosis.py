@@ -54,7 +54,8 @@ def local_part(
     check_names(query, events)
     frame = batch_frame(stream)
     _refuse(query, events, id)
-    of_types = has_type(*_column(stream, frame, stream.schema.type), types_of(query))
+    kind = stream.schema.type
+    of_types = None if kind is None else has_type(*_column(stream, frame, kind), types_of(query))
     if not events:
         of_type = frame if of_types is None else frame.filter(of_types)
         part = Stream(of_type, stream.schema, stream.column_names).head(FIRST)

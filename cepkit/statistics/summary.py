@@ -138,13 +138,13 @@ class StreamSummary(WithPrinter):
         return text
 
 
-def summarize(events: EventColumns, time: str, kind: str) -> StreamSummary:
+def summarize(events: EventColumns, time: str, kind: str | None) -> StreamSummary:
     """Return the summary of a stream. O(n log n) for n events.
 
     Args:
         events: The events, with all columns in `source`.
         time: The name of the column of times.
-        kind: That of the column of types.
+        kind: That of the column of types; None: there is none.
     """
     span = (int(events.ts[-1]) - int(events.ts[0])) / _SECOND if len(events) else 0.0
     columns = tuple(

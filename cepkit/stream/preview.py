@@ -51,7 +51,8 @@ class Preview:
 
     def _facts(self) -> str:
         schema = self.schema
-        facts = [f"time: {cut(schema.time, _WIDTH)}", f"type: {cut(schema.type, _WIDTH)}"]
+        facts = [f"time: {cut(schema.time, _WIDTH)}"]
+        facts.append("no types" if schema.type is None else f"type: {cut(schema.type, _WIDTH)}")
         if schema.arrival:
             facts.append(f"arrival: {cut(schema.arrival, _WIDTH)}")
         if schema.by_arrival:
@@ -84,6 +85,6 @@ class Preview:
 
 def shown_columns(names: tuple[str, ...], schema: Schema) -> tuple[str, ...]:
     """Return the columns that a preview shows: time, type and the first others."""
-    first = (schema.time, schema.type)
+    first = tuple(name for name in (schema.time, schema.type) if name is not None)
     others = tuple(name for name in names if name not in first)
     return first + others[: _COLUMNS - 2]

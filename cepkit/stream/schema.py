@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
-from cepkit.errors import StreamError, nearest
+from cepkit.errors import StreamError, nearest, nearest_column
 
 UNITS: Mapping[str, int] = {
     "us": 1,
@@ -28,6 +28,9 @@ Ties: TypeAlias = Literal["none", "arrival"]
 
 TIES: tuple[Ties, ...] = ("none", "arrival")
 
+ONLY_TYPE = "event"
+"""The type of all rows of a stream without a column of types."""
+
 UNIT_NAMES = ("s", "ms", "us", "ns", "min", "h", "d")
 
 _FIXED_OFFSET = re.compile(r"[+-](0\d|1[0-8]):[0-5]\d")
@@ -41,6 +44,7 @@ class Schema:
     Attributes:
         time: The column of the event time.
         type: The column of the event type; its values are read as texts: 1 as "1", true as "true".
+            None: all rows are of the type "event".
         unit: The unit of numeric times since 1970-01-01 UTC: "s", "ms", "us", "ns", "min", "h" or
             "d". None if times are not numbers.
         timezone: The zone of times without one: an IANA name ("Europe/Copenhagen") or a fixed
@@ -59,7 +63,7 @@ class Schema:
     """
 
     time: str
-    type: str
+    type: str | None = None
     unit: str | None = None
     timezone: str | None = None
     columns: tuple[str, ...] | None = None
@@ -70,9 +74,9 @@ class Schema:
     column_zone: str | None = None
 
     def __post_init__(self) -> None:
-        roles: list[tuple[str, object]] = [("time", self.time), ("type", self.type)]
-        if self.arrival is not None:
-            roles.append(("arrival", self.arrival))
+        roles: list[tuple[str, object]] = [("time", self.time)]
+        roles += [("type", self.type)] if self.type is not None else []
+        roles += [("arrival", self.arrival)] if self.arrival is not None else []
         for role, name in roles:
             if not isinstance(name, str):
                 raise StreamError(
@@ -86,8 +90,8 @@ class Schema:
         if self.unit is not None and self.unit not in UNIT_NAMES:
             raise StreamError(
                 f"'{self.unit}' is not a unit of time",
-                expected=f"one of {', '.join(UNIT_NAMES)}",
-                hint=nearest(str(self.unit), UNIT_NAMES),
+                expected=f"one of {', '.join(UNIT_NAMES)}, filetime",
+                hint=nearest(str(self.unit), [*UNIT_NAMES, "filetime"]),
             )
         if self.timezone is not None:
             check_zone(self.timezone)
@@ -101,8 +105,14 @@ class Schema:
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """The columns with a role: time, type and, if there is one, arrival."""
-        return (self.time, self.type, *(() if self.arrival is None else (self.arrival,)))
+        """The columns with a role: time, and type and arrival where there are such."""
+        roles = (self.time, self.type, self.arrival)
+        return tuple(name for name in roles if name is not None)
+
+    @property
+    def typed_by(self) -> str:
+        """The column that says of which type a row is: that of the time if all have one type."""
+        return self.time if self.type is None else self.type
 
     @property
     def clock(self) -> str | None:
@@ -147,22 +157,36 @@ class Schema:
         Raises:
             StreamError: One is missing or occurs twice.
         """
-        columns = tuple(names)
-        present = set(columns)
-        for name in (*self.roles, *(self.columns or ()), *attributes):
-            if name not in present:
-                raise StreamError(
-                    f"the stream has no column '{name}'",
-                    expected=f"one of {_listed(columns)}" if columns else "a source with columns",
-                    hint=nearest(str(name), columns),
-                )
-        if len(present) < len(columns):
-            twice = next(name for name, count in Counter(columns).items() if count > 1)
+        check_columns((*self.roles, *(self.columns or ()), *attributes), tuple(names))
+
+
+def check_columns(required: Iterable[str], columns: tuple[str, ...]) -> None:
+    """Check that a source has the required columns, each once.
+
+    Raises:
+        StreamError: One is missing or occurs twice.
+    """
+    present = set(columns)
+    for name in required:
+        if name not in present:
             raise StreamError(
-                f"the stream has more than one column '{twice}'",
-                expected="a name of its own for each column",
-                hint="rename or drop one of them",
+                f"the stream has no column '{name}'",
+                expected=f"one of {_listed(columns)}" if columns else "a source with columns",
+                hint=separator_hint(columns) or nearest_column(str(name), columns),
             )
+    if len(present) < len(columns):
+        twice = next(name for name, count in Counter(columns).items() if count > 1)
+        raise StreamError(
+            f"the stream has more than one column '{twice}'",
+            expected="a name of its own for each column",
+            hint="rename or drop one of them",
+        )
+
+
+def separator_hint(columns: tuple[str, ...]) -> str | None:
+    """Return a hint if a CSV file seems to be read by the wrong separator."""
+    sep = next((sep for sep in ";\t|" if len(columns) == 1 and sep in columns[0]), None)
+    return f"the file seems to be separated by {sep!r}: sep={sep!r}" if sep else None
 
 
 def time_zone(kind: pa.DataType, schema: Schema) -> str | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from cepkit.errors import LimitError, StreamError, nearest
+from cepkit.errors import LimitError, StreamError, nearest_column
 from cepkit.files import PARQUET, check_apart, check_target, whole_file
 from cepkit.lazy import pc
 from cepkit.memory import free_memory, size_text
@@ -48,7 +48,7 @@ def sort_events(source: str, target: str, time: str, *, overwrite: bool = False)
     path = path_of(source, StreamError)
     data, names = readers.data_at(path), readers.column_names(path)
     if time not in names:
-        raise StreamError(f"{shown(path)} has no column '{time}'", hint=nearest(time, names))
+        raise StreamError(f"{shown(path)} has no column '{time}'", hint=nearest_column(time, names))
     if is_text(readers.read_table(path, (time,), limit=1).schema.field(0).type):
         raise StreamError(
             f"the time column '{time}' of {shown(path)} holds texts",

@@ -32,7 +32,7 @@ CARRIED = {
     "a.b": ([2**63 - 1, None, -(2**63)], pa.int64()),
     "date": ([dt.date(1, 1, 1), None], pa.date32()),
     "list": ([[1.5, None], [], None], pa.list_(pa.float64())),
-    "struct": ([{"x": MOMENT}, None], pa.struct({"x": pa.timestamp("ns", "UTC")})),
+    "struct": ([[{"x": MOMENT}], None], pa.list_(pa.struct({"x": pa.timestamp("ns", "UTC")}))),
 }
 """Columns that conditions do not read: some values, and their type."""
 

@@ -56,7 +56,22 @@ def test_arbitrary_text_is_parsed_or_refused(text):
 
 
 _WORDS = st.one_of(
-    st.sampled_from([*RESERVED, "a", "b.x", "4", "hours", "EVENTS", "count(", "KL(B b){", "'t'"]),
+    st.sampled_from(
+        [
+            *RESERVED,
+            "DEFINE",
+            "x AS",
+            "LIKE",
+            "a",
+            "b.x",
+            "4",
+            "hours",
+            "EVENTS",
+            "count(",
+            "KL(B b){",
+            "'t'",
+        ]
+    ),
     st.sampled_from([*"(),.{}<>=!+-*/%'\";#", "--", "<=", "<>", "SEQ(", "a.x < 3", "\n"]),
     names,
 )

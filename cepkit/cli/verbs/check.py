@@ -12,6 +12,7 @@ from cepkit.cli.options import json_option, pattern_options, stream_options
 from cepkit.cli.output import check_targets, write_json
 from cepkit.cli.terminal import error_text, note, say
 from cepkit.errors import CepkitError, PatternError, PlacedError
+from cepkit.pattern.kinds import check_no_type_is_a_kind
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
 from cepkit.stream.stream import Stream
@@ -34,9 +35,9 @@ def options(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Print each valid pattern, and the errors of all others."""
-    roles = [name for name in ("events", "time", "type") if getattr(arguments, name) is None]
-    if 0 < len(roles) < 3:
-        arguments.refuse(f"--{roles[0]} is missing: --events, --time and --type go together")
+    roles = [name for name in ("events", "time") if getattr(arguments, name) is None]
+    if roles and (len(roles) < 2 or arguments.type is not None):
+        arguments.refuse(f"--{roles[0]} is missing: --events and --time go together")
     check_targets(arguments)
     texts = arguments.pattern_text
     read: Callable[[str], Query] = ck.parse if texts else read_pattern_file
@@ -90,4 +91,5 @@ def _check(query: Query, stream: Stream | None, types: tuple[str, ...] | None) -
     query.check_detectable(stream)
     if types is not None:
         named = {name for event in events_of(query.structure) for name in event.types or ()}
+        check_no_type_is_a_kind(query, types)
         warn_of_absent(sorted(named.difference(types)), types, query)

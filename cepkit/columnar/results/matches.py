@@ -30,6 +30,7 @@ from cepkit.lazy import pd
 from cepkit.memory import Expected, Room
 from cepkit.pattern.conditions import attributes_of, ordered_attributes
 from cepkit.pattern.evaluation.kind_checks import check_kinds
+from cepkit.pattern.kinds import check_no_type_is_a_kind
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
@@ -86,8 +87,7 @@ class Matches(Rows):
         self.sets = sets
         self._slice_rows = slice_rows
         self._file = stream.source if isinstance(stream.source, Path) else None
-        self._time = stream.schema.time
-        self._type = stream.schema.type
+        self._time, self._type = stream.schema.time, stream.schema.type
         self._rows = MatchColumns.of(query, stream.schema)
         self.variables, self._repeated = self._rows.variables, self._rows.repeated
         self._compiled = compile_query(query, plan, sets)
@@ -353,7 +353,8 @@ class Matches(Rows):
         read = sorted({name for program in self._programs for name in program.columns})
         # Conditions may read columns that are not in the output.
         carried = [name for name in read if name in self._columns.source.column_names]
-        attributes = tuple(dict.fromkeys((self._time, self._type, *carried)))
+        roles = (self._time,) if self._type is None else (self._time, self._type)
+        attributes = tuple(dict.fromkeys((*roles, *carried)))
         frame = self.head(_SHOWN, nested=True)
         return shown.FirstMatches.of_events(frame, self.variables, attributes)
 
@@ -376,6 +377,8 @@ def report(columns: EventColumns, *queries: Query) -> None:
         warn_of_no_events(*queries)
         return
     known = frozenset(columns.type_names)
+    for query in queries:
+        check_no_type_is_a_kind(query, known)
     absent: dict[str, list[Query]] = {}
     for query in queries:
         types = {t for event in events_of(query.structure) for t in event.types or ()}

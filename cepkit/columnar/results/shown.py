@@ -18,6 +18,7 @@ from cepkit.columnar.results.output import END, START
 from cepkit.errors import StreamError
 from cepkit.lazy import pd
 from cepkit.printing import cut, html_output, html_text
+from cepkit.stream.schema import ONLY_TYPE
 from cepkit.tables import number, text_table
 
 _COLUMNS = 12
@@ -28,7 +29,7 @@ _BYTES = 20_000
 
 
 def timeline(
-    frame: pd.DataFrame, variables: Sequence[str], time: str, type_name: str
+    frame: pd.DataFrame, variables: Sequence[str], time: str, type_name: str | None
 ) -> pd.DataFrame:
     """Return one row for each event of each match, in time order inside a match.
 
@@ -36,6 +37,7 @@ def timeline(
         frame: The matches: a column of events for each variable.
         variables: In the pattern's order.
         time: The name of the events' time.
+        type_name: That of their type; None: they have only one.
 
     Returns:
         Columns match (from 1), variable, ts (a timestamp, or a number where times are numbers),
@@ -49,7 +51,8 @@ def timeline(
         for variable, bound in zip(variables, events, strict=True):
             for event in events_in(bound):
                 rest = {k: v for k, v in event.items() if k not in (time, type_name)}
-                rows.append((match, variable, event[time], event[type_name], rest))
+                kind = ONLY_TYPE if type_name is None else event[type_name]
+                rows.append((match, variable, event[time], kind, rest))
     match_numbers, names, times, types, attributes = (
         zip(*rows, strict=True) if rows else ((), (), (), (), ())
     )

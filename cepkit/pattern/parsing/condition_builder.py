@@ -40,13 +40,6 @@ class _UpTo:
     span: Span
 
 
-class _LoneName(str):
-    """A name without an attribute; only a function of a set may take it."""
-
-    __slots__ = ("span",)
-    span: Span
-
-
 # Not recursive, so that no depth of a text exceeds Python's limit. Untyped, as lark's trees are.
 @v_args(meta=True)
 class ConditionBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
@@ -70,7 +63,12 @@ class ConditionBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         # str: lark's tokens of two kinds differ even where their letters agree.
         return unquoted(str(children[0]))
 
-    type = variable = column = attribute = name
+    type = variable = name
+
+    def column(self, meta: Meta, children: Children) -> str:
+        return ".".join(unquoted(str(part)) for part in children)
+
+    attribute = column
 
     def condition(self, meta: Meta, children: Children) -> c.Expression:
         return self._sealed(children[0])
@@ -208,10 +206,9 @@ class ConditionBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         prefix = c.EARLIER if end else c.RUNNING
         return _UpTo(name, prefix, attribute[0] if attribute else None, self.span_of(meta))
 
-    def lone_name(self, meta: Meta, children: Children) -> _LoneName:
-        name = _LoneName(children[0])
-        name.span = self.span_of(meta)
-        return name
+    def lone_name(self, meta: Meta, children: Children) -> c.Attribute:
+        # A column in DEFINE, a variable in a function of a set; checks refuse it elsewhere.
+        return c.Attribute("", children[0], self.span_of(meta))
 
     def call(self, meta: Meta, children: Children) -> c.Expression:
         function, *given = children
@@ -225,7 +222,7 @@ class ConditionBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         if function.lower() in SET_FUNCTIONS:
             return self._set_function(meta, function.lower(), arguments)
         for argument in arguments:
-            self.check_no_lone_name(argument)
+            self.check_is_value(argument)
         if function.lower() in FUNCTIONS:
             function = function.lower()
         return c.Call(function, arguments, self.span_of(meta), zone=zone)
@@ -233,13 +230,7 @@ class ConditionBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
     def zone(self, meta: Meta, children: Children) -> str:
         return known_zone(unquoted(str(children[0])), self.span_of(children[0]))
 
-    def check_no_lone_name(self, value: c.Expression | _LoneName | _UpTo) -> None:
-        if isinstance(value, _LoneName):
-            raise PatternSyntaxError(
-                f"'{value}' alone is not a value",
-                expected=f"an attribute, as in {name_text(value)}.price",
-                span=value.span,
-            )
+    def check_is_value(self, value: c.Expression | _UpTo) -> None:
         if isinstance(value, _UpTo):
             raise PatternSyntaxError(
                 "members of a set are not a value",
@@ -250,8 +241,8 @@ class ConditionBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
     def _set_function(self, meta: Meta, function: str, arguments: tuple[Any, ...]) -> c.Aggregate:
         span = self.span_of(meta)
         match arguments:
-            case (_LoneName() as variable,):
-                return c.Aggregate(function, str(variable), None, span)
+            case (c.Attribute("", variable),):
+                return c.Aggregate(function, variable, None, span)
             case (c.Attribute(variable, name),):
                 return c.Aggregate(function, variable, name, span)
             case (c.Attribute(variable, name), c.Literal(far)) if (

@@ -37,7 +37,7 @@ _COMPARISONS = frozenset(
 )
 _CLAUSES = (
     "_WHERE", "_WITHIN", "_AT_TIME_ZONE", "_STRATEGY", "_PARTITION", "_AGG", "_GROUP", "_HAVING",
-    "_AFTER", "_RETURN",
+    "_AFTER", "_RETURN", "_DEFINE",
 )  # fmt: skip
 
 # Groups of terminals in the order of the message. A group applies where the parser accepts its
@@ -128,7 +128,6 @@ _FOREIGN = {
     "ORDER": "matches have no order of their own; sort the result",
     "LIMIT": "a limit is an argument of detect, not a part of the pattern",
     "HAVING": "HAVING stands behind AGG: AGG COUNT HAVING COUNT > 10",
-    "DEFINE": "all conditions go in WHERE",
     "SELECT": "the columns of the matches go after RETURN, after the pattern",
     "MEASURES": "the columns of the matches go after RETURN, after the pattern",
     "`": "names with unusual characters go in double quotes",
@@ -175,7 +174,7 @@ class _Report:
                 expected=_EXAMPLE if self.start == "query" else None,
                 span=Span(self.text, 0, 0),
             )
-        special = self._unclosed_quote() or self._odd_character() or self._lone_name()
+        special = self._unclosed_quote() or self._odd_character() or self._interval()
         return special or PatternSyntaxError(
             f"{self._shown()} is not expected here" if self.word else "the text ends too early",
             expected=self._expected(),
@@ -205,10 +204,13 @@ class _Report:
         # A quoted name is another way to write a name; the message has it only without names.
         if rest & {"TYPE", "VARIABLE", "COLUMN", "ATTRIBUTE", "NAME"}:
             rest -= {"QUOTED", "STRING"}
+        if rest & {"PLUS", "LESS", "$END"}:  # after an attribute, which seldom is a struct
+            rest -= {"_DOT"}
         descriptions += [words for terminal, words in _WORDS.items() if terminal in rest]
         descriptions += sorted(
             t.strip("_")
-            for t in rest & {"_IN", "_BETWEEN", "_BY", "NULL", "NOT", *BETWEEN_VALUES, *_SKIPPING}
+            for t in rest
+            & {"_AS", "_IN", "_BETWEEN", "_BY", "NULL", "NOT", *BETWEEN_VALUES, *_SKIPPING}
         )
         descriptions += ["AND"] if "AND" in rest else []
         descriptions += ["EXCLUSIVE"] if "EXCLUSIVE" in rest else []
@@ -269,32 +271,16 @@ class _Report:
             span=self._span(),
         )
 
-    def _lone_name(self) -> PatternSyntaxError | None:
-        """A name where a value belongs: an attribute is missing, or quotes."""
-        after_name = {"_DOT", "_LPAR", "_LBRACKET", "_COMMA", "_RPAR"}
-        if not {"_DOT", "_LPAR"} <= self.accepts <= after_name:
+    def _interval(self) -> PatternSyntaxError | None:
+        """A duration as SQL writes it: `INTERVAL '5' MINUTE`."""
+        word = self.before[-1] if self.before else None
+        if word is None or word[0].upper() != "INTERVAL" or self.word[:1] != "'":
             return None
-        if not self.before or self.word in (")", ","):
-            return None
-        word = self.before[-1]
-        if word[0].upper() == "INTERVAL" and self.word[0] == "'":
-            return PatternSyntaxError(
-                f"{word[0]} {self._shown()}",
-                expected="a number with its unit, without quotes",
-                hint=f"write {self._without_interval()}",
-                span=Span(self.text, word.start(), self.after[0].end()),
-            )
-        name = unquoted(word[0])
-        expected = f"an attribute, as in {word[0]}.price"
-        if word[0] == name:
-            expected += f", or the text '{name}' in single quotes"
-        elif "'" not in name:
-            expected += ", or a text"
         return PatternSyntaxError(
-            f"{word[0]} alone is not a value",
-            expected=expected,
-            hint=f"texts go in single quotes: '{name}'" if word[0][0] == '"' else None,
-            span=Span(self.text, *word.span()),
+            f"{word[0]} {self._shown()}",
+            expected="a number with its unit, without quotes",
+            hint=f"write {self._without_interval()}",
+            span=Span(self.text, word.start(), self.after[0].end()),
         )
 
     def _without_interval(self) -> str:
@@ -385,8 +371,10 @@ class _Report:
             yield "a range is written BETWEEN 1 AND 2"
         elif self.word == "," and "AND" in self.accepts:
             yield "conditions are joined by AND, not by commas"
-        elif self.word == "," and {"_WHERE", "$END"} <= self.accepts:
+        elif self.word == "," and {"_WHERE", "$END"} <= self.accepts and self._in_structure():
             yield "several events go in SEQ(...), AND(...) or OR(...)"
+        elif self.word == "," and {"_WHERE", "$END"} <= self.accepts and self._compared():
+            yield "conditions are joined by AND, not by commas"
         elif self.word == ")" and self.before and self.before[-1][0] == ",":
             yield "is there a ',' too many?"
 
@@ -424,10 +412,6 @@ class _Report:
             yield "a window cannot be negative"
         if "EXCLUSIVE" in self.accepts and self.word[:1].isdigit():
             yield "a duration is one number and one unit: write 90 minutes for 1 hour 30 minutes"
-        if self.word == "." and "LESS" in self.accepts:
-            yield 'an attribute is one name; one with a dot in it goes in double quotes: a."x.y"'
-        elif self.word == "." and "_GROUP" in self.accepts:
-            yield "an attribute that all events have is named without a variable"
         if "TYPE" in self.accepts and self.word[:1].isdigit():
             yield f'a type that is not a word goes in double quotes: "{self.word}" a'
         name_tokens = self.accepts & {"TYPE", "VARIABLE", "COLUMN", "NAME"}

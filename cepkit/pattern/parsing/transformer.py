@@ -16,11 +16,17 @@ from cepkit.pattern import nodes as n
 from cepkit.pattern.aggregates import AGGREGATES, NAMES
 from cepkit.pattern.durations import read_window
 from cepkit.pattern.evaluation.functions.registered import SET_FUNCTIONS
+from cepkit.pattern.kinds import lowered, resolved
 from cepkit.pattern.limits import refuse_too_deep
 from cepkit.pattern.parsing.condition_builder import OPERATORS, Children, ConditionBuilder
 from cepkit.pattern.policies import AfterMatch, SkipTo, StepBound, Strategy, Window
 from cepkit.pattern.printer import expression_text
 from cepkit.pattern.query import Query, ResultColumn
+
+_TWICE = {
+    "WHERE": "join the conditions by AND",
+    "DEFINE": "kinds are separated by commas: DEFINE hot AS temp > 30, cold AS temp < 20",
+}
 
 
 @v_args(meta=True)
@@ -32,7 +38,11 @@ class NodeBuilder(ConditionBuilder):
     """
 
     def query(self, meta: Meta, children: Children) -> Query:
-        structure, *clauses = children
+        if isinstance(children[0], tuple):  # DEFINE before PATTERN
+            definitions, structure, *clauses = children
+            clauses.insert(0, self.defined(meta, [definitions]))
+        else:
+            structure, *clauses = children
         fields: dict[str, Any] = {}
         for name, value, span in clauses:
             keyword, field = name
@@ -43,18 +53,19 @@ class NodeBuilder(ConditionBuilder):
                 raise PatternSyntaxError(
                     f"{keyword} is given twice",
                     expected=f"at most one {keyword}",
-                    hint="join the conditions by AND" if keyword == "WHERE" else None,
+                    hint=_TWICE.get(keyword),
                     span=span,
                 )
             fields[field] = value
-        return Query(structure, **fields, text=self._text)
+        structure = resolved(structure, fields.pop("definitions", ()))
+        return lowered(Query(structure, **fields, text=self._text))
 
     # Structure
 
     def structures(self, meta: Meta, children: Children) -> tuple[Any, ...]:
         return tuple(children)
 
-    columns = aggregates = values = arguments = results = structures
+    columns = aggregates = values = arguments = results = definitions = structures
 
     def seq(self, meta: Meta, children: Children) -> n.Structure:
         return n.Seq(children[0], self.span_of(meta))
@@ -172,6 +183,19 @@ class NodeBuilder(ConditionBuilder):
         skip = replace(children[0], span=self.span_of(meta))
         return ("AFTER MATCH SKIP", "after_match"), skip, self.span_of(meta)
 
+    def defined(self, meta: Meta, children: Children) -> tuple[Any, ...]:
+        return ("DEFINE", "definitions"), children[0], self.span_of(meta)
+
+    def kind_of_any(self, meta: Meta, children: Children) -> n.Kind:
+        name, condition = children
+        refuse_too_deep(condition)
+        return n.Kind(name, None, condition, self.span_of(meta))
+
+    def kind_of_type(self, meta: Meta, children: Children) -> n.Kind:
+        name, base, condition = children
+        refuse_too_deep(condition)
+        return n.Kind(name, frozenset({base}), condition, self.span_of(meta))
+
     def past_last_event(self, meta: Meta, children: Children) -> AfterMatch:
         return AfterMatch(SkipTo.PAST_LAST_EVENT)
 
@@ -186,7 +210,7 @@ class NodeBuilder(ConditionBuilder):
 
     def result(self, meta: Meta, children: Children) -> ResultColumn:
         value, *name = children
-        self.check_no_lone_name(value)
+        self.check_is_value(value)
         refuse_too_deep(value)
         return ResultColumn(name[0] if name else expression_text(value), value, self.span_of(meta))
 

@@ -72,8 +72,8 @@ def _needed(
         inside = (ts >= owned.since - layout.halo) & (ts < owned.until + layout.ahead)
         if not inside.all():
             is_event = inside if is_event is None else is_event & inside
-    kind = table.schema.field(sending.schema.type).type
-    if sending.types is not None and is_text(kind):
+    kind = table.schema.field(sending.schema.typed_by).type
+    if sending.types is not None and sending.schema.type is not None and is_text(kind):
         names = pa.array(sorted(sending.types), kind)
         has_type = pc.is_in(table.column(sending.schema.type), value_set=names)
         mask = has_type if is_event is None else pc.and_(has_type, pa.array(is_event))

@@ -116,7 +116,7 @@ class Sending:
     ) -> tuple[npt.NDArray[np.bool_] | None, Dropped]:
         """Return which rows are events of the types (None: all), and how many are no events."""
         without_time = ts == MISSING_INTEGER
-        column = table.column(self.schema.type)
+        column = table.column(self.schema.typed_by)
         other = None
         if is_text(column.type):
             without_type = np.zeros(len(ts), np.bool_)
@@ -207,10 +207,10 @@ def measuring(stream: Stream, query: Query) -> Sending:
         StreamError: There is no such column, or Spark cannot hand it to Python.
     """
     names, read = stream.column_names, sorted(attributes_read(query))
-    needed = (stream.schema.time, stream.schema.type, *read)
-    stream.schema.check(names, needed)
-    columns = arrow_columns(stream.source, names, needed)
     schema = stream.schema.without_output()
+    needed = (*schema.roles, *read)
+    schema.check(names, needed)
+    columns = arrow_columns(stream.source, names, needed)
     return Sending(schema, columns, tuple(read), types_of(query), functions_of(query))
 
 

@@ -72,7 +72,7 @@ class FileRows:
             return self.total
 
         def count(place: int) -> int:
-            column = self._group(place, [self.schema.type]).column(0)
+            column = self._group(place, [self.schema.typed_by]).column(0)
             return int(np.count_nonzero(self._may_have(column, types)))
 
         return sum(self._from_each(count))
@@ -108,7 +108,7 @@ class FileRows:
         """Return which rows have one of the types, or are no events, to count them."""
         schema, time = self.schema, rows.column(self.schema.time)
         times = microseconds(time, schema.time, unit=schema.unit, timezone=schema.timezone)
-        wanted = self._may_have(rows.column(schema.type), types)
+        wanted = self._may_have(rows.column(schema.typed_by), types)
         return np.asarray(wanted | (times == MISSING_INTEGER))
 
     def _may_have(self, column: pa.ChunkedArray, types: frozenset[str]) -> npt.NDArray[np.bool_]:

@@ -19,7 +19,7 @@ from cepkit.errors import UnsupportedError
 from cepkit.spark.session.access import access_to
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.reading.time_zones import instants, is_utc
-from cepkit.stream.schema import UNITS, Schema
+from cepkit.stream.schema import ONLY_TYPE, UNITS, Schema
 from cepkit.stream.sessions import check_session
 from cepkit.stream.stream import Stream, check_all_there
 
@@ -63,6 +63,14 @@ class StreamRows:
         return kind
 
     @property
+    def type(self) -> tuple[Column, t.DataType]:
+        """The column that tells the types, and its type."""
+        name = self.schema.type
+        if name is None:
+            return F.lit(ONLY_TYPE), t.StringType()
+        return self.column(name), self.kind(name)
+
+    @property
     def no_time(self) -> Column:
         """Whether a row has no time, as far as Spark can tell."""
         column, kind = self.column(self.schema.time), self.kind(self.schema.time)
@@ -77,7 +85,7 @@ class StreamRows:
     @property
     def no_type(self) -> Column:
         """Whether a row has no type."""
-        column, kind = self.column(self.schema.type), self.kind(self.schema.type)
+        column, kind = self.type
         absent = column.isNull()
         return absent | F.isnan(column) if isinstance(kind, t.FloatType | t.DoubleType) else absent
 
@@ -94,7 +102,7 @@ class StreamRows:
 
     def may_have(self, types: frozenset[str] | None) -> Column:
         """Return whether a row may have one of the types; None for any."""
-        fitting = has_type(self.column(self.schema.type), self.kind(self.schema.type), types)
+        fitting = has_type(*self.type, types)
         return F.lit(True) if fitting is None else fitting
 
 

@@ -77,7 +77,7 @@ def count_types(
         progress: Whether to show a bar: see `run_with_progress`.
     """
     rows, schema = source.rows, source.schema
-    time, kind = F.col(source.place(schema.time)), F.col(source.place(schema.type))
+    time, (kind, type_of_kind) = source.column(schema.time), source.type
     moment = F.when(~source.no_time, time)
     sizes = [F.sum(F.octet_length(source.column(name).cast("string"))) for name in wide]
     by_type = rows.groupBy(F.when(~source.no_type, kind).alias("type")).agg(
@@ -113,7 +113,7 @@ def count_types(
         StreamCounts(of_type, dropped, first, last),
         {name: n + timeless[name] for name, n in events.items()},
         {name: by_name(f"size {i}") for i, name in enumerate(wide)},
-        has_type(kind, source.kind(schema.type), frozenset()) is not None,
+        has_type(kind, type_of_kind, frozenset()) is not None,
     )
 
 

@@ -98,7 +98,7 @@ def event_columns(
     ts = microseconds(
         table.column(schema.time), schema.time, unit=schema.unit, timezone=schema.timezone
     )
-    codes, type_names = type_codes(table.column(schema.type), schema.type)
+    codes, type_names = type_codes(table.column(schema.typed_by), schema.type)
     events, dropped = _events(ts, codes)
     time_columns = {schema.time: Column("timestamp", ts, has_missing=bool(dropped.null_time))}
     if schema.arrival is not None and arrivals is None:
@@ -172,7 +172,9 @@ def attribute(column: ArrowColumn, name: str, schema: Schema) -> Column:
         raise StreamError(
             f"the column '{name}' holds {described(kind)}, which conditions cannot read",
             expected="numbers, texts, truth values, times, durations or lists of numbers",
-            hint="it can still be carried to the output; or take out the part that you need",
+            hint=f"a row for each item: df.explode('{name}'); it can still be carried to the output"
+            if is_list(kind)
+            else "it can still be carried to the output; or take out the part that you need",
         )
     if pa.types.is_null(kind):
         return Column("null", np.full(len(column), np.nan), has_missing=True)

@@ -76,7 +76,7 @@ def groups_of(
         group = footer.row_group(number)
         if not group.num_rows:
             continue
-        statistics = dict(_statistics(group, (schema.time, schema.type)))
+        statistics = dict(_statistics(group, schema.roles))
         times = statistics.get(schema.time)
         if times is None:
             return None
@@ -92,7 +92,7 @@ def groups_of(
         elif not times.has_null_count or times.null_count < group.num_rows:
             return None
         types = None
-        if times.has_null_count and not times.null_count:
+        if schema.type is not None and times.has_null_count and not times.null_count:
             types = _types(statistics.get(schema.type))
         groups.append(RowGroup(str(path), number, group.num_rows, first, last, types))
     return groups

@@ -16,6 +16,8 @@ import pyarrow as pa
 from cepkit.errors import StreamError
 from cepkit.stream.paths import path_of
 from cepkit.stream.reading import readers
+from cepkit.stream.reading.json_lines import is_json, read_json
+from cepkit.stream.reading.nested import flattened, flattened_frame, flattened_pandas
 from cepkit.stream.reading.pandas_columns import (
     UNREADABLE,
     from_pandas,
@@ -23,6 +25,7 @@ from cepkit.stream.reading.pandas_columns import (
 )
 from cepkit.stream.reading.plain import plain
 from cepkit.stream.reading.time_range import rows_inside, taken
+from cepkit.stream.reading.written import Written, with_column
 from cepkit.stream.schema import Schema
 
 _SPARK_TYPES: Mapping[str, pa.DataType] = {
@@ -52,6 +55,14 @@ _SPARK_TYPES: Mapping[str, pa.DataType] = {
 """Arrow types by the beginning of Spark's type names."""
 
 
+_AS_TABLE: Mapping[str, str] = {
+    "polars.lazyframe": "collect",
+    "pyarrow._dataset.": "to_table",
+    "ibis.": "to_pyarrow",
+}
+"""The methods that run a query, by the beginning of the names of its classes."""
+
+
 def is_spark(source: object) -> bool:
     """Return whether an object is a Spark DataFrame, classic or Connect, without loading Spark."""
     return any(
@@ -68,21 +79,52 @@ def is_pandas(source: object) -> bool:
     )
 
 
-def accepted(source: Any) -> Any:
+def accepted(source: Any, written: Written | None = None) -> Any:
     """Return a source that a stream can read: a DataFrame, an Arrow table or a path.
 
     Raises:
-        StreamError: The source is none of these.
+        StreamError: The source is none of these, or `written` does not apply to it.
     """
-    if is_spark(source) or is_pandas(source) or isinstance(source, pa.Table):
+    if written is None:
+        return _accepted(source)
+    if is_spark(source):
+        return written.on_spark(_accepted(source))
+    given = source
+    source = _accepted(source)
+    if isinstance(source, Path) and written.csv is not None:
+        if readers.data_at(source, "csv").format == "csv":
+            source = readers.read_csv(source, written.csv)
+        else:
+            written.refuse("Parquet files")
+    elif not isinstance(source, Path):
+        written.refuse(given if isinstance(given, str) else source)
+    if not written.converts:
         return source
+    names = column_names(source)
+    times = written.times(all_rows(source, written.checked(names), names))
+    if isinstance(source, Path):
+        source = all_rows(source, names, names)
+    return with_column(source, written.time_column, times)
+
+
+def _accepted(source: Any) -> Any:
+    if is_spark(source):
+        return flattened_frame(source)
+    if is_pandas(source):
+        return flattened_pandas(source)
+    if isinstance(source, pa.Table):
+        return flattened(source)
     if isinstance(source, str | os.PathLike):
-        return path_of(source, StreamError)
-    if isinstance(source, pa.RecordBatch) or hasattr(source, "__arrow_c_stream__"):
-        return pa.table(source)
+        path = path_of(source, StreamError)
+        return flattened(read_json(path)) if is_json(path.name) else path
     if isinstance(source, list | tuple) and source and all(isinstance(r, dict) for r in source):
-        return _of_rows(source)
+        return flattened(_of_rows(source))
     kind = f"{type(source).__module__}.{type(source).__name__}".removeprefix("builtins.")
+    for beginning, method in _AS_TABLE.items():
+        if kind.startswith(beginning) and hasattr(source, method):
+            return _accepted(getattr(source, method)())
+    if isinstance(source, pa.RecordBatch) or hasattr(source, "__arrow_c_stream__"):
+        return flattened(pa.table(source))
     if isinstance(source, list | tuple) and not source:
         raise StreamError(
             f"a stream from an empty {kind}, which has no columns",
@@ -91,7 +133,6 @@ def accepted(source: Any) -> Any:
     hints = {
         "dict": "pandas.DataFrame(data) makes a DataFrame of columns",
         "pyspark.pandas": "call .to_spark() on it",
-        "polars.lazyframe": "call .collect() on it",
     }
     raise StreamError(
         f"a stream from {kind}",

@@ -11,6 +11,7 @@ import pyarrow as pa
 from cepkit.errors import StreamError
 from cepkit.lazy import pc
 from cepkit.stream.reading.arrow import ArrowColumn, described, filled, is_text, raw, single
+from cepkit.stream.schema import ONLY_TYPE
 
 Codes = npt.NDArray[np.int32]
 Texts = npt.NDArray[np.object_]
@@ -34,12 +35,12 @@ def encode(column: ArrowColumn) -> tuple[Codes, Texts]:
     return _sorted(codes, values, distinct=not pa.types.is_dictionary(column.type))
 
 
-def type_codes(column: ArrowColumn, name: str) -> tuple[Codes, Texts]:
+def type_codes(column: ArrowColumn, name: str | None) -> tuple[Codes, Texts]:
     """Return event types as codes and the distinct types, as texts in ascending order.
 
     Args:
         column: Texts, a dictionary of texts, numbers, truth values or dates.
-        name: The column's name, for error messages.
+        name: The column's name, for error messages; None: all rows have the only type.
 
     Returns:
         int32 codes, -1 for null (NaN too), in a new array; and the type names. The empty text
@@ -49,6 +50,8 @@ def type_codes(column: ArrowColumn, name: str) -> tuple[Codes, Texts]:
     Raises:
         StreamError: The column's values have no unique text.
     """
+    if name is None:
+        return np.zeros(len(column), dtype=np.int32), np.array([ONLY_TYPE], dtype=object)
     check_type(column.type, name)
     if pa.types.is_null(column.type):
         return np.full(len(column), -1, dtype=np.int32), np.empty(0, dtype=object)

@@ -254,9 +254,9 @@ def test_rows_that_are_no_events_are_one_line_of_warning(on_stocks):
     [
         ["detct"],
         ["explain", "--pattern", "p.cep"],
-        ["profile", "--events", "t.csv", "--time", "ts"],
+        ["profile", "--events", "t.csv", "--type", "kind"],
         ["detect"],
-        ["detect", "--pattern", "p.cep", "--events", "t.csv", "--time", "ts"],
+        ["detect", "--pattern", "p.cep", "--events", "t.csv", "--type", "kind"],
         ["detect", "--pattern", "p.cep", "--pattern-text", "x"],
         ["demo", "--events", "many"],
         ["demo", "--events", "-1"],

@@ -100,7 +100,10 @@ COLUMNS = {
     "bytes": (pa.array([b"\x00", None] * 2), pd.ArrowDtype(pa.binary())),
     "times of day": (pa.array([dt.time(1, 2, 3)] * 4), pd.ArrowDtype(pa.time64("us"))),
     "lists": (pa.array([[1, None], None, [], [2]]), pd.ArrowDtype(pa.list_(pa.int64()))),
-    "structs": (pa.array([{"x": 1}, None] * 2), pd.ArrowDtype(pa.struct({"x": pa.int64()}))),
+    "structs": (
+        pa.array([[{"x": 1}], None] * 2),
+        pd.ArrowDtype(pa.list_(pa.struct({"x": pa.int64()}))),
+    ),
     "nothing": (pa.nulls(4), pd.ArrowDtype(pa.null())),
     "months": (pa.array([(1, 2, 3)] * 4, pa.month_day_nano_interval()), np.dtype(object)),
     "uuids": (

@@ -118,6 +118,13 @@ def test_an_unknown_attribute_is_refused_at_its_place():
         query.check_attributes(["price", "prize", "w"])
 
 
+def test_partition_by_column_of_variable_names_the_column():
+    query = parse("PATTERN SEQ(A a, B b) PARTITION BY a.k")
+    query.check_attributes(["k", "a.k"])
+    with pytest.raises(PatternError, match="has no variable before it: k"):
+        query.check_attributes(["k"])
+
+
 def test_duration_equal_to_the_mark_of_missing_is_refused():
     least = Comparison("<", Attribute("a", "t"), Literal(timedelta(microseconds=-(2**63))))
     with pytest.raises(PatternError, match="292,000 years"):

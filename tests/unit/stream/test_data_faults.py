@@ -65,6 +65,11 @@ def test_the_order_of_arrival(tmp_path: Path) -> None:
     assert all(found_everywhere("arrivals", tmp_path))
 
 
+def test_fields_of_structs(tmp_path: Path) -> None:
+    found = [[(m["a"], m["b"]) for m in one] for one in found_everywhere("structs", tmp_path)]
+    assert found == [[(0, 1)], [(0, 1), (0, 5), (4, 5)], [(0, 1), (2, 3), (4, 5)]]
+
+
 @pytest.mark.slow
 def test_many_events_at_one_time_are_joined_by_their_keys(tmp_path: Path) -> None:
     (found,) = found_everywhere("one_time", tmp_path)

@@ -96,8 +96,6 @@ CARRIED = {
     "bytes": pa.array([b"a"] * 4),
     "views of bytes": pa.array([b"a"] * 4, pa.binary_view()),
     "bytes by code": pa.array([b"a"] * 4).dictionary_encode(),
-    "structs": pa.array([{"a": 1}] * 4),
-    "views in structs": pa.array([{"a": "b"}] * 4, pa.struct([("a", pa.string_view())])),
     "maps": pa.array([[("a", 1)]] * 4, pa.map_(pa.string(), pa.int64())),
     "times of day": pa.array([dt.time(1)] * 4),
     "months": pa.array([(1, 2, 3)] * 4, pa.month_day_nano_interval()),
@@ -129,7 +127,30 @@ def test_column_that_arrow_cannot_handle_is_refused_unless_left_out(name):
     assert ck.detect(left_out, PAIR).count() == 3
 
 
-ROLES = {**ODD, **CARRIED, "texts": TEXTS, "truth values": pa.array([True] * 4), "lists": LISTS}
+STRUCTS = {
+    "numbers in structs": pa.array([{"a": 1}] * 4),
+    "views in structs": pa.array([{"a": "b"}] * 4, pa.struct([("a", pa.string_view())])),
+}
+
+
+@pytest.mark.parametrize("name", STRUCTS)
+def test_field_of_struct_is_a_column(name):
+    events = stream(STRUCTS[name])
+    rows = ck.detect(events, "PATTERN SEQ(A a, B b) WHERE a.x.a = b.x.a WITHIN 10 s").to_pandas()
+    assert len(rows) == 3
+    assert {"a.x.a", "b.x.a"} < {*rows.columns}
+    with pytest.raises(CepkitError, match=r"'x' is a struct: its fields are columns, 'x\.a'"):
+        ck.detect(events, ALIKE)
+
+
+ROLES = {
+    **ODD,
+    **CARRIED,
+    **STRUCTS,
+    "texts": TEXTS,
+    "truth values": pa.array([True] * 4),
+    "lists": LISTS,
+}
 
 
 @pytest.mark.parametrize("name", ROLES)

@@ -51,8 +51,13 @@ def test_only_the_attributes_asked_for():
 
 
 def test_columns_include_only_those_that_conditions_can_read():
-    rows = pa.table({"ts": [1], "kind": ["A"], "s": [{"a": 1}], "x": [1]})
+    rows = pa.table({"ts": [1], "kind": ["A"], "s": [[[1]]], "x": [1]})
     assert list(stream(rows, unit="s").columns().attributes) == ["ts", "kind", "x"]
+
+
+def test_columns_include_fields_of_structs():
+    rows = pa.table({"ts": [1], "kind": ["A"], "s": [{"a": 1}], "x": [1]})
+    assert list(stream(rows, unit="s").columns().attributes) == ["ts", "kind", "s.a", "x"]
 
 
 def test_head_gives_the_first_events_in_stream_order():

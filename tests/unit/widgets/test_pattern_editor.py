@@ -79,6 +79,11 @@ def endless():
         ("PATTERN MSFT a STRATEGY skip-till-n", "skip-till-next-match"),
         ("PATTERN MSFT a PARTITION BY p", "price"),
         ("PATTERN MSFT a AGG c", "COUNT("),
+        ("DEFINE dear AS ", "price"),
+        ("DEFINE dear AS price > 3 AND m", '"my col"'),
+        ("DEFINE dear AS price > 3 PATTERN SEQ(d", "dear"),
+        ("DEFINE dear AS price > 3 PATTERN dear a WHERE ", "a."),
+        ("PATTERN dear a DEFINE dear AS p", "price"),
     ],
 )
 def test_completion_offers_words_that_the_grammar_allows_next(text, first):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from cepkit.pattern.aggregates import AGGREGATES
@@ -29,10 +30,10 @@ MOST = 40
 _WORD = re.compile(r"[\w-]*\Z|\"[^\"\n]*\Z")
 _REST = re.compile(r"\w*")
 _COMMENT = re.compile(r"(--|#)[^\n]*\Z")
-_KEYWORDS = (*RESERVED, *BETWEEN_VALUES, "FIRST", "OPT", "TIMESTAMP")
+_KEYWORDS = (*RESERVED, *BETWEEN_VALUES, "FIRST", "OPT", "TIMESTAMP", "DEFINE")
 _OPENING = frozenset({"SEQ", "KL", "OPT"})
 """Keywords that a bracket always follows."""
-_CLAUSES = frozenset({"WHERE", "WITHIN", "STRATEGY", "PARTITION", "AGG", "GROUP"})
+_CLAUSES = frozenset({"WHERE", "WITHIN", "STRATEGY", "PARTITION", "AGG", "GROUP", "DEFINE"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,7 @@ def _words(
 ) -> Iterator[Suggestion]:
     """Yield the words of all kinds that may follow the tokens, the likeliest kind first."""
     if "TYPE" in kinds:
+        yield from (Suggestion(name, "a kind", type_text(name)) for name in _defined(tokens))
         yield from (
             Suggestion(name, said, type_text(name)) for name, said in vocabulary.types.items()
         )
@@ -105,7 +107,12 @@ def _words(
     if "VARIABLE" in kinds:
         new = next((c for c in "abcdefghijklmnopqrstuvwxyz" if c not in variables), "")
         yield from [Suggestion(new, "a new variable", new)] if new else []
-    if "NAME" in kinds:
+    defining = _clause(tokens) == "_DEFINE"
+    if "NAME" in kinds and defining and tokens[-1].type not in ("_DEFINE", "_COMMA"):
+        columns = vocabulary.columns.items()
+        yield from (Suggestion(name, said, name_text(name)) for name, said in columns)
+        yield from _functions()
+    elif "NAME" in kinds and not defining:
         yield from (Suggestion(v, said, f"{name_text(v)}.") for v, said in variables.items())
         yield from _functions()
     if "FUNCTION" in kinds:
@@ -121,6 +128,17 @@ def _words(
     yield from _keywords(kinds, {str(token).upper() for token in tokens})
     if "DURATION_UNIT" in kinds:
         yield from (Suggestion(f"{unit}s", "a unit of time", f"{unit}s") for unit in MICROSECONDS)
+
+
+def _clause(tokens: list[Any]) -> str:
+    """Return the last of the keywords that tell a definition from other conditions."""
+    ends = ("_DEFINE", "_PATTERN", *(f"_{clause}" for clause in _CLAUSES if clause != "WHERE"))
+    return next((token.type for token in reversed(tokens) if token.type in ends), "")
+
+
+def _defined(tokens: list[Any]) -> list[str]:
+    """Return the names of the kinds that the tokens define."""
+    return [unquoted(str(name)) for name, behind in pairwise(tokens) if behind.type == "_AS"]
 
 
 def _functions() -> Iterator[Suggestion]:

@@ -1,0 +1,56 @@
+"""Streams without types on Spark, and kinds of DEFINE over them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import cepkit as ck
+from tests.spark.live import Live, identities, make_events, sealed, times
+
+TEXT = """DEFINE cheap AS price < 20, dear AS price > 80 AND type != 'E'
+PATTERN SEQ(cheap a, NOT(dear x), dear b) WHERE a.key = b.key AND x.key = a.key
+WITHIN 2 seconds"""
+COUNTED = """DEFINE cheap AS price < 20, dear AS price > 80
+PATTERN SEQ(cheap a, dear b) WITHIN 1 second PARTITION BY key"""
+
+
+@pytest.fixture
+def live(spark, tmp_path):
+    return Live(spark, tmp_path)
+
+
+def _ids(matches):
+    frame = matches.to_pandas()
+    return sorted(zip(frame["a.id"], frame["b.id"], strict=True))
+
+
+def test_batch_without_types_has_the_local_matches(spark):
+    table = make_events(5_000)
+    local = ck.events(table, time="ts")
+    frame = spark.createDataFrame(table.to_pandas()).repartition(3)
+    stream = ck.events(frame, time="ts")
+    expected = _ids(ck.detect(local, TEXT))
+    assert len(expected) > 100
+    for spark_options in (None, ck.SparkOptions(route="workers", slice_seconds=2)):
+        matches = ck.detect(stream, TEXT, spark=spark_options)
+        assert _ids(matches) == expected
+        assert matches.timeline(1)["type"].tolist() == ["event", "event"]
+    measured, here = ck.profile(stream, TEXT), ck.profile(local, TEXT)
+    assert measured.events == here.events == len(table)
+    assert not measured.dropped
+    counts = f"{COUNTED} AGG COUNT"
+    on_spark = ck.aggregate(stream, counts).to_pandas()
+    assert sorted(on_spark["count"]) == sorted(ck.aggregate(local, counts).to_pandas()["count"])
+    misses = ck.why_not(stream, TEXT.replace("> 80", "> 101")).near_misses
+    assert misses
+
+
+def test_stream_without_types_has_the_matches_of_the_batch(live):
+    table = make_events(3_000)
+    live.put(table, 1_500)
+    live.run(ck.detect(live.events(type=None, lateness="3 seconds"), TEXT))
+    batch = ck.detect(ck.events(table, time="ts"), TEXT).to_arrow()
+    expected = batch.filter(pa.array(times(batch, "match_end") <= sealed(table, 3)))
+    assert len(expected) > 20
+    assert identities(live.result()) == identities(expected)
