@@ -9,10 +9,12 @@ import sys
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pyarrow as pa
 
 import cepkit as ck
+from cepkit.cli.options import CSV_OPTIONS
 from cepkit.cli.spark_files import read_on_spark
 from cepkit.cli.terminal import quiet_streams, working
 from cepkit.errors import CepkitError, PatternError, StatisticsError, StreamError, telling
@@ -24,8 +26,9 @@ from cepkit.plan.nodes import Plan
 from cepkit.planners import PLANNERS
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.saved import LARGEST_FILE
-from cepkit.stream.paths import decoded, path_of, read_text
+from cepkit.stream.paths import decoded, path_of, read_text, shown
 from cepkit.stream.reading import readers
+from cepkit.stream.reading.written import FILETIME
 from cepkit.stream.stream import Stream
 
 # A few bytes for each character that a pattern may have.
@@ -108,16 +111,22 @@ def _files_at(path: str) -> list[str]:
 
 def open_stream(arguments: argparse.Namespace) -> Stream:
     """Return the stream of `--events`, in this process or on Spark."""
+    written = _written(arguments)
+    given = [f"--{name.replace('_', '-')}" for name, value in written.items() if value]
+    if not isinstance(arguments.time, str):
+        given.append("--time with two columns")
+    if arguments.spark and given:
+        raise StreamError(f"{given[0]} with --spark", hint="leave --spark out")
     names = ("time", "type", "unit", "timezone", "arrival")
-    keywords = {name: getattr(arguments, name) for name in names}
+    keywords = written | {name: getattr(arguments, name) for name in names}
     for name in ("since", "until"):
         keywords[name] = _time(getattr(arguments, name), arguments.unit)
     keywords["ties"] = arguments.ties or "none"
     if arguments.events == "-":
-        return ck.events(_events_from_stdin(arguments), **keywords)
+        return _stream_of_stdin(arguments, keywords)
     if not arguments.spark:
         return ck.events(arguments.events, **keywords)
-    if "://" not in arguments.events:
+    if "://" not in arguments.events and arguments.unit != FILETIME:
         # Read the beginning of the file here: clear errors before Spark starts.
         ck.events(arguments.events, **keywords)
     return ck.events(read_on_spark(arguments.events), **keywords)
@@ -125,7 +134,7 @@ def open_stream(arguments: argparse.Namespace) -> Stream:
 
 def _time(text: str | None, unit: str | None) -> str | float | None:
     """Return an end of a time range: a number if times are numbers and it is one."""
-    if text is None or unit is None:
+    if text is None or unit in (None, FILETIME):
         return text
     for number in (int, float):
         with contextlib.suppress(ValueError):
@@ -133,8 +142,17 @@ def _time(text: str | None, unit: str | None) -> str | float | None:
     return text
 
 
-def _events_from_stdin(arguments: argparse.Namespace) -> pa.Table:
-    """Return the CSV from standard input; it can be read only once, so it is cached."""
+def _written(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the options that say how a file is written."""
+    names = [name.replace("-", "_") for name in CSV_OPTIONS]
+    written = {name: getattr(arguments, name) for name in names}
+    if written["sep"] in ("tab", r"\t"):
+        written["sep"] = "\t"
+    return written
+
+
+def _stream_of_stdin(arguments: argparse.Namespace, keywords: dict[str, Any]) -> Stream:
+    """Return the CSV from standard input, which can be read only once, as a stream."""
     if arguments.spark:
         raise StreamError("Spark cannot read standard input", hint="write it to a file first")
     if getattr(arguments, "pattern", None) == "-" or "-" in (arguments.pattern or ()):
@@ -143,7 +161,16 @@ def _events_from_stdin(arguments: argparse.Namespace) -> pa.Table:
         path = Path(folder, f"{_STDIN}.csv")
         with path.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        return readers.read_table(path, readers.column_names(path))
+        try:
+            stream = ck.events(path, **keywords)
+            # Of a table, as the file goes.
+            rows = stream.source if isinstance(stream.source, pa.Table) else None
+            if rows is None:
+                rows = readers.read_table(path, readers.column_names(path))
+        except StreamError as error:
+            error.found = error.found.replace(shown(path), _STDIN)
+            raise
+        return Stream(rows, stream.schema, stream.column_names)
 
 
 def profiled(stream: Stream, query: Query | dict[str, Query]) -> Statistics:

@@ -7,6 +7,14 @@ from collections.abc import Mapping
 
 from cepkit.stream.schema import TIES
 
+CSV_OPTIONS = {
+    "sep": "what separates the fields of a CSV file, as ';', or tab; default: a comma",
+    "decimal": "the decimal point of a CSV file, as ','",
+    "encoding": "the encoding of a CSV file, as latin-1; default: utf-8",
+    "time-format": "how times are written, as '%%d.%%m.%%Y %%H:%%M:%%S'; default: ISO 8601",
+}
+"""The options that say how a file is written, and their help."""
+
 
 def pattern_options(
     command: argparse.ArgumentParser, *, several: bool = False, required: bool = True
@@ -39,7 +47,14 @@ def stream_options(command: argparse.ArgumentParser, *, required: bool = True) -
         help="a CSV or JSON (both also gzipped) or Parquet file, or a folder of CSV or Parquet"
         " files; - for CSV from stdin",
     )
-    events.add_argument("--time", metavar="COLUMN", required=required, help="the time of an event")
+    events.add_argument(
+        "--time",
+        metavar="COLUMN",
+        action=_Times,
+        nargs="+",
+        required=required,
+        help="the time of an event; two columns for its date and its time of day",
+    )
     events.add_argument(
         "--type",
         metavar="COLUMN",
@@ -56,8 +71,13 @@ def stream_options(command: argparse.ArgumentParser, *, required: bool = True) -
         help="what order events of equal time have; default: none",
     )
     events.add_argument(
-        "--unit", help="the unit of numeric times since 1970: s, ms, us, ns, min, h, d"
+        "--unit",
+        help="the unit of numeric times since 1970: s, ms, us, ns, min, h, d; or filetime, that of"
+        " Windows",
     )
+    for name, what in CSV_OPTIONS.items():
+        metavar = "TEXT" if name == "time-format" else "NAME" if name == "encoding" else "CHAR"
+        events.add_argument(f"--{name}", metavar=metavar, action=_Once, help=what)
     events.add_argument(
         "--timezone",
         metavar="ZONE",
@@ -166,6 +186,22 @@ def table_of(help_by_name: Mapping[str, str]) -> str:
     """Return a table of names with their help, for `--help`."""
     width = max(map(len, help_by_name))
     return "\n".join(f"  {name:<{width}}  {line}" for name, line in help_by_name.items())
+
+
+class _Times(argparse.Action):
+    """Stores the name of one column, or those of two."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        assert isinstance(values, list)
+        if len(values) > 2:
+            parser.error(f"{option_string} takes one column, or two: a date and a time of day")
+        setattr(namespace, self.dest, tuple(values) if len(values) == 2 else values[0])
 
 
 class _Once(argparse.Action):

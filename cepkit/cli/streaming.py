@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import cepkit as ck
+from cepkit.cli.options import CSV_OPTIONS
 from cepkit.cli.spark_files import quiet_session, read_on_spark
 from cepkit.cli.terminal import note, say
 from cepkit.errors import StreamError
@@ -135,8 +136,8 @@ def _check(arguments: argparse.Namespace) -> None:
                 if name == "lateness"
                 else None,
             )
-    for name in _REFUSED:
-        if getattr(arguments, name):
+    for name in (*_REFUSED, *CSV_OPTIONS):
+        if getattr(arguments, name.replace("-", "_")):
             raise StreamError(f"--{name} with --stream", hint=f"leave --{name} out")
 
 

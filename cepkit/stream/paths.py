@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 from typing import TypeVar
 
-from cepkit.errors import CepkitError, nearest
+from cepkit.errors import CepkitError, StreamError, nearest
 
 Error = TypeVar("Error", bound=CepkitError)
 
@@ -121,6 +121,13 @@ def decoded(content: bytes, most: int, name: str, kind: type[CepkitError] = Cepk
 def cannot_read(path: Path, error: OSError, kind: type[Error]) -> Error:
     """Return the error for a file that the operating system does not let us read."""
     return kind(f"{shown(path)} cannot be read: {error.strerror or error}")
+
+
+def broken(path: Path, error: BaseException) -> StreamError:
+    """Return the error for a file that a reader cannot read."""
+    if isinstance(error, OSError) and error.strerror:
+        return cannot_read(path, error, StreamError)
+    return StreamError(f"{shown(path)} cannot be read: {str(error).splitlines()[0]}")
 
 
 def shown(path: str | Path) -> str:

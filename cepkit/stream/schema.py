@@ -88,8 +88,8 @@ class Schema:
         if self.unit is not None and self.unit not in UNIT_NAMES:
             raise StreamError(
                 f"'{self.unit}' is not a unit of time",
-                expected=f"one of {', '.join(UNIT_NAMES)}",
-                hint=nearest(str(self.unit), UNIT_NAMES),
+                expected=f"one of {', '.join(UNIT_NAMES)}, filetime",
+                hint=nearest(str(self.unit), [*UNIT_NAMES, "filetime"]),
             )
         if self.timezone is not None:
             _check_zone(self.timezone)
@@ -150,22 +150,36 @@ class Schema:
         Raises:
             StreamError: One is missing or occurs twice.
         """
-        columns = tuple(names)
-        present = set(columns)
-        for name in (*self.roles, *(self.columns or ()), *attributes):
-            if name not in present:
-                raise StreamError(
-                    f"the stream has no column '{name}'",
-                    expected=f"one of {_listed(columns)}" if columns else "a source with columns",
-                    hint=nearest_column(str(name), columns),
-                )
-        if len(present) < len(columns):
-            twice = next(name for name, count in Counter(columns).items() if count > 1)
+        check_columns((*self.roles, *(self.columns or ()), *attributes), tuple(names))
+
+
+def check_columns(required: Iterable[str], columns: tuple[str, ...]) -> None:
+    """Check that a source has the required columns, each once.
+
+    Raises:
+        StreamError: One is missing or occurs twice.
+    """
+    present = set(columns)
+    for name in required:
+        if name not in present:
             raise StreamError(
-                f"the stream has more than one column '{twice}'",
-                expected="a name of its own for each column",
-                hint="rename or drop one of them",
+                f"the stream has no column '{name}'",
+                expected=f"one of {_listed(columns)}" if columns else "a source with columns",
+                hint=separator_hint(columns) or nearest_column(str(name), columns),
             )
+    if len(present) < len(columns):
+        twice = next(name for name, count in Counter(columns).items() if count > 1)
+        raise StreamError(
+            f"the stream has more than one column '{twice}'",
+            expected="a name of its own for each column",
+            hint="rename or drop one of them",
+        )
+
+
+def separator_hint(columns: tuple[str, ...]) -> str | None:
+    """Return a hint if a CSV file seems to be read by the wrong separator."""
+    sep = next((sep for sep in ";\t|" if len(columns) == 1 and sep in columns[0]), None)
+    return f"the file seems to be separated by {sep!r}: sep={sep!r}" if sep else None
 
 
 def time_zone(kind: pa.DataType, schema: Schema) -> str | None:

@@ -27,6 +27,7 @@ from cepkit.stream.reading.sources import is_pandas, is_spark
 from cepkit.stream.reading.texts import check_type
 from cepkit.stream.reading.time_range import check_range, moment, spark_condition
 from cepkit.stream.reading.times import microseconds
+from cepkit.stream.reading.written import Written
 from cepkit.stream.schema import Schema, Ties
 from cepkit.stream.sessions import check_session, run_job
 
@@ -251,7 +252,7 @@ class Stream:
 def events(
     source: Any,
     *,
-    time: str,
+    time: str | tuple[str, str],
     type: str | None = None,  # noqa: A002 - the word for it
     unit: str | None = None,
     timezone: str | None = None,
@@ -262,6 +263,10 @@ def events(
     max_ahead: str | timedelta | None = None,
     since: Any = None,
     until: Any = None,
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    time_format: str | None = None,
 ) -> Stream:
     """Return a stream: a source whose rows are events.
 
@@ -278,10 +283,12 @@ def events(
             of dictionaries, or the path of a CSV, Parquet or JSON file or of a folder of CSV or
             Parquet files. JSON is an object in each line or one array of them, read at once. Fields
             of structs and of objects inside of objects are columns: `user.name`.
-        time: The time column: timestamps, dates, numbers with a `unit`, ISO 8601 texts.
+        time: The time column: timestamps, dates, numbers with a `unit`, ISO 8601 texts or those of
+            a `time_format`. Two columns, ("date", "time"), become one, "date_time".
         type: The column of the event type; numbers and booleans are read as texts. None: the rows
             have no types; a pattern says `ANY a`, or has kinds of its own (DEFINE).
-        unit: The unit of numeric times since 1970: "s", "ms", "us", "ns", "min", "h" or "d".
+        unit: The unit of numeric times since 1970: "s", "ms", "us", "ns", "min", "h" or "d"; or
+            "filetime", that of Windows since 1601.
         timezone: The zone of times without one (IANA name or offset); None is UTC.
         columns: The columns of the output besides time and type; None for all. Conditions may read
             the others too.
@@ -303,6 +310,13 @@ def events(
             Parquet files are read only where their statistics allow such times; Spark gets a
             filter. Not for a streaming DataFrame.
         until: The end of the range, which is not in it.
+        sep: What separates the fields of a CSV file, as ";". With one of the options of CSV files
+            the file is read at once.
+        decimal: The decimal point of a CSV file, as ",".
+        encoding: The encoding of a CSV file, as "latin-1"; None is UTF-8.
+        time_format: The format of times that are texts, as "%d.%m.%Y %H:%M:%S"
+            (`datetime.strptime`); `%f` is a fraction, `%z` an offset. For two columns that of both,
+            with a blank between them.
 
     Returns:
         The stream; only the beginning of the source has been read.
@@ -331,12 +345,14 @@ def events(
     if isinstance(columns, str):
         columns = (columns,)
     carried = None if columns is None else tuple(columns)
+    written = Written(time, unit, sep, decimal, encoding, time_format)
+    time, unit = written.time_column, written.time_unit
     schema = Schema(time, type, unit, timezone, carried, arrival, ties)
     schema = replace(
         schema, since=moment("since", since, schema), until=moment("until", until, schema)
     )
     check_range(schema)
-    source = sources.accepted(source)
+    source = sources.accepted(source, written)
     streaming = is_spark(source) and bool(getattr(source, "isStreaming", False))
     lateness_limits = check_lateness(streaming, lateness, max_ahead)
     if streaming and schema.by_arrival and arrival is None:

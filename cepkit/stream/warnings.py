@@ -1,4 +1,4 @@
-"""Warnings about streams and patterns: dropped rows, types that never occur, short windows."""
+"""Warnings about streams and patterns: dropped rows, absent types, short windows, ties."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from itertools import islice, pairwise
 
-from cepkit.errors import nearest
+from cepkit.errors import Span, nearest
 from cepkit.printing import cut
 from cepkit.stream.columns import Dropped
 
@@ -115,6 +115,36 @@ def warn_of_short_window(absent: str, bound: str, window: str, *patterns: object
         f"{absent} forbids nothing outside of the window of a match, so WITHIN {window} cuts"
         f" {bound} short; make it as long{_about(*patterns)}"
     )
+
+
+def warn_of_ties(first: str, second: str, time: str, *patterns: object) -> None:
+    """Warn of two events that a pattern wants in order and that have the same time.
+
+    Args:
+        first: The variable that comes first in the pattern.
+        second: The variable that comes after it.
+        time: The time of both events.
+        patterns: The patterns; the first is named.
+    """
+    _warn(
+        f"events that could be '{first}' and '{second}' have the same time, as at {time}, so that"
+        " neither is before the other; if the rows are in the right order, events(...,"
+        f" ties='arrival') goes by it{_about(*patterns)}"
+    )
+
+
+def warn_of_condition(message: str, place: Span | None, *patterns: object) -> None:
+    """Warn of a condition that is valid and hardly meant.
+
+    Args:
+        message: What it says, and what to write instead.
+        place: Its place in the text of the pattern, if it has one; else the pattern is named.
+        patterns: The patterns; the first is named.
+    """
+    if place is None:
+        _warn(f"{message}{_about(*patterns)}")
+    else:
+        _warn(f"{message}\nline {place.line}, column {place.column}\n{place.underlined()}")
 
 
 def _about(pattern: object, *others: object) -> str:

@@ -208,3 +208,22 @@ def test_times_of_texts_are_no_partition_that_spark_could_count(spark: SparkSess
     pattern = "PATTERN SEQ(A a, B b) WITHIN 2 EVENTS PARTITION BY t"
     with pytest.raises(UnsupportedError, match="where its times are texts"):
         detected(spark, (faulty.table(t=texts), {}, pattern))
+
+
+def test_filetime_on_spark_is_the_local_time(spark: SparkSession) -> None:
+    ticks = pa.array([133_512_552_000_000_019, None, 0, 133_512_552_000_000_000], pa.int64())
+    asked = (faulty.table(t=ticks), {"unit": "filetime"}, "PATTERN AND(A a, B b)")
+    assert matches_of(spark, [asked]) == [faulty.found_in(*asked)]
+    with pytest.raises(CepkitError, match="unit='filetime' is given"):
+        detected(spark, (faulty.table(t=faulty.TEXTS), {"unit": "filetime"}, faulty.PAIR))
+
+
+@pytest.mark.parametrize(
+    "options", [{"time": ("t", "k")}, {"time_format": "%Y"}, {"sep": ";"}, {"encoding": "latin-1"}]
+)
+def test_format_of_a_file_is_refused_of_a_spark_frame(
+    spark: SparkSession, options: dict[str, Any]
+) -> None:
+    frame = spark.createDataFrame(faulty.table(t=faulty.TEXTS))
+    with pytest.raises(CepkitError, match="with a Spark DataFrame"):
+        ck.events(frame, **{"time": "t", "type": "k"} | options)

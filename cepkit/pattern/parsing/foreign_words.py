@@ -25,7 +25,6 @@ FOREIGN = {
         ("REGEXP", "RLIKE", "GLOB", "REGEX", "SIMILAR"), "write a.name MATCHES 'regex'"
     ),
     "ESCAPE": "LIKE has no escapes; a.name MATCHES '100%' finds a percent sign",
-    "INTERVAL": "a duration is a number with its unit, without quotes: 5 minutes",
     "ORDER": "matches have no order of their own; sort the result",
     "LIMIT": "a limit is an argument of detect, not a part of the pattern",
     "HAVING": "HAVING stands behind AGG: AGG COUNT HAVING COUNT > 10",

@@ -112,6 +112,8 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 
+_IN_INTERVAL = re.compile(r"['\d]").match
+
 
 def syntax_error(text: str, start: str, error: UnexpectedInput) -> PatternSyntaxError:
     """Return the error for a text that the parser refused.
@@ -247,24 +249,27 @@ class _Report:
         )
 
     def _interval(self) -> PatternSyntaxError | None:
-        """A duration as SQL writes it: `INTERVAL '5' MINUTE`."""
-        word = self.before[-1] if self.before else None
-        if word is None or word[0].upper() != "INTERVAL" or self.word[:1] != "'":
+        """A duration as SQL writes it: `INTERVAL '5' MINUTE`, which is `5 minutes` here."""
+        words = self.after[:3]
+        if self.before and self.before[-1][0].upper() == "INTERVAL":
+            words = [self.before[-1], *self.after[:2]]
+        if len(words) < 2 or words[0][0].upper() != "INTERVAL" or not _IN_INTERVAL(words[1][0]):
             return None
+        inside = unquoted(words[1][0]).split()
+        behind = words[2][0].lower() if len(words) > 2 else ""
+        number, unit = (*inside, behind, "")[:2]
+        ends = words[2 if len(inside) == 1 and behind in UNITS else 1].end()
+        write = "5 minutes"
+        if number.isdigit() and unit in UNITS:
+            write = (
+                f"{number} {unit}s" if number != "1" and f"{unit}s" in UNITS else f"{number} {unit}"
+            )
         return PatternSyntaxError(
-            f"{word[0]} {self._shown()}",
+            self.text[words[0].start() : ends],
             expected="a number with its unit, without quotes",
-            hint=f"write {self._without_interval()}",
-            span=Span(self.text, word.start(), self.after[0].end()),
+            hint=f"write {write}",
+            span=Span(self.text, words[0].start(), ends),
         )
-
-    def _without_interval(self) -> str:
-        """Return the duration of SQL's `INTERVAL '5' MINUTE` as a pattern writes it."""
-        behind = self.after[1][0] if len(self.after) > 1 else ""
-        number, unit = (*unquoted(self.word).split(), behind.lower(), "")[:2]
-        if not number.isdigit() or unit not in UNITS:
-            return "5 minutes"
-        return f"{number} {unit}s" if number != "1" and f"{unit}s" in UNITS else f"{number} {unit}"
 
     # Hints, the most certain first
 

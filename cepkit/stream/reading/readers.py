@@ -8,25 +8,22 @@ column with only these is a column of nulls).
 
 from __future__ import annotations
 
-import csv
-import gzip
 import os
 import stat
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
-import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
 from cepkit.errors import StreamError
 from cepkit.lazy import pc
-from cepkit.stream.paths import cannot_read, check_file, shown, status_of
+from cepkit.stream.paths import broken, cannot_read, check_file, shown, status_of
 from cepkit.stream.reading.arrow import is_text
+from cepkit.stream.reading.csv_files import CsvFormat, csv_names, read_csv_files
 from cepkit.stream.reading.nested import flat, paths
 from cepkit.stream.reading.row_groups import groups_of
 from cepkit.stream.schema import Schema
@@ -47,13 +44,6 @@ _EXPECTED = f"a file that ends in {', '.join(_SUFFIXES)}, or a folder of such fi
 MOST_ENTRIES = 100_000
 """The most entries of a folder and its subfolders: a second or two of listing."""
 
-_LONGEST_LINE = 1 << 20
-
-# The reader infers column types from the first block; the second try uses the whole file.
-_BEGINNING = 1 << 16
-_FIRST_BLOCK = 1 << 22
-_WHOLE_FILE = (1 << 31) - 1
-
 
 def column_names(path: Path) -> tuple[str, ...]:
     """Return the names of a file's columns from its beginning.
@@ -62,7 +52,20 @@ def column_names(path: Path) -> tuple[str, ...]:
         StreamError: The file does not exist, or does not have the format of its suffix.
     """
     data = data_at(path)
-    return _csv_names(data.files[0]) if data.format == "csv" else tuple(_schema(data).names)
+    return csv_names(data.files[0]) if data.format == "csv" else tuple(_schema(data).names)
+
+
+def read_csv(path: Path, form: CsvFormat) -> pa.Table:
+    """Return CSV files as a table.
+
+    Raises:
+        StreamError: As of `read_table`.
+    """
+    data = data_at(path, "csv")
+    names = csv_names(data.files[0], form)
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise StreamError(f"{shown(path)} has more than one column '{twice[0]}'")
+    return read_csv_files(path, data.files, list(names), None, form)
 
 
 def read_table(
@@ -87,7 +90,7 @@ def read_table(
     """
     data = data_at(path)
     if data.format == "csv":
-        return _read_csv_files(data, list(columns), limit)
+        return read_csv_files(path, data.files, list(columns), limit)
     schema = _schema(data)
     texts = [name for name in columns if coded and is_text(schema.field(name).type)]
     with reading(path):
@@ -197,8 +200,12 @@ class Data:
         return self.files == (self.path,)
 
 
-def data_at(path: Path) -> Data:
+def data_at(path: Path, otherwise: Format | None = None) -> Data:
     """Return the files of events at a path.
+
+    Args:
+        path: A file or a folder.
+        otherwise: The format of a file whose suffix is of none.
 
     Raises:
         StreamError: There are none, they have several formats, or there are too many.
@@ -210,7 +217,7 @@ def data_at(path: Path) -> Data:
             error.hint = "read it with Spark and pass the DataFrame"
         raise
     if not stat.S_ISDIR(status.st_mode):
-        kind = _suffix_format(path.name)
+        kind = _suffix_format(path.name) or otherwise
         if kind is None:
             raise StreamError(f"cannot read {shown(path.name)}", expected=_EXPECTED)
         _check(path, status)
@@ -283,12 +290,6 @@ def _suffix_format(name: str) -> Format | None:
     return next((kind for suffix, kind in _SUFFIXES.items() if folded.endswith(suffix)), None)
 
 
-def _broken(path: Path, error: BaseException) -> StreamError:
-    if isinstance(error, OSError) and error.strerror:
-        return cannot_read(path, error, StreamError)
-    return StreamError(f"{shown(path)} cannot be read: {str(error).splitlines()[0]}")
-
-
 def schema_of(path: Path) -> pa.Schema:
     """Return the columns of Parquet files."""
     return _schema(data_at(path))
@@ -300,7 +301,7 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as error:
-        raise _broken(path, error) from error
+        raise broken(path, error) from error
 
 
 def _schema(data: Data) -> pa.Schema:
@@ -344,96 +345,3 @@ def _opening(data: Data) -> Iterator[None]:
             f"{shown(data.path)} is not a Parquet file, or it is broken:"
             f" {str(error).splitlines()[0]}"
         ) from error
-
-
-def _csv_names(path: Path) -> tuple[str, ...]:
-    opener = gzip.open if path.name.casefold().endswith(".gz") else open
-    try:
-        with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
-            names = next(csv.reader(_first_lines(file)), None)
-    except UnicodeDecodeError as error:
-        raise StreamError(
-            f"{shown(path)} is not a CSV file, or not in UTF-8", hint="save it as UTF-8"
-        ) from error
-    except (csv.Error, OSError, EOFError, zlib.error) as error:
-        raise _broken(path, error) from error
-    if not names:
-        raise StreamError(f"{shown(path)} is empty", expected="a first line with the column names")
-    if any("\0" in name for name in names):
-        raise StreamError(f"{shown(path)} is not a CSV file", expected=_EXPECTED)
-    return tuple(names)
-
-
-def _first_lines(file: TextIO) -> Iterator[str]:
-    """Yield lines; at most the first megabyte of a file with hardly any line ends."""
-    while line := file.readline(_LONGEST_LINE):
-        if len(line) == _LONGEST_LINE and line[-1] not in "\r\n":
-            raise csv.Error(f"a line of more than {_LONGEST_LINE:,} characters")
-        yield line
-
-
-def _read_csv_files(data: Data, columns: list[str], limit: int | None) -> pa.Table:
-    tables: list[pa.Table] = []
-    for file in data.files:
-        _csv_names(file)  # raises clear errors
-        tables.append(_read_csv(file, columns, limit))
-        if limit is not None and sum(len(table) for table in tables) >= limit:
-            break
-    if len(tables) == 1:
-        return tables[0]
-    try:
-        return pa.concat_tables(tables, promote_options="permissive")
-    except pa.ArrowException as error:
-        raise _broken(data.path, error) from error
-
-
-def _read_csv(path: Path, columns: list[str], limit: int | None) -> pa.Table:
-    try:
-        if limit is not None:
-            return _first_block(path, columns).slice(0, limit)
-        try:
-            table = pa_csv.read_csv(path, **_options(columns, _FIRST_BLOCK))
-        except pa.ArrowInvalid as error:
-            if "conversion error" not in str(error):
-                raise
-            table = pa_csv.read_csv(path, **_options(columns, _WHOLE_FILE))
-    except (pa.ArrowException, KeyError, UnicodeDecodeError, OSError) as error:
-        if "Empty CSV file" in str(error):  # only a header, without a line end
-            return pa.table({name: pa.nulls(0) for name in columns})
-        raise _broken(path, error) from error
-    return _without_empty_texts(table)
-
-
-def _first_block(path: Path, columns: list[str]) -> pa.Table:
-    try:
-        with pa_csv.open_csv(path, **_options(columns, _BEGINNING)) as reader:
-            batch = next(iter(reader), None)
-            table = pa.Table.from_batches([] if batch is None else [batch], reader.schema)
-    except pa.ArrowInvalid:
-        # A header longer than a block, or a broken file: read the whole file.
-        table = pa_csv.read_csv(path, **_options(columns, _FIRST_BLOCK))
-    return _without_empty_texts(table)
-
-
-def _options(columns: list[str], block: int) -> dict[str, object]:
-    return {
-        "read_options": pa_csv.ReadOptions(block_size=block),
-        "parse_options": pa_csv.ParseOptions(newlines_in_values=True),
-        "convert_options": pa_csv.ConvertOptions(include_columns=columns),
-    }
-
-
-def _without_empty_texts(table: pa.Table) -> pa.Table:
-    """Return the table with null for empty fields in columns of texts, as in all others.
-
-    The reader's own option for this would also turn the ticker "NA" into null.
-    """
-    for position, field in enumerate(table.schema):
-        if not pa.types.is_string(field.type):
-            continue
-        column = table.column(position)
-        empty = pc.equal(column, "")
-        if pc.any(empty).as_py():
-            filled = pc.if_else(empty, pa.scalar(None, field.type), column)
-            table = table.set_column(position, field.name, filled)
-    return table

@@ -25,6 +25,7 @@ from cepkit.stream.reading.pandas_columns import (
 )
 from cepkit.stream.reading.plain import plain
 from cepkit.stream.reading.time_range import rows_inside, taken
+from cepkit.stream.reading.written import Written, with_column
 from cepkit.stream.schema import Schema
 
 _SPARK_TYPES: Mapping[str, pa.DataType] = {
@@ -78,12 +79,35 @@ def is_pandas(source: object) -> bool:
     )
 
 
-def accepted(source: Any) -> Any:
+def accepted(source: Any, written: Written | None = None) -> Any:
     """Return a source that a stream can read: a DataFrame, an Arrow table or a path.
 
     Raises:
-        StreamError: The source is none of these.
+        StreamError: The source is none of these, or `written` does not apply to it.
     """
+    if written is None:
+        return _accepted(source)
+    if is_spark(source):
+        return written.on_spark(_accepted(source))
+    given = source
+    source = _accepted(source)
+    if isinstance(source, Path) and written.csv is not None:
+        if readers.data_at(source, "csv").format == "csv":
+            source = readers.read_csv(source, written.csv)
+        else:
+            written.refuse("Parquet files")
+    elif not isinstance(source, Path):
+        written.refuse(given if isinstance(given, str) else source)
+    if not written.converts:
+        return source
+    names = column_names(source)
+    times = written.times(all_rows(source, written.checked(names), names))
+    if isinstance(source, Path):
+        source = all_rows(source, names, names)
+    return with_column(source, written.time_column, times)
+
+
+def _accepted(source: Any) -> Any:
     if is_spark(source):
         return flattened_frame(source)
     if is_pandas(source):
@@ -98,7 +122,7 @@ def accepted(source: Any) -> Any:
     kind = f"{type(source).__module__}.{type(source).__name__}".removeprefix("builtins.")
     for beginning, method in _AS_TABLE.items():
         if kind.startswith(beginning) and hasattr(source, method):
-            return accepted(getattr(source, method)())
+            return _accepted(getattr(source, method)())
     if isinstance(source, pa.RecordBatch) or hasattr(source, "__arrow_c_stream__"):
         return flattened(pa.table(source))
     if isinstance(source, list | tuple) and not source:

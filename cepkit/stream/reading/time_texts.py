@@ -18,7 +18,7 @@ _NAIVE = pa.timestamp("us")
 _ZONED = pa.timestamp("us", "UTC")
 
 # Texts that stand for null in files and in pandas.
-_NULLS = ("", "NAT", "NAN", "NULL", "NONE", "NA", "N/A")
+NULLS = ("", "NAT", "NAN", "NULL", "NONE", "NA", "N/A")
 
 _WITH_ZONE = r"[T ]\d{2}.*(Z|[+-]\d{2}(:?\d{2})?)$"
 _TIDY = (
@@ -65,15 +65,25 @@ def parse_times(column: ArrowColumn, name: str, timezone: str | None) -> Integer
             if times is None
         ]
         row = min(rows)
-        raise StreamError(
-            f"the time column '{name}' holds {texts[row].as_py()[:80]!r} in row {row}"
-            " (rows count from 0)",
-            expected="a time such as 2024-03-01T10:00:00, with or without a zone",
-            hint=f"convert it first, for example by pandas.to_datetime(df['{name}'], format=...)",
+        raise unreadable(
+            name,
+            texts[row].as_py(),
+            row,
+            "a time such as 2024-03-01T10:00:00, with or without a zone",
+            "events(..., time_format='%d.%m.%Y %H:%M:%S') says how times are written",
         )
     if timezone is None:
         _refuse_a_mixture(texts, without_zone, with_zone, name)
     return np.maximum(_located(naive, timezone), _located(zoned, None))
+
+
+def unreadable(name: str, text: str, row: int, expected: str, hint: str) -> StreamError:
+    """Return the error for a text that is no time."""
+    return StreamError(
+        f"the time column '{name}' holds {text[:80]!r} in row {row} (rows count from 0)",
+        expected=expected,
+        hint=hint,
+    )
 
 
 def _refuse_a_mixture(
@@ -109,7 +119,7 @@ def _located(times: pa.Array, timezone: str | None) -> Integers:
 
 def _tidied(texts: pa.Array) -> pa.Array:
     tidy = pc.utf8_upper(pc.utf8_trim_whitespace(texts))
-    null = pc.is_in(tidy, pa.array(_NULLS, tidy.type))
+    null = pc.is_in(tidy, pa.array(NULLS, tidy.type))
     tidy = pc.if_else(null, pa.scalar(None, type=tidy.type), tidy)
     for pattern, replacement in _TIDY:
         tidy = pc.replace_substring_regex(tidy, pattern, replacement)

@@ -144,6 +144,43 @@ def test_events_come_from_standard_input(on_stocks, monkeypatch):
     assert json.loads(ran.out)["matches"] == 9
 
 
+GERMAN = b"Tag;Zeit;Art;Preis\n01.02.2024;10:00:00;A;1,5\n01.02.2024;10:00:01;B;2,5\n"
+
+
+def test_csv_with_semicolons_on_standard_input_is_read(cepkit, monkeypatch):
+    monkeypatch.setattr("sys.stdin", _Stdin(GERMAN))
+    ran = cepkit(
+        *("detect", "--events", "-", "--time", "Tag", "Zeit", "--type", "Art", "--json", "-"),
+        *("--sep", ";", "--decimal", ",", "--time-format", "%d.%m.%Y %H:%M:%S"),
+        *("--pattern-text", "PATTERN SEQ(A a, B b) WHERE b.Preis - a.Preis = 1"),
+    )
+    assert json.loads(ran.out)["matches"] == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        (GERMAN, (), "separated by ';': sep=';'"),
+        (GERMAN, ("--sep", ";"), "no column 'ts'"),
+        (b"ts,kind\n1,2,3\n", (), "standard input cannot be read"),
+        (b"\xff\xfe", (), "standard input is not a CSV file, or not in UTF-8"),
+    ],
+)
+def test_error_about_standard_input_names_no_file(cepkit, monkeypatch, content, options, message):
+    monkeypatch.setattr("sys.stdin", _Stdin(content))
+    ran = cepkit("profile", "--events", "-", "--time", "ts", "--type", "kind", *options)
+    assert ran.code == 1
+    assert message in ran.err
+    assert "cepkit-" not in ran.err
+
+
+@pytest.mark.parametrize("option", [("--sep", ";"), ("--time-format", "%Y"), ("--decimal", ",")])
+def test_format_of_a_file_is_refused_on_spark(on_stocks, option):
+    ran = on_stocks("detect", "--spark", *option)
+    assert ran.code == 1
+    assert f"{option[0]} with --spark" in ran.err
+
+
 def test_standard_input_holds_one_thing(on_stocks, monkeypatch):
     monkeypatch.setattr("sys.stdin", _Stdin(PATTERN.encode()))
     ran = on_stocks("detect", "--events", "-", "--pattern", "-")

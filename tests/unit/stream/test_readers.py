@@ -12,7 +12,7 @@ import pytest
 
 from cepkit.errors import StreamError
 from cepkit.stream import events
-from cepkit.stream.reading import readers
+from cepkit.stream.reading import csv_files, readers
 
 TEXT = "ts,kind,x\n2024-01-01T00:00:00,B,1\n2024-01-01T00:00:02,A,\n2024-01-01T00:00:01,,3\n"
 
@@ -244,7 +244,7 @@ def test_file_without_permission_is_refused(tmp_path, name, monkeypatch):
     def refused(*_, **__):
         raise PermissionError(13, "Permission denied", str(path))
 
-    for module, function in ((readers, "open"), (readers.gzip, "open"), (readers.os, "scandir")):
+    for module, function in ((csv_files, "open"), (gzip, "open"), (readers.os, "scandir")):
         monkeypatch.setattr(module, function, refused, raising=False)
     monkeypatch.setattr(readers.pa_parquet, "read_metadata", refused)
     monkeypatch.setattr("pyarrow.dataset.dataset", refused)

@@ -298,7 +298,7 @@ def test_a_text_that_is_no_time_is_shown_with_its_row(text):
     with pytest.raises(StreamError) as error:
         one(pa.array(texts))
     assert f"{text!r} in row 3" in str(error.value)
-    assert "to_datetime" in str(error.value)
+    assert "time_format=" in str(error.value)
 
 
 def test_texts_with_and_without_a_zone_need_to_know_which():

@@ -97,3 +97,74 @@ def test_a_pattern_without_a_window_over_a_large_stream():
         warnings.simplefilter("error")
         ck.detect(stream, "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 second")
         ck.detect(stream.head(100), "PATTERN SEQ(MSFT a, GOOG b)")
+
+
+DAYS = pd.DataFrame(
+    {
+        "day": pd.to_datetime(
+            ["2024-05-01", "2024-05-01", "2024-05-01", "2024-05-02", "2024-05-02"]
+        ),
+        "kind": ["order", "paid", "order", "paid", "order"],
+        "id": [1, 1, 2, 3, 2],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SEQ(order o, NOT(paid p)) WHERE p.id = o.id WITHIN 30 days",
+        "SEQ(order o, paid p) WITHIN 30 days PARTITION BY id",
+        "SEQ(order o, paid p) WITHIN 30 days",
+        "SEQ(paid p, KL(order o)) WHERE o.id >= p.id WITHIN 30 days",
+        "SEQ(ANY o, ANY p) WHERE o.kind = 'order' AND p.kind = 'paid'",
+    ],
+)
+def test_ties_of_events_that_a_pattern_wants_in_order_are_told_once(text: str) -> None:
+    stream = ck.events(DAYS, time="day", type="kind")
+    (told,) = told_by(lambda: ck.detect(stream, f"PATTERN {text}").count())
+    assert "'o' and 'p'" in told or "'p' and 'o'" in told
+    assert "as at 2024-05-01T00:00:00" in told
+    assert "ties='arrival'" in told
+    arrival = ck.events(DAYS, time="day", type="kind", ties="arrival")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ck.detect(arrival, f"PATTERN {text}").count()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "AND(order o, paid p) WITHIN 30 days",
+        "SEQ(order o, NOT(paid p)) WHERE p.id = o.id AND o.id = 2 WITHIN 30 days",
+        "SEQ(order o, order p) WITHIN 30 days PARTITION BY id",
+        "SEQ(order o, paid p) WHERE p.day - o.day > 1 hour",
+        "SEQ(order o, paid p) WHERE o.id > p.id + 1",
+    ],
+)
+def test_ties_that_change_nothing_are_not_told(text: str) -> None:
+    stream = ck.events(DAYS, time="day", type="kind")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ck.detect(stream, f"PATTERN {text}").count()
+
+
+def test_chance_ties_of_a_fine_clock_are_told_only_within_one_key() -> None:
+    frame = pd.DataFrame({"t": [1, 1, 2, 2], "kind": list("ABAB"), "user": list("uuuv")})
+    stream = ck.events(frame, time="t", type="kind", unit="s")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ck.detect(stream, "PATTERN SEQ(A a, B b) WITHIN 1 minute").count()
+    (told,) = told_by(lambda: ck.detect(stream, "PATTERN SEQ(A a, B b) PARTITION BY user"))
+    assert "as at 1970-01-01T00:00:01" in told
+
+
+def test_ties_are_told_of_aggregates_and_of_one_pattern_among_several() -> None:
+    stream = ck.events(DAYS, time="day", type="kind")
+    text = "PATTERN SEQ(order o, paid p) WITHIN 30 days"
+    for action in (
+        lambda: ck.aggregate(stream, f"{text} AGG COUNT"),
+        lambda: ck.detect(stream, [text, f"{text} PARTITION BY id"]),
+    ):
+        (told,) = told_by(action)
+        assert f"({text}" in told
