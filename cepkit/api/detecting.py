@@ -18,7 +18,8 @@ from cepkit.api.spark_options import SparkOptions, options_for
 from cepkit.arguments import typed
 from cepkit.columnar.pieces import plan_of_parts
 from cepkit.columnar.results.in_pieces import matches_in
-from cepkit.columnar.results.matches import Matches, report
+from cepkit.columnar.results.matches import Matches
+from cepkit.columnar.results.reports import report
 from cepkit.deprecated import taking_old_arguments
 from cepkit.errors import StatisticsError, StreamError, UnsupportedError
 from cepkit.pattern.query import Query

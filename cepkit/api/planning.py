@@ -22,8 +22,8 @@ from cepkit.errors import UnsupportedError
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.several import queries_of
+from cepkit.planners import DEFAULT, contract
 from cepkit.planners import choose as choosing
-from cepkit.planners import contract
 from cepkit.progress import Progress, showing
 from cepkit.statistics.model import Statistics
 from cepkit.stream.stream import Stream, check_stream
@@ -247,7 +247,6 @@ def choose_plan(
         one: Any = pattern
         query = as_query(one)
         known = statistics_given(statistics, query)
-        chosen: Any = "dp-order" if planner is None else planner
-        return choosing.choose_plan(
-            query, known, chosen, COSTS.pick("partial-matches" if cost is None else cost), tell
-        )
+        chosen: Any = DEFAULT if planner is None else planner
+        model = COSTS.pick("partial-matches" if cost is None else cost)
+        return choosing.choose_plan(query, known, chosen, model, tell)

@@ -62,13 +62,16 @@ def table_of(names: Sequence[str], rows: Sequence[dict[str, Any]]) -> str:
 
 def _shown(query: Query, schema: Schema) -> list[tuple[str, str]]:
     read = attributes_of(query.where) if query.where is not None else frozenset()
-    columns = []
+    columns, keyed = [], False
     for event in bound_events_of(query.written):
         columns.append((event.variable, schema.time))
         # The type is redundant if the pattern names only one.
         if schema.type is not None and (event.types is None or len(event.types) != 1):
             columns.append((event.variable, schema.type))
-        names = sorted(name for variable, name in read if variable == event.variable)
+        own = {name for variable, name in read if variable == event.variable}
+        if not keyed:  # all events of a match have the same key
+            own, keyed = own | {*query.partition_by}, True
+        names = sorted(own)
         columns += [(event.variable, n) for n in names if n not in (schema.time, schema.type)]
     return columns
 

@@ -119,7 +119,7 @@ def branch_funnel(
         coverage = search.coverage
         if not at and not coverage.complete:
             combinations = max(1, coverage.done)
-            text = f"the first {combinations:,} of them" if coverage.done else "part of the first's"
+            text = f"the first {combinations:,} of them" if coverage.done else "the first, in part"
             rows.append(FunnelRow(number, variable, "stretch", text, coverage.total, combinations))
         for due in _due(measures, steps[: at + 1]):
             if due in ignored:

@@ -243,6 +243,10 @@ class WhyNot(Printed):
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        return self.text(_SHOWN)
+
+    def text(self, most: int) -> str:
+        """Return the answer as a text, with at most so many near misses."""
         parts = [self.reason]
         if self.events:
             parts.append("\n".join(f"  {line}" for line in self._event_lines()))
@@ -252,7 +256,7 @@ class WhyNot(Printed):
             parts.append(str(self.funnel))
         # Where events were named, the nearest one stands above.
         if len(self.near_misses) > (1 if self.events else 0):
-            parts.append("\n".join([f"{self.near_misses.title()}:", *self._miss_lines()]))
+            parts.append("\n".join([f"{self.near_misses.title()}:", *self._miss_lines(most)]))
         if self.notes:
             parts.append("\n".join(f"note: {note}" for note in self.notes))
         return "\n\n".join(parts)
@@ -291,14 +295,14 @@ class WhyNot(Printed):
             lines.append(f"{event.variable} = {event.name}: {event.type}{values}{remark}")
         return lines
 
-    def _miss_lines(self) -> list[str]:
+    def _miss_lines(self, most: int) -> list[str]:
         lines = []
-        for number, miss in enumerate(self.near_misses.rows[:_SHOWN], start=1):
+        for number, miss in enumerate(self.near_misses.rows[:most], start=1):
             lines.append(f"{number:>3}. {_events_text(miss.events)}")
             # What the named events alone violate stands above.
             own = [f for f in miss.violated if not (self.events and f.given)]
             lines += [f"     {text_of(f.requirement)}: {f.detail}" for f in own]
-        more = len(self.near_misses) - _SHOWN
+        more = len(self.near_misses) - most
         if more > 0:
             lines.append(f"     and {count_text(more, 'further one')} in .near_misses")
         return lines

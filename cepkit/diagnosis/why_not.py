@@ -412,9 +412,9 @@ def _bounds(
     notes = []
     if not coverage.complete:
         least = "" if coverage.done else "; the counts are lower bounds"
-        notes.append(f"partial matches are counted for {coverage.part}{least}")
+        notes.append(f"the count of partial matches stopped early, {coverage.end}{least}")
     if not searched.complete:
-        notes.append(f"the nearest misses were searched only with {searched.part}")
+        notes.append(f"the search for near misses stopped early, {searched.end}")
     if branch.repeated and near:
         names = variables_text([v for v, _, _ in branch.repeated])
         notes.append(f"for near misses sets of {names} are tried some at a time, not all of them")

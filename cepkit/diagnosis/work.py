@@ -27,11 +27,10 @@ class Coverage:
         return self.done >= self.total
 
     @property
-    def part(self) -> str:
-        """How much was seen, in words."""
-        if not self.done:
-            return f"part of the first of {self.total:,} events of {self.variable}"
-        return f"the first {self.done:,} of {self.total:,} events of {self.variable}"
+    def end(self) -> str:
+        """Where it stopped, in words."""
+        place = f"after {self.done:,}" if self.done else "at the first"
+        return f"{place} of {self.total:,} events of {self.variable}"
 
 
 Counts = dict[tuple[str, Requirement | None], tuple[int, int]]

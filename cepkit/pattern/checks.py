@@ -25,6 +25,7 @@ from cepkit.pattern.nodes import (
     events_of,
 )
 from cepkit.pattern.normal_form import normal_form
+from cepkit.pattern.pitfalls import warn_of_pitfalls
 from cepkit.pattern.policies import SkipTo, Strategy
 from cepkit.pattern.printer import aggregate_text, expression_text, structure_text
 from cepkit.pattern.query import RESULT_ENDS, Query
@@ -77,6 +78,7 @@ def check(query: Query) -> Query:
     check_bounds(query)
     check_runs(query)
     check_loops(query)
+    warn_of_pitfalls(query)
     if query.zone is not None:
         known_zone(query.zone)
     sound = in_zone(original if query is not original else unrolled(query))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import get_args
@@ -279,14 +280,16 @@ def _lone_name(node: c.Attribute, events: Events) -> PatternError:
     expected = (
         f"{name_text(name)}.price" if is_variable else f"{events.names[0]}.{attribute_text(name)}"
     )
-    quoted = written.startswith('"')
+    hint = f"texts go in single quotes: {string_text(name)}" if written.startswith('"') else None
+    attribute = None if span is None else re.search(r"\w+\.[\w-]+-$", span.text[: span.start])
+    if attribute is not None:
+        variable, _, column = attribute[0].partition(".")
+        hint = f'a name with a minus goes in double quotes: {variable}."{column}{name}"'
     return PatternSyntaxError(
         f"{written} alone is not a value",
         expected=f"an attribute, as in {expected}"
         + ("" if is_variable else f", or the text {string_text(name)} in single quotes"),
-        hint=f"texts go in single quotes: {string_text(name)}"
-        if quoted
-        else _ELSEWHERE.get(name.lower()),
+        hint=hint or _ELSEWHERE.get(name.lower()),
         span=span,
     )
 

@@ -54,3 +54,6 @@ PLANNERS: Shelf[Planner] = Shelf(
     method="plan",
 )
 """Every planner with its default settings, by name."""
+
+DEFAULT = "dp-order"
+"""The planner of whoever names none, where its search is not too large."""

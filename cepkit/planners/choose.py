@@ -14,7 +14,7 @@ from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.query import Query
 from cepkit.plan.checks import check_plan
 from cepkit.plan.nodes import BranchPlan, OrderPlan, Plan, as_tree, sets_begun
-from cepkit.planners import PLANNERS
+from cepkit.planners import DEFAULT, PLANNERS
 from cepkit.planners.contract import Observer, Planner, SearchInterrupted
 from cepkit.planners.deciding import Decisions
 from cepkit.planners.iterative_improvement import MAX_VARIABLES
@@ -27,7 +27,7 @@ from cepkit.stream.columns import EventColumns
 def choose_plan(
     query: Query,
     statistics: Statistics,
-    planner: str | Planner = "dp-order",
+    planner: str | Planner = DEFAULT,
     cost: CostModel = PARTIAL_MATCHES,
     observe: Observer | None = None,
 ) -> Plan:
@@ -127,7 +127,7 @@ def plan_to_run(query: Query, statistics: Statistics) -> Plan:
     most = max(len(branch.variables) for branch in branches)
     exact = most <= _MOST_FOR_ORDERS
     quick = "ii-greedy" if most <= MAX_VARIABLES else "greedy"
-    order = choose_plan(query, statistics, "dp-order" if exact else quick, WORK)
+    order = choose_plan(query, statistics, DEFAULT if exact else quick, WORK)
     order = _as_executed(order, query, statistics)
     if not 4 <= most <= MOST_FOR_TREES:
         return order

@@ -17,7 +17,7 @@ from cepkit.pattern.query import Query
 from cepkit.plan.logarithms import from_log, log_text
 from cepkit.plan.nodes import Plan, TreePlan, as_tree
 from cepkit.plan.printer import one_line
-from cepkit.planners import PLANNERS
+from cepkit.planners import DEFAULT, PLANNERS
 from cepkit.planners.choose import cost_plan, name_of, searched
 from cepkit.planners.contract import Observed, Observer, Planner
 from cepkit.planners.deciding import Decisions
@@ -117,8 +117,9 @@ class PlanComparison(Printed):
 
     @property
     def best(self) -> Plan:
-        """The cheapest plan, the first of equals."""
-        return min(self.rows, key=self.log_cost).plan
+        """The cheapest plan; of equals that of the default planner, else the first."""
+        equals = [row.plan for row in self.rows if self.is_best(row)]
+        return next((plan for plan in equals if plan.planner == DEFAULT), equals[0])
 
     @property
     def has_trees(self) -> bool:

@@ -15,7 +15,7 @@ from cepkit.aggregation.semirings.functions import Function
 from cepkit.aggregation.sequence.definition import EventSequence
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.aggregation.sharing import together as shared
-from cepkit.columnar.results.matches import report
+from cepkit.columnar.results.reports import report
 from cepkit.pattern.evaluation.kind_checks import check_kinds
 from cepkit.pattern.query import Query
 from cepkit.routes.detected import aggregate_detected

@@ -26,7 +26,7 @@ from cepkit.columnar.compile.query import CompiledQuery, compile_query
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.pieces import Piece, Pieces, large_parts, plan_of_parts
 from cepkit.columnar.results.in_pieces import matches_in_pieces
-from cepkit.columnar.results.matches import report
+from cepkit.columnar.results.reports import report
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.candidates import EVERYTHING, Owned
 from cepkit.columnar.slices.cutting import looks_ahead

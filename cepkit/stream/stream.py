@@ -30,6 +30,7 @@ from cepkit.stream.reading.times import microseconds
 from cepkit.stream.reading.written import Written
 from cepkit.stream.schema import Schema, Ties
 from cepkit.stream.sessions import check_session, run_job
+from cepkit.stream.warnings import warn_of_unit
 
 if TYPE_CHECKING:
     from cepkit.stream.replay import Replay
@@ -377,7 +378,9 @@ def events(
     beginning = sources.first_rows(source, roles, names, _CHECKED_ROWS)
     if streaming:
         check_event_time(beginning.column(time).type, time)
-    microseconds(beginning.column(time), time, unit=unit, timezone=timezone)
+    first = microseconds(beginning.column(time), time, unit=unit, timezone=timezone)
+    if written.unit is not None:
+        warn_of_unit(time, first, written.unit)
     if not is_spark(source):  # which has instants; the zone of its session is none of theirs
         zone = getattr(beginning.column(time).type, "tz", None)
         schema = replace(schema, column_zone=zone)

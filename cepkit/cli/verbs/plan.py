@@ -99,7 +99,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _check(arguments: argparse.Namespace) -> None:
     """Refuse a command line with neither statistics nor events."""
-    needed = ("events", "time", "type")
+    needed = ("events", "time")
     missing = [f"--{name}" for name in needed if getattr(arguments, name) is None]
     if missing and not arguments.statistics:
         arguments.refuse(f"nothing to plan by: {', '.join(missing)} missing, or --statistics")

@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> None:
     if len(misses):
         misses["violated"] = misses["violated"].map("; ".join)
     if arguments.json != "-":
-        say(str(answer))
+        say(answer.text(arguments.limit))
     if target:
         write_frame(arguments, misses, target)
     if arguments.json:

@@ -12,8 +12,9 @@ from cepkit.columnar.compile.query import Sets, compile_query
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.kleene.limits import MOST_SETS, check_number_of_sets
 from cepkit.columnar.pieces import Cut, Piece, Pieces, large_parts
-from cepkit.columnar.results.matches import Matches, report
+from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.results.output import Writer
+from cepkit.columnar.results.reports import report
 from cepkit.columnar.results.rows import Rows
 from cepkit.columnar.slices.blocks import Block
 from cepkit.columnar.slices.counters import add_counters, counters_for

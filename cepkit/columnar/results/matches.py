@@ -21,6 +21,7 @@ from cepkit.columnar.results.frames import frame_of
 from cepkit.columnar.results.gathered import gathered
 from cepkit.columnar.results.output import MatchColumns, MatchedEvents, Writer
 from cepkit.columnar.results.plans import AdaptedExplanation, PlansInForce, explanation_of
+from cepkit.columnar.results.reports import report
 from cepkit.columnar.results.returned import may_lack
 from cepkit.columnar.results.rows import Rows
 from cepkit.columnar.slices.blocks import Block
@@ -28,20 +29,12 @@ from cepkit.columnar.slices.counters import Counters
 from cepkit.columnar.slices.plans import SlicePlans, SliceWork
 from cepkit.lazy import pd
 from cepkit.memory import Expected, Room
-from cepkit.pattern.conditions import attributes_of, ordered_attributes
+from cepkit.pattern.conditions import attributes_of
 from cepkit.pattern.evaluation.kind_checks import check_kinds
-from cepkit.pattern.kinds import check_no_type_is_a_kind
-from cepkit.pattern.nodes import events_of
 from cepkit.pattern.query import Query
 from cepkit.plan.nodes import Plan
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.stream import Stream
-from cepkit.stream.warnings import (
-    warn_of_absent,
-    warn_of_dropped,
-    warn_of_no_events,
-    warn_of_number_texts,
-)
 from cepkit.threads import limited_to, number_of_threads, threads_asked
 
 T = TypeVar("T")
@@ -364,25 +357,3 @@ class Matches(Rows):
         number = f"the first {_SHOWN}:" if shown_rows == _SHOWN else f"all {shown_rows}:"
         rows = number if shown_rows else "there is none"
         return f"Matches of {', '.join(self.variables)} by the plan {order}; {rows}"
-
-
-def report(columns: EventColumns, *queries: Query) -> None:
-    """Warn of dropped rows, of types that never occur, and of numbers compared as texts."""
-    warn_of_dropped(columns.dropped, *queries)
-    for query in queries:
-        for name in ordered_attributes(query.where):
-            if (column := columns.attributes.get(name)) is not None:
-                warn_of_number_texts(name, column.dictionary, query)
-    if not len(columns):
-        warn_of_no_events(*queries)
-        return
-    known = frozenset(columns.type_names)
-    for query in queries:
-        check_no_type_is_a_kind(query, known)
-    absent: dict[str, list[Query]] = {}
-    for query in queries:
-        types = {t for event in events_of(query.structure) for t in event.types or ()}
-        for name in sorted(types - known):
-            absent.setdefault(name, []).append(query)
-    for name, those in absent.items():
-        warn_of_absent([name], columns.type_names, *those)

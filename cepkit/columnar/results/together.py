@@ -13,8 +13,9 @@ from cepkit.columnar.compile.query import CompiledQuery, Sets
 from cepkit.columnar.detector import Detector
 from cepkit.columnar.results import expected
 from cepkit.columnar.results.flat import flat_schema
-from cepkit.columnar.results.matches import Matches, report
+from cepkit.columnar.results.matches import Matches
 from cepkit.columnar.results.output import Writer, check_alike
+from cepkit.columnar.results.reports import report
 from cepkit.columnar.results.rows import Rows
 from cepkit.columnar.results.several import Counted, Planned
 from cepkit.columnar.slices.blocks import Block

@@ -21,6 +21,7 @@ from cepkit.pattern.names import (
     is_word,
     unquoted,
 )
+from cepkit.pattern.parsing.foreign_words import FOREIGN
 from cepkit.stream.durations import NOT_UNITS, UNITS
 
 _EXAMPLE = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 4 hours"
@@ -98,44 +99,12 @@ _OPENING = {")": "(", "}": "{"}
 _STRAIGHT = dict.fromkeys("\u2018\u2019\u201a\u201b", "'") | dict.fromkeys(
     "\u201c\u201d\u201e\u201f\u00ab\u00bb", '"'
 )
-# Words of other languages, with a hint for each.
-_FOREIGN = {
-    "=>": "'at least' is written >=",
-    "=~": "write a.name MATCHES 'regex'",
-    "=<": "'at most' is written <=",
-    "><": "'unequal' is written <> or !=",
-    "&&": "write AND",
-    "||": "write OR; texts are joined by concat(a.name, 'part')",
-    "&": "write AND",
-    "|": "write OR",
-    "!": "write NOT, as in NOT(B b) or NOT a.price < 3",
-    "~": "write NOT",
-    "->": "one event after another is written SEQ(A a, B b)",
-    "^": "the language has no power operator; write a product",
-    "**": "the language has no power operator; write a product",
-    ";": "a pattern ends without ';', and its parts are separated by ','",
-    "[": "lists and sets go in round brackets: IN (1, 2)",
-    "]": "lists and sets go in round brackets: IN (1, 2)",
-    ":": "a variable comes after its type: MSFT a",
-    "GREEDY": "GREEDY stands behind a set: KL(B b) GREEDY",
-    "UNTIL": "UNTIL ends a set: KL(B b) UNTIL C c",
-    "ROW": "rows are events here: PAST LAST EVENT, TO NEXT",
-    **dict.fromkeys(
-        ("REGEXP", "RLIKE", "GLOB", "REGEX", "SIMILAR"), "write a.name MATCHES 'regex'"
-    ),
-    "ESCAPE": "LIKE has no escapes; a.name MATCHES '100%' finds a percent sign",
-    "INTERVAL": "a duration is a number with its unit, without quotes: 5 minutes",
-    "ORDER": "matches have no order of their own; sort the result",
-    "LIMIT": "a limit is an argument of detect, not a part of the pattern",
-    "HAVING": "HAVING stands behind AGG: AGG COUNT HAVING COUNT > 10",
-    "SELECT": "the columns of the matches go after RETURN, after the pattern",
-    "MEASURES": "the columns of the matches go after RETURN, after the pattern",
-    "`": "names with unusual characters go in double quotes",
-}
 _TOKEN = re.compile(
     r"""(?:--|\#)[^\n\r]* | '(?:[^']|'')*+' | "(?:[^"]|"")*+" | \d[\d_]* | \w+ | [^\s\w]""",
     re.VERBOSE,
 )
+
+_IN_INTERVAL = re.compile(r"['\d]").match
 
 
 def syntax_error(text: str, start: str, error: UnexpectedInput) -> PatternSyntaxError:
@@ -272,24 +241,27 @@ class _Report:
         )
 
     def _interval(self) -> PatternSyntaxError | None:
-        """A duration as SQL writes it: `INTERVAL '5' MINUTE`."""
-        word = self.before[-1] if self.before else None
-        if word is None or word[0].upper() != "INTERVAL" or self.word[:1] != "'":
+        """A duration as SQL writes it: `INTERVAL '5' MINUTE`, which is `5 minutes` here."""
+        words = self.after[:3]
+        if self.before and self.before[-1][0].upper() == "INTERVAL":
+            words = [self.before[-1], *self.after[:2]]
+        if len(words) < 2 or words[0][0].upper() != "INTERVAL" or not _IN_INTERVAL(words[1][0]):
             return None
+        inside = unquoted(words[1][0]).split()
+        behind = words[2][0].lower() if len(words) > 2 else ""
+        number, unit = (*inside, behind, "")[:2]
+        ends = words[2 if len(inside) == 1 and behind in UNITS else 1].end()
+        write = "5 minutes"
+        if number.isdigit() and unit in UNITS:
+            write = (
+                f"{number} {unit}s" if number != "1" and f"{unit}s" in UNITS else f"{number} {unit}"
+            )
         return PatternSyntaxError(
-            f"{word[0]} {self._shown()}",
+            self.text[words[0].start() : ends],
             expected="a number with its unit, without quotes",
-            hint=f"write {self._without_interval()}",
-            span=Span(self.text, word.start(), self.after[0].end()),
+            hint=f"write {write}",
+            span=Span(self.text, words[0].start(), ends),
         )
-
-    def _without_interval(self) -> str:
-        """Return the duration of SQL's `INTERVAL '5' MINUTE` as a pattern writes it."""
-        behind = self.after[1][0] if len(self.after) > 1 else ""
-        number, unit = (*unquoted(self.word).split(), behind.lower(), "")[:2]
-        if not number.isdigit() or unit not in UNITS:
-            return "5 minutes"
-        return f"{number} {unit}s" if number != "1" and f"{unit}s" in UNITS else f"{number} {unit}"
 
     # Hints, the most certain first
 
@@ -298,14 +270,15 @@ class _Report:
         yield from self._brackets()
         yield from self._misspelled()
         yield from self._durations()
+        yield from self._quotes()
         yield from self._missing()
         yield from self._places()
 
     def _foreign(self) -> Iterator[str]:
         around = self.text[max(0, self.position - 1) : self.position + 2]
         for pair in (around[:2], around[1:3], self.word.upper(), around[1:2]):
-            if pair in _FOREIGN and self.word and "_PATTERN" not in self.accepts:
-                yield _FOREIGN[pair]
+            if pair in FOREIGN and self.word and "_PATTERN" not in self.accepts:
+                yield FOREIGN[pair]
         for word in reversed(self.before):
             if word[0][0] in "'\"" and "\n" in word[0]:
                 line = Span(self.text, *word.span()).line
@@ -356,6 +329,21 @@ class _Report:
         behind = self.before and self.before[-1][0].casefold() in UNITS
         if behind and self.word[:1].isdigit() and "PLUS" in self.accepts:
             yield "a duration is one number and one unit; several are added: 1 hour + 30 minutes"
+
+    def _quotes(self) -> Iterator[str]:
+        """A name that needs quotes: `session-id`, `product view v`."""
+        if not {"_COMMA", "VARIABLE"} & self.accepts or "LESS" in self.accepts:
+            return
+        for run in re.finditer(r"\w[\w.:/-]*\w", self.text):
+            if run.start() < self.position < run.end():
+                yield f'a name that is not a word goes in double quotes: "{run[0]}"'
+        words = [*self.before[-2:], *self.after[:1]]
+        behind = self.after[1][0] if len(self.after) > 1 else ""
+        if len(words) == 3 and all(is_word(w[0]) for w in words) and behind in (",", ")", ""):
+            type_name = " ".join(word[0] for word in words[:2])
+            yield f"is a ',' missing? a type of two words goes in double quotes: \"{type_name}\""
+        elif self.word.isdigit() and self._in_structure() and self.before:
+            yield f'a type of two words goes in double quotes: "{self.before[-1][0]} {self.word}"'
 
     def _missing(self) -> Iterator[str]:
         begins = is_word(self.word) and not is_reserved(self.word)

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from cepkit.errors import ArgumentError, UnsupportedError
 from cepkit.pattern.conditions import TIME, attributes_of
+from cepkit.pattern.nodes import Kleene, walk
 from cepkit.pattern.normal_form import Branch, normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import RESULT_ENDS, Query, SqlDialect
@@ -53,11 +54,13 @@ def _check(query: Query, table: Table) -> None:
         raise ArgumentError.unknown(f"dialect={table.dialect!r}", table.dialect, systems)
     if table.unit not in (None, *UNITS):
         raise ArgumentError.unknown(f"unit={table.unit!r}", table.unit, UNITS)
-    if any(branch.repeated for branch in normal_form(query)):
-        raise UnsupportedError(
-            "a join cannot say KL, a set of events",
-            hint="run the pattern with cepkit",
-        )
+    for node in walk(query.structure):
+        if isinstance(node, Kleene):
+            raise UnsupportedError(
+                "a join cannot say KL, a set of events",
+                hint="run the pattern with cepkit",
+                span=node.span,
+            )
     if query.aggregates:
         raise UnsupportedError(
             "AGG asks for aggregates, and to_sql writes matches",

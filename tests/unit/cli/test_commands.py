@@ -100,7 +100,7 @@ def test_plan_runs_the_plans_over_the_first_events(on_stocks, cepkit):
     on_stocks("profile", "--json", "s.json")
     nothing = cepkit("plan", "--pattern", "p.cep", "--statistics", "s.json", "--run")
     assert nothing.code == 2
-    assert "nothing to run plans over: --events, --time, --type missing" in nothing.err
+    assert "nothing to run plans over: --events, --time missing" in nothing.err
     assert on_stocks("plan", "--run", 0).code == 2
 
 

@@ -145,7 +145,7 @@ def test_work_is_bounded_and_says_where_it_ended():
     why = why_not(stream_of(rows), query, {}, plan=as_plan(None, query), budget=2000)
     (stretch,) = [row for row in why.funnel if row.kind == "stretch"]
     assert 0 < stretch.after < 200
-    assert f"the first {stretch.after:,} of 200 events of a" in why.notes[0]
+    assert f"after {stretch.after:,} of 200 events of a" in why.notes[0]
     assert why.found is None
     scope = why.funnel.rows[3]
     assert scope.before == stretch.after * 200

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import cepkit as ck
@@ -97,3 +99,134 @@ def test_a_pattern_without_a_window_over_a_large_stream():
         warnings.simplefilter("error")
         ck.detect(stream, "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 second")
         ck.detect(stream.head(100), "PATTERN SEQ(MSFT a, GOOG b)")
+
+
+NOW = 1_706_781_600  # 2024-02-01 10:00
+
+
+@pytest.mark.parametrize(
+    ("first", "unit", "message"),
+    [
+        (NOW * 1e3, "s", "in the year 56055, as unit='s' says; unit='ms' makes it 2024"),
+        (NOW * 1e6, "ms", "unit='us' makes it 2024"),
+        (NOW * 1e9, "us", "unit='ns' makes it 2024"),
+        (133_512_552_000_000_000, "us", "year 6200, as unit='us' says; unit='filetime' makes it"),
+        (NOW, "min", "unit='s' makes it 2024"),
+        (NOW, "filetime", "in the year 1601, as unit='filetime' says; unit='s' makes it 2024"),
+        (-(10**9), "s", "in the year 1938, as unit='s' says$"),
+    ],
+)
+@pytest.mark.parametrize("made", [pa.table, pd.DataFrame])
+def test_unit_that_makes_another_century_warns(first, unit, message, made):
+    rows = made({"t": [None, int(first), int(first) + 1], "k": ["A", "B", "A"]})
+    with pytest.warns(StreamWarning, match=message) as warned:
+        ck.events(rows, time="t", type="k", unit=unit)
+    assert len(warned) == 1
+    assert warned[0].filename == __file__
+
+
+@pytest.mark.parametrize(("first", "unit"), [(NOW, "s"), (0, "ms"), (5, "d"), (NOW * 10**9, "ns")])
+def test_probable_unit_does_not_warn(first, unit, recwarn):
+    ck.events(pa.table({"t": [first, None], "k": ["A", "B"]}), time="t", type="k", unit=unit)
+    assert not recwarn
+
+
+NANOSECONDS = pa.array([*(NOW * 10**9 + nano for nano in (0, 1001, 1999, 1999, 1002)), None])
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.timestamp("ns")])
+@pytest.mark.parametrize("place", ["memory", "file", "pandas"])
+def test_nanoseconds_that_become_ties_warn_once(tmp_path, kind, place):
+    source = table = pa.table({"t": NANOSECONDS.cast(kind), "k": ["A", "B"] * 3})
+    if place == "file":
+        source = tmp_path / "a.parquet"
+        pq.write_table(table, source)
+    elif place == "pandas":
+        source = table.to_pandas(types_mapper=pd.ArrowDtype)
+    unit = "ns" if kind == pa.int64() else None
+    for ties in ("none", "arrival"):
+        stream = ck.events(source, time="t", type="k", unit=unit, ties=ties)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            stream.columns([])
+        said = [str(warning.message) for warning in warned]
+        assert [text.partition(" of them")[0] for text in said] == [
+            "times in 't' are rounded down to microseconds, which makes 2"
+        ] * (ties == "none")
+
+
+def test_whole_microseconds_of_nanoseconds_do_not_warn(recwarn):
+    times = pa.array([NOW * 10**9, NOW * 10**9]).cast(pa.timestamp("ns"))
+    ck.events(pa.table({"t": times, "k": ["A", "B"]}), time="t", type="k").columns([])
+    assert not recwarn
+
+
+DAYS = pd.DataFrame(
+    {
+        "day": pd.to_datetime(
+            ["2024-05-01", "2024-05-01", "2024-05-01", "2024-05-02", "2024-05-02"]
+        ),
+        "kind": ["order", "paid", "order", "paid", "order"],
+        "id": [1, 1, 2, 3, 2],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SEQ(order o, NOT(paid p)) WHERE p.id = o.id WITHIN 30 days",
+        "SEQ(order o, paid p) WITHIN 30 days PARTITION BY id",
+        "SEQ(order o, paid p) WITHIN 30 days",
+        "SEQ(paid p, KL(order o)) WHERE o.id >= p.id WITHIN 30 days",
+        "SEQ(ANY o, ANY p) WHERE o.kind = 'order' AND p.kind = 'paid'",
+    ],
+)
+def test_ties_of_events_that_a_pattern_wants_in_order_are_told_once(text: str) -> None:
+    stream = ck.events(DAYS, time="day", type="kind")
+    (told,) = told_by(lambda: ck.detect(stream, f"PATTERN {text}").count())
+    assert "'o' and 'p'" in told or "'p' and 'o'" in told
+    assert "as at 2024-05-01T00:00:00" in told
+    assert "ties='arrival'" in told
+    arrival = ck.events(DAYS, time="day", type="kind", ties="arrival")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ck.detect(arrival, f"PATTERN {text}").count()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "AND(order o, paid p) WITHIN 30 days",
+        "SEQ(order o, NOT(paid p)) WHERE p.id = o.id AND o.id = 2 WITHIN 30 days",
+        "SEQ(order o, order p) WITHIN 30 days PARTITION BY id",
+        "SEQ(order o, paid p) WHERE p.day - o.day > 1 hour",
+        "SEQ(order o, paid p) WHERE o.id > p.id + 1",
+    ],
+)
+def test_ties_that_change_nothing_are_not_told(text: str) -> None:
+    stream = ck.events(DAYS, time="day", type="kind")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ck.detect(stream, f"PATTERN {text}").count()
+
+
+def test_chance_ties_of_a_fine_clock_are_told_only_within_one_key() -> None:
+    frame = pd.DataFrame({"t": [1, 1, 2, 2], "kind": list("ABAB"), "user": list("uuuv")})
+    stream = ck.events(frame, time="t", type="kind", unit="s")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ck.detect(stream, "PATTERN SEQ(A a, B b) WITHIN 1 minute").count()
+    (told,) = told_by(lambda: ck.detect(stream, "PATTERN SEQ(A a, B b) PARTITION BY user"))
+    assert "as at 1970-01-01T00:00:01" in told
+
+
+def test_ties_are_told_of_aggregates_and_of_one_pattern_among_several() -> None:
+    stream = ck.events(DAYS, time="day", type="kind")
+    text = "PATTERN SEQ(order o, paid p) WITHIN 30 days"
+    for action in (
+        lambda: ck.aggregate(stream, f"{text} AGG COUNT"),
+        lambda: ck.detect(stream, [text, f"{text} PARTITION BY id"]),
+    ):
+        (told,) = told_by(action)
+        assert f"({text}" in told

@@ -60,6 +60,14 @@ def test_text_with_a_quote_stays_a_text() -> None:
     assert '"odd""name"' in sql("PATTERN SEQ(A a)", time='odd"name')
 
 
+def test_refusal_of_sets_points_at_the_set():
+    with pytest.raises(UnsupportedError) as caught:
+        ck.parse("PATTERN SEQ(A a, KL(B b) GREEDY)").to_sql("duckdb")
+    span = caught.value.span
+    assert span is not None
+    assert span.text[span.start : span.end] == "KL(B b) GREEDY"
+
+
 @pytest.mark.parametrize(
     ("text", "options", "words"),
     [

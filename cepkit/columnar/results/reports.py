@@ -1,0 +1,144 @@
+"""Warnings about the events that patterns are searched in.
+
+Ties are looked for among the first tied events: O(n) for n events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from cepkit.pattern.conditions import Expression, ordered_attributes, variables_of
+from cepkit.pattern.evaluation.columns import truth
+from cepkit.pattern.kinds import check_no_type_is_a_kind
+from cepkit.pattern.nodes import events_of
+from cepkit.pattern.normal_form import Branch, written_branches
+from cepkit.pattern.query import Query
+from cepkit.pattern.rewrite import without_not
+from cepkit.printing import time_text
+from cepkit.statistics.links import link_codes, links_of
+from cepkit.statistics.slice_events import Rows, has_type, partition_of, reader
+from cepkit.stream.columns import EventColumns
+from cepkit.stream.warnings import (
+    warn_of_absent,
+    warn_of_dropped,
+    warn_of_no_events,
+    warn_of_number_texts,
+    warn_of_ties,
+)
+
+_LEAST_LOOK, _SHARE, _MOST_LOOK = 2_000, 20, 10_000
+"""Of the tied events a twentieth of all events is looked at, within these limits."""
+_MOST_PAIRS = 100_000
+_SECOND, _MINUTE = 1_000_000, 60_000_000
+"""Events of one key may well share a second, and any events a minute; finer ties are chance."""
+_SPREAD = 1_000_003
+"""Spreads keys over integers; where two meet, the conditions tell them apart."""
+
+
+def report(columns: EventColumns, *queries: Query) -> None:
+    """Warn of dropped rows, absent types, numbers compared as texts, and ties in a SEQ."""
+    warn_of_dropped(columns.dropped, *queries)
+    for query in queries:
+        for name in ordered_attributes(query.where):
+            if (column := columns.attributes.get(name)) is not None:
+                warn_of_number_texts(name, column.dictionary, query)
+    if not len(columns):
+        warn_of_no_events(*queries)
+        return
+    known = frozenset(columns.type_names)
+    for query in queries:
+        check_no_type_is_a_kind(query, known)
+    absent: dict[str, list[Query]] = {}
+    for query in queries:
+        types = {t for event in events_of(query.structure) for t in event.types or ()}
+        for name in sorted(types - known):
+            absent.setdefault(name, []).append(query)
+    for name, those in absent.items():
+        warn_of_absent([name], columns.type_names, *those)
+    tied = _tied_events(columns)
+    if tied is None:
+        return
+    for query in queries:
+        for first, second, ts in _ties(tied, query):
+            warn_of_ties(first, second, time_text(ts), query)
+            return
+
+
+def _tied_events(columns: EventColumns) -> EventColumns | None:
+    """Return the first events that share their time with another; None where times are an order."""
+    if columns.by_arrival:
+        return None
+    same = columns.ts[1:] == columns.ts[:-1]
+    if not same.any():
+        return None
+    tied = np.zeros(len(columns), np.bool_)
+    tied[1:] = same
+    tied[:-1] |= same
+    most = min(max(_LEAST_LOOK, len(columns) // _SHARE), _MOST_LOOK)
+    rows = np.flatnonzero(tied)[:most]
+    return None if (columns.ts[rows] % _SECOND).any() else columns.take(rows)
+
+
+def _ties(tied: EventColumns, query: Query) -> Iterator[tuple[str, str, int]]:
+    """Yield two variables in order, and a time of events that could be both but for their order."""
+    partitions = partition_of(tied, query.partition_by)
+    for branch in written_branches(query):
+        for first, second in _neighbours(branch):
+            rows = _pairs(tied, partitions, branch, first, second)
+            if len(rows):
+                yield first, second, int(tied.ts[rows[0]])
+
+
+def _neighbours(branch: Branch) -> Iterator[tuple[str, str]]:
+    for variable in branch.variables:
+        yield from ((x, variable) for x in branch.neighbours(variable, branch.variables)[0])
+    for event in branch.negated:
+        if event.beside is None:
+            before, after = branch.neighbours(event.variable, branch.variables)
+            yield from ((x, event.variable) for x in before)
+            yield from ((event.variable, y) for y in after)
+
+
+def _pairs(tied: EventColumns, partitions: Rows, branch: Branch, first: str, second: str) -> Rows:
+    """Return the first of each pair of one time that fulfils all that is asked of the two alone.
+
+    Where nothing says that the two belong together, ties within a second do not count.
+    """
+    conditions = [c for c in branch.conditions if not c.has_set_functions]
+    one, other = (_fitting(tied, branch, variable, conditions) for variable in (first, second))
+    keys = tied.ts * _SPREAD + partitions
+    of_one = of_other = keys
+    link = links_of(branch, tied.kinds).get(frozenset((first, second)))
+    if link is None and not branch.partition_by and (tied.ts % _MINUTE).any():
+        return tied.ts[:0]
+    if link is not None:
+        codes = dict(zip((link.first, link.second), link_codes(tied.attributes, link), strict=True))
+        of_one, of_other = (keys * _SPREAD + codes[variable] for variable in (first, second))
+    other = other[np.argsort(of_other[other], kind="stable")]
+    begins = np.searchsorted(of_other[other], of_one[one])
+    numbers = np.searchsorted(of_other[other], of_one[one], side="right") - begins
+    numbers[np.cumsum(numbers) > _MOST_PAIRS] = 0
+    places = np.arange(numbers.sum()) - np.repeat(np.cumsum(numbers) - numbers, numbers)
+    one, other = np.repeat(one, numbers), other[np.repeat(begins, numbers) + places]
+    held = (one != other) & (tied.ts[one] == tied.ts[other])
+    held &= partitions[one] == partitions[other]
+    one, other = one[held], other[held]
+    for condition in conditions:
+        if variables_of(condition) == {first, second} and len(one):
+            read = reader(tied, {first: one, second: other})
+            held = truth(without_not(condition), read, len(one))
+            one, other = one[held], other[held]
+    return np.asarray(one)
+
+
+def _fitting(
+    tied: EventColumns, branch: Branch, variable: str, conditions: list[Expression]
+) -> Rows:
+    """Return the events that could be a variable by their type and the conditions on it alone."""
+    rows = np.flatnonzero(has_type(tied, branch.event(variable).types))
+    for condition in conditions:
+        if variables_of(condition) == {variable} and len(rows):
+            rows = rows[truth(without_not(condition), reader(tied, {variable: rows}), len(rows))]
+    return rows
