@@ -30,6 +30,7 @@ from cepkit.stream.reading.times import microseconds
 from cepkit.stream.reading.written import Written
 from cepkit.stream.schema import Schema, Ties
 from cepkit.stream.sessions import check_session, run_job
+from cepkit.stream.warnings import warn_of_unit
 
 if TYPE_CHECKING:
     from cepkit.stream.replay import Replay
@@ -375,7 +376,9 @@ def events(
     beginning = sources.first_rows(source, roles, names, _CHECKED_ROWS)
     if streaming:
         check_event_time(beginning.column(time).type, time)
-    microseconds(beginning.column(time), time, unit=unit, timezone=timezone)
+    first = microseconds(beginning.column(time), time, unit=unit, timezone=timezone)
+    if written.unit is not None:
+        warn_of_unit(time, first, written.unit)
     if type is not None:
         check_type(beginning.column(type).type, type)
     if arrival is not None:

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from itertools import islice, pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from cepkit.errors import Span, nearest
 from cepkit.printing import cut
-from cepkit.stream.columns import Dropped
+from cepkit.stream.columns import MISSING_INTEGER, Dropped
+from cepkit.stream.schema import UNITS
 
 _PATTERN_LENGTH = 100
 _TEXTS = 1_000
+
+
+_DAY = UNITS["d"]
+_PROBABLE, _EXPECTED = ((-7_305, 84_006), (7_305, 47_482))
+"""The days since 1970 from 1950 to 2200, and from 1990 to 2100."""
+
+_CLOCKS = {unit: (float(size), 0.0) for unit, size in UNITS.items()} | {
+    "ns": (1e-3, 0.0),
+    "filetime": (0.1, 11_644_473_600e6),
+}
+"""For each unit of numbers its microseconds, and those from its begin to 1970."""
 
 
 class StreamWarning(UserWarning):
@@ -34,6 +51,54 @@ def warn_of_dropped(dropped: Dropped, *patterns: object) -> None:
         ]
         about = _about(*patterns) if len(patterns) == 1 else ""
         _warn(f"rows left out of the stream: {' and '.join(parts)}{about}")
+
+
+def warn_of_unit(name: str, times: npt.NDArray[np.int64], unit: str) -> None:
+    """Warn of a unit by which all times are of another century, if they are.
+
+    Args:
+        name: The time column.
+        times: Some times in microseconds.
+        unit: The unit of the numbers.
+    """
+    known = times[times != MISSING_INTEGER].astype(np.float64)
+    if not len(known) or _lie_within(known, _PROBABLE, some=True):
+        return
+    size, begin = _CLOCKS[unit]
+    numbers = (known + begin) / size
+    fits = {other: numbers * size - begin for other, (size, begin) in _CLOCKS.items()}
+    hints = [
+        f"; unit='{other}' makes it {_year(fit[0])}"
+        for other, fit in fits.items()
+        if _lie_within(fit, _EXPECTED)
+    ]
+    _warn(
+        f"the times in '{name}' begin in the year {_year(known[0])}, as unit='{unit}'"
+        f" says{''.join(hints)}"
+    )
+
+
+def _lie_within(times: npt.NDArray[Any], days: tuple[int, int], *, some: bool = False) -> bool:
+    inside = (times >= days[0] * _DAY) & (times < days[1] * _DAY)
+    return bool(inside.any() if some else inside.all())
+
+
+def _year(time: float) -> int:
+    return 1970 + math.floor(time / _DAY / 365.2425)
+
+
+def warn_of_nanoseconds(name: str, ties: int) -> None:
+    """Warn of times that differ by less than a microsecond, if there are any.
+
+    Args:
+        name: The time column.
+        ties: How many times are equal to the one before in microseconds alone.
+    """
+    if ties:
+        _warn(
+            f"times in '{name}' are rounded down to microseconds, which makes {ties:,} of them"
+            " equal to the one before; ties='arrival' orders events of equal time by their rows"
+        )
 
 
 def warn_of_absent(absent: Sequence[str], types: Iterable[str], *patterns: object) -> None:

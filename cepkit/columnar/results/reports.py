@@ -31,8 +31,8 @@ from cepkit.stream.warnings import (
 _LEAST_LOOK, _SHARE, _MOST_LOOK = 2_000, 20, 10_000
 """Of the tied events a twentieth of all events is looked at, within these limits."""
 _MOST_PAIRS = 100_000
-_COARSE = 60_000_000
-"""The microseconds from which on times say the minute, or the day, and not the moment."""
+_SECOND, _MINUTE = 1_000_000, 60_000_000
+"""Events of one key may well share a second, and any events a minute; finer ties are chance."""
 _SPREAD = 1_000_003
 """Spreads keys over integers; where two meet, the conditions tell them apart."""
 
@@ -77,7 +77,8 @@ def _tied_events(columns: EventColumns) -> EventColumns | None:
     tied[1:] = same
     tied[:-1] |= same
     most = min(max(_LEAST_LOOK, len(columns) // _SHARE), _MOST_LOOK)
-    return columns.take(np.flatnonzero(tied)[:most])
+    rows = np.flatnonzero(tied)[:most]
+    return None if (columns.ts[rows] % _SECOND).any() else columns.take(rows)
 
 
 def _ties(tied: EventColumns, query: Query) -> Iterator[tuple[str, str, int]]:
@@ -103,14 +104,14 @@ def _neighbours(branch: Branch) -> Iterator[tuple[str, str]]:
 def _pairs(tied: EventColumns, partitions: Rows, branch: Branch, first: str, second: str) -> Rows:
     """Return the first of each pair of one time that fulfils all that is asked of the two alone.
 
-    Where nothing says that the two belong together, chance ties of a fine clock do not count.
+    Where nothing says that the two belong together, ties within a second do not count.
     """
     conditions = [c for c in branch.conditions if not c.has_set_functions]
     one, other = (_fitting(tied, branch, variable, conditions) for variable in (first, second))
     keys = tied.ts * _SPREAD + partitions
     of_one = of_other = keys
     link = links_of(branch, tied.kinds).get(frozenset((first, second)))
-    if link is None and not branch.partition_by and (tied.ts % _COARSE).any():
+    if link is None and not branch.partition_by and (tied.ts % _MINUTE).any():
         return tied.ts[:0]
     if link is not None:
         codes = dict(zip((link.first, link.second), link_codes(tied.attributes, link), strict=True))

@@ -28,7 +28,9 @@ from cepkit.stream.reading.ingest import attribute, event_columns
 from cepkit.stream.reading.marks import Mark, check_unchanged, mark_of
 from cepkit.stream.reading.plain import plain
 from cepkit.stream.reading.time_range import rows_inside, taken
+from cepkit.stream.reading.times import ties_of_nanoseconds
 from cepkit.stream.schema import Schema
+from cepkit.stream.warnings import warn_of_nanoseconds
 
 MOST_KEPT = 1 << 30
 """The most bytes of columns that a stream caches."""
@@ -198,6 +200,7 @@ def _at_once(
     source: Any, schema: Schema, names: tuple[str, ...], required: tuple[str, ...]
 ) -> EventColumns:
     table = sources.all_rows(source, schema.needed(names, required), names, schema, coded=True)
+    _warn_of_ties(table.column(schema.time), schema)
     if not sources.is_pandas(source):
         return event_columns(table, schema, required)
     carried = table.select(list(schema.carried(names)))
@@ -239,6 +242,11 @@ def _by_column(
     return event_columns(file, schema, names_to_read, source=LazyRows(read))
 
 
+def _warn_of_ties(times: pa.ChunkedArray, schema: Schema) -> None:
+    if not schema.by_arrival:
+        warn_of_nanoseconds(schema.time, ties_of_nanoseconds(times, schema.unit))
+
+
 @dataclass(slots=True)
 class _FileColumns:
     """The columns of Parquet files, each read on demand, texts as codes."""
@@ -251,6 +259,8 @@ class _FileColumns:
     def column(self, name: str) -> pa.ChunkedArray:
         """Return a column in plain types, of the rows in the time range."""
         column = self._whole(name)
+        if name == self.schema.time:
+            _warn_of_ties(column, self.schema)
         if not self.schema.has_range:
             return column
         if self._inside is None:

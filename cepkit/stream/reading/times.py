@@ -21,6 +21,7 @@ from cepkit.stream.schema import UNIT_NAMES, UNITS
 Integers = npt.NDArray[np.int64]
 
 _LIMIT = 2**62
+_SOME = 100
 _TIME = "a finite time, within 146,000 years of 1970"
 _DURATION = "a duration of less than 146,000 years"
 
@@ -77,6 +78,25 @@ def microseconds(
         expected="timestamps, dates, numbers with a unit, or texts like 2024-03-01T10:00:00",
         hint=hint,
     )
+
+
+def ties_of_nanoseconds(column: arrow.ArrowColumn, unit: str | None) -> int:
+    """Return how many times are equal to the one before only because nanoseconds are floored.
+
+    Args:
+        column: Times.
+        unit: The unit of numbers.
+    """
+    kind = column.type
+    fine = pa.types.is_timestamp(kind) and kind.unit == "ns"
+    if not fine and not (pa.types.is_int64(kind) and unit == "ns"):
+        return 0
+    # Of a clock that counts nanoseconds one time in a thousand is a whole microsecond.
+    if not (arrow.filled(column.slice(0, _SOME), np.int64, 0) % 1000).any():
+        return 0
+    times = np.sort(arrow.filled(column.drop_null(), np.int64, 0))
+    floored = times // 1000
+    return int(np.count_nonzero((floored[1:] == floored[:-1]) & (times[1:] != times[:-1])))
 
 
 def durations(array: arrow.ArrowColumn, name: str) -> Integers:

@@ -187,8 +187,10 @@ def _names_times(time: object) -> bool:
 
 def _from_filetime(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     kind = column.type
-    if not (pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind)):
+    if not (arrow.is_number(kind) or pa.types.is_null(kind)):
         raise _not_filetime(name, arrow.described(kind))
+    if pa.types.is_floating(kind):  # in pandas those with missing values
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, kind), pc.round(column))
     try:
         ticks = arrow.filled(column.cast(pa.int64()), np.int64, 0)
     except pa.ArrowInvalid as error:

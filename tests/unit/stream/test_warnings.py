@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import cepkit as ck
@@ -97,6 +99,66 @@ def test_a_pattern_without_a_window_over_a_large_stream():
         warnings.simplefilter("error")
         ck.detect(stream, "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 second")
         ck.detect(stream.head(100), "PATTERN SEQ(MSFT a, GOOG b)")
+
+
+NOW = 1_706_781_600  # 2024-02-01 10:00
+
+
+@pytest.mark.parametrize(
+    ("first", "unit", "message"),
+    [
+        (NOW * 1e3, "s", "in the year 56055, as unit='s' says; unit='ms' makes it 2024"),
+        (NOW * 1e6, "ms", "unit='us' makes it 2024"),
+        (NOW * 1e9, "us", "unit='ns' makes it 2024"),
+        (133_512_552_000_000_000, "us", "year 6200, as unit='us' says; unit='filetime' makes it"),
+        (NOW, "min", "unit='s' makes it 2024"),
+        (NOW, "filetime", "in the year 1601, as unit='filetime' says; unit='s' makes it 2024"),
+        (-(10**9), "s", "in the year 1938, as unit='s' says$"),
+    ],
+)
+@pytest.mark.parametrize("made", [pa.table, pd.DataFrame])
+def test_unit_that_makes_another_century_warns(first, unit, message, made):
+    rows = made({"t": [None, int(first), int(first) + 1], "k": ["A", "B", "A"]})
+    with pytest.warns(StreamWarning, match=message) as warned:
+        ck.events(rows, time="t", type="k", unit=unit)
+    assert len(warned) == 1
+    assert warned[0].filename == __file__
+
+
+@pytest.mark.parametrize(("first", "unit"), [(NOW, "s"), (0, "ms"), (5, "d"), (NOW * 10**9, "ns")])
+def test_probable_unit_does_not_warn(first, unit, recwarn):
+    ck.events(pa.table({"t": [first, None], "k": ["A", "B"]}), time="t", type="k", unit=unit)
+    assert not recwarn
+
+
+NANOSECONDS = pa.array([*(NOW * 10**9 + nano for nano in (0, 1001, 1999, 1999, 1002)), None])
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.timestamp("ns")])
+@pytest.mark.parametrize("place", ["memory", "file", "pandas"])
+def test_nanoseconds_that_become_ties_warn_once(tmp_path, kind, place):
+    source = table = pa.table({"t": NANOSECONDS.cast(kind), "k": ["A", "B"] * 3})
+    if place == "file":
+        source = tmp_path / "a.parquet"
+        pq.write_table(table, source)
+    elif place == "pandas":
+        source = table.to_pandas(types_mapper=pd.ArrowDtype)
+    unit = "ns" if kind == pa.int64() else None
+    for ties in ("none", "arrival"):
+        stream = ck.events(source, time="t", type="k", unit=unit, ties=ties)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            stream.columns([])
+        said = [str(warning.message) for warning in warned]
+        assert [text.partition(" of them")[0] for text in said] == [
+            "times in 't' are rounded down to microseconds, which makes 2"
+        ] * (ties == "none")
+
+
+def test_whole_microseconds_of_nanoseconds_do_not_warn(recwarn):
+    times = pa.array([NOW * 10**9, NOW * 10**9]).cast(pa.timestamp("ns"))
+    ck.events(pa.table({"t": times, "k": ["A", "B"]}), time="t", type="k").columns([])
+    assert not recwarn
 
 
 DAYS = pd.DataFrame(

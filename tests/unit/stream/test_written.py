@@ -89,6 +89,13 @@ def test_date_and_time_of_day_are_joined(tmp_path, name, in_file):
         assert {"date", "time", "date_time"} < {*stream.column_names}
 
 
+def test_filetime_of_floats_is_read():
+    rows = pd.DataFrame({"t": [133_512_552_000_000_000, None], "k": ["A", "B"]})
+    assert ck.events(rows, time="t", type="k", unit="filetime").columns(()).ts.tolist() == [TEN]
+    with pytest.raises(StreamError, match="holds no FILETIME"):
+        ck.events(rows.fillna(np.inf), time="t", type="k", unit="filetime")
+
+
 @pytest.mark.parametrize("kind", [pa.int64(), pa.uint64(), pa.decimal128(20)])
 def test_filetime_counts_from_1601(kind):
     ticks = pa.array([133_512_552_000_000_019, None, 0, 133_512_552_000_000_000], pa.int64())
