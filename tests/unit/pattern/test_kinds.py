@@ -159,4 +159,4 @@ def test_equal_kinds_of_two_patterns_are_shared_whatever_their_names():
     one = "DEFINE dear AS price > 40 PATTERN SEQ(dear a, AAPL b, GOOG c) WITHIN 1 minute"
     other = "DEFINE high AS price > 40 PATTERN SEQ(high x, AAPL y, INTC z) WITHIN 1 minute"
     shared = ck.choose_plan([one, other], ck.profile(stream, [one, other]))
-    assert "SEQ(ANY, AAPL) where \"ANY\".price > 40" in str(shared)
+    assert 'SEQ(ANY, AAPL) where "ANY".price > 40' in str(shared)
