@@ -290,7 +290,9 @@ def events(
             have no types; a pattern says `ANY a`, or has kinds of its own (DEFINE).
         unit: The unit of numeric times since 1970: "s", "ms", "us", "ns", "min", "h" or "d"; or
             "filetime", that of Windows since 1601.
-        timezone: The zone of times without one (IANA name or offset); None is UTC.
+        timezone: The zone of times without one (IANA name or offset); None is UTC. Conditions read
+            its clock, as in `hour(a.ts)`, and results show it; without it they do that of the time
+            column, where this is pandas or Arrow in a zone.
         columns: The columns of the output besides time and type; None for all. Conditions may read
             the others too.
         arrival: The column with the order of arrival: numbers or times, a different value for each
@@ -379,6 +381,9 @@ def events(
     first = microseconds(beginning.column(time), time, unit=unit, timezone=timezone)
     if written.unit is not None:
         warn_of_unit(time, first, written.unit)
+    if not is_spark(source):  # which has instants; the zone of its session is none of theirs
+        zone = getattr(beginning.column(time).type, "tz", None)
+        schema = replace(schema, column_zone=zone)
     if type is not None:
         check_type(beginning.column(type).type, type)
     if arrival is not None:
