@@ -11,13 +11,14 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from cepkit.api.detecting import detect
-from cepkit.api.inputs import events
+from cepkit.columnar.results.matches import Matches
+from cepkit.pattern.checks import check
 from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
-from cepkit.stream.stream import Stream
+from cepkit.plan.checks import as_plan
+from cepkit.stream.stream import Stream, events
 from cepkit.stream.warnings import StreamWarning
 from cepkit.teaching.domains import Domains
 
@@ -132,11 +133,10 @@ def _in_partitions(query: Query, stream: str) -> Query | None:
 def _found(stream: Stream, query: Query, domains: Domains, number: int) -> list[Counter[Match]]:
     found: list[Counter[Match]] = [Counter() for _ in range(number)]
     streams, rows = _free(STREAM, domains), _free(ROW, domains)
-    plain = replace(query, returned=())
+    plain = check(replace(query, returned=()))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StreamWarning)  # of ties, which are there on purpose
-        matches: Any = detect(stream, plain, progress=False)
-        rows_of_matches = matches.to_arrow().to_pylist()
+        rows_of_matches = Matches(stream, plain, as_plan(None, plain)).to_arrow().to_pylist()
     for match in rows_of_matches:
         bound, owner = [], 0
         for variable in dict.fromkeys(event.variable for event in events_of(query.written)):
