@@ -19,9 +19,10 @@ from cepkit.printing import Printed, html_lines, html_output
 from cepkit.progress import Progress, showing
 from cepkit.stream.stream import Stream
 from cepkit.tables import html_table, text_table
-from cepkit.teaching.domains import Domains, domains_of
+from cepkit.teaching.domains import Domains, Value, domains_of
 from cepkit.teaching.small_streams import (
     Match,
+    SmallEvent,
     SmallStream,
     as_stream,
     drawn,
@@ -240,5 +241,16 @@ def _simpler(stream: SmallStream, domains: Domains) -> Iterator[SmallStream]:
         for place, (name, value) in enumerate(event.values):
             choices = domains.values[name]
             for simple in choices[: choices.index(value)]:
-                values = (*event.values[:place], (name, simple), *event.values[place + 1 :])
-                yield (*stream[:at], replace(event, values=values), *stream[at + 1 :])
+                changed = _with_value(event, place, simple)
+                yield (*stream[:at], changed, *stream[at + 1 :])
+                # Equal values stay equal.
+                yield tuple(
+                    _with_value(other, place, simple) if other.values[place][1] == value else other
+                    for other in stream
+                )
+
+
+def _with_value(event: SmallEvent, place: int, value: Value) -> SmallEvent:
+    name = event.values[place][0]
+    values = (*event.values[:place], (name, value), *event.values[place + 1 :])
+    return replace(event, values=values)
