@@ -10,6 +10,7 @@ from cepkit.errors import StatisticsError
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
+from cepkit.pattern.zones import at_clock
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.together import alike, together
 from cepkit.stream.stream import Stream, check_stream
@@ -31,7 +32,7 @@ def checked(stream: Stream, pattern: Pattern) -> Query:
     check_stream(stream, beside=pattern)
     query = as_query(pattern)
     query.check_reads(stream)
-    return query
+    return at_clock(query, stream.schema.clock)
 
 
 def detectable(stream: Stream, pattern: Pattern) -> Query:
@@ -45,7 +46,7 @@ def detectable(stream: Stream, pattern: Pattern) -> Query:
     check_stream(stream, beside=pattern)
     query = as_query(pattern)
     query.check_detectable(stream)
-    return query
+    return at_clock(query, stream.schema.clock)
 
 
 def statistics_given(statistics: Statistics, query: Query) -> Statistics:

@@ -13,6 +13,7 @@ from cepkit.columnar.pieces import is_large, sample_of
 from cepkit.errors import PlanError, UnsupportedError, telling
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import called, queries_of
+from cepkit.pattern.zones import without_zones
 from cepkit.plan.checks import as_plan, plan_without_rates
 from cepkit.plan.nodes import Plan
 from cepkit.planners.choose import size_worth
@@ -169,7 +170,7 @@ def plans_given(queries: Mapping[str, Query], plan: Any) -> SharedPlan | list[Pl
         PlanError: There is not one plan for each query.
     """
     if isinstance(plan, SharedPlan):
-        if plan.queries != tuple(queries.values()):
+        if [*map(without_zones, plan.queries)] != [*map(without_zones, queries.values())]:
             raise PlanError(
                 f"the shared plan is of {len(plan.queries)} other patterns",
                 expected="choose_plan of the same patterns, in the same order",

@@ -68,6 +68,7 @@ from cepkit.pattern.terms import (
     sum_,
     var,
 )
+from cepkit.pattern.zones import known_zone
 
 __all__ = [
     "Pattern",
@@ -162,6 +163,11 @@ class Pattern:
             return Pattern(replace(self.parts, window=window))
         bound = StepBound(*_two_variables(between), window)
         return Pattern(replace(self.parts, bounds=(*self.parts.bounds, bound)))
+
+    @typed
+    def at_time_zone(self, zone: str) -> Pattern:
+        """Return the pattern with the zone of its clock, as ``"Europe/Rome"``."""
+        return Pattern(replace(self.parts, zone=known_zone(zone)))
 
     @typed
     def strategy(self, name: str) -> Pattern:

@@ -33,6 +33,7 @@ from cepkit.pattern.repetitions import Repetitions
 from cepkit.pattern.run_checks import check_loops, check_runs
 from cepkit.pattern.structure_checks import check_names, check_structure, may_be_all
 from cepkit.pattern.unrolling.structures import unrolled
+from cepkit.pattern.zones import in_zone, known_zone
 
 _sound: WeakValueDictionary[int, Query] = WeakValueDictionary()
 """Queries that have been checked. By identity: as values 1, 1.0 and TRUE are equal."""
@@ -78,7 +79,9 @@ def check(query: Query) -> Query:
     check_runs(query)
     check_loops(query)
     warn_of_pitfalls(query)
-    sound = original if query is not original else unrolled(query)
+    if query.zone is not None:
+        known_zone(query.zone)
+    sound = in_zone(original if query is not original else unrolled(query))
     _sound[id(sound)] = sound
     return sound
 

@@ -29,6 +29,24 @@ from cepkit.pattern.nodes import (
 from cepkit.pattern.nodes import walk as walk_structure
 from cepkit.pattern.printer import expression_text
 
+_PART = "hour(a.ts), day(a.ts), weekday(a.ts), week(a.ts), month(a.ts) ... are parts of a time"
+_PRESENT = "a pattern knows no present: give the time, as TIMESTAMP '2024-05-01 09:30:00'"
+_DIFFERENCE = "b.ts - a.ts is a duration, as in b.ts - a.ts < 2 days"
+_SUM = "a.ts + 2 days is a time"
+_BEGIN = "date(a.ts) is the begin of the day, week_start(a.ts) that of the week"
+_ELSEWHERE = {
+    **dict.fromkeys(("extract", "date_part", "datepart", "dayofyear", "to_char"), _PART),
+    **dict.fromkeys(("dayofweek", "isodow", "dow"), "weekday(a.ts): 1 for Monday to 7 for Sunday"),
+    **dict.fromkeys(("dayofmonth",), "day(a.ts)"),
+    **dict.fromkeys(("weekofyear", "isoweek"), "week(a.ts)"),
+    **dict.fromkeys(("quarter",), "ceil(month(a.ts) / 3)"),
+    **dict.fromkeys(("date_trunc", "trunc", "to_date", "time_bucket"), _BEGIN),
+    **dict.fromkeys(("now", "current_timestamp", "current_date", "getdate", "today"), _PRESENT),
+    **dict.fromkeys(("datediff", "date_diff", "timestampdiff", "age"), _DIFFERENCE),
+    **dict.fromkeys(("dateadd", "date_add", "date_sub", "timestampadd"), _SUM),
+}
+"""What to write in place of functions of times that SQL has."""
+
 MAX_INTEGER = 2**63 - 1
 """The greatest that a column of integers, or of times, can hold."""
 
@@ -271,7 +289,7 @@ def _lone_name(node: c.Attribute, events: Events) -> PatternError:
         f"{written} alone is not a value",
         expected=f"an attribute, as in {expected}"
         + ("" if is_variable else f", or the text {string_text(name)} in single quotes"),
-        hint=hint,
+        hint=hint or _ELSEWHERE.get(name.lower()),
         span=span,
     )
 
@@ -282,7 +300,8 @@ def _check_call(node: c.Call, count: int) -> None:
         raise PatternError(
             f"'{name}' is not a known function",
             expected=f"one of {', '.join(known_functions())}",
-            hint=nearest(name, known_functions())
+            hint=_ELSEWHERE.get(name.lower())
+            or nearest(name, known_functions())
             or f"register it: cepkit.register_function('{name}', ...)",
             span=node.span,
         )

@@ -26,7 +26,7 @@ from cepkit.stream.columns import TIME as TIME
 ArithmeticOperator: TypeAlias = OneOf["+", "-", "*", "/", "%"]
 ComparisonOperator: TypeAlias = OneOf["<", "<=", "=", "!=", ">=", ">"]
 Constant: TypeAlias = int | float | str | bool | timedelta | datetime | None
-"""Times are in UTC, without a zone."""
+"""Times are readings of a clock, without a zone."""
 
 
 class _Node:
@@ -60,16 +60,21 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class Literal(_Node):
-    """A constant; None is SQL's NULL, a timedelta a duration."""
+    """A constant; None is SQL's NULL, a timedelta a duration.
+
+    A time, and a text that is compared with one, may name its time zone; None is UTC.
+    """
 
     value: Constant
     span: Span | None = field(default=None, compare=False, repr=False)
+    zone: str | None = field(default=None, kw_only=True)
 
     # In Python 1 == 1.0 == True; in a pattern these are three constants.
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Literal):
             return NotImplemented
-        return type(self.value) is type(other.value) and repr(self.value) == repr(other.value)
+        same = type(self.value) is type(other.value) and repr(self.value) == repr(other.value)
+        return same and self.zone == other.zone
 
     def __hash__(self) -> int:
         return hash((type(self.value), repr(self.value)))
@@ -104,11 +109,15 @@ class Arithmetic(_Node):
 
 @dataclass(frozen=True, slots=True)
 class Call(_Node):
-    """A function of its arguments: a built-in one or a registered one (functions.py)."""
+    """A function of its arguments: a built-in one or a registered one (functions.py).
+
+    A function of the clock may name its time zone; None is UTC.
+    """
 
     function: str
     arguments: tuple[Expression, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
+    zone: str | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Times written as texts in conditions, in UTC unless they name a zone."""
+"""Times written in conditions: readings of the clock of a zone, unless they name one themselves."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepkit.errors import PatternError, PatternSyntaxError, Span, StreamError
-from cepkit.pattern.conditions import Expression
+from cepkit.pattern.conditions import Expression, Literal, children
 from cepkit.stream.columns import MISSING_INTEGER
 from cepkit.stream.reading.time_texts import parse_times
+from cepkit.stream.reading.time_zones import instant
 
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - all are in UTC
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - all are without a zone
 
 
 def moments(texts: Sequence[str], place: Expression | None = None) -> npt.NDArray[np.int64]:
     """Return the times of texts in microseconds, missing for texts that mean null.
 
+    The zone of texts without one is that of the constants of `place`.
+
     Raises:
         PatternError: A text is no time; the error points at `place`.
     """
     try:
-        return parse_times(pa.array(texts, pa.string()), "", None)
+        return parse_times(pa.array(texts, pa.string()), "", zone_of(place))
     except StreamError as error:
         raise PatternError(
             "a time is compared with a text that is none",
@@ -34,15 +37,22 @@ def moments(texts: Sequence[str], place: Expression | None = None) -> npt.NDArra
         ) from error
 
 
+def zone_of(*places: Expression | None) -> str | None:
+    """Return the zone that constants of conditions name, None for UTC."""
+    constants = (part for place in places if place is not None for part in children(place))
+    zones = (one.zone for one in constants if isinstance(one, Literal) and one.zone is not None)
+    return next(zones, None)
+
+
 @lru_cache(maxsize=10_000)
-def moment(text: str) -> int | None:
+def moment(text: str, zone: str | None = None) -> int | None:
     """Return the time of one text, None if it means null."""
-    microseconds = int(moments([text])[0])
+    microseconds = int(parse_times(pa.array([text], pa.string()), "", zone)[0])
     return None if microseconds == MISSING_INTEGER else microseconds
 
 
-def read_time(text: str, span: Span) -> datetime:
-    """Return the time of a text after TIMESTAMP, in UTC.
+def read_time(text: str, span: Span) -> Literal:
+    """Return the time of a text after TIMESTAMP; in UTC if the text names a zone.
 
     Raises:
         PatternSyntaxError: The text is no time.
@@ -50,16 +60,19 @@ def read_time(text: str, span: Span) -> datetime:
     try:
         microseconds = moment(text)
         if microseconds is not None:
-            return _EPOCH + timedelta(microseconds=microseconds)
-    except (PatternError, OverflowError):
+            time = _EPOCH + timedelta(microseconds=microseconds)
+            names_zone = moment(text, "+01:00") == microseconds
+            return Literal(time, span, zone="UTC" if names_zone else None)
+    except (StreamError, OverflowError):
         pass
     raise PatternSyntaxError(
         f"TIMESTAMP of the text '{text}'",
-        expected="a time such as TIMESTAMP '2024-05-01 09:30:00', in UTC or with a zone as +02:00",
+        expected="a time such as TIMESTAMP '2024-05-01 09:30:00', perhaps with a zone as +02:00",
         span=span,
     )
 
 
-def since_1970(time: datetime) -> int:
-    """Return a time in UTC in microseconds since 1970."""
-    return (time - _EPOCH) // timedelta(microseconds=1)
+def since_1970(time: datetime, zone: str | None = None) -> int:
+    """Return the instant of a reading of a clock in microseconds since 1970."""
+    microseconds = (time - _EPOCH) // timedelta(microseconds=1)
+    return microseconds if zone is None else int(instant(microseconds, zone))

@@ -13,6 +13,7 @@ from cepkit.pattern.bounds import bound_of
 from cepkit.pattern.durations import in_microseconds, window_text
 from cepkit.pattern.kinds import raised
 from cepkit.pattern.limits import refuse_too_deep
+from cepkit.pattern.moments import since_1970
 from cepkit.pattern.names import (
     BETWEEN_VALUES,
     attribute_text,
@@ -38,6 +39,7 @@ from cepkit.pattern.nodes import (
 )
 from cepkit.pattern.policies import StepBound, Strategy
 from cepkit.pattern.query import Query, ResultColumn
+from cepkit.pattern.zones import as_written
 from cepkit.printing import text_of
 from cepkit.stream.durations import duration_text
 
@@ -64,7 +66,7 @@ def to_text(query: Query) -> str:
     """
     for part in (query.written, query.where):
         refuse_too_deep(part)
-    kinds, query = raised(query)
+    kinds, query = raised(as_written(query))
     lines = [f"DEFINE {', '.join(map(_kind_text, kinds))}"] if kinds else []
     lines.append(f"PATTERN {structure_text(query.written)}")
     if query.where is not None:
@@ -72,6 +74,8 @@ def to_text(query: Query) -> str:
     if query.window is not None:
         lines.append(f"WITHIN {window_text(query.window)}")
     lines += map(bound_text, query.bounds)
+    if query.zone is not None:
+        lines.append(f"AT TIME ZONE {string_text(query.zone)}")
     if query.strategy is not Strategy.SKIP_TILL_ANY_MATCH:
         lines.append(f"STRATEGY {query.strategy}")
     if query.partition_by:
@@ -145,6 +149,9 @@ def structure_text(structure: Structure) -> str:
 def expression_text(expression: c.Expression) -> str:
     """Return `expression` as a condition writes it; implied ones in words."""
     match expression:
+        case c.Literal(datetime() as value) if expression.zone is not None:
+            offset = timedelta(microseconds=since_1970(value, expression.zone) - since_1970(value))
+            return f"TIMESTAMP '{value + offset}Z'"
         case c.Literal(value):
             return _literal_text(value)
         case c.Attribute(variable, c.TIME):  # implied by a bound; no pattern writes it
@@ -168,7 +175,11 @@ def expression_text(expression: c.Expression) -> str:
         case c.Complement(c.Call(function, (text, pattern))) if function.upper() in BETWEEN_VALUES:
             return f"{_at(text, _SUM)} NOT {function.upper()} {_at(pattern, _SUM)}"
         case c.Call(function, arguments):
-            return f"{name_text(function)}({', '.join(_at(a, _SUM) for a in arguments)})"
+            listed = ", ".join(_at(a, _SUM) for a in arguments)
+            zone = (
+                "" if expression.zone is None else f" AT TIME ZONE {string_text(expression.zone)}"
+            )
+            return f"{name_text(function)}({listed}{zone})"
         case c.Aggregate(function, variable, attribute) if function != c.plain_function(function):
             each = "" if attribute is None else f".{attribute_text(attribute)}"
             end = "i" if function.startswith(c.RUNNING) else "i-1"

@@ -80,6 +80,7 @@ class Query(WithPrinter):
         bounds: The greatest distances of pairs of events, in addition to the window.
         groups: The groups that repeat, unrolled in `structure`.
         unrolled_from: The structure as written, with its groups; None without groups.
+        zone: The time zone whose clock conditions read; None: that of the stream.
         text: The text of the query, None from the builder.
     """
 
@@ -96,6 +97,7 @@ class Query(WithPrinter):
     bounds: tuple[StepBound, ...] = ()
     groups: tuple[Group, ...] = ()
     unrolled_from: Structure | None = None
+    zone: str | None = None
     text: str | None = field(default=None, compare=False, repr=False)
 
     @property

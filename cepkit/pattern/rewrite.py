@@ -102,7 +102,8 @@ def replaced(
         case c.Complement(item, span):
             return c.Complement(replaced(item, new), span)
         case c.Call(function, arguments, span):
-            return c.Call(function, tuple(replaced(each, new) for each in arguments), span)
+            new_arguments = tuple(replaced(each, new) for each in arguments)
+            return c.Call(function, new_arguments, span, zone=expression.zone)
         case c.InList(operand, choices, negated, span):
             new_choices = tuple(replaced(each, new) for each in choices)
             return c.InList(replaced(operand, new), new_choices, negated, span)

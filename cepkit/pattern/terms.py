@@ -344,7 +344,7 @@ def expression_of(value: Operand) -> c.Expression:
     if isinstance(node, timedelta | np.timedelta64):
         return c.Literal(_duration(node))
     if isinstance(node, datetime | np.datetime64):
-        return c.Literal(_time(node))
+        return c.Literal(_time(node), zone="UTC" if getattr(node, "tzinfo", None) else None)
     if type(node).__module__ == "numpy" and getattr(node, "shape", None) == ():
         node = node.item()
     if type(node) is int and not -(2**63) <= node < 2**63:
@@ -363,7 +363,7 @@ def expression_of(value: Operand) -> c.Expression:
 
 
 def _time(time: Any) -> datetime:
-    """Return a time in UTC as a datetime; times of pandas and NumPy may be finer, or NaT."""
+    """Return a time as a datetime, one with a zone in UTC; others may be finer, or NaT."""
     if isinstance(time, datetime) and time.tzinfo is not None:
         time = time.astimezone(UTC).replace(tzinfo=None)
     if type(time) is datetime:

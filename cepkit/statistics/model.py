@@ -20,6 +20,7 @@ from cepkit.pattern.nodes import events_of
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, TimeWindow, Window
 from cepkit.pattern.query import Query
+from cepkit.pattern.zones import without_zones
 from cepkit.printing import WithPrinter
 from cepkit.statistics.binding import CanonicalStatistics, conditioned_sets
 from cepkit.statistics.checks import check_kinds, check_known, check_sets, check_stream
@@ -136,12 +137,11 @@ class Statistics(WithPrinter):
         if any(other.query is None or self.query is None for other in self.others):
             raise StatisticsError("others= with statistics that do not know their pattern")
         check_stream(self.events, self.first, self.last)
-        object.__setattr__(self, "rates", MappingProxyType(rates))
-        object.__setattr__(self, "filters", MappingProxyType(filters))
-        object.__setattr__(self, "selectivities", MappingProxyType(shares))
-        object.__setattr__(self, "equalities", MappingProxyType(equal))
-        object.__setattr__(self, "missing", MappingProxyType(missing))
-        object.__setattr__(self, "joins", MappingProxyType(joins))
+        frozen: dict[str, Mapping[Any, Any]] = {"rates": rates, "filters": filters, "joins": joins}
+        frozen |= {"selectivities": shares, "equalities": equal, "missing": missing}
+        for name, numbers in frozen.items():
+            object.__setattr__(self, name, MappingProxyType(numbers))
+        object.__setattr__(self, "query", self.query and without_zones(self.query))
         same_key = checked_share(self.same_key, "the share of one partition")
         object.__setattr__(self, "same_key", same_key)
 
@@ -251,7 +251,7 @@ class Statistics(WithPrinter):
         from cepkit.pattern.builder import as_query
 
         # Verbs pass a query that they have already checked.
-        query = pattern if isinstance(pattern, Query) else as_query(pattern)
+        query = without_zones(pattern if isinstance(pattern, Query) else as_query(pattern))
         if self.query is None:
             return self._by_name(query)
         if query == self.query:

@@ -48,13 +48,14 @@ class Schema:
         unit: The unit of numeric times since 1970-01-01 UTC: "s", "ms", "us", "ns", "min", "h" or
             "d". None if times are not numbers.
         timezone: The zone of times without one: an IANA name ("Europe/Copenhagen") or a fixed
-            offset ("+02:00"). None means UTC. It does not apply to times with a zone or to numeric
-            ones.
+            offset ("+02:00"). None means UTC. Times with a zone and numeric ones are instants, in
+            whatever zone; but conditions read the clock there, and results show it.
         columns: The columns of the output besides time and type; None for all.
         arrival: The column with the order of arrival; None: row order.
         ties: The order of events of equal time: "none", or by arrival ("arrival").
         since: The first microsecond of the time range; None: as early as may be.
         until: The first one after it; None: as late as may be.
+        column_zone: The zone of the values of the time column; None if they name none.
 
     Raises:
         StreamError: The unit or the time zone is unknown, one column is both time and type, or
@@ -70,6 +71,7 @@ class Schema:
     ties: Ties = "none"
     since: int | None = None
     until: int | None = None
+    column_zone: str | None = None
 
     def __post_init__(self) -> None:
         roles: list[tuple[str, object]] = [("time", self.time)]
@@ -92,7 +94,7 @@ class Schema:
                 hint=nearest(str(self.unit), [*UNIT_NAMES, "filetime"]),
             )
         if self.timezone is not None:
-            _check_zone(self.timezone)
+            check_zone(self.timezone)
         if self.ties not in TIES:
             raise StreamError(
                 f"ties={self.ties!r}",
@@ -111,6 +113,11 @@ class Schema:
     def typed_by(self) -> str:
         """The column that says of which type a row is: that of the time if all have one type."""
         return self.time if self.type is None else self.type
+
+    @property
+    def clock(self) -> str | None:
+        """The zone whose clock conditions read; None is UTC."""
+        return self.timezone or self.column_zone
 
     @property
     def by_arrival(self) -> bool:
@@ -183,11 +190,13 @@ def separator_hint(columns: tuple[str, ...]) -> str | None:
 
 
 def time_zone(kind: pa.DataType, schema: Schema) -> str | None:
-    """Return the zone for displaying times of a source: its own, none, or UTC."""
-    if pa.types.is_timestamp(kind) and (kind.tz is not None or schema.timezone is None):
+    """Return the zone for displaying times of a source: the stream's, its own, none, or UTC."""
+    if schema.timezone is not None:
+        return schema.timezone
+    if pa.types.is_timestamp(kind):
         zone: str | None = kind.tz
         return zone
-    return None if pa.types.is_date(kind) and schema.timezone is None else "UTC"
+    return None if pa.types.is_date(kind) else "UTC"
 
 
 def _listed(names: tuple[str, ...]) -> str:
@@ -195,7 +204,12 @@ def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(names[:_LISTED]) + more
 
 
-def _check_zone(name: str) -> None:
+def check_zone(name: str) -> None:
+    """Check the name of a time zone.
+
+    Raises:
+        StreamError: There is no such zone.
+    """
     try:
         if not _FIXED_OFFSET.fullmatch(name):
             zoneinfo.ZoneInfo(name)

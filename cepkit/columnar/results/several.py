@@ -26,6 +26,7 @@ from cepkit.pattern.builder import as_query
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
 from cepkit.pattern.several import PATTERN, ByName, number_of
+from cepkit.pattern.zones import at_clock
 from cepkit.plan.nodes import Plan
 from cepkit.printing import html_output
 from cepkit.progress import Progress, WithProgress
@@ -150,6 +151,7 @@ class SeveralMatches(WithProgress, ByName[Result]):
         share: bool = True,
     ) -> None:
         self.stream, self.limit, self.sets = stream, limit, sets
+        queries = {name: at_clock(query, stream.schema.clock) for name, query in queries.items()}
         self._planned = planned = Planned.of(queries, plans, limit, sets, share=share)
         self.queries, self.plan, self.plans = planned.queries, planned.plan, planned.plans
         self._measure, self._share, self._place_of = measure, share, place

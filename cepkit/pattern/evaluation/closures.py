@@ -22,6 +22,7 @@ from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.evaluation.functions.contract import (
     Function,
     OnArrays,
+    OnInstants,
     OnMembers,
     OnNumbers,
     OnTexts,
@@ -30,7 +31,7 @@ from cepkit.pattern.evaluation.functions.contract import (
 from cepkit.pattern.evaluation.functions.registered import computed_kind, function_of
 from cepkit.pattern.evaluation.kinds import ValueKind, constant_kind
 from cepkit.pattern.evaluation.operations import computed
-from cepkit.pattern.moments import moment, since_1970
+from cepkit.pattern.moments import moment, since_1970, zone_of
 from cepkit.stream.columns import MISSING_INTEGER, Column
 
 Value: TypeAlias = Callable[[Sequence[Any]], Any]
@@ -84,11 +85,12 @@ def truth(condition: c.Expression, read: Read) -> Truth:
             parts = tuple(truth(item, read) for item in items)
             return lambda b: any(part(b) for part in parts)
         case c.Comparison(sign, left, right):
-            return _comparison(sign, value(left, read), value(right, read))
+            return _comparison(sign, value(left, read), value(right, read), condition)
         case c.InList(operand, choices, negated):
             operand_value = value(operand, read)
             equal: c.ComparisonOperator = "!=" if negated else "="
-            tests = tuple(_comparison(equal, operand_value, value(one, read)) for one in choices)
+            choice_values = [value(one, read) for one in choices]
+            tests = tuple(_comparison(equal, operand_value, v, condition) for v in choice_values)
             if negated:
                 return lambda b: all(test(b) for test in tests)
             return lambda b: any(test(b) for test in tests)
@@ -115,7 +117,7 @@ def value(expression: c.Expression, read: Read) -> Kinded:
     """Return a function of a binding that gives the value of `expression`, and its kind."""
     match expression:
         case c.Literal(constant):
-            return _constant(constant)
+            return _constant(constant, expression.zone)
         case c.Attribute() | c.Aggregate():
             return read(expression)
         case c.Negative() | c.Arithmetic() | c.Call():
@@ -135,7 +137,7 @@ def value(expression: c.Expression, read: Read) -> Kinded:
 
 
 def _comparison(
-    sign: c.ComparisonOperator, left: Kinded, right: Kinded
+    sign: c.ComparisonOperator, left: Kinded, right: Kinded, place: c.Expression
 ) -> Callable[[Sequence[Any]], bool]:
     compare = _COMPARE[sign]
     kinds = (left[1], right[1])
@@ -143,7 +145,7 @@ def _comparison(
         return lambda _: False
     x, y = left[0], right[0]
     if set(kinds) == {"timestamp", "text"}:
-        x, y = (_moments(f) if kind == "text" else f for f, kind in (left, right))
+        x, y = (_moments(f, zone_of(place)) if kind == "text" else f for f, kind in (left, right))
     elif kinds[0] != kinds[1]:
         # An integer beside a float becomes a float, although Python compares them exactly.
         x, y = (_as_float(f) if kind == "integer" else f for f, kind in (left, right))
@@ -190,7 +192,7 @@ def _computation(
     """Return the function that computes a node from operands that are not missing."""
     form, two = function.form, len(kinds) == 2
     match form:
-        case OnNumbers() if (whole := function.whole(kinds)) is not None:
+        case OnNumbers() | OnInstants() if (whole := function.whole(kinds)) is not None:
             exact = whole.scalar
             if two:  # the most frequent case, without a list of arguments
                 return lambda x, y: in_64_bits(exact(x, y))
@@ -233,6 +235,8 @@ def _computation(
                 return ends[result](answer) if answer is not None and result in ends else answer
 
             return of_members
+        case OnInstants():
+            return lambda *_: None  # only NULL is no time
         case Registered():
             return lambda *v: _of_registered(node, [*map(_column, v, kinds)])
         case _:
@@ -280,7 +284,7 @@ def _column(item: Any, kind: ValueKind) -> Column:
             return Column("float", np.array([number]), has_missing=True)
 
 
-def _constant(constant: c.Constant) -> Kinded:
+def _constant(constant: c.Constant, zone: str | None) -> Kinded:
     kind = constant_kind(constant)
     value: Any = constant
     match constant:
@@ -291,7 +295,7 @@ def _constant(constant: c.Constant) -> Kinded:
         case timedelta():
             value = in_microseconds(constant)
         case datetime():
-            value = since_1970(constant)
+            value = since_1970(constant, zone)
     return (lambda _: value), kind
 
 
@@ -303,11 +307,11 @@ def _as_float(inner: Value) -> Value:
     return as_float
 
 
-def _moments(inner: Value) -> Value:
+def _moments(inner: Value, zone: str | None) -> Value:
     """Return a function that reads a text as a time in microseconds."""
 
     def of_text(b: Sequence[Any]) -> Any:
         value = inner(b)
-        return None if value is None else moment(value)
+        return None if value is None else moment(value, zone)
 
     return of_text

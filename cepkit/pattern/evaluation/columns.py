@@ -89,7 +89,7 @@ def value(expression: c.Expression, read: Read) -> Column:
     """
     match expression:
         case c.Literal(constant):
-            return _constant(constant)
+            return _constant(constant, expression.zone)
         case c.Attribute(variable, name):
             return read(variable, name)
         case c.Negative() | c.Arithmetic() | c.Call():
@@ -110,7 +110,7 @@ def value(expression: c.Expression, read: Read) -> Column:
             assert_never(expression)
 
 
-def _constant(constant: c.Constant) -> Column:
+def _constant(constant: c.Constant, zone: str | None) -> Column:
     kind = constant_kind(constant)
     match constant:
         case None:
@@ -124,7 +124,7 @@ def _constant(constant: c.Constant) -> Column:
             texts = np.array([constant], dtype=object)
             return Column(kind, np.zeros(1, dtype=np.int32), texts)
         case datetime():
-            return Column(kind, np.array([since_1970(constant)], dtype=np.int64))
+            return Column(kind, np.array([since_1970(constant, zone)], dtype=np.int64))
         case timedelta():
             return Column(kind, np.array([in_microseconds(constant)], dtype=np.int64))
         case _:

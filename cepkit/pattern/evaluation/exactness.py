@@ -20,6 +20,7 @@ from cepkit.pattern.evaluation.columns import Read, value
 from cepkit.pattern.evaluation.floats import as_floats
 from cepkit.pattern.evaluation.functions.contract import (
     OnArrays,
+    OnInstants,
     OnMembers,
     OnNumbers,
     OnTexts,
@@ -81,7 +82,7 @@ def _magnitude(expression: c.Expression, read: Read) -> float:
         case c.Literal(timedelta() as constant):
             return float(abs(in_microseconds(constant)))
         case c.Literal(datetime() as constant):
-            return float(abs(since_1970(constant)))
+            return float(abs(since_1970(constant, expression.zone)))
         case c.Literal():
             return 0.0
         case c.Attribute(variable, name):
@@ -119,8 +120,8 @@ def _magnitude_of_computed(node: c.Negative | c.Arithmetic | c.Call, read: Read)
             if function.whole(kinds) is None and function.kind(kinds) == "duration":
                 return math.inf  # loops do not round
             return max(bounds) if whole is None else whole.bound(bounds)
-        case OnTexts():
-            # A text function of one event is computed before any loop.
+        case OnInstants() | OnTexts():
+            # Such a function of one event is computed before any loop.
             alone = len(c.variables_of(node)) < 2
             return max(*bounds, _magnitude_of(value(node, read))) if alone else math.inf
         case OnArrays() | OnMembers() | Registered():

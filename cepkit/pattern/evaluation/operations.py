@@ -21,6 +21,7 @@ from cepkit.pattern.evaluation.floats import as_floats, rounded
 from cepkit.pattern.evaluation.functions.contract import (
     Function,
     OnArrays,
+    OnInstants,
     OnMembers,
     OnNumbers,
     OnTexts,
@@ -157,6 +158,8 @@ def computed(node: c.Negative | c.Arithmetic | c.Call, operands: Sequence[Column
             with np.errstate(all="ignore"):
                 result = function.of(column, numbers)
             return rounded(result) if kind == "duration" else Column(kind, result, has_missing=True)
+        case OnInstants(whole):
+            return _whole(function, whole, kind, operands)
         case OnTexts(scalar, many):
             return of_distinct(lambda values: function.of(scalar, values), kind, operands, many)
         case OnArrays(column):

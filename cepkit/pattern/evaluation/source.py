@@ -22,6 +22,7 @@ from cepkit.pattern.evaluation.exactness import as_exact_floats, stays_exact
 from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.evaluation.functions.contract import (
     OnArrays,
+    OnInstants,
     OnMembers,
     OnNumbers,
     OnTexts,
@@ -98,7 +99,7 @@ def has_source(condition: Expression, *, arrays: bool = True) -> bool:
                 continue
             case OnArrays():
                 has_form = arrays or alone
-            case OnTexts():
+            case OnTexts() | OnInstants():
                 has_form = alone
             case OnMembers() | Registered():
                 has_form = False
@@ -124,7 +125,7 @@ def _helpers() -> dict[str, Callable[..., Any]]:
                 functions.append(scalar)
             case OnArrays(loop=loop):
                 functions.append(loop)
-            case OnNumbers() | OnTexts() | OnMembers() | Registered():
+            case OnNumbers() | OnInstants() | OnTexts() | OnMembers() | Registered():
                 pass
             case _:
                 assert_never(form)
@@ -235,7 +236,7 @@ class ConditionWriter:
                 return str(function.of(call, [self._value(part) for part in children(node)]))
             case OnArrays(loop=loop):
                 return _call(loop)(*(self._name(Operand(p, "array")) for p in children(node)))
-            case OnTexts() | OnMembers() | Registered():
+            case OnInstants() | OnTexts() | OnMembers() | Registered():
                 raise AssertionError("has_source excludes these")
             case _:
                 assert_never(form)

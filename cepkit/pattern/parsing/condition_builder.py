@@ -18,6 +18,7 @@ from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.evaluation.functions.registered import SET_FUNCTIONS
 from cepkit.pattern.moments import read_time
 from cepkit.pattern.names import name_text, unquoted
+from cepkit.pattern.zones import OF_CLOCKS, known_zone
 
 Children = list[Any]
 OPERATORS = {"==": "=", "<>": "!="}
@@ -142,9 +143,7 @@ class ConditionBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         return c.Literal(unquoted(str(children[0])), self.span_of(meta))
 
     def timestamp(self, meta: Meta, children: Children) -> c.Expression:
-        return c.Literal(
-            read_time(unquoted(str(children[0])), self.span_of(meta)), self.span_of(meta)
-        )
+        return read_time(unquoted(str(children[0])), self.span_of(meta))
 
     def true(self, meta: Meta, children: Children) -> c.Expression:
         return c.Literal(True, self.span_of(meta))
@@ -212,15 +211,24 @@ class ConditionBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         return c.Attribute("", children[0], self.span_of(meta))
 
     def call(self, meta: Meta, children: Children) -> c.Expression:
-        function = children[0]
-        arguments = children[1] if len(children) > 1 else ()
+        function, *given = children
+        arguments, zone = given[0] if given else (), given[1] if len(given) > 1 else None
+        if zone is not None and function.lower() not in OF_CLOCKS:
+            raise PatternSyntaxError(
+                f"{function} AT TIME ZONE",
+                expected=f"a function that reads the clock: {', '.join(sorted(OF_CLOCKS))}",
+                span=self.span_of(meta),
+            )
         if function.lower() in SET_FUNCTIONS:
             return self._set_function(meta, function.lower(), arguments)
         for argument in arguments:
             self.check_is_value(argument)
         if function.lower() in FUNCTIONS:
             function = function.lower()
-        return c.Call(function, arguments, self.span_of(meta))
+        return c.Call(function, arguments, self.span_of(meta), zone=zone)
+
+    def zone(self, meta: Meta, children: Children) -> str:
+        return known_zone(unquoted(str(children[0])), self.span_of(children[0]))
 
     def check_is_value(self, value: c.Expression | _UpTo) -> None:
         if isinstance(value, _UpTo):

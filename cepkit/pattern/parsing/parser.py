@@ -42,9 +42,9 @@ def parse(text: str) -> Query:
 
     Args:
         text: ``PATTERN structure [WHERE condition] [WITHIN window] [STRATEGY name]
-            [PARTITION BY columns] [AGG aggregates] [GROUP BY columns] [HAVING thresholds]
-            [AFTER MATCH SKIP where] [RETURN values]``; the clauses in any order, each at most
-            once; keywords in any case.
+            [AT TIME ZONE name] [PARTITION BY columns] [AGG aggregates] [GROUP BY columns]
+            [HAVING thresholds] [AFTER MATCH SKIP where] [RETURN values]``; the clauses in any
+            order, each at most once; keywords in any case.
 
     Raises:
         PatternSyntaxError: The text does not follow the grammar.

@@ -37,17 +37,9 @@ _COMPARISONS = frozenset(
     | {*BETWEEN_VALUES}
 )
 _CLAUSES = (
-    "_WHERE",
-    "_WITHIN",
-    "_STRATEGY",
-    "_PARTITION",
-    "_AGG",
-    "_GROUP",
-    "_HAVING",
-    "_AFTER",
-    "_RETURN",
-    "_DEFINE",
-)
+    "_WHERE", "_WITHIN", "_AT_TIME_ZONE", "_STRATEGY", "_PARTITION", "_AGG", "_GROUP", "_HAVING",
+    "_AFTER", "_RETURN", "_DEFINE",
+)  # fmt: skip
 
 # Groups of terminals in the order of the message. A group applies where the parser accepts its
 # whole first set; its words then stand for all terminals of its second set.

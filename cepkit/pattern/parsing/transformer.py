@@ -143,6 +143,9 @@ class NodeBuilder(ConditionBuilder):
         bound = StepBound(first, last, window, self.span_of(meta))
         return ("WITHIN FROM", "bounds"), bound, self.span_of(meta)
 
+    def at_time_zone(self, meta: Meta, children: Children) -> tuple[Any, ...]:
+        return ("AT TIME ZONE", "zone"), children[0], self.span_of(meta)
+
     def strategy(self, meta: Meta, children: Children) -> tuple[Any, ...]:
         token = children[0]
         try:

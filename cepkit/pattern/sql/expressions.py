@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from cepkit.errors import UnsupportedError
 from cepkit.pattern import conditions as c
+from cepkit.pattern.moments import since_1970
 from cepkit.pattern.numbers import next_in
 from cepkit.pattern.printer import expression_text
 from cepkit.pattern.sql.table import Table
@@ -145,10 +146,10 @@ def _without_words(expression: c.Expression, what: str) -> UnsupportedError:
 def _constant(literal: c.Literal, table: Table) -> Tree:
     match literal.value:
         case datetime() as moment:
+            since = timedelta(microseconds=since_1970(moment, literal.zone))
             if table.unit is not None:
-                since = moment - datetime(1970, 1, 1, tzinfo=moment.tzinfo)
                 return table.shifted(exp.Literal.number(0), since)
-            text = moment.replace(tzinfo=None).isoformat(sep=" ")
+            text = (datetime(1970, 1, 1) + since).isoformat(sep=" ")  # noqa: DTZ001 - in UTC
             return exp.cast(exp.Literal.string(text), exp.DType.TIMESTAMP)
         case timedelta():
             raise _without_words(literal, "a duration beside no difference of two times")

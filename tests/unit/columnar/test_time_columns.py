@@ -173,7 +173,7 @@ def test_columns_of_durations() -> None:
 def test_parts_of_times(condition: str, matches: int) -> None:
     times = ["2024-03-03 23:59:58.999999", "2024-03-04 00:00:00"]
     frame = pd.DataFrame({"t": pd.to_datetime(times, format="ISO8601"), "kind": ["A", "B"]})
-    pattern = f"PATTERN SEQ(A a, B b) WHERE {condition}"
+    pattern = f"PATTERN SEQ(A a, B b) WHERE {condition} AT TIME ZONE 'UTC'"
     assert ck.detect(ck.events(frame, time="t", type="kind"), pattern).count() == matches
 
 
@@ -194,7 +194,7 @@ def test_times_that_are_written(condition: str, matches: int, zone: str | None) 
     times = pd.to_datetime(["2024-03-03 23:59:58.999999", "2024-03-04 00:00:00"], format="ISO8601")
     times = times if zone is None else times.tz_localize("UTC").tz_convert(zone)
     frame = pd.DataFrame({"t": times, "kind": ["A", "B"]})
-    pattern = f"PATTERN SEQ(A a, B b) WHERE {condition}"
+    pattern = f"PATTERN SEQ(A a, B b) WHERE {condition} AT TIME ZONE 'UTC'"
     assert ck.detect(ck.events(frame, time="t", type="kind"), pattern).count() == matches
     trace = ck.simulate(ck.events(frame, time="t", type="kind"), f"{pattern} WITHIN 1 day")
     assert len(trace.matches) == matches

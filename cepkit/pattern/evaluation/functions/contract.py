@@ -55,6 +55,17 @@ class OnNumbers:
 
 
 @dataclass(frozen=True, slots=True)
+class OnInstants:
+    """A function of a time by the clock of a zone or the calendar; no loop computes it.
+
+    Attributes:
+        whole: The computation on microseconds.
+    """
+
+    whole: Whole
+
+
+@dataclass(frozen=True, slots=True)
 class OnTexts:
     """A function of texts, and of numbers beside them; computed once for each distinct value.
 
@@ -108,7 +119,7 @@ class OnMembers:
     kind: Callable[[ValueKind], ValueKind]
 
 
-Form: TypeAlias = OnNumbers | OnTexts | OnArrays | OnMembers | Registered
+Form: TypeAlias = OnNumbers | OnInstants | OnTexts | OnArrays | OnMembers | Registered
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -191,5 +202,5 @@ def _result_kind(function: Function, kinds: tuple[ValueKind, ...]) -> ValueKind 
 
 @cache
 def _whole_of(function: Function, kinds: tuple[ValueKind, ...]) -> Whole | None:
-    whole = function.form.whole if isinstance(function.form, OnNumbers) else None
+    whole = function.form.whole if isinstance(function.form, OnNumbers | OnInstants) else None
     return whole if all(kind in WHOLE for kind in kinds) else None

@@ -21,6 +21,7 @@ from cepkit.pattern.duration_hints import with_units
 from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.evaluation.functions.contract import Function, OnMembers, Registered
 from cepkit.pattern.evaluation.functions.operators import MINUS, OPERATORS
+from cepkit.pattern.evaluation.functions.times import in_zone
 from cepkit.pattern.evaluation.kinds import ValueKind, classes, set_function_kind, word
 from cepkit.pattern.evaluation.set_functions import set_function
 from cepkit.stream.columns import Column
@@ -124,7 +125,7 @@ def function_of(node: Negative | Arithmetic | Call) -> Function:
         case Call():
             name = node.function
             if name in FUNCTIONS:
-                return FUNCTIONS[name]
+                return FUNCTIONS[name] if node.zone is None else in_zone(FUNCTIONS[name], node.zone)
             if name in AGGREGATES:
                 return function_of_members(name)
             return Function(name, "", "", (), Registered(registered_function(name)))
