@@ -48,7 +48,7 @@ class PlanExplorer(App):
         PlanExplorer: c → a → b by dp-order, as measured
         >>> explorer.move("rate:c", 100.0)
         >>> print(explorer)
-        PlanExplorer: a → b → c by given-order, rate:c=100
+        PlanExplorer: a → b → c by dp-order, rate:c=100
     """
 
     def __init__(
