@@ -177,6 +177,7 @@ docs: $(READY) ## Build the documentation's pages in build/site (runs the notebo
 .PHONY: tables
 tables: $(READY) ## Write the tables in README.md and docs/ from the shelves
 	$(BIN)/python docs/tables.py
+	$(BIN)/python docs/gallery.py
 
 .PHONY: pictures
 pictures: $(READY) ## Take the pictures of README.md anew (needs Chromium)

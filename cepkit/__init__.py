@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from cepkit.errors import CepkitError as CepkitError
     from cepkit.spark.session.local import get_session as get_session
     from cepkit.statistics.model import Statistics as Statistics
+    from cepkit.teaching.equivalence import equivalent as equivalent
 
 _HOMES = {
     "cepkit.api.aggregating": ("aggregate",),
@@ -68,6 +69,7 @@ _HOMES = {
     "cepkit.errors": ("CepkitError",),
     "cepkit.spark.session.local": ("get_session",),
     "cepkit.statistics.model": ("Statistics",),
+    "cepkit.teaching.equivalence": ("equivalent",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

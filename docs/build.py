@@ -1,14 +1,16 @@
 """Builds the documentation's pages in build/site: `make docs`.
 
 Notebooks are run, each in a kernel of its own; what they showed is kept in build/executed and used
-again until the notebook or the package changes. Sphinx then makes pages of docs/, the notebooks and
-the docstrings. A link that leads nowhere is an error, and so is a cell that fails unasked.
+again until the notebook or the package changes. Pages of the gallery get their figures. Sphinx then
+makes pages of docs/, the notebooks and the docstrings. A link that leads nowhere is an error, and
+so is a cell that fails unasked.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import runpy
 import shutil
 import sys
 import tempfile
@@ -135,6 +137,7 @@ def main() -> int:
         nbformat.write(_for_a_page(executed(path)), SOURCES / "notebooks" / path.name)
     for name in _PAGES:
         shutil.copytree(ROOT / name, SOURCES / name)
+    runpy.run_path(str(ROOT / "docs" / "gallery.py"))["draw"](SOURCES / "docs" / "gallery")
     for page in ROOT.glob("*.md"):
         shutil.copy(page, SOURCES)
     for name in _LINKED:

@@ -40,6 +40,7 @@ RESULTS = {
 _BASES = {
     "WithProgress": "progress.py",
     "ByName": "pattern/several.py",
+    "Exported": "exports.py",
     "Translatable": "rowpattern/translation.py",
 }
 _SPECIAL = {"__len__": "len", "__iter__": "for ... in", "__getitem__": "[...]", "__bool__": "bool"}

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cepkit.exports import Exported
 from cepkit.lazy import pd
 from cepkit.memory import Room
 from cepkit.printing import Printed, html_lines, html_output
@@ -24,7 +25,7 @@ from cepkit.tables import count_text, html_table, text_table, value_text
 _SHOWN = 10
 
 
-class RowMatches(Translatable, Printed):
+class RowMatches(Translatable, Exported, Printed):
     """The rows of a query with MATCH_RECOGNIZE, computed on demand.
 
     `batches` yields some at a time, `to_arrow` and `to_pandas` return all. `len()` counts them.
@@ -87,6 +88,12 @@ class RowMatches(Translatable, Printed):
         """
         frame: pd.DataFrame = self.to_arrow().to_pandas()
         return frame
+
+    def _in_batches(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        return self.schema, (batch for table in self.batches() for batch in table.to_batches())
+
+    def _flat(self) -> pa.Table:
+        return self.to_arrow()
 
     def __len__(self) -> int:
         """Return the number of rows."""

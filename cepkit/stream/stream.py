@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from os import PathLike
@@ -17,7 +17,7 @@ from cepkit.errors import StreamError, UnsupportedError
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.lateness import Lateness, check_event_time, check_lateness
 from cepkit.stream.preview import Preview, shown_columns
-from cepkit.stream.reading import readers, sources
+from cepkit.stream.reading import readers, several, sources
 from cepkit.stream.reading.arrival import check_arrival
 from cepkit.stream.reading.column_cache import ColumnCache, load, parts_if_large
 from cepkit.stream.reading.file_parts import FileParts
@@ -283,7 +283,9 @@ def events(
             a Polars frame, a DuckDB relation or an ibis table; a lazy one is computed now), a list
             of dictionaries, or the path of a CSV, Parquet or JSON file or of a folder of CSV or
             Parquet files. JSON is an object in each line or one array of them, read at once. Fields
-            of structs and of objects inside of objects are columns: `user.name`.
+            of structs and of objects inside of objects are columns: `user.name`. Or several of
+            these: a list of them, or a mapping that has a name for each, which is the type of its
+            events. A column that one of them lacks is missing there.
         time: The time column: timestamps, dates, numbers with a `unit`, ISO 8601 texts or those of
             a `time_format`. Two columns, ("date", "time"), become one, "date_time".
         type: The column of the event type; numbers and booleans are read as texts. None: the rows
@@ -350,12 +352,18 @@ def events(
     carried = None if columns is None else tuple(columns)
     written = Written(time, unit, sep, decimal, encoding, time_format)
     time, unit = written.time_column, written.time_unit
-    schema = Schema(time, type, unit, timezone, carried, arrival, ties)
+    tables = several.tables_of(source)
+    named = tables is not None and isinstance(source, Mapping)
+    types = type or several.TYPE if named else type
+    schema = Schema(time, types, unit, timezone, carried, arrival, ties)
     schema = replace(
         schema, since=moment("since", since, schema), until=moment("until", until, schema)
     )
     check_range(schema)
-    source = sources.accepted(source, written)
+    if tables is None:
+        source = sources.accepted(source, written)
+    else:
+        source = several.together(tables, written, types if named else None)
     streaming = is_spark(source) and bool(getattr(source, "isStreaming", False))
     lateness_limits = check_lateness(streaming, lateness, max_ahead)
     if streaming and schema.by_arrival and arrival is None:
@@ -384,8 +392,8 @@ def events(
     if not is_spark(source):  # which has instants; the zone of its session is none of theirs
         zone = getattr(beginning.column(time).type, "tz", None)
         schema = replace(schema, column_zone=zone)
-    if type is not None:
-        check_type(beginning.column(type).type, type)
+    if types is not None:
+        check_type(beginning.column(types).type, types)
     if arrival is not None:
         check_arrival(beginning.column(arrival).type, arrival)
     if is_spark(source) and schema.has_range:

@@ -210,6 +210,24 @@ def test_times_of_texts_are_no_partition_that_spark_could_count(spark: SparkSess
         detected(spark, (faulty.table(t=texts), {}, pattern))
 
 
+def test_several_frames_have_the_local_matches(spark: SparkSession) -> None:
+    orders = pa.table({"t": [1, 5], "user": ["x", "y"], "n": [{"a": 1}, None]})
+    refunds = pa.table({"t": [2.5, 9.0], "who": ["x", "z"], "user": ["x", "y"]})
+    pattern = 'PATTERN SEQ("it\'s" a, "b" b) WHERE a.user = b.user AND b.n.a IS NULL WITHIN 3 s'
+    tables = {"it's": orders, "b": refunds}
+    frames = {name: spark.createDataFrame(table) for name, table in tables.items()}
+    found = [
+        ck.detect(ck.events(source, time="t", unit="s", type="what"), pattern).count()
+        for source in (tables, frames)
+    ]
+    assert found == [1, 1]
+    texts = spark.createDataFrame(pa.table({"t": ["1"]}))
+    with pytest.raises(CepkitError, match="holds numbers in the table 'a' and string in 'b'"):
+        ck.events({"a": frames["b"], "b": texts}, time="t", unit="s")
+    with pytest.raises(CepkitError, match="the table 'a' is in Spark, and others are not"):
+        ck.events({"a": frames["b"], "b": orders}, time="t", unit="s")
+
+
 def test_filetime_on_spark_is_the_local_time(spark: SparkSession) -> None:
     ticks = pa.array([133_512_552_000_000_019, None, 0, 133_512_552_000_000_000], pa.int64())
     asked = (faulty.table(t=ticks), {"unit": "filetime"}, "PATTERN AND(A a, B b)")

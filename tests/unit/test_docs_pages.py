@@ -15,6 +15,7 @@ PAGES = sorted(
         *DOCS.glob("how-to/*.md"),
         *DOCS.glob("teaching/*.md"),
         *DOCS.glob("coming-from/*.md"),
+        *DOCS.glob("gallery/*.md"),
         DOCS / "matches.md",
         DOCS / "workbench.md",
     ]

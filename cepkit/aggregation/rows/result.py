@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 from cepkit.aggregation.rows.tables import Values
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.errors import LimitError
+from cepkit.exports import Exported
 from cepkit.lazy import pd
 from cepkit.pattern.query import Query
 from cepkit.printing import html_output, html_text
@@ -20,7 +21,7 @@ _SHOWN = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Aggregates:
+class Aggregates(Exported):
     """The aggregates of a query's matches.
 
     Attributes:
@@ -56,6 +57,13 @@ class Aggregates:
             LimitError: An integer has more digits than that.
         """
         return pa.table({name: _array(name, values) for name, values in self.columns.items()})
+
+    def _in_batches(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        table = self.to_arrow()
+        return table.schema, iter(table.to_batches())
+
+    def _flat(self) -> pa.Table:
+        return self.to_arrow()
 
     def __repr__(self) -> str:
         try:

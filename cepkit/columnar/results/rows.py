@@ -17,6 +17,7 @@ from cepkit.columnar.results.flat import flat_batch, flat_schema
 from cepkit.columnar.results.frames import frame_of, table_of, to_frame
 from cepkit.columnar.results.output import to_parquet
 from cepkit.errors import LimitError, UnsupportedError, shown
+from cepkit.exports import Exported
 from cepkit.files import PARQUET, check_apart, check_target, whole_file
 from cepkit.lazy import pd
 from cepkit.memory import Room, free_memory
@@ -32,7 +33,7 @@ _ROW, _EVENT = 200, 250
 """The least bytes of a match, and of an event in it, as dictionaries."""
 
 
-class Rows(WithProgress, ABC):
+class Rows(WithProgress, Exported, ABC):
     """Rows of matches, in batches.
 
     Arrow (`batches`, `to_arrow`, `write_parquet`) has a struct `a` for each variable, a list of
@@ -145,6 +146,12 @@ class Rows(WithProgress, ABC):
         """Return the first `n` matches found as an Arrow table with a struct for each variable."""
         with self._watched("finding matches"):
             return table_of(self._batches(n), self.schema, self._room("an Arrow table", n))
+
+    def _in_batches(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        return self.schema, self.batches()
+
+    def _flat(self) -> pa.Table:
+        return self.to_arrow(nested=False)
 
     def _frame(self, most: int | None, *, nested: bool) -> pd.DataFrame:
         room = self._room("a DataFrame", most)

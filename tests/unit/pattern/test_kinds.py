@@ -152,3 +152,11 @@ def test_kind_called_like_a_type_of_the_stream_is_refused():
     with pytest.raises(PatternError, match="'hot', which is a type of the stream") as error:
         ck.detect(stream, "DEFINE hot AS x > 0 PATTERN hot a").count()
     assert error.value.span.column == 8
+
+
+def test_equal_kinds_of_two_patterns_are_shared_whatever_their_names():
+    stream = ck.events(ck.sample_stocks(2_000), time="ts", type="ticker")
+    one = "DEFINE dear AS price > 40 PATTERN SEQ(dear a, AAPL b, GOOG c) WITHIN 1 minute"
+    other = "DEFINE high AS price > 40 PATTERN SEQ(high x, AAPL y, INTC z) WITHIN 1 minute"
+    shared = ck.choose_plan([one, other], ck.profile(stream, [one, other]))
+    assert 'SEQ(ANY, AAPL) where "ANY".price > 40' in str(shared)

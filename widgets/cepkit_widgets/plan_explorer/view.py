@@ -45,10 +45,10 @@ class PlanExplorer(App):
         >>> statistics = ck.Statistics.assumed(rates, {("a", "b"): 0.5})
         >>> explorer = PlanExplorer(pattern, statistics)
         >>> print(explorer)
-        PlanExplorer: c → a → b by by-frequency, as measured
+        PlanExplorer: c → a → b by dp-order, as measured
         >>> explorer.move("rate:c", 100.0)
         >>> print(explorer)
-        PlanExplorer: a → b → c by given-order, rate:c=100
+        PlanExplorer: a → b → c by dp-order, rate:c=100
     """
 
     def __init__(
