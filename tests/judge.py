@@ -35,8 +35,8 @@ Where the definition of a match leaves room, the judge decides:
   condition about it counts in both.
 * OPT(B b) GREEDY chooses between its item and NOT(B b), OPT(NEXT B b) GREEDY between its item and
   NOT(NEXT B b), with all conditions on b; so do OPT(KL(B b)) GREEDY and OPT(KL(B b) GREEDY). A
-  condition on the set counts for a single B as for a set of it alone, if it reads no more of the set
-  than each member, the first, and running counts, sums, means, minima and maxima up to each.
+  condition on the set counts for a single B as for a set of it alone, if it reads no more of it
+  than each member, the first, and running sums, means, minima and maxima up to each.
 * FIRST B b: no event of the stream, other than the match's own, comes before b (strictly) and could
   be b, judged by the events before b: it is after those events, in the partition and window of the
   match, and fulfils the conditions on b and variables before it. Absent events do not count, nor do
@@ -726,10 +726,7 @@ def _is_of_one(node: c.Attribute | c.Aggregate) -> bool:
     if isinstance(node, c.Attribute) or node.function == "first":
         return True
     running = [f"{c.RUNNING}{function}" for function in ("sum", "avg", "min", "max")]
-    return node.function in running or (node.function, node.attribute) == (
-        f"{c.RUNNING}count",
-        None,
-    )
+    return node.function in running
 
 
 def _reads_whole(function: str) -> bool:

@@ -15,11 +15,9 @@ from cepkit.pattern.conditions import (
     AllOf,
     Attribute,
     Expression,
-    Literal,
     distance_of,
     has_set_functions,
     of_neighbours,
-    plain_function,
     reads_ahead,
     variables_of,
 )
@@ -227,8 +225,8 @@ def choices_of(structure: Structure, names: Names) -> tuple[Choice, ...]:
         case Kleene(Event() | First() | Next()):
             return (_choice_of_set(structure, names),)
         case Opt(item):
-            absent = absence_of(structure) if is_greedy(structure) else None
-            without = (Choice(),) if absent is None else choices_of(absent, names)
+            absence = absence_of(structure) if is_greedy(structure) else None
+            without = (Choice(),) if absence is None else choices_of(absence, names)
             return (*choices_of(item, names), *without)
         case Or(items):
             return tuple(choice for item in items for choice in choices_of(item, names))
@@ -273,22 +271,18 @@ def of_one_member(condition: Expression, variable: str) -> Expression | None:
     Returns:
         The condition; None if a single member does not decide it.
     """
-    decided = True
+    if not _functions_of(condition, variable) <= _OF_ONE_MEMBER:
+        return None
 
     def of_event(node: Attribute | Aggregate) -> Expression:
-        nonlocal decided
         if isinstance(node, Attribute) or node.variable != variable:
             return node
-        function = plain_function(node.function)
-        running = node.function.startswith(RUNNING)
-        if running and function == "count" and node.attribute is None:
-            return Literal(1, node.span)
-        mean = running and function in ("sum", "avg", "min", "max")
-        decided = decided and (function == "first" or mean)
         return Attribute(variable, node.attribute or "", node.span)
 
-    condition = replaced(condition, of_event)
-    return condition if decided else None
+    return replaced(condition, of_event)
+
+
+_OF_ONE_MEMBER = {"first", *(RUNNING + function for function in ("sum", "avg", "min", "max"))}
 
 
 def without_repeats(choices: Sequence[Choice]) -> Iterator[Choice]:

@@ -200,13 +200,10 @@ def runs_as_absences(branch: Branch) -> Branch:
 
 def _of_single_events(condition: Expression, variables: Iterable[str]) -> Expression | None:
     """Return a condition for single events in place of some sets, None if these do not decide."""
-    for variable in variables:
-        if variable in sets_in(condition):
-            single = of_one_member(condition, variable)
-            if single is None:
-                return None
-            condition = single
-    return condition
+    single: Expression | None = condition
+    for variable in sets_in(condition).intersection(variables):
+        single = None if single is None else of_one_member(single, variable)
+    return single
 
 
 def _branches(query: Query) -> tuple[Branch, ...]:
