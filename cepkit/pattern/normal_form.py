@@ -230,10 +230,10 @@ def _branches(query: Query) -> tuple[Branch, ...]:
         left_out = {e.variable for e in choice.negated} & optional
         if left_out:
             about = [
-                (number, condition)
-                for number, written in about
-                if choice.counts(variables_of(written), left_out)
-                and (condition := _of_single_events(written, left_out)) is not None
+                (number, single)
+                for number, condition in about
+                if choice.counts(variables_of(condition), left_out)
+                and (single := _of_single_events(condition, left_out)) is not None
             ]
         pairs = [(condition, sets_in(condition)) for _, condition in about]
         bounds: Sequence[StepBound] = query.bounds
