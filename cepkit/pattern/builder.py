@@ -333,16 +333,7 @@ def next_of(item: Pattern | Structure) -> Pattern:
 
 @typed
 def opt(item: Pattern | Structure, *, greedy: bool = False) -> Pattern:
-    """Return the item as optional: there are matches with and without it.
-
-    Args:
-        item: The item.
-        greedy: Whether there is none without it where one fits.
-
-    Example:
-        >>> print(seq(event("a", "A"), opt(event("b", "B"), greedy=True), event("c", "C")))
-        PATTERN SEQ(A a, OPT(B b) GREEDY, C c)
-    """
+    """Return the item as optional; if `greedy`, it is left out only where none fits."""
     return Pattern(Query(Opt(_structure(item), greedy=greedy)))
 
 
