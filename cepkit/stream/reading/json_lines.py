@@ -73,8 +73,9 @@ def read_json(path: Path) -> pa.Table:
 def _refuse_an_envelope(table: pa.Table, path: Path) -> None:
     """Refuse a file of one object with a list of others, which seem to be the events."""
     for field in table.schema if len(table) == 1 else ():
-        inner = field.type.value_type if pa.types.is_list(field.type) else None
-        if pa.types.is_struct(inner) and len(table.column(field.name)[0]) > 1:
+        kind = field.type
+        of_objects = pa.types.is_list(kind) and pa.types.is_struct(kind.value_type)
+        if of_objects and len(table.column(field.name)[0]) > 1:
             raise StreamError(
                 f"{shown(path)} is one object, with a list of objects in '{field.name}'",
                 expected="an object in each line, or one array of objects",
