@@ -105,10 +105,9 @@ def test_statistics_and_plans_of_a_pattern_serve_any_zone() -> None:
 
 def test_why_not_reads_the_clock_of_the_zone() -> None:
     events = ck.events(frame("Europe/Rome"), time="ts", type="kind", timezone="Europe/Rome")
-    text = str(ck.why_not(events, "PATTERN SEQ(A a, B b) WHERE hour(a.ts) = 2 AND b.id < 0"))
-    a = sum(1 for n in expected("Europe/Rome", "hour(a.ts) BETWEEN 1 AND 2") if n % 2 == 0)
-    assert a
-    assert text
+    text = "PATTERN ANY a WHERE hour(a.ts) BETWEEN 1 AND 2 AND a.id < 0"
+    (line,) = (row for row in str(ck.why_not(events, text)).splitlines() if "hour(" in row)
+    assert line.split()[-3] == str(len(expected("Europe/Rome", "hour(a.ts) BETWEEN 1 AND 2")))
 
 
 @pytest.mark.parametrize("zone", ZONES)
@@ -139,66 +138,6 @@ def test_absences_and_sets_lie_in_the_window_of_calendar_days(zone: str) -> None
         matches = ck.detect(events, f"PATTERN SEQ({text}) WITHIN 1 calendar day")
         assert broken
         assert ids(matches, "a", "b") == sorted(pairs - broken)
-    counts = []
-    for one in events.values():
-        statistics = ck.profile(one, pattern)
-        plan = ck.choose_plan(pattern, statistics)
-        shared = ck.choose_plan(
-            [pattern, "PATTERN SEQ(A a, B b)"],
-            statistics=ck.profile(one, [pattern, "PATTERN SEQ(A a, B b)"]),
-        )
-        counts.append(ck.detect(one, pattern, plan=plan).count())
-        both = ck.detect(one, [pattern, "PATTERN SEQ(A a, B b)"], plan=shared)
-        assert both.counts().tolist()[0] == counts[-1]
-        assert both.remove(both.names[1]).counts().tolist() == counts[-1:]
-    assert counts[0] != counts[1]
-
-
-def test_why_not_reads_the_clock_of_the_zone() -> None:
-    events = ck.events(frame("Europe/Rome"), time="ts", type="kind", timezone="Europe/Rome")
-    text = str(ck.why_not(events, "PATTERN SEQ(A a, B b) WHERE hour(a.ts) = 2 AND b.id < 0"))
-    a = sum(1 for n in expected("Europe/Rome", "hour(a.ts) BETWEEN 1 AND 2") if n % 2 == 0)
-    assert a
-    assert text
-
-
-@pytest.mark.parametrize("zone", ZONES)
-def test_windows_of_calendar_days_go_by_the_clock(zone: str) -> None:
-    frame = hourly_frame(zone)
-    events = ck.events(frame, time="ts", type="kind", timezone=zone)
-    for pattern in CALENDAR:
-        pairs = sorted(expected_windows(zone, pattern))
-        assert ids(ck.detect(events, f"PATTERN {pattern}"), "a", "b") == pairs, pattern
-        in_utc = f"PATTERN {pattern} AT TIME ZONE 'UTC'".replace("calendar ", "")
-        same = ck.detect(events, f"PATTERN {pattern} AT TIME ZONE 'UTC'")
-        assert same.count() == ck.detect(events, in_utc).count()
-    changes = zone in ("Europe/Rome", "Australia/Lord_Howe")
-    assert (pairs != ids(ck.detect(events, in_utc), "a", "b")) == changes
-
-
-@pytest.mark.parametrize("zone", ["Europe/Rome", "Australia/Lord_Howe"])
-def test_absences_and_sets_lie_in_the_window_of_calendar_days(zone: str) -> None:
-    frame = hourly_frame(zone)
-    events = ck.events(frame, time="ts", type="kind", timezone=zone)
-    pairs = expected_windows(zone, "SEQ(A a, B b) WITHIN 1 calendar day")
-    near = expected_windows(zone)
-    kinds = dict(enumerate(frame.kind))
-    last = {
-        (m, n)
-        for m, n in pairs
-        if not any(k > n and (m, k) in near and kinds[k] == "A" for k in kinds)
-    }
-    first = {
-        (m, n)
-        for m, n in pairs
-        if not any(k < m and (k, n) in near and kinds[k] == "A" for k in kinds)
-    }
-    assert ids(
-        ck.detect(events, "PATTERN SEQ(A a, B b, NOT(A n)) WITHIN 1 calendar day"), "a", "b"
-    ) == sorted(last)
-    assert ids(
-        ck.detect(events, "PATTERN SEQ(NOT(A n), A a, B b) WITHIN 1 calendar day"), "a", "b"
-    ) == sorted(first)
     counts = [sum(1 for m, _ in pairs if m == a) for a in kinds]
     sets = ck.detect(events, "PATTERN SEQ(A a, KL(B b){1,2}) WITHIN 1 calendar day")
     assert sets.count() == sum(k + k * (k - 1) // 2 for k in counts)
