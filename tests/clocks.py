@@ -39,6 +39,8 @@ OF_ONE: dict[str, Local] = {
 
 OF_TWO: dict[str, Callable[[datetime, datetime], bool]] = {
     "date(a.ts) = date(b.ts)": lambda a, b: a.date() == b.date(),
+    "same_day(a, b)": lambda a, b: a.date() == b.date(),
+    "NOT same_week(a.ts, b)": lambda a, b: a.isocalendar()[:2] != b.isocalendar()[:2],
     "hour(a.ts) > hour(b.ts)": lambda a, b: a.hour > b.hour,
     "week_start(a.ts) < week_start(b.ts)": lambda a, b: a.isocalendar()[:2] < b.isocalendar()[:2],
 }

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepkit.api.arguments import Pattern, as_query, detectable, measured
+from cepkit.api.arguments import Pattern, detectable, measured
 from cepkit.api.detecting import detect
 from cepkit.arguments import typed
 from cepkit.calibration import curve
@@ -21,6 +21,7 @@ from cepkit.calibration.result import CalibratedRow, Calibration
 from cepkit.calibration.thresholds import Threshold, loosest, thresholds_of
 from cepkit.errors import LimitError, PatternError, UnsupportedError, nearest
 from cepkit.pattern import conditions as c
+from cepkit.pattern.builder import as_query
 from cepkit.pattern.nodes import absent_in, bound_events_of, repeated_in
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.query import Query
@@ -81,7 +82,7 @@ def calibrate(
         >>> curve = ck.calibrate(stream, "PATTERN SEQ(A a, B b) WHERE b.x > $x WITHIN 3 seconds")
         >>> curve.to_pandas()
            x  matches
-        0  0        4
+        0  0        5
         1  1        3
         2  2        2
         3  4        0

@@ -24,7 +24,7 @@ from cepkit.plan.checks import PlanLike, as_plan
 from cepkit.plan.nodes import Plan, TreePlan
 from cepkit.plan.printer import one_line
 from cepkit.progress import counted
-from cepkit.stream.columns import EventColumns
+from cepkit.stream.columns import TIME, EventColumns, Kind
 from cepkit.tracing import MechanismTrace
 from cepkit.tracing.operations import Operation
 
@@ -116,7 +116,10 @@ def _machine(
     for query in queries.values():
         check_kinds(query, columns.kinds)
     # Arrival numbers are attributes without a column.
-    kinds = {name: columns.kinds.get(name, "integer") for name in subject.values}
+    kinds: dict[str, Kind] = {
+        name: "timestamp" if name == TIME else columns.kinds.get(name, "integer")
+        for name in subject.values
+    }
     in_events = isinstance(members[0].branch.window, CountWindow)
     return Machine(
         mechanism,

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 from cepkit.automata.joint import Member
 from cepkit.pattern.canonical import canonical_conditions
-from cepkit.pattern.conditions import NUMBER, NUMBER_BEFORE, TIME, attributes_of
+from cepkit.pattern.conditions import (
+    NUMBER,
+    NUMBER_BEFORE,
+    TIME,
+    Attribute,
+    attributes_of,
+    walk,
+)
 from cepkit.pattern.numbers import has_next
 from cepkit.pattern.printer import expression_text
 from cepkit.pattern.query import Query
@@ -62,7 +69,7 @@ class Subject:
     def values(self) -> tuple[str, ...]:
         """The values of events: the attributes; with NEXT arrival numbers, with bounds times."""
         counted = any(has_next(query.structure) for query in self.queries)
-        timed = any(query.bounds for query in self.queries)
+        timed = any(query.bounds or reads_time(query) for query in self.queries)
         numbers = (NUMBER, NUMBER_BEFORE) if counted else ()
         return (*self.attributes, *numbers, *((TIME,) if timed else ()))
 
@@ -95,6 +102,12 @@ class Subject:
                 key = tuple(map(expression_text, parts))
                 groups.setdefault(key, set()).add(numbers[condition])
         return tuple(tuple(sorted(each)) for each in groups.values() if len(each) > 1)
+
+
+def reads_time(query: Query) -> bool:
+    """Return whether conditions read the time of an event other than by a column."""
+    nodes = walk(query.where) if query.where is not None else ()
+    return any(isinstance(node, Attribute) and node.name == TIME for node in nodes)
 
 
 def attributes_read(query: Query) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -98,7 +98,7 @@ def rows(
         (threshold,), (values,) = thresholds, alarms.values
         ordered = np.sort(values[~np.isnan(values)])
         limits = np.array([threshold.limit(value) for value in grids[0]])
-        side = "left" if threshold.sign in ("<", ">=") else "right"
+        side: Literal["left", "right"] = "left" if threshold.sign in ("<", ">=") else "right"
         below = np.searchsorted(ordered, limits, side)
         counts = len(ordered) - below if threshold.rises else below
         pairs = zip(grids[0], counts.tolist(), strict=True)
@@ -108,6 +108,6 @@ def rows(
         for threshold, values, each in zip(thresholds, alarms.values, grids, strict=True)
     ]
     counted = []
-    for values, passing in zip(product(*grids), product(*masks), strict=True):
-        counted.append(row(values, np.logical_and.reduce(passing), near))
+    for chosen, passing in zip(product(*grids), product(*masks), strict=True):
+        counted.append(row(chosen, np.logical_and.reduce(passing), near))
     return tuple(counted)

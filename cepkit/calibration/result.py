@@ -52,7 +52,7 @@ class CalibratedRow:
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of precision and recall; 0 where there is no hit, NaN without labels."""
+        """The harmonic mean of precision and recall; 0 without a hit, NaN without labels."""
         if self.hits is None:
             return float("nan")
         both = self.precision + self.recall
@@ -173,9 +173,8 @@ class Calibration(Printed):
         if len(self._shown()) < len(self.rows):
             remarks.append(f"{len(self._shown())} of {len(self.rows):,} rows; to_pandas() has all")
         if self.best is not None:
-            remarks.append(
-                f"★ least cost: {number(self.miss)} a miss, {number(self.false_alarm)} a false alarm"
-            )
+            costs = f"{number(self.miss)} a miss, {number(self.false_alarm)} a false alarm"
+            remarks.append(f"★ least cost: {costs}")
         if self.reason:
             remarks.append(f"a detection for each value: {self.reason}")
         return remarks

@@ -37,7 +37,7 @@ class Threshold:
         name: The parameter.
         sign: The comparison.
         value: What is compared, without parameters.
-        unit: Microseconds for each unit of the parameter, if it is multiplied by a duration; else 1.
+        unit: The microseconds of the duration that multiplies the parameter; 1 without one.
     """
 
     name: str
@@ -142,10 +142,11 @@ def loosest(query: Query, thresholds: Sequence[Threshold], key: Sequence[c.Expre
         thresholds: Those of all its parameters.
         key: Values that the matches have as well.
     """
-    where: list[c.Expression] = []
-    for condition in c.conjuncts(query.where):
-        if not any(isinstance(node, c.Unknown) for node in c.walk(condition)):
-            where.append(condition)
+    where = [
+        condition
+        for condition in c.conjuncts(query.where)
+        if not any(isinstance(node, c.Unknown) for node in c.walk(condition))
+    ]
     where += [c.IsNull(each.value, True) for each in thresholds]
     values = [*(each.value for each in thresholds), *key]
     whole = None if not where else where[0] if len(where) == 1 else c.AllOf(tuple(where))

@@ -377,13 +377,14 @@ def is_filter(expression: Expression) -> bool:
 
 
 def attributes_of(expression: Expression) -> frozenset[tuple[str, str]]:
-    """Return the (variable, attribute) pairs that `expression` reads."""
+    """Return the (variable, attribute) pairs that `expression` reads, besides the time."""
     return frozenset(
         (node.variable, name)
         for node in walk(expression)
         if isinstance(node, Attribute | Aggregate)
         and node.variable is not None
         and (name := node.name if isinstance(node, Attribute) else node.attribute) is not None
+        and name != TIME
     )
 
 

@@ -39,7 +39,7 @@ from cepkit.pattern.nodes import (
 )
 from cepkit.pattern.policies import StepBound, Strategy
 from cepkit.pattern.query import Query, ResultColumn
-from cepkit.pattern.zones import as_written
+from cepkit.pattern.zones import BY_CALENDAR, as_written
 from cepkit.printing import text_of
 from cepkit.stream.durations import duration_text
 
@@ -158,6 +158,12 @@ def expression_text(expression: c.Expression) -> str:
             return f"TIMESTAMP '{value + offset}Z'"
         case c.Literal(value):
             return _literal_text(value)
+        case c.Comparison("=", c.Call(part, (one,)) as call, c.Call(_, (two,))) if _is_time(
+            one
+        ) or _is_time(two):
+            name = next(name for name, each in BY_CALENDAR.items() if each == part)
+            events = tuple(map(_lone_event, (one, two)))
+            return expression_text(c.Call(name, events, zone=call.zone))
         case c.Attribute(variable, c.TIME):  # implied by a bound; no pattern writes it
             return f"time of {variable_text(variable)}"
         case c.Attribute("", name):
@@ -225,6 +231,17 @@ def expression_text(expression: c.Expression) -> str:
             return f"NOT {_at(item, _COMPLEMENT)}"
         case _:
             assert_never(expression)
+
+
+def _is_time(value: c.Expression) -> bool:
+    """Return whether an event stands for its time, as in same_day(a, b)."""
+    return isinstance(value, c.Attribute) and value.name == c.TIME
+
+
+def _lone_event(value: c.Expression) -> c.Expression:
+    if isinstance(value, c.Attribute) and value.name == c.TIME:
+        return c.Attribute("", value.variable)
+    return value
 
 
 def aggregate_text(aggregate: c.Aggregate) -> str:

@@ -11,6 +11,7 @@ from cepkit.arguments import typed
 from cepkit.errors import PatternError, Span, UnsupportedError, nearest_column
 from cepkit.networks import graph_of
 from cepkit.pattern.conditions import (
+    TIME,
     Aggregate,
     Attribute,
     Comparison,
@@ -148,7 +149,7 @@ class Query(WithPrinter):
         results = (result.value for result in self.returned)
         for expression in (*conjuncts(self.where), *self.aggregates, *results):
             for node in walk(expression):
-                if isinstance(node, Attribute):
+                if isinstance(node, Attribute) and node.name != TIME:
                     uses.append((node.name, node))
                 elif isinstance(node, Aggregate) and node.attribute is not None:
                     uses.append((node.attribute, node))

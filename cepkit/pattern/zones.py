@@ -7,7 +7,7 @@ are of patterns without one, so that they serve the pattern as it was written.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, TypeAlias
@@ -26,6 +26,9 @@ OF_CLOCKS = frozenset(
 )
 """The functions that read the clock."""
 
+BY_CALENDAR = {"same_day": "date", "same_week": "week_start"}
+"""Conditions on two events or times, each with the function that they agree in."""
+
 _WITH_EXPRESSIONS = ("structure", "where", "returned", "unrolled_from")
 _TIME_TEXT = re.compile(r"\s*\d{4}-?\d\d")
 
@@ -43,6 +46,28 @@ def known_zone(zone: str, span: Span | None = None) -> str:
             error.found, expected=error.expected, hint=error.hint, span=span
         ) from None
     return zone
+
+
+def by_calendar(
+    name: str, arguments: Sequence[c.Expression], span: Span | None, zone: str | None = None
+) -> c.Expression:
+    """Return a condition of `BY_CALENDAR`; an event without an attribute stands for its time.
+
+    Raises:
+        PatternError: It is about one event or time, or more than two.
+    """
+    if len(arguments) != 2:
+        raise PatternError(
+            f"{name} of {len(arguments)}", expected=f"two events, as in {name}(a, b)", span=span
+        )
+    times = (
+        c.Attribute(one.name, c.TIME, one.span)
+        if isinstance(one, c.Attribute) and not one.variable
+        else one
+        for one in arguments
+    )
+    one, two = (c.Call(BY_CALENDAR[name], (time,), time.span, zone=zone) for time in times)
+    return c.Comparison("=", one, two, span)
 
 
 def at_clock(query: Query, zone: str | None) -> Query:

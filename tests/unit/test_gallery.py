@@ -18,7 +18,7 @@ PAGES = [*GALLERY["pages"]()]
 
 def test_list_is_that_of_the_pages():
     assert GALLERY["listed"]() == (DOCS / "gallery.md").read_text(encoding="utf-8"), "make tables"
-    assert len(PAGES) >= 10
+    assert len(PAGES) >= 30
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -81,7 +81,7 @@ def timeline(
         tidy: From `cepkit.columnar.results.shown.timeline`.
         variables: In the pattern's order.
         since_start: Whether times are relative to the start of each match; None: if matches are so
-            short that each would be a dot.
+            short that each would be a dot, unless each is of one moment.
     """
     numeric = pd.api.types.is_numeric_dtype(tidy["ts"].dtype)
     if numeric:
@@ -93,7 +93,7 @@ def timeline(
     first = group.transform("min")
     longest = float((seconds - first).max()) if len(tidy) else 0.0
     shown_time = float(seconds.max() - seconds.min()) if len(tidy) else 0.0
-    apart = longest * _SPREAD < shown_time if since_start is None else since_start
+    apart = 0 < longest * _SPREAD < shown_time if since_start is None else since_start
     at = seconds - first if apart else seconds
     begin, span = float(at.min()) if len(tidy) else 0.0, longest if apart else shown_time
     numbers = {variable: i for i, variable in enumerate(variables)}

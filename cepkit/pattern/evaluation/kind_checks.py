@@ -117,6 +117,8 @@ def kind_of(expression: c.Expression, read: ReadKind) -> ValueKind:
     match expression:
         case c.Literal(constant):
             return constant_kind(constant)
+        case c.Attribute(_, c.TIME) | c.Aggregate(attribute=c.TIME):
+            return "timestamp"
         case c.Attribute(variable, name):
             return read(variable, name)
         case c.Negative() | c.Arithmetic() | c.Call():

@@ -20,7 +20,7 @@ from cepkit.pattern.evaluation.functions.registered import SET_FUNCTIONS
 from cepkit.pattern.moments import read_time
 from cepkit.pattern.names import name_text, unquoted
 from cepkit.pattern.parameters import Parameter
-from cepkit.pattern.zones import OF_CLOCKS, known_zone
+from cepkit.pattern.zones import BY_CALENDAR, OF_CLOCKS, by_calendar, known_zone
 
 Children = list[Any]
 OPERATORS = {"==": "=", "<>": "!="}
@@ -232,6 +232,8 @@ class ConditionBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
     def call(self, meta: Meta, children: Children) -> c.Expression:
         function, *given = children
         arguments, zone = given[0] if given else (), given[1] if len(given) > 1 else None
+        if function.lower() in BY_CALENDAR:
+            return by_calendar(function.lower(), arguments, self.span_of(meta), zone)
         if zone is not None and function.lower() not in OF_CLOCKS:
             raise PatternSyntaxError(
                 f"{function} AT TIME ZONE",

@@ -70,6 +70,13 @@ def test_short_matches_far_apart_begin_at_zero_each():
     assert [m.at for m in timeline(tidy, ["a", "b"], False).marks] == [0, 7, 100_000, 100_007]
 
 
+def test_matches_of_one_event_each_share_one_clock():
+    frame = pd.DataFrame({"a": [{"t": t, "k": "A"} for t in (3, 100_000)]})
+    found = timeline(shown.timeline(frame, ["a"], "t", "k"), ["a"])
+    assert not found.since_start
+    assert [mark.at for mark in found.marks] == [3, 100_000]
+
+
 def test_a_match_is_named_by_its_start_where_the_axis_does_not_tell_it():
     frame = pd.DataFrame({"a": [{"t": 4, "k": "A"}], "b": [{"t": 7, "k": "B"}]})
     tidy = shown.timeline(frame, ["a", "b"], "t", "k")
