@@ -185,17 +185,16 @@ def _alarms(
     stream: Stream, query: Query, thresholds: Sequence[Threshold], by: str | None
 ) -> tuple[curve.Alarms, int]:
     """Return the matches of the loosest values, and the length of the stream in microseconds."""
-    keys = () if by is None else (_key(query, by),)
-    loose = loosest(query, thresholds, keys)
+    loose = loosest(query, thresholds, None if by is None else _key(query, by))
     loose.check_reads(stream)
     statistics = measured(stream, loose, 0)
     span = (statistics.last or 0) - (statistics.first or 0)
     plan = choosing.plan_to_run(loose, statistics)
     matches: Any = detect(stream, loose, plan, progress=False)
     table: pa.Table = matches.to_arrow()
-    values = tuple(_floats(table.column(f"value {i}")) for i in range(len(thresholds)))
+    values = tuple(_floats(table.column(f"${each.name}")) for each in thresholds)
     ends = microseconds(table.column("match_end"), "match_end", unit=stream.schema.unit)
-    column = None if by is None else table.column(f"value {len(thresholds)}").to_pylist()
+    column = None if by is None else table.column("key").to_pylist()
     return curve.Alarms(values, ends, column), span
 
 

@@ -134,13 +134,13 @@ def _is_of_single_events(query: Query, value: c.Expression) -> bool:
     return all(value.variables <= {*branch.variables} for branch in normal_form(query))
 
 
-def loosest(query: Query, thresholds: Sequence[Threshold], key: Sequence[c.Expression]) -> Query:
+def loosest(query: Query, thresholds: Sequence[Threshold], key: c.Expression | None) -> Query:
     """Return the query without its thresholds, whose matches have the values that these compare.
 
     Args:
         query: The query.
         thresholds: Those of all its parameters.
-        key: Values that the matches have as well.
+        key: A value that the matches have as well.
     """
     where = [
         condition
@@ -148,9 +148,11 @@ def loosest(query: Query, thresholds: Sequence[Threshold], key: Sequence[c.Expre
         if not any(isinstance(node, c.Unknown) for node in c.walk(condition))
     ]
     where += [c.IsNull(each.value, True) for each in thresholds]
-    values = [*(each.value for each in thresholds), *key]
+    values = {f"${each.name}": each.value for each in thresholds}
+    if key is not None:
+        values["key"] = key
     whole = None if not where else where[0] if len(where) == 1 else c.AllOf(tuple(where))
-    returned = tuple(ResultColumn(f"value {i}", value) for i, value in enumerate(values))
+    returned = tuple(ResultColumn(name, value) for name, value in values.items())
     plain = _without_kinds(query)
     return check(replace(plain, where=whole, returned=returned, parameters=(), text=None))
 
