@@ -54,9 +54,9 @@ def calibrate(
     Args:
         stream: From `events`.
         pattern: A pattern with parameters, such as `$k` in `WHERE b.amount > $k`.
-        labels: Incidents: their times, or a DataFrame with a column `time` and, with `by`, one of
-            keys. An incident is a hit if a match ends near it; a match without one near is a
-            false alarm.
+        labels: Incidents: their times, or a DataFrame (or its file) with a column `time` and, with
+            `by`, one of keys. An incident is a hit if a match ends near it; a match without one
+            near is a false alarm.
         by: The attribute that a match shares with its incident, as "machine".
         tolerance: How far from an incident a match may end, before or after.
         miss: The cost of an incident without a match.
@@ -191,7 +191,10 @@ def _alarms(
     span = (statistics.last or 0) - (statistics.first or 0)
     plan = choosing.plan_to_run(loose, statistics)
     matches: Any = detect(stream, loose, plan, progress=False)
-    table: pa.Table = matches.to_arrow()
+    if stream.place == "spark":
+        table = pa.Table.from_pandas(matches.to_pandas(), preserve_index=False)
+    else:
+        table = matches.to_arrow()
     values = tuple(_floats(table.column(f"${each.name}")) for each in thresholds)
     ends = microseconds(table.column("match_end"), "match_end", unit=stream.schema.unit)
     column = None if by is None else table.column("key").to_pylist()

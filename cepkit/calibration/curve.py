@@ -62,11 +62,13 @@ class Near:
 
 
 def grid(values: npt.NDArray[np.float64]) -> list[float]:
-    """Return values of a parameter where its curve changes: all, or some evenly by rank."""
+    """Return values of a parameter where its curve changes; some of many, by rank and by size."""
     distinct = np.unique(values[~np.isnan(values)])
     if len(distinct) > _POINTS:
-        places = np.linspace(0, len(distinct) - 1, _POINTS).round().astype(np.int64)
-        distinct = distinct[places]
+        by_rank = np.linspace(0, len(distinct) - 1, _POINTS // 2).round().astype(np.int64)
+        sizes = np.linspace(distinct[0], distinct[-1], _POINTS - len(by_rank))
+        by_size = np.searchsorted(distinct, sizes).clip(max=len(distinct) - 1)
+        distinct = distinct[np.union1d(by_rank, by_size)]
     return [int(value) if value == int(value) else float(value) for value in distinct.tolist()]
 
 

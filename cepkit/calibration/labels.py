@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ import pandas as pd
 import pyarrow as pa
 
 from cepkit.errors import StreamError, nearest
+from cepkit.stream.paths import path_of
+from cepkit.stream.reading.readers import column_names, read_table
 from cepkit.stream.reading.times import microseconds
 from cepkit.stream.schema import Schema
 
@@ -55,7 +58,7 @@ def incidents_of(labels: Any, by: str | None, tolerance: int, schema: Schema) ->
     """Return the incidents of a table or a list of times.
 
     Args:
-        labels: Times; or a table with a column `time`, and one for the key.
+        labels: Times; or a table with a column `time`, and one for the key; or its file.
         by: The name of the key in the table and the stream; None for no key.
         tolerance: How far from an incident a match may end, in microseconds.
         schema: That of the stream: it says what numbers and times without a zone mean.
@@ -63,6 +66,9 @@ def incidents_of(labels: Any, by: str | None, tolerance: int, schema: Schema) ->
     Raises:
         StreamError: The table has no such column, or a time is none.
     """
+    if isinstance(labels, str | Path):
+        path = path_of(labels, StreamError)
+        labels = read_table(path, column_names(path)).to_pandas()
     if isinstance(labels, pd.DataFrame):
         for name in ("time", *([by] if by is not None else [])):
             if name not in labels.columns:
