@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 
+from cepkit.cli.durations import DURATION_FORMS
 from cepkit.stream.schema import TIES
 
 CSV_OPTIONS = {
@@ -146,6 +147,17 @@ def out_option(command: argparse._ActionsContainer, description: str) -> None:
     """
     command.add_argument(
         "--out", metavar="FILE", help=f"{description}. Written completely or not at all"
+    )
+
+
+def durations_option(command: argparse._ActionsContainer) -> None:
+    """Add --durations."""
+    command.add_argument(
+        "--durations",
+        choices=DURATION_FORMS,
+        default="iso",
+        help="how durations are written in a CSV file: PT90.5S (ISO 8601), or seconds, 90.5;"
+        " default: iso",
     )
 
 

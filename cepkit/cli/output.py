@@ -14,6 +14,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.dataset as pa_dataset
 
 from cepkit import files
+from cepkit.cli.durations import DurationForm, DurationsWritten, in_sql
 from cepkit.cli.terminal import run_with_progress, say
 from cepkit.columnar.results.flat import flat_batch, flat_name, flat_schema
 from cepkit.columnar.results.output import to_parquet
@@ -65,7 +66,7 @@ def write_json(arguments: argparse.Namespace, data: Any) -> None:
         )
 
 
-def write(rows: Any, target: Path, *, overwrite: bool) -> int:
+def write(rows: Any, target: Path, *, overwrite: bool, durations: DurationForm = "iso") -> int:
     """Write all rows, batch by batch.
 
     Args:
@@ -73,6 +74,7 @@ def write(rows: Any, target: Path, *, overwrite: bool) -> int:
             writes the latter to a folder.
         target: From `check_targets`.
         overwrite: Whether to replace an existing file.
+        durations: The form of durations in CSV files.
 
     Returns:
         The number of rows.
@@ -81,7 +83,7 @@ def write(rows: Any, target: Path, *, overwrite: bool) -> int:
     is_table = isinstance(rows, pa.Table)
     if not is_table and not hasattr(rows, "batches"):
         with files.whole_folder(target, overwrite=overwrite) as folder:
-            return _write_on_spark(rows, folder, is_csv=is_csv)
+            return _write_on_spark(rows, folder, durations if is_csv else None)
     batches = rows.to_batches() if is_table else rows.batches()
     flat = flat_schema(rows.schema)
     if is_csv:
@@ -90,7 +92,8 @@ def write(rows: Any, target: Path, *, overwrite: bool) -> int:
         _check_flat((f.name, pa.types.is_nested(f.type)) for f in flat)
     with files.whole_file(target, overwrite=overwrite) as file:
         if is_csv:
-            return _write_csv(batches, flat, file)
+            written = DurationsWritten(flat, durations)
+            return _write_csv(map(written.batch, map(flat_batch, batches)), written.schema, file)
         return to_parquet(batches, rows.schema, file)
 
 
@@ -124,8 +127,9 @@ def explained(arguments: argparse.Namespace, matches: Any) -> Any:
     return explanation
 
 
-def _write_on_spark(rows: Any, folder: Path, *, is_csv: bool) -> int:
-    if not is_csv:
+def _write_on_spark(rows: Any, folder: Path, durations: DurationForm | None) -> int:
+    """Write rows as CSV files with durations in a form, or as Parquet."""
+    if durations is None:
         rows.write.parquet(str(folder))
         return int(pa_dataset.dataset(folder, format="parquet").count_rows())
     from cepkit.spark.cells.schemas import quoted
@@ -142,6 +146,14 @@ def _write_on_spark(rows: Any, folder: Path, *, is_csv: bool) -> int:
             kinds[field.name] = field.dataType.typeName()
     _check_flat((n, kind in ("array", "map", "struct", "variant")) for n, kind in kinds.items())
     flat = rows.selectExpr(*columns)
+    flat = flat.selectExpr(
+        *(
+            f"{in_sql(quoted(n), durations)} AS {quoted(n)}"
+            if k.startswith("interval day")
+            else quoted(n)
+            for n, k in flat.dtypes
+        )
+    )
     flat.write.csv(str(folder), header=True)
     written = rows.sparkSession.read.csv(str(folder), header=True, multiLine=True)
     return int(written.count())
@@ -159,7 +171,7 @@ def _write_csv(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Any) 
     written = 0
     with pa_csv.CSVWriter(file, schema) as writer:
         for batch in batches:
-            writer.write_batch(flat_batch(batch))
+            writer.write_batch(batch)
             written += len(batch)
     return written
 

@@ -49,7 +49,12 @@ def detect_several(arguments: argparse.Namespace, queries: Mapping[str, Query]) 
 
     def work() -> dict[str, int]:
         if target:
-            write(matches.together, target, overwrite=arguments.overwrite)
+            write(
+                matches.together,
+                target,
+                overwrite=arguments.overwrite,
+                durations=arguments.durations,
+            )
         counts: dict[str, int] = matches.counts().to_dict()
         return counts
 

@@ -55,7 +55,7 @@ def error_text(error: CepkitError, pattern: str) -> str:
 
 @contextlib.contextmanager
 def plain_warnings() -> Iterator[None]:
-    """Show each warning about a stream once, as one line; hide other warnings."""
+    """Show each warning about a stream or a pattern once; hide other warnings."""
     from cepkit.stream.warnings import StreamWarning  # imports NumPy, which `--help` does not need
 
     texts: set[str] = set()

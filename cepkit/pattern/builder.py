@@ -22,7 +22,7 @@ from numbers import Real
 from typing import cast
 
 from cepkit.arguments import typed
-from cepkit.errors import PatternError, shown
+from cepkit.errors import ArgumentError, PatternError, shown
 from cepkit.pattern.checks import check
 from cepkit.pattern.conditions import Aggregate, AllOf, Comparison, Expression
 from cepkit.pattern.kinds import lowered, resolved
@@ -275,6 +275,9 @@ def event(variable: str, *types: str | Kind) -> Pattern:
         >>> print(seq(event("a", "MSFT"), event("b", "GOOG", "AAPL")))
         PATTERN SEQ(MSFT a, b IN (AAPL, GOOG))
     """
+    for each in types:
+        if not isinstance(each, str | Kind):
+            raise ArgumentError(f"types={shown(each)}", expected="texts, or kinds from `kind`")
     names = [each.name if isinstance(each, Kind) else each for each in types]
     node = Event(variable, frozenset(names or (variable,)))
     return Pattern(Query(resolved(node, [each for each in types if isinstance(each, Kind)])))

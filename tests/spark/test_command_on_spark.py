@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.dataset as pa_dataset
 import pyarrow.parquet as pq
@@ -67,6 +68,26 @@ def test_csv_output(detect):
     table = pa_dataset.dataset("m.csv", format="csv").to_table()
     assert table.column_names[:3] == ["a.ts", "a.ticker", "a.price"]
     assert len(table) == MATCHES
+
+
+@pytest.mark.parametrize("form", ["iso", "seconds"])
+def test_durations_of_both_engines_are_written_alike(spark, tmp_path, monkeypatch, form):
+    monkeypatch.chdir(tmp_path)
+    times = ("10:00:00", "10:01:30.5", "10:00:02", "10:00:00.000001", "12:00:00")
+    lines = [
+        f"2024-01-0{n // 4 + 1}T{time},{kind}\n" for n, time in enumerate(times) for kind in "AB"
+    ]
+    Path("e.csv").write_text(f"t,k\n{''.join(lines)}", encoding="utf-8")
+    pattern = "PATTERN AND(A a, B b) RETURN b.t - a.t AS gap"
+    given = ["detect", "--events", "e.csv", "--time", "t", "--type", "k", "--pattern-text", pattern]
+    written = []
+    for out, more in (("here.csv", []), ("there.csv", ["--spark"])):
+        assert main([*given, "--out", out, "--durations", form, *more]) == 0
+        column = pa_dataset.dataset(out, format="csv").to_table()["gap"]
+        assert pa.types.is_string(column.type) == (form == "iso")
+        written.append(sorted(column.to_pylist()))
+    assert written[0] == written[1]
+    assert written[0][0] == ("-PT0.000001S" if form == "iso" else -93600.0)
 
 
 def test_the_first_matches_are_shown(detect, capsys):

@@ -13,6 +13,7 @@ import cepkit as ck
 from cepkit.aggregation.rows.result import Aggregates
 from cepkit.cli.inputs import open_stream, read_patterns
 from cepkit.cli.options import (
+    durations_option,
     json_option,
     out_option,
     pattern_options,
@@ -58,6 +59,7 @@ def options(command: argparse.ArgumentParser) -> None:
         "a .parquet or .csv file; with --spark a folder of such files; for several patterns "
         "with a column `pattern`",
     )
+    durations_option(output)
     json_option(output, "the number of rows, the first of them, and the method")
 
 
@@ -72,7 +74,11 @@ def run(arguments: argparse.Namespace) -> None:
         result: Any = ck.aggregate(stream, query, method=arguments.method, emit=arguments.emit)
         if target:
             rows = _together(result) if isinstance(query, dict) else _rows(result)
-            return result, [], write(rows, target, overwrite=arguments.overwrite)
+            return (
+                result,
+                [],
+                write(rows, target, overwrite=arguments.overwrite, durations=arguments.durations),
+            )
         if isinstance(query, dict):
             parts = [_first(name, each) for name, each in zip(query, result, strict=True)]
         else:

@@ -56,6 +56,7 @@ def options(command: argparse.ArgumentParser) -> None:
         "a .parquet file with a struct for each variable, or a flat .csv file; with --spark a "
         "folder of such files with that name; for several patterns with a column `pattern`",
     )
+    opt.durations_option(output)
     output.add_argument(
         "--limit", type=opt.count, metavar="N", help="stop after N matches of a pattern"
     )
@@ -98,7 +99,9 @@ def run(arguments: argparse.Namespace) -> None:
 
     def work() -> tuple[list[dict[str, Any]], int]:
         if target:
-            return [], write(matches, target, overwrite=arguments.overwrite)
+            return [], write(
+                matches, target, overwrite=arguments.overwrite, durations=arguments.durations
+            )
         printed = matches
         if repeated_in(query.structure):
             # The first sets can be shown even if all would be too many.

@@ -65,23 +65,25 @@ def flattened_pandas(frame: Any) -> Any:
 
     A column stays if Arrow has no type for its values.
     """
-    parts, nested = [], False
+    parts = {}
     for place, name in enumerate(frame.columns):
-        parts.append(frame.iloc[:, [place]])
-        values = parts[-1].iloc[:, 0]
+        values = frame.iloc[:, place]
         if not _holds_structs(values):
             continue
         try:
             column = pa.chunked_array([pa.array(values, from_pandas=True)])
         except (pa.ArrowException, OverflowError, TypeError, ValueError):
             continue
-        table, nested = flattened(pa.table({str(name): column})), True
+        table = flattened(pa.table({str(name): column}))
         columns = {
             field: pd.Series(pd.arrays.ArrowExtensionArray(table.column(field)), frame.index)
             for field in table.column_names
         }
-        parts[-1] = pd.DataFrame(columns, frame.index)
-    return pd.concat(parts, axis=1) if nested else frame
+        parts[place] = pd.DataFrame(columns, frame.index)
+    if not parts:
+        return frame
+    places = range(frame.shape[1])
+    return pd.concat([parts.get(n, frame.iloc[:, n : n + 1]) for n in places], axis=1)
 
 
 def _has_fields(kind: pa.DataType) -> bool:

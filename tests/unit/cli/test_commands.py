@@ -9,11 +9,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
 import cepkit as ck
+from cepkit.cli.durations import DurationsWritten
 from cepkit.tracing import Trace
 
 MATCHES = 9  # of the sample, as its README says
@@ -154,6 +156,39 @@ def test_detect_writes_a_flat_csv(on_stocks):
     table = pa_csv.read_csv("m.csv")
     assert table.column_names[:3] == ["a.ts", "a.ticker", "a.price"]
     assert len(table) == MATCHES
+
+
+@pytest.mark.parametrize(
+    ("options", "text"), [((), '"PT90.5S"'), (("--durations", "seconds"), "90.5")]
+)
+def test_durations_in_csv_have_a_unit(cepkit, options, text):
+    rows = "t,k\n2024-01-01T10:00:00,A\n2024-01-01T10:01:30.5,B\n"
+    Path("e.csv").write_text(rows, encoding="utf-8")
+    pattern = "PATTERN SEQ(A a, B b) RETURN b.t - a.t AS gap"
+    given = ("--events", "e.csv", "--time", "t", "--type", "k", "--pattern-text", pattern)
+    assert cepkit("detect", *given, "--out", "m.csv", *options).code == 0
+    assert Path("m.csv").read_text(encoding="utf-8").splitlines()[1].split(",")[0] == text
+
+
+@pytest.mark.parametrize(
+    ("microseconds", "text"),
+    [
+        (0, "PT0S"),
+        (100_000_000, "PT100S"),
+        (1, "PT0.000001S"),
+        (-90_500_000, "-PT90.5S"),
+        (2**62, "PT4611686018427.387904S"),
+        (None, None),
+    ],
+)
+@pytest.mark.parametrize("unit", ["us", "ns"])
+def test_duration_in_iso_8601_is_exact(microseconds, text, unit):
+    column = pa.array([microseconds], pa.duration("us"))
+    if unit == "ns" and abs(microseconds or 0) < 2**60:
+        column = column.cast(pa.duration("ns"))
+    rows = pa.record_batch({"x": column})
+    written = DurationsWritten(rows.schema, "iso").batch(rows)
+    assert written.to_pydict() == {"x": [text]}
 
 
 def test_a_csv_of_no_matches_has_its_columns(on_stocks):

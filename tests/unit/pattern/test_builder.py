@@ -160,6 +160,12 @@ def test_mistakes_are_refused(mistake, message):
         assert message in str(caught.value)
 
 
+def test_an_event_refuses_a_type_that_is_no_text_and_no_kind():
+    for wrong in (3, {"A": 1}, object(), ["A"]):
+        with pytest.raises(ArgumentError, match="types="):
+            event("a", "A", wrong)
+
+
 def test_a_window_takes_whole_events_and_a_truth_value():
     for options in ({"events": "3"}, {"events": 2.5}, {"duration": "1 s", "exclusive": "no"}):
         with pytest.raises(ArgumentError):
