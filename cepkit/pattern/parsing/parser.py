@@ -53,8 +53,8 @@ def parse(text: str) -> Query:
 
     Example:
         >>> query = parse("PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 4 hours")
-        >>> query.window
-        TimeWindow(microseconds=14400000000, exclusive=False)
+        >>> query.window.microseconds
+        14400000000
     """
     query: Query = _read(text, "query")
     return check(query)
