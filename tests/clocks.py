@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta, timezone
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo
 
 import pandas as pd
@@ -47,12 +48,18 @@ OF_TWO: dict[str, Callable[[datetime, datetime], bool]] = {
 """Conditions on two events."""
 
 
+def tz_of(zone: str) -> tzinfo:
+    """Return a zone as Python has it."""
+    return timezone(-timedelta(hours=3, minutes=30)) if zone == "-03:30" else ZoneInfo(zone)
+
+
 def moments(zone: str) -> list[datetime]:
     """Return times of a zone around its changes, in order; no two events are of one time."""
-    where = timezone(-timedelta(hours=3, minutes=30)) if zone == "-03:30" else ZoneInfo(zone)
     steps = range(-180, 181, 15)
     around = (datetime.fromisoformat(change).replace(tzinfo=UTC) for change in ZONES[zone])
-    return [(at + timedelta(minutes=step)).astimezone(where) for at in around for step in steps]
+    return [
+        (at + timedelta(minutes=step)).astimezone(tz_of(zone)) for at in around for step in steps
+    ]
 
 
 def frame(zone: str) -> pd.DataFrame:
@@ -83,3 +90,57 @@ def _read(text: str, beside: datetime) -> datetime:
 def _since_midnight(time: datetime) -> timedelta:
     midnight = time.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
     return time.astimezone(UTC) - midnight.astimezone(UTC)
+
+
+@dataclass(frozen=True, order=True)
+class At:
+    """An event: its time in UTC, and the reading of the clock."""
+
+    time: datetime
+    reading: datetime
+
+
+CALENDAR: dict[str, Callable[[At, At], bool]] = {
+    "SEQ(A a, B b) WITHIN 1 calendar day": lambda a, b: a < b and _near(a, b),
+    "SEQ(A a, B b) WITHIN 1 calendar day EXCLUSIVE": lambda a, b: a < b and _near(a, b, 1),
+    "AND(A a, B b) WITHIN 1 calendar day": lambda a, b: _near(min(a, b), max(a, b)),
+    "SEQ(A a, B b) WITHIN 3 days WITHIN 1 calendar day FROM a TO b": lambda a, b: (
+        a < b and _near(a, b)
+    ),
+}
+"""Patterns of an A and a B with windows of the calendar, each with its meaning for two events."""
+
+
+def hours(zone: str) -> list[tuple[str, At]]:
+    """Return an A or a B every half hour for 30 hours before and after the zone's changes."""
+    events = []
+    for change in ZONES[zone]:
+        for number in range(-60, 61):
+            time = datetime.fromisoformat(change).replace(tzinfo=UTC) + timedelta(
+                minutes=30 * number
+            )
+            kind = "AB"[(number * number + number // 3) % 7 % 2]
+            events.append(
+                (kind, At(time, time.astimezone(tz_of(zone)).replace(tzinfo=None, fold=0)))
+            )
+    return events
+
+
+def hourly_frame(zone: str) -> pd.DataFrame:
+    """Return these events."""
+    events = hours(zone)
+    ts = pd.to_datetime([event.time for _, event in events]).as_unit("us")
+    return pd.DataFrame({"ts": ts, "kind": [k for k, _ in events], "id": range(len(events))})
+
+
+def expected_windows(zone: str, pattern: str | None = None) -> set[tuple[int, int]]:
+    """Return the matches of a pattern of `CALENDAR`; None: all pairs of events in such a window."""
+    events = [*enumerate(hours(zone))]
+    if pattern is None:
+        return {(m, n) for m, (_, a) in events for n, (_, b) in events if a < b and _near(a, b)}
+    pairs = ((x, y) for x in events for y in events if (x[1][0], y[1][0]) == ("A", "B"))
+    return {(m, n) for (m, (_, a)), (n, (_, b)) in pairs if CALENDAR[pattern](a, b)}
+
+
+def _near(first: At, last: At, less: int = 0) -> bool:
+    return last.reading - first.reading <= timedelta(days=1, microseconds=-less)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cepkit.automata.joint import Member
+from cepkit.pattern.calendar_windows import calendar_bounds
 from cepkit.pattern.canonical import canonical_conditions
 from cepkit.pattern.conditions import (
     NUMBER,
@@ -69,7 +70,7 @@ class Subject:
     def values(self) -> tuple[str, ...]:
         """The values of events: the attributes; with NEXT arrival numbers, with bounds times."""
         counted = any(has_next(query.structure) for query in self.queries)
-        timed = any(query.bounds or reads_time(query) for query in self.queries)
+        timed = any(map(reads_time, self.queries))
         numbers = (NUMBER, NUMBER_BEFORE) if counted else ()
         return (*self.attributes, *numbers, *((TIME,) if timed else ()))
 
@@ -106,6 +107,8 @@ class Subject:
 
 def reads_time(query: Query) -> bool:
     """Return whether conditions read the time of an event other than by a column."""
+    if query.bounds or calendar_bounds(query.structure, query.window):
+        return True
     nodes = walk(query.where) if query.where is not None else ()
     return any(isinstance(node, Attribute) and node.name == TIME for node in nodes)
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import timedelta
 
+from cepkit.pattern.calendar_windows import calendar_window
 from cepkit.pattern.conditions import (
+    CLOCK,
     TIME,
     Aggregate,
     AllOf,
@@ -46,15 +48,18 @@ def bound_condition(
     by_ends = [*repeated] if {first, last} <= {*repeated} else [*runs]
 
     def time(function: str, variable: str) -> Expression:
+        instant: Expression = Attribute(variable, TIME, span)
         if variable in by_ends:
-            return Aggregate(function, variable, TIME, span)
-        return Attribute(variable, TIME, span)
+            instant = Aggregate(function, variable, TIME, span)
+        return instant if window.days is None else Call(CLOCK, (instant,), span, zone=window.zone)
 
     def gap(later: str, earlier: str) -> Expression:
         return Arithmetic("-", time("last", later), time("first", earlier), span)
 
     def limited(value: Expression) -> Expression:
-        length = Literal(timedelta(microseconds=window.microseconds), window.span)
+        days = window.days
+        most = timedelta(microseconds=window.microseconds) if days is None else timedelta(days)
+        length = Literal(most, window.span)
         return Comparison("<" if window.exclusive else "<=", value, length, span)
 
     if first == last or (first, last) in order:
@@ -77,6 +82,8 @@ def bound_of(condition: Expression) -> StepBound | None:
         case Arithmetic("-", later, earlier) | Call("abs", (Arithmetic("-", later, earlier),)) if (
             last := _variable_of_time(later)
         ) and (first := _variable_of_time(earlier)):
+            if isinstance(later, Call):
+                window = calendar_window(length.days, window, later.zone)
             return StepBound(first, last, window, condition.span)
         case _:
             return None
@@ -84,6 +91,8 @@ def bound_of(condition: Expression) -> StepBound | None:
 
 def _variable_of_time(value: Expression) -> str | None:
     match value:
+        case Call(function, (time,)) if function == CLOCK:
+            return _variable_of_time(time)
         case Attribute(variable, name) | Aggregate(_, variable, name) if name == TIME:
             return variable
         case _:

@@ -10,6 +10,7 @@ from cepkit.pattern.aggregates import AGGREGATES, NAMES
 from cepkit.pattern.bound_checks import check_bounds
 from cepkit.pattern.condition_checks import Events, check_condition, check_forms, check_result
 from cepkit.pattern.conditions import Aggregate, Comparison, Literal, conjuncts
+from cepkit.pattern.durations import window_text
 from cepkit.pattern.limits import (
     refuse_too_deep,
     refuse_too_long,
@@ -26,7 +27,7 @@ from cepkit.pattern.nodes import (
 )
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.pitfalls import warn_of_pitfalls
-from cepkit.pattern.policies import SkipTo, Strategy
+from cepkit.pattern.policies import SkipTo, Strategy, TimeWindow
 from cepkit.pattern.printer import aggregate_text, expression_text, structure_text
 from cepkit.pattern.query import RESULT_ENDS, Query
 from cepkit.pattern.repetitions import Repetitions
@@ -128,6 +129,13 @@ def _check_aggregates(query: Query, names: list[str]) -> None:
                 f"({variable or names[0]}.price)",
                 span=aggregate.span,
             )
+    if query.aggregates and isinstance(query.window, TimeWindow) and query.window.days is not None:
+        raise PatternError(
+            f"AGG over WITHIN {window_text(query.window)}, where matches expire by the clock",
+            expected=f"a window of a fixed length, as in WITHIN {24 * query.window.days} hours",
+            hint="without AGG `detect` finds the matches, and count() counts them",
+            span=query.window.span,
+        )
     if query.group_by and not query.aggregates:
         raise PatternError("GROUP BY without AGG", hint="add AGG COUNT, or drop GROUP BY")
     for threshold in query.having:

@@ -23,6 +23,9 @@ from typing import TypeAlias, assert_never, cast
 from cepkit.errors import Span
 from cepkit.stream.columns import TIME as TIME
 
+CLOCK = "\x01clock"
+"""The function that gives the reading of the clock; no pattern writes it."""
+
 ArithmeticOperator: TypeAlias = OneOf["+", "-", "*", "/", "%"]
 ComparisonOperator: TypeAlias = OneOf["<", "<=", "=", "!=", ">=", ">"]
 Constant: TypeAlias = int | float | str | bool | timedelta | datetime | None

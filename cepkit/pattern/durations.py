@@ -8,11 +8,18 @@ from cepkit.errors import PatternSyntaxError, Span, nearest
 from cepkit.pattern.policies import CountWindow, TimeWindow, Window
 from cepkit.stream.durations import NOT_UNITS, UNITS, duration_text, whole
 
+_OF_CALENDAR = ("day", "days", "d", "week", "weeks", "w")
 _EXPECTED = "us, ms, seconds, minutes, hours, days, weeks or EVENTS"
 
 
 def read_window(
-    number: str, unit: str, *, exclusive: bool, number_span: Span, unit_span: Span
+    number: str,
+    unit: str,
+    *,
+    exclusive: bool,
+    calendar: bool,
+    number_span: Span,
+    unit_span: Span,
 ) -> Window:
     """Return the window of a number and a unit.
 
@@ -20,6 +27,7 @@ def read_window(
         number: The number in the text, such as ``1_000`` or ``0.5``.
         unit: A unit of time in singular, plural or short, or ``EVENTS``; in any case.
         exclusive: Whether EXCLUSIVE follows.
+        calendar: Whether the unit is one of the calendar.
         number_span: The place of the number, for errors.
         unit_span: The place of the unit, for errors.
 
@@ -35,6 +43,16 @@ def read_window(
                 f"a window of {number} events", expected="a whole number", span=number_span
             )
         return CountWindow(events, exclusive, number_span)
+    if calendar:
+        days = whole(number, {"d": 1, "w": 7}[word[0]]) if word in _OF_CALENDAR else None
+        if days is None:
+            raise PatternSyntaxError(
+                f"{number} calendar {unit}",
+                expected="a whole number of calendar days or weeks",
+                hint=NOT_UNITS.get(word),
+                span=unit_span,
+            )
+        return TimeWindow(days * UNITS["d"], exclusive, number_span, days=days)
     if word not in UNITS:
         raise PatternSyntaxError(
             f"'{unit}' is not a unit of time",
@@ -83,6 +101,8 @@ def window_text(window: Window) -> str:
     match window:
         case CountWindow(events):
             text = f"{events} EVENTS"
+        case TimeWindow(days=int(days)):
+            text = f"{days} calendar day{'' if days == 1 else 's'}"
         case TimeWindow(microseconds):
             text = duration_text(microseconds)
     return f"{text} EXCLUSIVE" if window.exclusive else text

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
 
+from cepkit.pattern.calendar_windows import calendar_bounds
 from cepkit.pattern.choices import (
     choices_of,
     is_implied,
@@ -208,6 +209,7 @@ def _branches(query: Query) -> tuple[Branch, ...]:
         conditions.setdefault(first, []).append((number, condition, variables))
     branches = []
     implied = names_of_implied(query.structure)
+    by_calendar = calendar_bounds(query.structure, query.window)
     for choice in without_repeats(choices_of(query.structure, implied)):
         names = frozenset(choice.names)
         about = [
@@ -227,6 +229,7 @@ def _branches(query: Query) -> tuple[Branch, ...]:
                 for one, whole in repetitions.conditions(condition)
             ]
             bounds = [one for bound in bounds for one in repetitions.bounds(bound)]
+        bounds = [*bounds, *by_calendar]
         branches.append(
             Branch(
                 choice.positive,

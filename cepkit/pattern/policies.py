@@ -23,11 +23,19 @@ class Strategy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TimeWindow:
-    """`WITHIN 4 hours`: last minus first event at most `microseconds`, less if `exclusive`."""
+    """`WITHIN 4 hours`: last minus first event at most `microseconds`, less if `exclusive`.
+
+    Attributes:
+        days: Of `WITHIN 60 calendar days`: the limit, by the clock (`calendar_windows.py`);
+            `microseconds` is then as much longer as the clock may change.
+        zone: The zone of that clock; None is UTC.
+    """
 
     microseconds: int
     exclusive: bool = False
     span: Span | None = field(default=None, compare=False, repr=False)
+    days: int | None = field(default=None, kw_only=True)
+    zone: str | None = field(default=None, kw_only=True)
 
     @property
     def most(self) -> int:

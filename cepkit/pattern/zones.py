@@ -14,12 +14,15 @@ from typing import Any, TypeAlias
 
 from cepkit.errors import PatternError, Span, StreamError
 from cepkit.pattern import conditions as c
+from cepkit.pattern.calendar_windows import calendar_window
 from cepkit.pattern.nodes import Kind, Structure
+from cepkit.pattern.policies import StepBound, TimeWindow
 from cepkit.pattern.query import Query, ResultColumn
 from cepkit.stream.reading.time_zones import is_utc
 from cepkit.stream.schema import check_zone
 
-_Located: TypeAlias = c.Literal | c.Call
+_Part: TypeAlias = c.Expression | Structure | Kind | ResultColumn | StepBound | TimeWindow
+_Located: TypeAlias = c.Literal | c.Call | TimeWindow
 
 OF_CLOCKS = frozenset(
     ("year", "month", "week", "day", "hour", "minute", "second", "weekday", "date", "week_start")
@@ -29,7 +32,7 @@ OF_CLOCKS = frozenset(
 BY_CALENDAR = {"same_day": "date", "same_week": "week_start"}
 """Conditions on two events or times, each with the function that they agree in."""
 
-_WITH_EXPRESSIONS = ("structure", "where", "returned", "unrolled_from")
+_WITH_EXPRESSIONS = ("structure", "where", "window", "bounds", "returned", "unrolled_from")
 _TIME_TEXT = re.compile(r"\s*\d{4}-?\d\d")
 
 
@@ -93,6 +96,8 @@ def in_zone(query: Query) -> Query:
                 return replace(node, zone=zone)
             case c.Literal(datetime()):
                 return replace(node, zone=zone)
+            case TimeWindow(days=int(days)):
+                return calendar_window(days, node, zone)
             case c.Literal(str(text)) if _TIME_TEXT.match(text):
                 return replace(node, zone=zone)
             case _:
@@ -106,13 +111,19 @@ def as_written(query: Query) -> Query:
     zone = query.zone
     if zone is None:
         return query
-    return _mapped(query, lambda node: replace(node, zone=None) if node.zone == zone else node)
+    return _mapped(query, lambda node: _bare(node) if node.zone == zone else node)
 
 
 def without_zones(query: Query) -> Query:
     """Return a query that names no time zone."""
     query = query if query.zone is None else replace(query, zone=None)
-    return _mapped(query, lambda node: node if node.zone is None else replace(node, zone=None))
+    return _mapped(query, lambda node: node if node.zone is None else _bare(node))
+
+
+def _bare(node: _Located) -> _Located:
+    if isinstance(node, TimeWindow) and node.days is not None:
+        return calendar_window(node.days, node)
+    return replace(node, zone=None)
 
 
 def _mapped(query: Query, located: Callable[[_Located], _Located]) -> Query:
@@ -126,11 +137,11 @@ def _changed(part: Any, located: Callable[[_Located], _Located]) -> Any:
     if isinstance(part, tuple):
         items = tuple(_changed(item, located) for item in part)
         return items if any(a is not b for a, b in zip(items, part, strict=True)) else part
-    if not isinstance(part, c.Expression | Structure | Kind | ResultColumn):
+    if not isinstance(part, _Part):
         return part
     values = {field.name: getattr(part, field.name) for field in fields(part) if field.init}
     node = _changed_in(part, values, located)
-    return located(node) if isinstance(node, c.Literal | c.Call) else node
+    return located(node) if isinstance(node, c.Literal | c.Call | TimeWindow) else node
 
 
 def _changed_in(

@@ -426,7 +426,7 @@ def _with_window(statistics: Statistics, window: float) -> Statistics:
         raise StatisticsError(f"a window of {window:g}", expected=f"at most {_LONGEST:g}")
     match query.window:
         case TimeWindow(microseconds) as before:
-            now: Window = replace(before, microseconds=_rounded(window * 1e6))
+            now: Window = replace(before, microseconds=_rounded(window * 1e6), days=None)
             factor = window * 1e6 / microseconds if microseconds else 1.0
         case CountWindow(events) as before:
             now, factor = replace(before, events=max(1, _rounded(window))), window / events

@@ -5,6 +5,7 @@ The text is parsed again, and its nodes know their places.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -15,7 +16,7 @@ from cepkit.pattern.conditions import Expression, conjuncts
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parsing.parser import parse
-from cepkit.pattern.policies import StepBound
+from cepkit.pattern.policies import StepBound, TimeWindow, Window
 from cepkit.pattern.query import Query
 from cepkit.pattern.repetitions import Repetitions
 
@@ -114,11 +115,25 @@ class Clauses:
         begin = 0
         for line in text.split("\n"):
             if query.window is not None and line == f"WITHIN {window_text(query.window)}":
-                add("window", begin, begin + len(line))
+                number = add("window", begin, begin + len(line))
+                conditions = dict.fromkeys(_of_window(again), number) | conditions
             if line.startswith("PARTITION BY "):
                 add("partition", begin, begin + len(line))
             begin += len(line) + 1
         return cls(text, tuple(rows), events, conditions)
+
+
+def _of_window(query: Query) -> Iterator[Expression]:
+    """Yield the conditions that a window of calendar days means."""
+    for branch in normal_form(query):
+        for condition in branch.conditions:
+            bound = bound_of(condition)
+            if bound is not None and bound.window == query.window and _is_of_days(bound.window):
+                yield condition
+
+
+def _is_of_days(window: Window) -> bool:
+    return isinstance(window, TimeWindow) and window.days is not None
 
 
 def _ends(span: Span | None) -> tuple[int, int]:

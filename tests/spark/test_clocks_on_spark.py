@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 
 import cepkit as ck
-from tests.clocks import OF_ONE, OF_TWO, ZONES, expected, expected_pairs, frame
+from tests.clocks import (
+    CALENDAR,
+    OF_ONE,
+    OF_TWO,
+    ZONES,
+    expected,
+    expected_pairs,
+    expected_windows,
+    frame,
+    hourly_frame,
+)
 
 
 @pytest.fixture
@@ -69,3 +79,25 @@ def test_streams_read_the_clock_of_the_zone(elsewhere: Any, zone: str, tmp_path:
         f"PATTERN SEQ(A a, B b) WHERE {where} WITHIN 3 hours",
     )
     assert pairs(rows.toPandas().to_dict("records")) == pairs(local.to_arrow().to_pylist())
+
+
+@pytest.mark.parametrize("zone", ["Europe/Rome", "Australia/Lord_Howe"])
+def test_windows_of_calendar_days_on_spark_go_by_the_clock(
+    elsewhere: Any, zone: str, tmp_path: Path
+) -> None:
+    (tmp_path / "events").mkdir()
+    hourly_frame(zone).to_parquet(tmp_path / "events" / "events.parquet")
+    folder = str(tmp_path / "events")
+    options = {"time": "ts", "type": "kind", "timezone": zone}
+    batch = ck.events(elsewhere.read.parquet(folder), **options)
+    for pattern in CALENDAR:
+        matches = ck.detect(batch, f"PATTERN {pattern}", spark=ck.SparkOptions(route="workers"))
+        found = pairs(matches.toPandas().to_dict("records"))
+        assert found == sorted(expected_windows(zone, pattern)), pattern
+    frames = elsewhere.readStream.schema("ts timestamp, kind string, id bigint").parquet(folder)
+    live = ck.events(frames, lateness="1 hour", **options)
+    text = "PATTERN SEQ(A a, B b, NOT(A n)) WITHIN 1 calendar day"
+    rows = ck.detect(live, text).run_to_end(tmp_path / "out", checkpoint=tmp_path / "state")
+    local = ck.detect(ck.events(hourly_frame(zone), **options), text).to_arrow().to_pylist()
+    assert local
+    assert pairs(rows.toPandas().to_dict("records")) == pairs(local)

@@ -215,11 +215,14 @@ class NodeBuilder(ConditionBuilder):
         return ResultColumn(name[0] if name else expression_text(value), value, self.span_of(meta))
 
     def window(self, meta: Meta, children: Children) -> Window:
-        number, unit, *exclusive = children
+        number, *words = children
+        calendar = words[0].type == "CALENDAR"
+        unit, *exclusive = words[calendar:]
         return read_window(
             number,
             unit,
             exclusive=bool(exclusive),
+            calendar=calendar,
             number_span=self.span_of(number),
             unit_span=self.span_of(unit),
         )

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from cepkit.errors import UnsupportedError
 from cepkit.pattern.conditions import variables_of
+from cepkit.pattern.durations import window_text
 from cepkit.pattern.nodes import Event
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import CountWindow, TimeWindow
@@ -133,6 +134,12 @@ def within(window: TimeWindow | CountWindow, first: str, last: str, table: Table
         raise UnsupportedError(
             f"SQL cannot say WITHIN {window.events} EVENTS exactly",
             hint="a window of time, as in WITHIN 10 minutes",
+            span=window.span,
+        )
+    if window.days is not None:
+        raise UnsupportedError(
+            f"SQL cannot say WITHIN {window_text(window)} exactly",
+            hint=f"a window of hours, as in WITHIN {24 * window.days} hours",
             span=window.span,
         )
     latest = table.shifted(table.moment(first), timedelta(microseconds=window.microseconds))

@@ -10,7 +10,17 @@ import pyarrow.parquet as pq
 import pytest
 
 import cepkit as ck
-from tests.clocks import OF_ONE, OF_TWO, ZONES, expected, expected_pairs, frame
+from tests.clocks import (
+    CALENDAR,
+    OF_ONE,
+    OF_TWO,
+    ZONES,
+    expected,
+    expected_pairs,
+    expected_windows,
+    frame,
+    hourly_frame,
+)
 
 SOURCES = ("pandas in UTC", "pandas in the zone", "Arrow in the zone", "Parquet", "CSV", "numbers")
 
@@ -95,7 +105,59 @@ def test_statistics_and_plans_of_a_pattern_serve_any_zone() -> None:
 
 def test_why_not_reads_the_clock_of_the_zone() -> None:
     events = ck.events(frame("Europe/Rome"), time="ts", type="kind", timezone="Europe/Rome")
-    text = str(ck.why_not(events, "PATTERN SEQ(A a, B b) WHERE hour(a.ts) = 2 AND b.id < 0"))
-    a = sum(1 for n in expected("Europe/Rome", "hour(a.ts) BETWEEN 1 AND 2") if n % 2 == 0)
-    assert a
-    assert text
+    text = "PATTERN ANY a WHERE hour(a.ts) BETWEEN 1 AND 2 AND a.id < 0"
+    (line,) = (row for row in str(ck.why_not(events, text)).splitlines() if "hour(" in row)
+    assert line.split()[-3] == str(len(expected("Europe/Rome", "hour(a.ts) BETWEEN 1 AND 2")))
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_windows_of_calendar_days_go_by_the_clock(zone: str) -> None:
+    frame = hourly_frame(zone)
+    events = ck.events(frame, time="ts", type="kind", timezone=zone)
+    for pattern in CALENDAR:
+        pairs = sorted(expected_windows(zone, pattern))
+        assert ids(ck.detect(events, f"PATTERN {pattern}"), "a", "b") == pairs, pattern
+        in_utc = f"PATTERN {pattern} AT TIME ZONE 'UTC'".replace("calendar ", "")
+        same = ck.detect(events, f"PATTERN {pattern} AT TIME ZONE 'UTC'")
+        assert same.count() == ck.detect(events, in_utc).count()
+    changes = zone in ("Europe/Rome", "Australia/Lord_Howe")
+    assert (pairs != ids(ck.detect(events, in_utc), "a", "b")) == changes
+
+
+@pytest.mark.parametrize("zone", ["Europe/Rome", "Australia/Lord_Howe"])
+def test_absences_and_sets_lie_in_the_window_of_calendar_days(zone: str) -> None:
+    frame = hourly_frame(zone)
+    events = ck.events(frame, time="ts", type="kind", timezone=zone)
+    pairs = expected_windows(zone, "SEQ(A a, B b) WITHIN 1 calendar day")
+    near = expected_windows(zone)
+    kinds = dict(enumerate(frame.kind))
+    a_events = [n for n, kind in kinds.items() if kind == "A"]
+    later = {(m, n) for m, n in pairs if any(k > n and (m, k) in near for k in a_events)}
+    earlier = {(m, n) for m, n in pairs if any(k < m and (k, n) in near for k in a_events)}
+    for text, broken in (("A a, B b, NOT(A n)", later), ("NOT(A n), A a, B b", earlier)):
+        matches = ck.detect(events, f"PATTERN SEQ({text}) WITHIN 1 calendar day")
+        assert broken
+        assert ids(matches, "a", "b") == sorted(pairs - broken)
+    counts = [sum(1 for m, _ in pairs if m == a) for a in kinds]
+    sets = ck.detect(events, "PATTERN SEQ(A a, KL(B b){1,2}) WITHIN 1 calendar day")
+    assert sets.count() == sum(k + k * (k - 1) // 2 for k in counts)
+
+
+@pytest.mark.parametrize("mechanism", ["eager-nfa", "chain-nfa", "tree-nfa", "evaluation-tree"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "SEQ(A a, B b, NOT(A n)) WITHIN 1 calendar day",
+        "KL(SEQ(A a, B b)){1,2} WITHIN 1 calendar day EXCLUSIVE",
+        "AND(OR(A a, SEQ(B b, OPT(A c))), B d) WITHIN 1 calendar day",
+    ],
+)
+def test_mechanisms_know_windows_of_calendar_days(pattern: str, mechanism: str) -> None:
+    frame = hourly_frame("Europe/Rome")[::6]
+    events = ck.events(frame, time="ts", type="kind", timezone="Europe/Rome")
+    text = f"PATTERN {pattern}"
+    statistics = ck.profile(events, text)
+    count = ck.detect(events, text, plan=ck.choose_plan(text, statistics)).count()
+    assert count
+    assert len(ck.simulate(events, text, mechanism).matches) == count
+    assert ck.detect(events, [text, "PATTERN SEQ(A a, B b) WITHIN 1 day"]).counts()[0] == count

@@ -13,6 +13,7 @@ from cepkit.pattern.zones import OF_CLOCKS, at_clock, without_zones
 PLAIN = (
     "PATTERN ANY a WHERE hour(a.ts) = 3 AND a.ts < '2024-05-01' RETURN day(a.ts), a.x",
     "DEFINE late AS hour(ts) > 22, early AS ts < '2024-05-01' PATTERN SEQ(late a, early b)",
+    "PATTERN SEQ(A a, B b, A c) WITHIN 60 calendar days WITHIN 2 calendar weeks FROM a TO b",
     "PATTERN SEQ(A a, KL(B b)) WHERE same_day(a, b) AND NOT same_week(a.ts, b) OR a.x = 3",
     """PATTERN SEQ(A a, KL(SEQ(B b, C c)){1,2}) WHERE hour(b.ts) IN (3, 4)
         AND c.ts > TIMESTAMP '2024-05-01' AND a.ts < TIMESTAMP '2024-05-01 00:00Z'""",

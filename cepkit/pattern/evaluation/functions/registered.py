@@ -21,7 +21,7 @@ from cepkit.pattern.duration_hints import with_units
 from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.evaluation.functions.contract import Function, OnMembers, Registered
 from cepkit.pattern.evaluation.functions.operators import MINUS, OPERATORS
-from cepkit.pattern.evaluation.functions.times import in_zone
+from cepkit.pattern.evaluation.functions.times import CLOCK, in_zone
 from cepkit.pattern.evaluation.kinds import ValueKind, classes, set_function_kind, word
 from cepkit.pattern.evaluation.set_functions import set_function
 from cepkit.stream.columns import Column
@@ -124,8 +124,9 @@ def function_of(node: Negative | Arithmetic | Call) -> Function:
             return MINUS
         case Call():
             name = node.function
-            if name in FUNCTIONS:
-                return FUNCTIONS[name] if node.zone is None else in_zone(FUNCTIONS[name], node.zone)
+            if name in FUNCTIONS or name == CLOCK.name:
+                function = CLOCK if name == CLOCK.name else FUNCTIONS[name]
+                return function if node.zone is None else in_zone(function, node.zone)
             if name in AGGREGATES:
                 return function_of_members(name)
             return Function(name, "", "", (), Registered(registered_function(name)))

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from cepkit.pattern import conditions
 from cepkit.pattern.evaluation.functions.contract import (
     Form,
     Function,
@@ -132,7 +133,7 @@ MONTH = _by_calendar("month", "integer", _month)
 DAY = _by_calendar("day", "integer", _day)
 WEEK = _by_calendar("week", "integer", _week)
 WEEK_START = _by_calendar("week_start", "timestamp", _week_start)
-CLOCK = _by_calendar("clock", "timestamp", lambda x: x + 0)
+CLOCK = _by_calendar(conditions.CLOCK, "timestamp", lambda x: x + 0)
 
 
 @cache
