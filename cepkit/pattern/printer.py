@@ -66,6 +66,8 @@ def to_text(query: Query) -> str:
     """
     for part in (query.written, query.where):
         refuse_too_deep(part)
+    if query.parameters and query.text is not None:
+        return query.text.strip()
     kinds, query = raised(as_written(query))
     lines = [f"DEFINE {', '.join(map(_kind_text, kinds))}"] if kinds else []
     lines.append(f"PATTERN {structure_text(query.written)}")
@@ -149,6 +151,8 @@ def structure_text(structure: Structure) -> str:
 def expression_text(expression: c.Expression) -> str:
     """Return `expression` as a condition writes it; implied ones in words."""
     match expression:
+        case c.Unknown(name=name):
+            return f"${name}"
         case c.Literal(datetime() as value) if expression.zone is not None:
             offset = timedelta(microseconds=since_1970(value, expression.zone) - since_1970(value))
             return f"TIMESTAMP '{value + offset}Z'"

@@ -58,7 +58,8 @@ class NodeBuilder(ConditionBuilder):
                 )
             fields[field] = value
         structure = resolved(structure, fields.pop("definitions", ()))
-        return lowered(Query(structure, **fields, text=self._text))
+        names = tuple(dict.fromkeys(self._parameters.values()))
+        return lowered(Query(structure, **fields, parameters=names, text=self._text))
 
     # Structure
 
