@@ -24,6 +24,7 @@ _WORDS = {
     "_OPT": ("OPT",),
     "_GREEDY": ("GREEDY",),
     "_UNTIL": ("UNTIL",),
+    "_DISTINCT": ("DISTINCT",),
     "_TIMESTAMP": ("TIMESTAMP",),
     "_RETURN": ("RETURN",),
     "_AS": ("AS",),
