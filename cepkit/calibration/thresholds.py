@@ -21,7 +21,7 @@ from cepkit.pattern import nodes as n
 from cepkit.pattern.checks import check
 from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.normal_form import normal_form
-from cepkit.pattern.parameters import parameters_in
+from cepkit.pattern.parameters import occurrences_in
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query, ResultColumn
 from cepkit.pattern.rewrite import MIRRORED
@@ -80,7 +80,7 @@ class Threshold:
 def thresholds_of(query: Query) -> dict[str, Threshold] | str:
     """Return the threshold of each parameter; or, in words, why values need runs of their own."""
     assert query.text is not None
-    written = [each.name for each in parameters_in(query.text)]
+    written = [each.name for each in occurrences_in(query.text)]
     twice = next((name for name in written if written.count(name) > 1), None)
     if twice is not None:
         return f"${twice} stands in several places"
@@ -93,7 +93,7 @@ def thresholds_of(query: Query) -> dict[str, Threshold] | str:
             return "FIRST, GREEDY and UNTIL depend on the conditions"
     thresholds: dict[str, Threshold] = {}
     for condition in c.conjuncts(query.where):
-        names = [node.name for node in c.walk(condition) if isinstance(node, c.Unknown)]
+        names = [node.name for node in c.walk(condition) if isinstance(node, c.Parameter)]
         if not names:
             continue
         threshold = _threshold(condition, names[0]) if len(names) == 1 else None
@@ -120,9 +120,9 @@ def _threshold(condition: c.Expression, name: str) -> Threshold | None:
 def _unit(side: c.Expression) -> int | None:
     """Return the unit of a side that is a parameter, or one times a duration; else None."""
     match side:
-        case c.Unknown():
+        case c.Parameter():
             return 1
-        case c.Arithmetic("*", c.Unknown(), c.Literal(timedelta() as unit)):
+        case c.Arithmetic("*", c.Parameter(), c.Literal(timedelta() as unit)):
             return in_microseconds(unit)
     return None
 
@@ -145,7 +145,7 @@ def loosest(query: Query, thresholds: Sequence[Threshold], key: c.Expression | N
     where = [
         condition
         for condition in c.conjuncts(query.where)
-        if not any(isinstance(node, c.Unknown) for node in c.walk(condition))
+        if not any(isinstance(node, c.Parameter) for node in c.walk(condition))
     ]
     where += [c.IsNull(each.value, True) for each in thresholds]
     values = {f"${each.name}": each.value for each in thresholds}
