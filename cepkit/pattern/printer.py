@@ -135,7 +135,7 @@ def structure_text(structure: Structure) -> str:
         case Not(item):
             return f"NOT({structure_text(item)})"
         case Opt(item):
-            return f"OPT({structure_text(item)})"
+            return f"OPT({structure_text(item)}){' GREEDY' if structure.greedy else ''}"
         case First(item):
             return f"FIRST {structure_text(item)}"
         case Next(item):
