@@ -151,7 +151,7 @@ def structure_text(structure: Structure) -> str:
 def expression_text(expression: c.Expression) -> str:
     """Return `expression` as a condition writes it; implied ones in words."""
     match expression:
-        case c.Unknown(name=name):
+        case c.Parameter(name=name):
             return f"${name}"
         case c.Literal(datetime() as value) if expression.zone is not None:
             offset = timedelta(microseconds=since_1970(value, expression.zone) - since_1970(value))
