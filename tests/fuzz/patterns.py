@@ -25,6 +25,7 @@ _WORDS = {
     "_GREEDY": ("GREEDY",),
     "_UNTIL": ("UNTIL",),
     "_DISTINCT": ("DISTINCT",),
+    "CALENDAR": ("CALENDAR",),
     "_TIMESTAMP": ("TIMESTAMP",),
     "_RETURN": ("RETURN",),
     "_AS": ("AS",),
