@@ -26,6 +26,7 @@ _WORDS = {
     "_UNTIL": ("UNTIL",),
     "_DISTINCT": ("DISTINCT",),
     "CALENDAR": ("CALENDAR",),
+    "_AT_TIME_ZONE": ("AT TIME ZONE",),
     "_TIMESTAMP": ("TIMESTAMP",),
     "_RETURN": ("RETURN",),
     "_AS": ("AS",),
