@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from cepkit.api.aggregating import aggregate as aggregate
+    from cepkit.api.calibrating import calibrate as calibrate
     from cepkit.api.comparing import compare_plans as compare_plans
     from cepkit.api.comparing import what_if as what_if
     from cepkit.api.detecting import detect as detect
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "cepkit.api.aggregating": ("aggregate",),
+    "cepkit.api.calibrating": ("calibrate",),
     "cepkit.api.comparing": (
         "compare_plans",
         "what_if",

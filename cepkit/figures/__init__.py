@@ -11,10 +11,12 @@ from typing import Any
 import plotly.graph_objects as go
 
 from cepkit.aggregation.rows.result import Aggregates
+from cepkit.calibration.result import Calibration
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.plans import PlansInForce
 from cepkit.diagnosis.result import Funnel, NearMisses, WhyNot
 from cepkit.figures.charts.aggregates import draw_aggregates, draw_from_spark, is_from_spark
+from cepkit.figures.charts.calibration_curve import draw_calibration
 from cepkit.figures.charts.explained import draw_explanation
 from cepkit.figures.charts.funnel import draw_funnel
 from cepkit.figures.charts.matches import draw_matches, is_matches
@@ -70,6 +72,7 @@ FIGURES = Figures(
         Figure("what-if", WhatIf, draw_what_if, "costs of plans as a rate changes"),
         Figure("validity", Validity, draw_validity, "how long a plan is right"),
         Figure("plans", PlansInForce, draw_plans_in_force, "rates, plan in force, and its work"),
+        Figure("curve", Calibration, draw_calibration, "matches by the value of a parameter"),
         Figure("steps", Explanation, draw_explanation, "expected and actual work of each step"),
         Figure("aggregates", Aggregates, draw_aggregates, "aggregates over time"),
         Figure("verdict", WhyNot, draw_why_not, "why events do not match"),

@@ -83,6 +83,13 @@ class Literal(_Node):
         return hash((type(self.value), repr(self.value)))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Parameter(Literal):
+    """A parameter of a pattern, `$k`: a constant that has no value yet, but a stand-in."""
+
+    name: str = field(default="", kw_only=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Attribute(_Node):
     """`variable.name`: an attribute of the event that the variable is bound to."""

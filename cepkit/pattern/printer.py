@@ -66,6 +66,8 @@ def to_text(query: Query) -> str:
     """
     for part in (query.written, query.where):
         refuse_too_deep(part)
+    if query.parameters and query.text is not None:
+        return query.text.strip()
     kinds, query = raised(as_written(query))
     lines = [f"DEFINE {', '.join(map(_kind_text, kinds))}"] if kinds else []
     lines.append(f"PATTERN {structure_text(query.written)}")
@@ -133,7 +135,7 @@ def structure_text(structure: Structure) -> str:
         case Not(item):
             return f"NOT({structure_text(item)})"
         case Opt(item):
-            return f"OPT({structure_text(item)})"
+            return f"OPT({structure_text(item)}){' GREEDY' if structure.greedy else ''}"
         case First(item):
             return f"FIRST {structure_text(item)}"
         case Next(item):
@@ -149,6 +151,8 @@ def structure_text(structure: Structure) -> str:
 def expression_text(expression: c.Expression) -> str:
     """Return `expression` as a condition writes it; implied ones in words."""
     match expression:
+        case c.Parameter(name=name):
+            return f"${name}"
         case c.Literal(datetime() as value) if expression.zone is not None:
             offset = timedelta(microseconds=since_1970(value, expression.zone) - since_1970(value))
             return f"TIMESTAMP '{value + offset}Z'"

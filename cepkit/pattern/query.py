@@ -82,6 +82,7 @@ class Query(WithPrinter):
         groups: The groups that repeat, unrolled in `structure`.
         unrolled_from: The structure as written, with its groups; None without groups.
         zone: The time zone whose clock conditions read; None: that of the stream.
+        parameters: The names of its parameters (`$k`), which have stand-ins in the other parts.
         text: The text of the query, None from the builder.
     """
 
@@ -99,6 +100,7 @@ class Query(WithPrinter):
     groups: tuple[Group, ...] = ()
     unrolled_from: Structure | None = None
     zone: str | None = None
+    parameters: tuple[str, ...] = ()
     text: str | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -111,6 +113,29 @@ class Query(WithPrinter):
         """The attributes that computed columns of RETURN read."""
         values = [result.value for result in self.returned if result.source is None]
         return frozenset(name for value in values for _, name in attributes_of(value))
+
+    def bind(self, **values: object) -> Query:
+        """Return the query with values for its parameters.
+
+        Args:
+            **values: A number, text, duration, time or truth value for each.
+
+        Raises:
+            PatternError: A parameter has no value, or a value that cannot stand there.
+
+        Example:
+            >>> import cepkit as ck
+            >>> query = ck.parse("PATTERN SEQ(A a, B b) WHERE b.amount > $k WITHIN $t")
+            >>> print(query.bind(k=20, t="5 minutes"))
+            PATTERN SEQ(A a, B b)
+            WHERE b.amount > 20
+            WITHIN 5 minutes
+        """
+        from cepkit.pattern.parameters import with_values
+
+        parse = import_module("cepkit.pattern.parsing.parser").parse  # it stands above queries
+        bound: Query = parse(with_values(self.text or str(self), values))
+        return bound
 
     def check_attributes(self, known: Iterable[str]) -> None:
         """Check that every attribute that the query reads is one of the known columns.
@@ -148,6 +173,13 @@ class Query(WithPrinter):
         Raises:
             PatternError: It has not.
         """
+        if self.parameters:
+            name = self.parameters[0]
+            raise PatternError(
+                f"the parameter ${name} has no value",
+                expected=f"query.bind({name}=...)",
+                hint="cepkit.calibrate counts the matches of many values",
+            )
         self.check_attributes(stream.column_names)
         if stream.schema.type is not None:
             return

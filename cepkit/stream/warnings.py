@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
@@ -19,6 +20,7 @@ from cepkit.stream.schema import UNITS
 
 _PATTERN_LENGTH = 100
 _TEXTS = 1_000
+_THOUSANDS = re.compile(r"(?<=\d)[.,' \u00a0](?=\d{3}(?!\d))")
 
 
 _DAY = UNITS["d"]
@@ -143,7 +145,7 @@ def warn_of_number_texts(name: str, texts: Iterable[str], *patterns: object) -> 
         patterns: The patterns; the first is named.
     """
     try:
-        numbers = [(float(text), text) for text in islice(texts, _TEXTS)]
+        numbers = [(_number(text), text) for text in islice(texts, _TEXTS)]
     except ValueError:
         return
     for one, other in pairwise(numbers):
@@ -153,6 +155,14 @@ def warn_of_number_texts(name: str, texts: Iterable[str], *patterns: object) -> 
                 f" '{one[1]}' < '{other[1]}'; convert it{_about(*patterns)}"
             )
             return
+
+
+def _number(text: str) -> float:
+    """Return the number that a text is, also with a decimal comma or groups of thousands."""
+    try:
+        return float(text)
+    except ValueError:
+        return float(_THOUSANDS.sub("", text).replace(",", "."))
 
 
 def warn_of_no_window(expected: str, *patterns: object) -> None:

@@ -16,6 +16,7 @@ VERBS: Mapping[str, str] = MappingProxyType(
         "detect": "find the matches of a pattern, or of several in one pass",
         "explain": "compare the expected and the actual work of each step of a plan",
         "why-not": "explain why nothing matches, or why some events do not, and what comes closest",
+        "calibrate": "count the matches for many values of a pattern's parameters",
         "simulate": "run the published mechanisms event by event, and count their operations",
         "aggregate": "count and aggregate the matches of a pattern, often without finding them",
         "sort": "write events in the order of time, so that they need not fit into memory",

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from lark import Token, v_args
@@ -18,6 +19,7 @@ from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.evaluation.functions.registered import SET_FUNCTIONS
 from cepkit.pattern.moments import read_time
 from cepkit.pattern.names import name_text, unquoted
+from cepkit.pattern.parameters import Occurrence
 from cepkit.pattern.zones import BY_CALENDAR, OF_CLOCKS, by_calendar, known_zone
 
 Children = list[Any]
@@ -47,11 +49,13 @@ class ConditionBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
 
     Args:
         text: The text of the tree, for the places of the nodes.
+        occurrences: The places of its parameters, where the tree has stand-ins.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, occurrences: tuple[Occurrence, ...] = ()) -> None:
         super().__init__(visit_tokens=False)
         self._text = text
+        self._parameters = {each.span.start: each.name for each in occurrences}
 
     def span_of(self, place: Meta | Token) -> Span:
         start, end = place.start_pos, place.end_pos
@@ -126,18 +130,33 @@ class ConditionBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         return c.Negative(children[1], self.span_of(meta))
 
     def number(self, meta: Meta, children: Children) -> c.Expression:
-        return c.Literal(self.number_of(children[0]), self.span_of(meta))
+        (token,) = children
+        name = self._parameters.get(token.start_pos)
+        if name is not None:
+            return c.Parameter(1, self.span_of(meta), name=name)
+        return c.Literal(self.number_of(token), self.span_of(meta))
 
     def negative_number(self, meta: Meta, children: Children) -> c.Expression:
-        return c.Literal(-self.number_of(children[1]), self.span_of(meta))
+        _, token = children
+        if token.start_pos in self._parameters:
+            return c.Negative(self.number(meta, [token]), self.span_of(meta))
+        return c.Literal(-self.number_of(token), self.span_of(meta))
 
     def duration(self, meta: Meta, children: Children) -> c.Expression:
         number, unit = children
+        if number.start_pos in self._parameters:
+            one = c.Literal(read_duration(Token("NUMBER", "1"), unit, self.span_of(number)))
+            return c.Arithmetic("*", self.number(meta, [number]), one, self.span_of(meta))
         return c.Literal(read_duration(number, unit, self.span_of(number)), self.span_of(meta))
 
     def negative_duration(self, meta: Meta, children: Children) -> c.Expression:
-        _, number, unit = children
-        return c.Literal(-read_duration(number, unit, self.span_of(number)), self.span_of(meta))
+        _, *positive = children
+        duration = self.duration(meta, positive)
+        match duration:
+            case c.Literal(timedelta() as value, span):
+                return c.Literal(-value, span)
+            case _:
+                return c.Negative(duration, self.span_of(meta))
 
     def string(self, meta: Meta, children: Children) -> c.Expression:
         return c.Literal(unquoted(str(children[0])), self.span_of(meta))

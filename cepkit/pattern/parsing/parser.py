@@ -23,6 +23,7 @@ from cepkit.lazy import loading
 from cepkit.pattern.checks import check
 from cepkit.pattern.conditions import Aggregate, Comparison, Expression
 from cepkit.pattern.limits import refuse_too_deep, refuse_too_much_text
+from cepkit.pattern.parameters import occurrences_in, with_stand_ins
 from cepkit.pattern.parsing.syntax_errors import syntax_error
 from cepkit.pattern.parsing.transformer import NodeBuilder
 from cepkit.pattern.policies import AfterMatch, Window
@@ -52,8 +53,8 @@ def parse(text: str) -> Query:
 
     Example:
         >>> query = parse("PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 4 hours")
-        >>> query.window
-        TimeWindow(microseconds=14400000000, exclusive=False)
+        >>> query.window.microseconds
+        14400000000
     """
     query: Query = _read(text, "query")
     return check(query)
@@ -127,7 +128,8 @@ def read_so_far(text: str) -> tuple[list[Token], frozenset[str]]:
         text: A query up to some place. If it breaks the grammar, no terminal may follow.
     """
     refuse_too_much_text(text)
-    parser: Any = _lark().parse_interactive(text, start="query")
+    plain = with_stand_ins(text, occurrences_in(text))
+    parser: Any = _lark().parse_interactive(plain, start="query")
     tokens: list[Token] = []
     try:
         tokens.extend(parser.iter_parse())
@@ -158,8 +160,9 @@ def _read(text: str, start: str) -> Any:
         )
     refuse_too_much_text(text)
     try:
-        tree = _lark().parse(text, start=start)
-        return NodeBuilder(text).transform(tree)
+        occurrences = occurrences_in(text)
+        tree = _lark().parse(with_stand_ins(text, occurrences), start=start)
+        return NodeBuilder(text, occurrences).transform(tree)
     except UnexpectedInput as error:
         raise syntax_error(text, start, error) from None
     except VisitError as error:

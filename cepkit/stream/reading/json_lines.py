@@ -64,9 +64,23 @@ def read_json(path: Path) -> pa.Table:
             table = _table(content, texts)
     except pa.ArrowException as error:
         raise _broken(content, path, error) from error
+    _refuse_an_envelope(table, path)
     for place, field in enumerate(texts):
         table = table.set_column(place, field.name, _with_times(table.column(place)))
     return table
+
+
+def _refuse_an_envelope(table: pa.Table, path: Path) -> None:
+    """Refuse a file of one object with a list of others, which seem to be the events."""
+    for field in table.schema if len(table) == 1 else ():
+        kind = field.type
+        of_objects = pa.types.is_list(kind) and pa.types.is_struct(kind.value_type)
+        if of_objects and len(table.column(field.name)[0]) > 1:
+            raise StreamError(
+                f"{shown(path)} is one object, with a list of objects in '{field.name}'",
+                expected="an object in each line, or one array of objects",
+                hint=f"ck.events(json.load(open(path))['{field.name}'], ...)",
+            )
 
 
 def _table(content: bytes, schema: pa.Schema | None) -> pa.Table:

@@ -39,7 +39,10 @@ _SUFFIXES: dict[str, Format] = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
-_EXPECTED = f"a file that ends in {', '.join(_SUFFIXES)}, or a folder of such files"
+_EXPECTED = (
+    f"a file that ends in {', '.join(_SUFFIXES)}, or a folder of such files; or one that ends in"
+    " .json, .jsonl or .ndjson"
+)
 
 MOST_ENTRIES = 100_000
 """The most entries of a folder and its subfolders: a second or two of listing."""
@@ -219,7 +222,11 @@ def data_at(path: Path, otherwise: Format | None = None) -> Data:
     if not stat.S_ISDIR(status.st_mode):
         kind = _suffix_format(path.name) or otherwise
         if kind is None:
-            raise StreamError(f"cannot read {shown(path.name)}", expected=_EXPECTED)
+            raise StreamError(
+                f"cannot read {shown(path.name)}",
+                expected=_EXPECTED,
+                hint="sep=',' or another one reads any file as CSV",
+            )
         _check(path, status)
         return Data(path, kind, (path,))
     files = sorted(_files_in(path))
@@ -229,7 +236,11 @@ def data_at(path: Path, otherwise: Format | None = None) -> Data:
         assert kind is not None
         return Data(path, kind, tuple(files))
     what = "both CSV and Parquet files" if files else "no file of events"
-    raise StreamError(f"the folder {shown(path)} holds {what}", expected=_EXPECTED)
+    raise StreamError(
+        f"the folder {shown(path)} holds {what}",
+        expected=_EXPECTED,
+        hint='a list of its files: ck.events(sorted(Path(folder).glob("*.jsonl")), ...)',
+    )
 
 
 def _files_in(folder: Path) -> list[Path]:

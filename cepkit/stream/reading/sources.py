@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,7 @@ _SPARK_TYPES: Mapping[str, pa.DataType] = {
 """Arrow types by the beginning of Spark's type names."""
 
 
+_BY_TABS = (".tsv", ".tsv.gz")
 _AS_TABLE: Mapping[str, str] = {
     "polars.lazyframe": "collect",
     "pyarrow._dataset.": "to_table",
@@ -91,6 +93,8 @@ def accepted(source: Any, written: Written | None = None) -> Any:
         return written.on_spark(_accepted(source))
     given = source
     source = _accepted(source)
+    if isinstance(source, Path) and source.name.casefold().endswith(_BY_TABS):
+        written = replace(written, sep=written.sep or "\t")
     if isinstance(source, Path) and written.csv is not None:
         if readers.data_at(source, "csv").format == "csv":
             source = readers.read_csv(source, written.csv)
@@ -133,6 +137,9 @@ def _accepted(source: Any) -> Any:
     hints = {
         "dict": "pandas.DataFrame(data) makes a DataFrame of columns",
         "pyspark.pandas": "call .to_spark() on it",
+        "generator": "list(rows) makes a list of them",
+        "_duckdb.DuckDBPyConnection": 'connection.sql("SELECT ...") is a relation',
+        "duckdb.DuckDBPyConnection": 'connection.sql("SELECT ...") is a relation',
     }
     raise StreamError(
         f"a stream from {kind}",

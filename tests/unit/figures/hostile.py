@@ -22,6 +22,7 @@ from cepkit.aggregation.rows.result import Aggregates
 from cepkit.aggregation.semirings.functions import Count
 from cepkit.aggregation.sequence.elements import Emit
 from cepkit.automata.mechanisms import MECHANISMS
+from cepkit.calibration.result import Calibration
 from cepkit.columnar.compile.query import compile_query
 from cepkit.columnar.results.explanation import Explanation
 from cepkit.columnar.results.matches import Matches
@@ -53,6 +54,7 @@ from cepkit.sharing.shared_plan import SharedPlan
 from cepkit.statistics.model import Statistics
 from cepkit.statistics.summary import StreamSummary
 from cepkit.stream.stream import Stream
+from cepkit.teaching.equivalence import Equivalence
 from cepkit.tracing import AdaptedTrace, CounterTrace, MechanismTrace
 from cepkit.tracing.comparison import TraceComparison
 from cepkit.tracing.mechanisms import Steps
@@ -119,6 +121,17 @@ def stream(count: int = 40) -> Stream:
         }
     )
     return ck.events(frame, time=TIME, type=TYPE, unit="s")
+
+
+@cache
+def calibration() -> Calibration:
+    text = SIMPLE.replace(" WITHIN", f" WHERE {attribute('b', NOTE)} != $k WITHIN")
+    return ck.calibrate(stream(), text, k=[EVIL, EVIL * 2], labels=[3, 9], tolerance="5 s")
+
+
+@cache
+def equivalence() -> Equivalence:
+    return ck.equivalent(SIMPLE, NOTHING)
 
 
 def row_pattern() -> str:
@@ -363,6 +376,7 @@ _BY_HAND: dict[str, Callable[[], Drawn]] = {
     "comparison": _drawn_comparisons,
     "tradeoff": _each(tradeoff),
     "what-if": _each(rates_asked),
+    "calibration": _each(calibration),
     "explanation": _each(explanation),
     "validity": _each(validity),
     "plans in force": lambda: iter(
@@ -422,6 +436,8 @@ SHOWN: dict[type, Callable[[], Any]] = {
     PlanComparison: comparison,
     Tradeoff: tradeoff,
     WhatIf: rates_asked,
+    Calibration: calibration,
+    Equivalence: equivalence,
     Explanation: explanation,
     Validity: validity,
     PlansInForce: lambda: adapted().plans,

@@ -98,6 +98,7 @@ def test_source_gives_matches_of_nested_fields(made):
         ("[]", "is an empty array"),
         ("[1]", "holds a int at place 0"),
         ("[{]", "is not JSON"),
+        ('{"records": [{"t": 1}, {"t": 2}], "n": 2}', "with a list of objects in 'records'"),
     ],
 )
 def test_broken_json_file_is_named(tmp_path, text, message):

@@ -72,6 +72,14 @@ def test_a_long_pattern_is_one_short_line() -> None:
     assert len(told) < 160
 
 
+@pytest.mark.parametrize("prices", [["1.234,5", "2,5"], ["1,234", "2"], ["1\u00a0000", "900"]])
+def test_numbers_with_thousands_that_are_compared_as_texts(prices):
+    frame = pd.DataFrame({"ts": [0, 1], "type": ["A", "B"], "price": prices})
+    stream = ck.events(frame, time="ts", type="type", unit="s")
+    with pytest.warns(StreamWarning, match="'price' holds numbers as texts"):
+        ck.detect(stream, "PATTERN SEQ(A a, B b) WHERE a.price < b.price WITHIN 9 seconds")
+
+
 def test_numbers_that_are_compared_as_texts():
     frame = pd.DataFrame(
         {"ts": [0, 1, 2], "type": ["A", "B", "C"], "price": ["9", "10", "11"], "code": list("9ab")}

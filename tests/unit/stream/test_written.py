@@ -139,6 +139,13 @@ def test_separator_of_a_file_read_by_commas_is_named(tmp_path):
         ck.events(pd.read_csv(tmp_path / "a.csv", sep="\t"), time="Zeit", type="Art")
 
 
+@pytest.mark.parametrize("name", ["a.tsv", "a.TSV.gz"])
+def test_file_of_tabs_needs_no_separator(tmp_path, name):
+    content = b"t\tk\n1\tA\n2\tB\n"
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    assert len(ck.events(tmp_path / name, time="t", type="k", unit="s")) == 2
+
+
 def test_options_of_csv_files_are_refused_for_other_files(tmp_path):
     pq.write_table(pa.table({"t": [1], "k": ["A"]}), tmp_path / "a.parquet")
     (tmp_path / "a.jsonl").write_text('{"t": 1, "k": "A"}')

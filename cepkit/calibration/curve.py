@@ -1,0 +1,115 @@
+"""Curves: the counts of matches, hits and false alarms for each value, from one detection."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from cepkit.calibration.labels import Incidents, Integers
+from cepkit.calibration.result import CalibratedRow
+from cepkit.calibration.thresholds import Threshold
+
+_DAY = 86_400_000_000
+_POINTS = 50
+"""The most values of a parameter where none are given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alarms:
+    """The matches of one detection, as far as counting needs them.
+
+    Attributes:
+        values: For each threshold what it compares; NaN is missing.
+        ends: Their ends in microseconds.
+        keys: Their keys; None for no key.
+    """
+
+    values: tuple[npt.NDArray[np.float64], ...]
+    ends: Integers
+    keys: Sequence[Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """Which matches are near which incidents.
+
+    Attributes:
+        incidents: How many there are.
+        matches: A match for each pair of a match and an incident near it.
+        hit: The incident of each pair.
+        days: The length of the stream in days.
+    """
+
+    incidents: int
+    matches: Integers
+    hit: Integers
+    days: float
+
+    @classmethod
+    def of(cls, alarms: Alarms, incidents: Incidents, span: int) -> Near:
+        """Return the pairs of matches and incidents."""
+        first, last = incidents.near(alarms.ends, alarms.keys)
+        counts = last - first
+        matches = np.repeat(np.arange(len(counts)), counts)
+        offsets = np.arange(len(matches)) - np.repeat(np.cumsum(counts) - counts, counts)
+        hit = np.repeat(first, counts) + offsets
+        return cls(len(incidents.times), matches, hit, max(span, 1) / _DAY)
+
+
+def grid(values: npt.NDArray[np.float64]) -> list[float]:
+    """Return values of a parameter where its curve changes; some of many, by rank and by size."""
+    distinct = np.unique(values[~np.isnan(values)])
+    if len(distinct) > _POINTS:
+        by_rank = np.linspace(0, len(distinct) - 1, _POINTS // 2).round().astype(np.int64)
+        sizes = np.linspace(distinct[0], distinct[-1], _POINTS - len(by_rank))
+        by_size = np.searchsorted(distinct, sizes).clip(max=len(distinct) - 1)
+        distinct = distinct[np.union1d(by_rank, by_size)]
+    return [int(value) if value == int(value) else float(value) for value in distinct.tolist()]
+
+
+def row(
+    values: tuple[Any, ...], passing: npt.NDArray[np.bool_], near: Near | None
+) -> CalibratedRow:
+    """Return the counts of the matches that pass."""
+    matches = int(np.count_nonzero(passing))
+    if near is None:
+        return CalibratedRow(values, matches)
+    pairs = passing[near.matches]
+    hits = len(np.unique(near.hit[pairs]))
+    true_alarms = len(np.unique(near.matches[pairs]))
+    false = matches - true_alarms
+    return CalibratedRow(values, matches, hits, near.incidents - hits, false, false / near.days)
+
+
+def rows(
+    thresholds: Sequence[Threshold],
+    grids: Sequence[Sequence[Any]],
+    alarms: Alarms,
+    near: Near | None,
+) -> tuple[CalibratedRow, ...]:
+    """Return the counts for each choice of values.
+
+    Without labels, and for one parameter, the values are sorted once.
+    """
+    if len(thresholds) == 1 and near is None:
+        (threshold,), (values,) = thresholds, alarms.values
+        ordered = np.sort(values[~np.isnan(values)])
+        limits = np.array([threshold.limit(value) for value in grids[0]])
+        side: Literal["left", "right"] = "left" if threshold.sign in ("<", ">=") else "right"
+        below = np.searchsorted(ordered, limits, side)
+        counts = len(ordered) - below if threshold.rises else below
+        pairs = zip(grids[0], counts.tolist(), strict=True)
+        return tuple(CalibratedRow((value,), count) for value, count in pairs)
+    masks = [
+        [threshold.passes(values, threshold.limit(value)) for value in each]
+        for threshold, values, each in zip(thresholds, alarms.values, grids, strict=True)
+    ]
+    counted = []
+    for chosen, passing in zip(product(*grids), product(*masks), strict=True):
+        counted.append(row(chosen, np.logical_and.reduce(passing), near))
+    return tuple(counted)
