@@ -33,6 +33,10 @@ Where the definition of a match leaves room, the judge decides:
   in the OR branches that have both. It does not affect FIRST: an earlier event is nearer.
 * OPT(...) chooses between its item and nothing. Where two choices of an OR share a variable, a
   condition about it counts in both.
+* OPT(B b) GREEDY chooses between its item and NOT(B b), OPT(NEXT B b) GREEDY between its item and
+  NOT(NEXT B b), with all conditions on b; so do OPT(KL(B b)) GREEDY and OPT(KL(B b) GREEDY). A
+  condition on the set counts for a single B as for a set of it alone, if it reads no more of it
+  than each member, the first, and running sums, means, minima and maxima up to each.
 * FIRST B b: no event of the stream, other than the match's own, comes before b (strictly) and could
   be b, judged by the events before b: it is after those events, in the partition and window of the
   match, and fulfils the conditions on b and variables before it. Absent events do not count, nor do
@@ -189,6 +193,7 @@ class _Leaf(NamedTuple):
     under: tuple[tuple[type, int], ...] = ()
     group: str = ""
     repetition: int = 0
+    left_out: bool = False
 
     @property
     def name(self) -> str:
@@ -206,9 +211,16 @@ def _choices(
         case nodes.Not(item):
             for leaves in _choices(item, path, "absent"):
                 yield tuple(leaf._replace(under=path) for leaf in leaves)
-        case nodes.Opt(item):
-            yield from _choices(item, path)
-            yield ()
+        case nodes.Opt(item, greedy=greedy):
+            greedy = greedy or any(getattr(each, "greedy", False) for each in nodes.walk(item))
+            for leaves in _choices(item, path):
+                yield leaves
+                if greedy:
+                    absent = {"kind": "absent", "sizes": (1, 1), "left_out": True, "under": path}
+                    absent |= {"first": False, "run": "", "greedy": ""}
+                    yield tuple(leaf._replace(**absent) for leaf in leaves)
+            if not greedy:
+                yield ()
         case nodes.First(item):
             for leaf, *rest in _choices(item, path, kind):
                 yield (leaf._replace(first=True), *rest)
@@ -281,6 +293,12 @@ class _Branch:
             condition
             for part in _conjuncts(query.where)
             for condition in _of_repetitions(part, leaves)
+            if all(
+                _is_of_one(node)
+                for node in _reads(part)
+                for leaf in leaves
+                if leaf.left_out and leaf.variable == node.variable
+            )
         ]
         self.bounds = list(_bounds(query, leaves))
         self.in_stream = {event.arrival: event.arrival for event in stream}
@@ -426,7 +444,7 @@ class _Branch:
             return True
         leaf, *rest = leaves
         return any(
-            self._fits(leaf, (event,), binding)
+            self._fits(leaf, (event,), binding, whole=leaf.left_out)
             and (not leaf.next or self._is_next(leaf, event, binding))
             and self._broken(rest, {**binding, leaf.variable: (event,)})
             for event in self.stream
@@ -701,6 +719,14 @@ class _Condition:
             if value(self.expression, fixed | one, sets | upto) is not True:
                 return False
         return True
+
+
+def _is_of_one(node: c.Attribute | c.Aggregate) -> bool:
+    """Return whether the first member of a set alone decides what is read of it."""
+    if isinstance(node, c.Attribute) or node.function == "first":
+        return True
+    running = [f"{c.RUNNING}{function}" for function in ("sum", "avg", "min", "max")]
+    return node.function in running
 
 
 def _reads_whole(function: str) -> bool:

@@ -242,6 +242,8 @@ def _with_ends(
                 (event,) = nodes.events_of(item)
                 types = draw(st.sampled_from([frozenset({"E"}), event.types, frozenset("ABC")]))
                 return replace(node, until=nodes.Event("abcdefgh"[number], types))
+            case nodes.Opt() if "UNTIL" in words:
+                return node
             case nodes.First(item) | nodes.Next(item) | nodes.Opt(item):
                 return replace(node, item=ended(item))
             case nodes.Seq(items) | nodes.And(items) | nodes.Or(items):
@@ -305,6 +307,8 @@ def _with_firsts(
             before = [nodes.First(run)] if "FIRST" in words else []
             before += [nodes.Next(run)] if "NEXT" in words else []
             return draw(st.sampled_from([run, *(before if follows else [])]))
+        case nodes.Opt(item, greedy=True):
+            return replace(node, item=draw(_with_firsts(item, follows, allowed)))
         case nodes.Not(nodes.Event() as event) if follows and "NEXT" in words:
             return nodes.Not(nodes.Next(event)) if draw(st.booleans()) else node
         case nodes.Seq(items) | nodes.And(items) | nodes.Or(items):
@@ -386,7 +390,10 @@ def _leaf(
     if wrapper == "NOT":
         return nodes.Not(event)
     if wrapper == "OPT":
-        return nodes.Opt(event)
+        greedy = draw(st.booleans())
+        if greedy and "KL" in allowed and draw(st.booleans()):
+            return nodes.Opt(nodes.Kleene(event, 1, draw(st.sampled_from((None, 2)))), greedy=True)
+        return nodes.Opt(event, greedy=greedy)
     if wrapper == "KL":
         bounds = ((1, None), (1, None), (1, 2), (2, None), (2, 3), (1, 1))
         return nodes.Kleene(event, *draw(st.sampled_from(bounds)))

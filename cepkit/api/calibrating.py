@@ -24,7 +24,7 @@ from cepkit.pattern import conditions as c
 from cepkit.pattern.builder import as_query
 from cepkit.pattern.nodes import absent_in, bound_events_of, repeated_in
 from cepkit.pattern.normal_form import normal_form
-from cepkit.pattern.query import Query
+from cepkit.pattern.query import RESULT_ENDS, Query
 from cepkit.planners import choose as choosing
 from cepkit.progress import Progress, showing
 from cepkit.stream.lateness import as_microseconds
@@ -113,14 +113,19 @@ def calibrate(
     with showing(_WHAT, progress) as work:
         thresholds = thresholds_of(query)
         if isinstance(thresholds, str):
-            lists = _all_given(query, chosen, thresholds)
+            lists = _all_given(query.parameters, chosen, f"each takes a detection: {thresholds}")
+            _check_number(lists, _MOST_RUNS)
             work.tell(_WHAT, 0.0)
             rows = tuple(_run(stream, query, values, incidents, key) for values in product(*lists))
         else:
             ordered = [thresholds[name] for name in query.parameters]
+            longest = 0.0
             for each in ordered:
                 each.limit(first.get(each.name, 0))  # before minutes of work
-            alarms, span = _alarms(stream, query, ordered, key)
+                if each.value is None:
+                    (values,) = _all_given([each.name], chosen, "it is the window")
+                    longest = max(map(each.limit, values))
+            alarms, span = _alarms(stream, query, ordered, key, longest)
             lists = [
                 chosen.get(each.name) or _in_units(curve.grid(values), each)
                 for each, values in zip(ordered, alarms.values, strict=True)
@@ -152,16 +157,11 @@ def _check_number(lists: Sequence[Sequence[Any]], most: int) -> None:
         )
 
 
-def _all_given(query: Query, chosen: dict[str, list[Any]], reason: str) -> list[list[Any]]:
-    for name in query.parameters:
+def _all_given(names: Sequence[str], chosen: dict[str, list[Any]], reason: str) -> list[list[Any]]:
+    for name in names:
         if not chosen.get(name):
-            raise PatternError(
-                f"no values for ${name}, which takes a detection for each: {reason}",
-                expected=f"{name}=[...]",
-            )
-    lists = [chosen[name] for name in query.parameters]
-    _check_number(lists, _MOST_RUNS)
-    return lists
+            raise PatternError(f"no values for ${name}: {reason}", expected=f"{name}=[...]")
+    return [chosen[name] for name in names]
 
 
 def _run(
@@ -182,10 +182,14 @@ def _run(
 
 
 def _alarms(
-    stream: Stream, query: Query, thresholds: Sequence[Threshold], by: str | None
+    stream: Stream,
+    query: Query,
+    thresholds: Sequence[Threshold],
+    by: str | None,
+    longest: float = 0.0,
 ) -> tuple[curve.Alarms, int]:
     """Return the matches of the loosest values, and the length of the stream in microseconds."""
-    loose = loosest(query, thresholds, None if by is None else _key(query, by))
+    loose = loosest(query, thresholds, None if by is None else _key(query, by), longest)
     loose.check_reads(stream)
     statistics = measured(stream, loose, 0)
     span = (statistics.last or 0) - (statistics.first or 0)
@@ -195,8 +199,15 @@ def _alarms(
         table = pa.Table.from_pandas(matches.to_pandas(), preserve_index=False)
     else:
         table = matches.to_arrow()
-    values = tuple(_floats(table.column(f"${each.name}")) for each in thresholds)
-    ends = microseconds(table.column("match_end"), "match_end", unit=stream.schema.unit)
+    starts, ends = (
+        microseconds(table.column(name), name, unit=stream.schema.unit) for name in RESULT_ENDS
+    )
+    values = tuple(
+        np.asarray(ends - starts, np.float64)
+        if each.value is None
+        else _floats(table.column(f"${each.name}"))
+        for each in thresholds
+    )
     column = None if by is None else table.column("key").to_pylist()
     return curve.Alarms(values, ends, column), span
 

@@ -21,8 +21,9 @@ from cepkit.pattern import nodes as n
 from cepkit.pattern.checks import check
 from cepkit.pattern.durations import in_microseconds
 from cepkit.pattern.normal_form import normal_form
-from cepkit.pattern.parameters import parameters_in
-from cepkit.pattern.policies import Strategy
+from cepkit.pattern.parameters import occurrences_in
+from cepkit.pattern.parsing.parser import parse_window
+from cepkit.pattern.policies import Strategy, TimeWindow
 from cepkit.pattern.query import Query, ResultColumn
 from cepkit.pattern.rewrite import MIRRORED
 
@@ -31,18 +32,19 @@ Sign: TypeAlias = Literal["<", "<=", ">", ">="]
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A condition `value sign $name * unit`.
+    """A condition `value sign $name * unit`, or the window.
 
     Attributes:
         name: The parameter.
         sign: The comparison.
-        value: What is compared, without parameters.
+        value: What is compared, without parameters; None: the time from the first event of a match
+            to its last, which a window bounds.
         unit: The microseconds of the duration that multiplies the parameter; 1 without one.
     """
 
     name: str
     sign: Sign
-    value: c.Expression
+    value: c.Expression | None
     unit: int
 
     def limit(self, bound: object) -> float:
@@ -51,6 +53,9 @@ class Threshold:
         Raises:
             PatternError: It is neither a number nor a duration.
         """
+        if isinstance(bound, str) and self.value is None:
+            window = parse_window(bound)
+            return float(window.microseconds if isinstance(window, TimeWindow) else "nan")
         if isinstance(bound, timedelta):
             return float(in_microseconds(bound)) * self.unit
         if isinstance(bound, bool) or not isinstance(bound, int | float):
@@ -80,7 +85,7 @@ class Threshold:
 def thresholds_of(query: Query) -> dict[str, Threshold] | str:
     """Return the threshold of each parameter; or, in words, why values need runs of their own."""
     assert query.text is not None
-    written = [each.name for each in parameters_in(query.text)]
+    written = [each.name for each in occurrences_in(query.text)]
     twice = next((name for name in written if written.count(name) > 1), None)
     if twice is not None:
         return f"${twice} stands in several places"
@@ -93,17 +98,22 @@ def thresholds_of(query: Query) -> dict[str, Threshold] | str:
             return "FIRST, GREEDY and UNTIL depend on the conditions"
     thresholds: dict[str, Threshold] = {}
     for condition in c.conjuncts(query.where):
-        names = [node.name for node in c.walk(condition) if isinstance(node, c.Unknown)]
+        names = [node.name for node in c.walk(condition) if isinstance(node, c.Parameter)]
         if not names:
             continue
         threshold = _threshold(condition, names[0]) if len(names) == 1 else None
         if threshold is None:
             return f"${names[0]} is no bound of a comparison"
-        if not _is_of_single_events(query, threshold.value):
+        if threshold.value is None or not _is_of_single_events(query, threshold.value):
             return f"the condition with ${names[0]} is not about single events of every match"
         thresholds[names[0]] = threshold
-    other = next((name for name in query.parameters if name not in thresholds), None)
-    return thresholds if other is None else f"${other} stands outside of the conditions"
+    for name in query.parameters:
+        if name not in thresholds:
+            window = _window(query, name)
+            if isinstance(window, str):
+                return window
+            thresholds[name] = window
+    return thresholds
 
 
 def _threshold(condition: c.Expression, name: str) -> Threshold | None:
@@ -117,12 +127,27 @@ def _threshold(condition: c.Expression, name: str) -> Threshold | None:
     return None
 
 
+def _window(query: Query, name: str) -> Threshold | str:
+    """Return the window with a parameter as a threshold; or why it is none."""
+    assert query.text is not None
+    (place,) = (each for each in occurrences_in(query.text) if each.name == name)
+    window = query.window
+    if not isinstance(window, TimeWindow) or window.span is None or window.days is not None:
+        return f"${name} stands outside of the conditions"
+    if window.span.start != place.span.start:
+        return f"${name} stands outside of the conditions"
+    if n.absent_in(query.written):
+        return "under NOT a window also says where nothing may be"
+    unit = 1 if place.is_window else window.microseconds  # the stand-in is 1
+    return Threshold(name, "<" if window.exclusive else "<=", None, unit)
+
+
 def _unit(side: c.Expression) -> int | None:
     """Return the unit of a side that is a parameter, or one times a duration; else None."""
     match side:
-        case c.Unknown():
+        case c.Parameter():
             return 1
-        case c.Arithmetic("*", c.Unknown(), c.Literal(timedelta() as unit)):
+        case c.Arithmetic("*", c.Parameter(), c.Literal(timedelta() as unit)):
             return in_microseconds(unit)
     return None
 
@@ -134,26 +159,31 @@ def _is_of_single_events(query: Query, value: c.Expression) -> bool:
     return all(value.variables <= {*branch.variables} for branch in normal_form(query))
 
 
-def loosest(query: Query, thresholds: Sequence[Threshold], key: c.Expression | None) -> Query:
+def loosest(
+    query: Query, thresholds: Sequence[Threshold], key: c.Expression | None, longest: float
+) -> Query:
     """Return the query without its thresholds, whose matches have the values that these compare.
 
     Args:
         query: The query.
         thresholds: Those of all its parameters.
         key: A value that the matches have as well.
+        longest: The longest value of the window in microseconds, if it is a threshold.
     """
     where = [
         condition
         for condition in c.conjuncts(query.where)
-        if not any(isinstance(node, c.Unknown) for node in c.walk(condition))
+        if not any(isinstance(node, c.Parameter) for node in c.walk(condition))
     ]
-    where += [c.IsNull(each.value, True) for each in thresholds]
-    values = {f"${each.name}": each.value for each in thresholds}
+    values = {f"${each.name}": each.value for each in thresholds if each.value is not None}
+    where += [c.IsNull(value, True) for value in values.values()]
     if key is not None:
         values["key"] = key
     whole = None if not where else where[0] if len(where) == 1 else c.AllOf(tuple(where))
     returned = tuple(ResultColumn(name, value) for name, value in values.items())
     plain = _without_kinds(query)
+    if any(each.value is None for each in thresholds):
+        plain = replace(plain, window=TimeWindow(int(longest)))
     return check(replace(plain, where=whole, returned=returned, parameters=(), text=None))
 
 

@@ -25,7 +25,7 @@ from cepkit.diagnosis.work import Coverage
 from cepkit.errors import PatternError, UnsupportedError
 from cepkit.pattern import requirements as req
 from cepkit.pattern.evaluation.kind_checks import check_kinds
-from cepkit.pattern.nodes import together_in
+from cepkit.pattern.nodes import bound_events_of, together_in
 from cepkit.pattern.normal_form import Branch
 from cepkit.pattern.policies import Strategy
 from cepkit.pattern.query import Query
@@ -120,13 +120,15 @@ def _about_named(question: Question, references: Mapping[str, Any]) -> WhyNot:
     }
     verdicts = []
     groups = question.query.groups
+    bound = {event.variable for event in bound_events_of(question.query.structure)}
     for number, branch in enumerate(question.branches):
         placed, complete = placements(groups, branch, events)
         for named in placed:
             forbidden = [e.variable for e in branch.negated if e.variable in named]
             absent = {variable: named[variable][0] for variable in forbidden}
             binding = {v: named[v] for v in branch.variables if v in named}
-            if len(binding) + len(absent) == len(named):
+            # A named event is not one that a greedy OPT leaves out.
+            if len(binding) + len(absent) == len(named) and bound.isdisjoint(absent):
                 verdict = _verdict(question, number, binding, absent)
                 if verdict.is_match is False and not complete:
                     more = "not every way to place the events in repetitions was tried"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cepkit.errors import PatternError
 from cepkit.pattern.durations import window_text
 from cepkit.pattern.limits import refuse_too_long
-from cepkit.pattern.nodes import Not, absent_in, events_of, repeated_in, together_in, walk
+from cepkit.pattern.nodes import Not, Opt, absent_in, events_of, repeated_in, together_in, walk
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.policies import CountWindow, StepBound, TimeWindow
 from cepkit.pattern.printer import bound_text, structure_text
@@ -32,10 +32,10 @@ def check_bounds(query: Query) -> None:
             )
 
 
-def _cut_short(bound: StepBound, query: Query) -> Not | None:
-    """Return the NOT whose bound reaches further than the window, which then decides; else None.
+def _cut_short(bound: StepBound, query: Query) -> Not | Opt | None:
+    """Return the NOT, or greedy OPT, whose bound reaches further than the window; else None.
 
-    A NOT between two events of a match lies in its window in any case.
+    There the window decides. A NOT between two events of a match lies in its window in any case.
     """
     window = query.window
     if not isinstance(window, TimeWindow) or not isinstance(bound.window, TimeWindow):
@@ -56,7 +56,7 @@ def _cut_short(bound: StepBound, query: Query) -> Not | None:
         for each in Repetitions(unrolled(query).groups, names).bounds(bound):
             ends = {each.first, each.last}
             if ends <= names and ends & open_ended:
-                absent = (node for node in walk(query.structure) if isinstance(node, Not))
+                absent = (node for node in walk(query.structure) if isinstance(node, Not | Opt))
                 own = {bound.first, bound.last}
                 return next(n for n in absent if own & {e.variable for e in events_of(n)})
     return None

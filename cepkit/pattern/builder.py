@@ -38,6 +38,8 @@ from cepkit.pattern.nodes import (
     Or,
     Seq,
     Structure,
+    optional_set,
+    preceded,
 )
 from cepkit.pattern.parsing.parser import (
     parse,
@@ -316,7 +318,7 @@ def first_of(item: Pattern | Structure) -> Pattern:
         >>> print(seq(event("a", "A"), first_of(event("b", "B"))))
         PATTERN SEQ(A a, FIRST B b)
     """
-    return Pattern(Query(First(_structure(item))))
+    return Pattern(Query(preceded(First, _structure(item))))
 
 
 def next_of(item: Pattern | Structure) -> Pattern:
@@ -326,12 +328,13 @@ def next_of(item: Pattern | Structure) -> Pattern:
         >>> print(seq(event("a", "A"), next_of(event("b", "B"))))
         PATTERN SEQ(A a, NEXT B b)
     """
-    return Pattern(Query(Next(_structure(item))))
+    return Pattern(Query(preceded(Next, _structure(item))))
 
 
-def opt(item: Pattern | Structure) -> Pattern:
-    """Return the item as optional: there are matches with and without it."""
-    return Pattern(Query(Opt(_structure(item))))
+@typed
+def opt(item: Pattern | Structure, *, greedy: bool = False) -> Pattern:
+    """Return the item as optional; if `greedy`, it is left out only where none fits."""
+    return Pattern(Query(Opt(_structure(item), greedy=greedy)))
 
 
 @typed
@@ -347,7 +350,7 @@ def kl(
 
     Args:
         item: The event, or the group of events, that repeats.
-        minimum: The least number of members.
+        minimum: The least number of members; 0: the set is optional.
         maximum: The greatest number of members.
         greedy: Whether the set goes on as long as it can.
         until: The event before which the set ends.
@@ -359,7 +362,8 @@ def kl(
         PATTERN SEQ(A a, KL(B b) GREEDY, C c)
     """
     end = None if until is None else cast("Event", _structure(until))  # or checks refuse it
-    return Pattern(Query(Kleene(_structure(item), minimum, maximum, greedy=greedy, until=end)))
+    kleene = Kleene(_structure(item), minimum, maximum, greedy=greedy, until=end)
+    return Pattern(Query(optional_set(kleene)))
 
 
 def as_query(pattern: Query | Pattern | str) -> Query:

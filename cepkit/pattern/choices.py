@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -10,6 +10,7 @@ from typing import TypeAlias, assert_never
 
 from cepkit.pattern.bounds import bound_condition
 from cepkit.pattern.conditions import (
+    RUNNING,
     Aggregate,
     AllOf,
     Attribute,
@@ -33,7 +34,9 @@ from cepkit.pattern.nodes import (
     Or,
     Seq,
     Structure,
+    absence_of,
     events_of,
+    is_greedy,
     run_of,
     walk,
 )
@@ -164,12 +167,30 @@ class Choice:
                     # The event takes the place of the next member.
                     yield renamed(condition, {variable: name})
 
-    def bound_conditions(self, bounds: Iterable[StepBound]) -> Iterator[Expression]:
+    def counts(self, variables: Collection[str], left_out: Collection[str]) -> bool:
+        """Return whether a condition over some variables of this choice counts in it.
+
+        Args:
+            variables: The variables.
+            left_out: The variables that a greedy OPT leaves out here. None of them may be there, as
+                under NOT, so a condition over two such events is about neither.
+        """
+        absent = {event.variable for event in self.negated}.intersection(variables)
+        return (
+            len(absent) < 2
+            or absent.isdisjoint(left_out)
+            or any(absent <= group for group in self.together)
+        )
+
+    def bound_conditions(
+        self, bounds: Iterable[StepBound], left_out: Collection[str]
+    ) -> Iterator[Expression]:
         """Yield the conditions of the bounds whose events are both in this choice."""
         repeated = [variable for variable, _, _ in self.repeated]
         runs = [event.variable for event, _ in self.runs]
         for bound in bounds:
-            if {bound.first, bound.last} <= {*self.names}:
+            ends = {bound.first, bound.last}
+            if ends <= {*self.names} and self.counts(ends, left_out):
                 yield bound_condition(bound, self.order, repeated, runs)
 
 
@@ -204,7 +225,9 @@ def choices_of(structure: Structure, names: Names) -> tuple[Choice, ...]:
         case Kleene(Event() | First() | Next()):
             return (_choice_of_set(structure, names),)
         case Opt(item):
-            return (*choices_of(item, names), Choice())
+            absence = absence_of(structure) if is_greedy(structure) else None
+            without = (Choice(),) if absence is None else choices_of(absence, names)
+            return (*choices_of(item, names), *without)
         case Or(items):
             return tuple(choice for item in items for choice in choices_of(item, names))
         case Seq(items) | And(items):
@@ -236,6 +259,30 @@ def _choice_of_set(node: Kleene, names: Names) -> Choice:
         absent += (Event(names["behind", variable], event.types, beside=further),)
     sizes = ((variable, node.minimum, node.maximum),)
     return Choice((event,), absent, sizes, runs=() if run is None else ((event, run),))
+
+
+def of_one_member(condition: Expression, variable: str) -> Expression | None:
+    """Return a condition on a set for a single event in its place.
+
+    Args:
+        condition: The condition.
+        variable: The variable of the set.
+
+    Returns:
+        The condition; None if a single member does not decide it.
+    """
+    if not _functions_of(condition, variable) <= _OF_ONE_MEMBER:
+        return None
+
+    def of_event(node: Attribute | Aggregate) -> Expression:
+        if isinstance(node, Attribute) or node.variable != variable:
+            return node
+        return Attribute(variable, node.attribute or "", node.span)
+
+    return replaced(condition, of_event)
+
+
+_OF_ONE_MEMBER = {"first", *(RUNNING + function for function in ("sum", "avg", "min", "max"))}
 
 
 def without_repeats(choices: Sequence[Choice]) -> Iterator[Choice]:

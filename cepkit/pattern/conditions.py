@@ -84,7 +84,7 @@ class Literal(_Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Unknown(Literal):
+class Parameter(Literal):
     """A parameter of a pattern, `$k`: a constant that has no value yet, but a stand-in."""
 
     name: str = field(default="", kw_only=True)

@@ -203,13 +203,52 @@ class Next:
 
 @dataclass(frozen=True, slots=True)
 class Opt:
-    """An optional item: there are matches with and without it."""
+    """An optional item: there are matches with and without it.
+
+    Attributes:
+        greedy: Whether there is none without it where an event fits in its place; so it is around a
+            greedy set.
+    """
 
     item: Structure
+    greedy: bool = field(default=False, kw_only=True)
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
 Structure: TypeAlias = Event | Seq | And | Or | Not | Kleene | First | Next | Opt
+
+
+def optional_set(node: Kleene) -> Kleene | Opt:
+    """Return a set of no or more events as a set that is optional; any other as it is."""
+    if node.minimum != 0 or node.maximum == 0:
+        return node
+    return Opt(replace(node, minimum=1), node.span)
+
+
+def preceded(word: type[First | Next], item: Structure, span: Span | None = None) -> Structure:
+    """Return FIRST or NEXT before an item; before an optional set it is inside of OPT."""
+    if isinstance(item, Opt) and isinstance(item.item, Kleene):
+        return replace(item, item=word(item.item, span))
+    return word(item, span)
+
+
+def is_greedy(node: Opt) -> bool:
+    """Return whether there is no match without an optional item where an event fits."""
+    item = node.item.item if isinstance(node.item, First | Next) else node.item
+    return node.greedy or (isinstance(item, Kleene) and item.greedy)
+
+
+def absence_of(node: Opt) -> Not | None:
+    """Return the absence in place of a greedy optional item; None: no absence says it."""
+    word = Next if isinstance(node.item, Next) else None
+    item = node.item.item if isinstance(node.item, First | Next) else node.item
+    if isinstance(item, Kleene) and (item.minimum, item.until) == (1, None):
+        item = item.item.item if isinstance(item.item, First | Next) else item.item
+        if not isinstance(item, Event):  # a group
+            return None
+    if all(isinstance(part, Event | Seq | And) for part in walk(item)):
+        return Not(item if word is None else word(item), node.span)
+    return None
 
 
 def walk(structure: Structure) -> Iterator[Structure]:

@@ -11,7 +11,7 @@ The number of branches is the product of the numbers of choices at independent O
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
@@ -21,11 +21,12 @@ from cepkit.pattern.choices import (
     choices_of,
     is_implied,
     names_of_implied,
+    of_one_member,
     sets_in,
     without_repeats,
 )
 from cepkit.pattern.conditions import Expression, conjuncts, variables_of
-from cepkit.pattern.nodes import Beside, Event, First
+from cepkit.pattern.nodes import Beside, Event, First, bound_events_of
 from cepkit.pattern.numbers import next_in
 from cepkit.pattern.policies import StepBound, Strategy, Window
 from cepkit.pattern.query import Query
@@ -198,6 +199,14 @@ def runs_as_absences(branch: Branch) -> Branch:
     )
 
 
+def _of_single_events(condition: Expression, variables: Iterable[str]) -> Expression | None:
+    """Return a condition for single events in place of some sets, None if these do not decide."""
+    single: Expression | None = condition
+    for variable in sets_in(condition).intersection(variables):
+        single = None if single is None else of_one_member(single, variable)
+    return single
+
+
 def _branches(query: Query) -> tuple[Branch, ...]:
     # By one variable each: an OR of many patterns has many branches and many conditions.
     conditions: dict[str | None, list[tuple[int, Expression, frozenset[str]]]] = {}
@@ -209,6 +218,7 @@ def _branches(query: Query) -> tuple[Branch, ...]:
         conditions.setdefault(first, []).append((number, condition, variables))
     branches = []
     implied = names_of_implied(query.structure)
+    optional = {event.variable for event in bound_events_of(query.structure)}
     by_calendar = calendar_bounds(query.structure, query.window)
     for choice in without_repeats(choices_of(query.structure, implied)):
         names = frozenset(choice.names)
@@ -219,6 +229,14 @@ def _branches(query: Query) -> tuple[Branch, ...]:
             if variables <= names
         ]
         about.sort(key=itemgetter(0))
+        left_out = {e.variable for e in choice.negated} & optional
+        if left_out:
+            about = [
+                (number, single)
+                for number, condition in about
+                if choice.counts(variables_of(condition), left_out)
+                and (single := _of_single_events(condition, left_out)) is not None
+            ]
         pairs = [(condition, sets_in(condition)) for _, condition in about]
         bounds: Sequence[StepBound] = query.bounds
         if query.groups:
@@ -238,7 +256,7 @@ def _branches(query: Query) -> tuple[Branch, ...]:
                 choice.order,
                 (
                     *(condition for condition, _ in pairs),
-                    *choice.bound_conditions(bounds),
+                    *choice.bound_conditions(bounds, left_out),
                     *choice.next_conditions(),
                     *choice.implied_conditions(pairs, bounds),
                 ),

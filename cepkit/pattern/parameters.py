@@ -24,8 +24,8 @@ _TOKEN = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter in a text.
+class Occurrence:
+    """A place of a parameter in a text.
 
     Attributes:
         name: Its name, without the sign.
@@ -38,24 +38,29 @@ class Parameter:
     is_window: bool = False
 
 
-def parameters_in(text: str) -> tuple[Parameter, ...]:
-    """Return the parameters of a text, in its order; texts in quotes and comments have none."""
+def occurrences_in(text: str) -> tuple[Occurrence, ...]:
+    """Return the places of parameters in a text; texts in quotes and comments have none."""
     tokens = [token for token in _TOKEN.finditer(text) if not token[0].startswith(("--", "#"))]
-    parameters = []
+    occurrences = []
     for before, token, behind in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
         if token["name"] is not None:
             within = before is not None and before[0].upper() == "WITHIN"
-            counts = behind is not None and behind[0].lower() in {*UNITS, "event", "events"}
+            counts = behind is not None and behind[0].lower() in {
+                *UNITS,
+                "event",
+                "events",
+                "calendar",
+            }
             span = Span(text, *token.span())
-            parameters.append(Parameter(token["name"], span, within and not counts))
-    return tuple(parameters)
+            occurrences.append(Occurrence(token["name"], span, within and not counts))
+    return tuple(occurrences)
 
 
-def with_stand_ins(text: str, parameters: tuple[Parameter, ...]) -> str:
+def with_stand_ins(text: str, occurrences: tuple[Occurrence, ...]) -> str:
     """Return a text of the same length with a number, or a duration, for each parameter."""
     return _replaced(
         text,
-        parameters,
+        occurrences,
         lambda each: ("1s" if each.is_window else "1").ljust(each.span.end - each.span.start),
     )
 
@@ -66,8 +71,8 @@ def with_values(text: str, values: Mapping[str, object]) -> str:
     Raises:
         PatternError: A parameter has no value, a value no parameter, or no text says it.
     """
-    parameters = parameters_in(text)
-    names = tuple(dict.fromkeys(each.name for each in parameters))
+    occurrences = occurrences_in(text)
+    names = tuple(dict.fromkeys(each.name for each in occurrences))
     for name in values:
         if name not in names:
             raise PatternError(
@@ -75,21 +80,23 @@ def with_values(text: str, values: Mapping[str, object]) -> str:
                 expected=f"one of {', '.join(f'${each}' for each in names)}" if names else None,
                 hint=nearest(name, names),
             )
-    for each in parameters:
+    for each in occurrences:
         if each.name not in values:
             raise PatternError(f"the parameter ${each.name} has no value", span=each.span)
-    return _replaced(text, parameters, lambda each: value_text(values[each.name], each))
+    return _replaced(text, occurrences, lambda each: value_text(values[each.name], each))
 
 
-def _replaced(text: str, parameters: tuple[Parameter, ...], new: Callable[[Parameter], str]) -> str:
+def _replaced(
+    text: str, occurrences: tuple[Occurrence, ...], new: Callable[[Occurrence], str]
+) -> str:
     parts, end = [], 0
-    for each in parameters:
+    for each in occurrences:
         parts += [text[end : each.span.start], new(each)]
         end = each.span.end
     return "".join([*parts, text[end:]])
 
 
-def value_text(value: object, parameter: Parameter) -> str:
+def value_text(value: object, occurrence: Occurrence) -> str:
     """Return a value as a pattern writes it in the place of a parameter.
 
     Raises:
@@ -109,9 +116,9 @@ def value_text(value: object, parameter: Parameter) -> str:
         case datetime() if value.tzinfo is None:
             return f"TIMESTAMP '{value}'"
         case str():
-            return value if parameter.is_window else string_text(value)
+            return value if occurrence.is_window else string_text(value)
     raise PatternError(
-        f"the parameter ${parameter.name} has the value {value!r}",
+        f"the parameter ${occurrence.name} has the value {value!r}",
         expected="a number, a text, a duration, a time without a zone, True, False or None",
-        span=parameter.span,
+        span=occurrence.span,
     )

@@ -135,7 +135,7 @@ def structure_text(structure: Structure) -> str:
         case Not(item):
             return f"NOT({structure_text(item)})"
         case Opt(item):
-            return f"OPT({structure_text(item)})"
+            return f"OPT({structure_text(item)}){' GREEDY' if structure.greedy else ''}"
         case First(item):
             return f"FIRST {structure_text(item)}"
         case Next(item):
@@ -151,7 +151,7 @@ def structure_text(structure: Structure) -> str:
 def expression_text(expression: c.Expression) -> str:
     """Return `expression` as a condition writes it; implied ones in words."""
     match expression:
-        case c.Unknown(name=name):
+        case c.Parameter(name=name):
             return f"${name}"
         case c.Literal(datetime() as value) if expression.zone is not None:
             offset = timedelta(microseconds=since_1970(value, expression.zone) - since_1970(value))

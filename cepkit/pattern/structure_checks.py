@@ -18,8 +18,10 @@ from cepkit.pattern.nodes import (
     Or,
     Seq,
     Structure,
+    absence_of,
     events_of,
     group_of,
+    is_greedy,
 )
 from cepkit.pattern.nodes import walk as walk_structure
 from cepkit.pattern.normal_form import normal_form
@@ -84,6 +86,14 @@ def check_structure(structure: Structure) -> None:
                     expected="an item that always has an event, as in OPT(B b)",
                     span=node.span,
                 )
+            case Opt() if is_greedy(node) and absence_of(node) is None:
+                raise PatternError(
+                    f"GREEDY and OPT around {structure_text(node.item)}",
+                    expected="an event, SEQ or AND of single events, or a set of one or more"
+                    " without UNTIL, as in OPT(B b) GREEDY",
+                    hint="OPT without GREEDY has the match without the item, too",
+                    span=node.span,
+                )
             case First(item) | Next(item) if (
                 not isinstance(item, Event | Kleene) or group_of(item) is not None
             ):
@@ -136,7 +146,7 @@ def _check_set(node: Kleene) -> None:
     if minimum < 1 or (maximum is not None and maximum < minimum):
         raise PatternError(
             f"KL with bounds {{{minimum},{'' if maximum is None else maximum}}}",
-            expected="{m,n} with 1 <= m <= n",
+            expected="{m,n} with 0 <= m <= n and 1 <= n",
             span=node.span,
         )
     if group is not None:

@@ -166,8 +166,9 @@ class _Sentence:
                 if operator in ("FIRST", "NEXT"):
                     return [operator, *self.of("event", depth)]
                 if operator in ("KL", "NOT", "OPT", ""):
-                    bounds = pick(([], ["{", "1", ",", "3", "}"])) if operator == "KL" else []
-                    if operator == "KL" and self.random.random() < 0.2:
+                    sizes = (["{", "1", ",", "3", "}"], ["{", "0", ",", "}"])
+                    bounds = pick(([], [], *sizes)) if operator == "KL" else []
+                    if operator in ("KL", "OPT") and self.random.random() < 0.2:
                         bounds += ["GREEDY"]
                     elif operator == "KL" and self.random.random() < 0.2:
                         bounds += ["UNTIL", *self.of("event", depth)]

@@ -92,7 +92,8 @@ def structures(draw: st.DrawFn, depth: int = 3) -> object:
             absent = tuple(event() for _ in range(together))
             return Not(absent[0] if together == 1 else draw(st.sampled_from((Seq, And)))(absent))
         if kind == "opt":
-            return Opt(node(depth - 1, may_be_absent=False) if depth > 0 else event())
+            item = node(depth - 1, may_be_absent=False) if depth > 0 else event()
+            return Opt(item, greedy=isinstance(item, Event) and draw(st.booleans()))
         if kind == "kleene":
             least = draw(st.integers(1, 5))
             most = draw(st.none() | st.integers(least, least + 5))

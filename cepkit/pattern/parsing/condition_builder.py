@@ -19,7 +19,7 @@ from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.evaluation.functions.registered import SET_FUNCTIONS
 from cepkit.pattern.moments import read_time
 from cepkit.pattern.names import name_text, unquoted
-from cepkit.pattern.parameters import Parameter
+from cepkit.pattern.parameters import Occurrence
 from cepkit.pattern.zones import BY_CALENDAR, OF_CLOCKS, by_calendar, known_zone
 
 Children = list[Any]
@@ -49,13 +49,13 @@ class ConditionBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
 
     Args:
         text: The text of the tree, for the places of the nodes.
-        parameters: Its parameters, for which the tree has stand-ins.
+        occurrences: The places of its parameters, where the tree has stand-ins.
     """
 
-    def __init__(self, text: str, parameters: tuple[Parameter, ...] = ()) -> None:
+    def __init__(self, text: str, occurrences: tuple[Occurrence, ...] = ()) -> None:
         super().__init__(visit_tokens=False)
         self._text = text
-        self._parameters = {each.span.start: each.name for each in parameters}
+        self._parameters = {each.span.start: each.name for each in occurrences}
 
     def span_of(self, place: Meta | Token) -> Span:
         start, end = place.start_pos, place.end_pos
@@ -133,7 +133,7 @@ class ConditionBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
         (token,) = children
         name = self._parameters.get(token.start_pos)
         if name is not None:
-            return c.Unknown(1, self.span_of(meta), name=name)
+            return c.Parameter(1, self.span_of(meta), name=name)
         return c.Literal(self.number_of(token), self.span_of(meta))
 
     def negative_number(self, meta: Meta, children: Children) -> c.Expression:

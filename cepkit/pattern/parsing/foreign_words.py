@@ -18,7 +18,7 @@ FOREIGN = {
     "[": "lists and sets go in round brackets: IN (1, 2)",
     "]": "lists and sets go in round brackets: IN (1, 2)",
     ":": "a variable comes after its type: MSFT a",
-    "GREEDY": "GREEDY stands behind a set: KL(B b) GREEDY",
+    "GREEDY": "GREEDY stands behind a set or OPT: KL(B b) GREEDY",
     "UNTIL": "UNTIL ends a set: KL(B b) UNTIL C c",
     "ROW": "rows are events here: PAST LAST EVENT, TO NEXT",
     **dict.fromkeys(

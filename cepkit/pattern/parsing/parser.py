@@ -23,7 +23,7 @@ from cepkit.lazy import loading
 from cepkit.pattern.checks import check
 from cepkit.pattern.conditions import Aggregate, Comparison, Expression
 from cepkit.pattern.limits import refuse_too_deep, refuse_too_much_text
-from cepkit.pattern.parameters import parameters_in, with_stand_ins
+from cepkit.pattern.parameters import occurrences_in, with_stand_ins
 from cepkit.pattern.parsing.syntax_errors import syntax_error
 from cepkit.pattern.parsing.transformer import NodeBuilder
 from cepkit.pattern.policies import AfterMatch, Window
@@ -128,7 +128,7 @@ def read_so_far(text: str) -> tuple[list[Token], frozenset[str]]:
         text: A query up to some place. If it breaks the grammar, no terminal may follow.
     """
     refuse_too_much_text(text)
-    plain = with_stand_ins(text, parameters_in(text))
+    plain = with_stand_ins(text, occurrences_in(text))
     parser: Any = _lark().parse_interactive(plain, start="query")
     tokens: list[Token] = []
     try:
@@ -160,9 +160,9 @@ def _read(text: str, start: str) -> Any:
         )
     refuse_too_much_text(text)
     try:
-        parameters = parameters_in(text)
-        tree = _lark().parse(with_stand_ins(text, parameters), start=start)
-        return NodeBuilder(text, parameters).transform(tree)
+        occurrences = occurrences_in(text)
+        tree = _lark().parse(with_stand_ins(text, occurrences), start=start)
+        return NodeBuilder(text, occurrences).transform(tree)
     except UnexpectedInput as error:
         raise syntax_error(text, start, error) from None
     except VisitError as error:

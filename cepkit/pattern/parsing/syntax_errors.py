@@ -382,7 +382,7 @@ class _Report:
     def _places(self) -> Iterator[str]:
         last = self.before[-1][0].upper() if self.before else ""
         if self.word in ("+", "*", "?") and self._in_structure():
-            yield "KL(B b) is one or more, KL(B b){2,5} two to five, OPT(B b) one or none"
+            yield "KL(B b) is one or more, KL(B b){0,} none or more, OPT(B b) one or none"
         if self.word == "," and last == "{":
             yield "the least number comes first: {1,5}"
         if self.accepts == {"_LPAR"} and last in ("NOT", "KL"):

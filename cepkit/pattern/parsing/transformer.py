@@ -81,20 +81,21 @@ class NodeBuilder(ConditionBuilder):
         return n.Not(children[1], self.span_of(meta))
 
     def opt(self, meta: Meta, children: Children) -> n.Structure:
-        return n.Opt(children[0], self.span_of(meta))
+        return n.Opt(children[0], self.span_of(meta), greedy=len(children) > 1)
 
     def first(self, meta: Meta, children: Children) -> n.Structure:
-        return n.First(children[1], self.span_of(meta))
+        return n.preceded(n.First, children[1], self.span_of(meta))
 
     def next(self, meta: Meta, children: Children) -> n.Structure:
-        return n.Next(children[1], self.span_of(meta))
+        return n.preceded(n.Next, children[1], self.span_of(meta))
 
     def kleene(self, meta: Meta, children: Children) -> n.Structure:
         item, *more = children
         minimum, maximum = next((part for part in more if isinstance(part, tuple)), (1, None))
         until = next((part for part in more if isinstance(part, n.Event)), None)
         greedy = True in more
-        return n.Kleene(item, minimum, maximum, self.span_of(meta), greedy=greedy, until=until)
+        span = self.span_of(meta)
+        return n.optional_set(n.Kleene(item, minimum, maximum, span, greedy=greedy, until=until))
 
     def greedy(self, meta: Meta, children: Children) -> bool:
         return True

@@ -39,8 +39,9 @@ def test_two_parameters_have_every_choice():
 @pytest.mark.parametrize(
     ("text", "values", "reason"),
     [
-        ("PATTERN SEQ(A a, B b) WITHIN $k", ["2 s", "5 s"], "outside of the conditions"),
-        ("PATTERN SEQ(A a, B b) WITHIN $k seconds", [2, 5], "outside of the conditions"),
+        ("PATTERN SEQ(A a, NOT(B b), A c) WITHIN $k", ["2 s", "5 s"], "under NOT a window"),
+        ("PATTERN SEQ(A a, B b) WITHIN 9 s WITHIN $k FROM a TO b", ["2 s"], "outside of the"),
+        ("PATTERN SEQ(A a, B b) WITHIN $k EVENTS", [2, 5], "outside of the conditions"),
         ("PATTERN SEQ(A a, KL(B b){$k}) WITHIN 9 s", [1, 2], "outside of the conditions"),
         ("PATTERN SEQ(A a, KL(B b)) WHERE sum(b.x) > $k WITHIN 9 s", [3, 9], "single events"),
         ("PATTERN SEQ(A a, NOT(B b), A c) WHERE b.x > $k WITHIN 9 s", [3, 9], "single events"),
@@ -59,6 +60,22 @@ def test_other_parameters_take_a_detection_for_each_value(text, values, reason):
     curve = ck.calibrate(STREAM, text, k=values)
     assert curve.runs == len(values)
     assert reason in str(curve)
+    for row in curve.rows:
+        bound = ck.parse(text).bind(k=row.values[0])
+        assert row.matches == ck.detect(STREAM, bound).count()
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("PATTERN SEQ(A a, B b) WITHIN $k", ["2 s", timedelta(seconds=5), "1 minute"]),
+        ("PATTERN SEQ(A a, KL(B b){1,2}) WITHIN $k seconds EXCLUSIVE", [2, 3.5, 5]),
+        ("PATTERN SEQ(A a, B b) WHERE b.x > a.x WITHIN $k seconds PARTITION BY m", [2, 5]),
+    ],
+)
+def test_values_of_a_window_take_one_detection(text, values):
+    curve = ck.calibrate(STREAM, text, k=values)
+    assert curve.runs == 1
     for row in curve.rows:
         bound = ck.parse(text).bind(k=row.values[0])
         assert row.matches == ck.detect(STREAM, bound).count()
@@ -108,6 +125,7 @@ def test_empty_stream_has_a_curve_of_zeros():
         (PAIRS + " RETURN a.x", {}, UnsupportedError, "RETURN"),
         (PAIRS, {"k": range(200_000)}, LimitError, "200,000 choices"),
         ("PATTERN A a WITHIN $k", {}, PatternError, "no values for $k"),
+        ("PATTERN A a WITHIN $k", {"k": ["5 hurs"]}, PatternError, "hurs"),
         (PAIRS, {"labels": pd.DataFrame({"tim": [1]})}, StreamError, "no column 'time'"),
         (PAIRS, {"labels": [1], "by": "m"}, StreamError, "labels of keys"),
         (PAIRS.replace("b.x", "b.y"), {}, PatternError, "no column 'y'"),
