@@ -165,7 +165,7 @@ def returned(events: Collection[Event], query: Query, match: Match) -> tuple[Any
             case c.Attribute(variable, name) if sets[variable]:
                 row.append([known(member.get(name)) for member in sets[variable]])
             case c.Aggregate(function, str(variable)) if not sets[variable]:
-                row.append(0 if function == "count" else None)
+                row.append(0 if function.startswith("count") else None)
             case _:
                 row.append(value(result.value, one, sets))
     return tuple(row)

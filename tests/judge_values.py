@@ -309,6 +309,8 @@ def _aggregate(function: str, members: Sequence[Mapping[str, Any]], attribute: s
     present = [item for item in values if item is not None]
     if function == "count":
         return len(present)
+    if function == "count distinct":
+        return sum(item not in present[:place] for place, item in enumerate(present))
     if not present:
         return None
     match function:

@@ -646,7 +646,7 @@ def _between_neighbours(draw: st.DrawFn, variable: str, others: list[str]) -> c.
             one = c.Aggregate("prev", variable, name)
             return c.Comparison(sign, c.Arithmetic("-", own, one), c.Arithmetic("-", one, before))
         case 6 | 7 | 8 | 9 as number:
-            functions = ("sum", "avg", "min", "max", "count", "first", "last")
+            functions = ("sum", "avg", "min", "max", "count", "first", "last", "count distinct")
             function = draw(st.sampled_from(functions))
             prefix = draw(st.sampled_from((c.RUNNING, c.EARLIER)))
             up_to = c.Aggregate(prefix + function, variable, name)
@@ -687,7 +687,7 @@ def _set_conditions(draw: st.DrawFn, variable: str, chosen: tuple[str, ...]) -> 
     # Sums and averages of the domains are exact, or far from the constants.
     name = draw(st.sampled_from("xyz"))
     functions = ["sum", "avg", "min", "max", "first", "last", "count"]
-    functions += ["member 2", "member 3", "member -2"]
+    functions += ["member 2", "member 3", "member -2", "count distinct", "count distinct"]
     function = draw(st.sampled_from(functions))
     whole = c.Aggregate(function, variable, name)
     others = [other for other in chosen if other != variable]

@@ -11,6 +11,7 @@ from itertools import product
 from typing import Any, TypeAlias, assert_never
 
 from cepkit.automata.events import Binding, Event
+from cepkit.pattern import conditions
 from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.conditions import (
     Aggregate,
@@ -170,6 +171,8 @@ def _reduction(node: Aggregate, kind: ValueKind) -> Callable[[list[Any]], Any]:
     match node.function:
         case "count":
             return len
+        case conditions.DISTINCT:
+            return lambda values: len({*values})
         case "sum" if kind in WHOLE:
             return lambda values: in_64_bits(sum(values)) if values else None
         case "sum":

@@ -314,6 +314,9 @@ def reach_back(expression: Expression) -> int:
     return max((distance_of(node.function) for node in nodes), default=0)
 
 
+DISTINCT = "count distinct"
+"""The function of a set that counts its different values, `count(DISTINCT b.x)`."""
+
 _MEMBER = "member "
 _PREV = "prev"
 

@@ -193,7 +193,8 @@ def expression_text(expression: c.Expression) -> str:
         case c.Aggregate(function, variable, attribute) if function != c.plain_function(function):
             each = "" if attribute is None else f".{attribute_text(attribute)}"
             end = "i" if function.startswith(c.RUNNING) else "i-1"
-            return f"{c.plain_function(function)}({variable_text(variable or '')}[..{end}]{each})"
+            members = f"{variable_text(variable or '')}[..{end}]{each}"
+            return _function_text(c.plain_function(function), members)
         case c.Aggregate(function, str(variable), str(name)) if c.is_member_number(function):
             place = c.place_of(function) or 1
             number = str(place) if place > 0 else f"last{place + 1}"
@@ -201,7 +202,7 @@ def expression_text(expression: c.Expression) -> str:
         case c.Aggregate(function) if (distance := c.distance_of(function)) > 1:
             return f"prev({_reference_text(expression)}, {distance})"
         case c.Aggregate():
-            return f"{expression.function}({_reference_text(expression)})"
+            return _function_text(expression.function, _reference_text(expression))
         # Implied by NEXT; no pattern writes it.
         case (
             c.Comparison("=", c.Attribute(str(variable), c.NUMBER_BEFORE), other)
@@ -242,6 +243,10 @@ def _lone_event(value: c.Expression) -> c.Expression:
     if isinstance(value, c.Attribute) and value.name == c.TIME:
         return c.Attribute("", value.variable)
     return value
+
+
+def _function_text(function: str, members: str) -> str:
+    return f"count(DISTINCT {members})" if function == c.DISTINCT else f"{function}({members})"
 
 
 def aggregate_text(aggregate: c.Aggregate) -> str:

@@ -250,9 +250,10 @@ def fn(function: str, *arguments: Operand) -> Term:
     return Term(c.Call(name, tuple(map(expression_of, arguments))))
 
 
-def count(what: Variable | Term | None = None) -> Term:
-    """Return the number of events of a variable under KL; without an argument, of matches."""
-    return Term(c.Aggregate("count")) if what is None else _aggregate("count", what)
+def count(what: Variable | Term | None = None, *, distinct: bool = False) -> Term:
+    """Return the number of events of a set, of (different) values, or, of nothing, of matches."""
+    function = c.DISTINCT if distinct else "count"
+    return Term(c.Aggregate("count")) if what is None else _aggregate(function, what)
 
 
 def sum_(what: Term) -> Term:
@@ -319,7 +320,8 @@ def running(what: Term, *, before: bool = False) -> Term:
         b.price > avg(b[..i-1].price)
     """
     node = expression_of(what)
-    if not isinstance(node, c.Aggregate) or node.function not in {*AGGREGATES, "first", "last"}:
+    known = {*AGGREGATES, c.DISTINCT, "first", "last"}
+    if not isinstance(node, c.Aggregate) or node.function not in known:
         raise PatternError(
             f"running({what})", expected="a function of a set, as in running(sum_(b.price))"
         )

@@ -116,8 +116,12 @@ def as_written(query: Query) -> Query:
 
 def without_zones(query: Query) -> Query:
     """Return a query that names no time zone."""
-    query = query if query.zone is None else replace(query, zone=None)
-    return _mapped(query, lambda node: node if node.zone is None else _bare(node))
+    cache: dict[str, Query | None] = query.__dict__  # where cached_property caches
+    if "without zones" not in cache:
+        bare = query if query.zone is None else replace(query, zone=None)
+        bare = _mapped(bare, lambda node: node if node.zone is None else _bare(node))
+        cache["without zones"] = None if bare is query else bare
+    return cache["without zones"] or query
 
 
 def _bare(node: _Located) -> _Located:

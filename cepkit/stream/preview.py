@@ -63,7 +63,7 @@ class Preview:
             facts.append(f"until: {time_text(schema.until)}")
         if schema.unit:
             facts.append(f"unit: {schema.unit}")
-        facts.append(f"time zone: {schema.timezone or 'UTC where none is given'}")
+        facts.append(f"time zone: {schema.clock or 'UTC where none is given'}")
         return ", ".join(facts)
 
     def _listed(self) -> str:

@@ -17,7 +17,7 @@ from cepkit.pattern.normal_form import Branch, written_branches
 from cepkit.pattern.query import Query
 from cepkit.pattern.rewrite import without_not
 from cepkit.printing import time_text
-from cepkit.statistics.links import link_codes, links_of
+from cepkit.statistics.links import Link, link_codes, links_of
 from cepkit.statistics.slice_events import Rows, has_type, partition_of, reader
 from cepkit.stream.columns import EventColumns
 from cepkit.stream.warnings import (
@@ -28,8 +28,8 @@ from cepkit.stream.warnings import (
     warn_of_ties,
 )
 
-_LEAST_LOOK, _SHARE, _MOST_LOOK = 2_000, 20, 10_000
-"""Of the tied events a twentieth of all events is looked at, within these limits."""
+_LEAST_LOOK, _SHARE, _MOST_LOOK = 2_000, 40, 10_000
+"""Of the tied events a fortieth of all events is looked at, within these limits."""
 _MOST_PAIRS = 100_000
 _SECOND, _MINUTE = 1_000_000, 60_000_000
 """Events of one key may well share a second, and any events a minute; finer ties are chance."""
@@ -60,15 +60,16 @@ def report(columns: EventColumns, *queries: Query) -> None:
     tied = _tied_events(columns)
     if tied is None:
         return
+    in_minutes = _are_multiples(columns, _MINUTE)
     for query in queries:
-        for first, second, ts in _ties(tied, query):
+        for first, second, ts in _ties(tied, query, in_minutes):
             warn_of_ties(first, second, time_text(ts), query)
             return
 
 
 def _tied_events(columns: EventColumns) -> EventColumns | None:
     """Return the first events that share their time with another; None where times are an order."""
-    if columns.by_arrival:
+    if columns.by_arrival or not _are_multiples(columns, _SECOND):
         return None
     same = columns.ts[1:] == columns.ts[:-1]
     if not same.any():
@@ -77,16 +78,28 @@ def _tied_events(columns: EventColumns) -> EventColumns | None:
     tied[1:] = same
     tied[:-1] |= same
     most = min(max(_LEAST_LOOK, len(columns) // _SHARE), _MOST_LOOK)
-    rows = np.flatnonzero(tied)[:most]
-    return None if (columns.ts[rows] % _SECOND).any() else columns.take(rows)
+    return columns.take(np.flatnonzero(tied)[:most])
 
 
-def _ties(tied: EventColumns, query: Query) -> Iterator[tuple[str, str, int]]:
-    """Yield two variables in order, and a time of events that could be both but for their order."""
-    partitions = partition_of(tied, query.partition_by)
+def _are_multiples(columns: EventColumns, length: int) -> bool:
+    """Return whether the first times are multiples of some microseconds."""
+    return not (columns.ts[:_LEAST_LOOK] % length).any()
+
+
+def _ties(tied: EventColumns, query: Query, in_minutes: bool) -> Iterator[tuple[str, str, int]]:
+    """Yield two variables in order, and a time of events that could be both but for their order.
+
+    Where times are finer than minutes, ties of events that nothing ties together are chance.
+    """
+    keys = [name for name in (*query.partition_by, *query.group_by) if name in tied.attributes]
+    partitions = partition_of(tied, tuple(keys))
     for branch in written_branches(query):
+        links = links_of(branch, tied.kinds)
         for first, second in _neighbours(branch):
-            rows = _pairs(tied, partitions, branch, first, second)
+            linked = links.get(frozenset((first, second)))
+            if linked is None and not keys and not in_minutes:
+                continue
+            rows = _pairs(tied, partitions, branch, first, second, linked)
             if len(rows):
                 yield first, second, int(tied.ts[rows[0]])
 
@@ -96,23 +109,25 @@ def _neighbours(branch: Branch) -> Iterator[tuple[str, str]]:
         yield from ((x, variable) for x in branch.neighbours(variable, branch.variables)[0])
     for event in branch.negated:
         if event.beside is None:
-            before, after = branch.neighbours(event.variable, branch.variables)
+            beside = branch.absent_with(event.variable) - {event.variable}
+            before, after = branch.neighbours(event.variable, (*branch.variables, *beside))
             yield from ((x, event.variable) for x in before)
             yield from ((event.variable, y) for y in after)
 
 
-def _pairs(tied: EventColumns, partitions: Rows, branch: Branch, first: str, second: str) -> Rows:
-    """Return the first of each pair of one time that fulfils all that is asked of the two alone.
-
-    Where nothing says that the two belong together, ties within a second do not count.
-    """
+def _pairs(
+    tied: EventColumns,
+    partitions: Rows,
+    branch: Branch,
+    first: str,
+    second: str,
+    link: Link | None,
+) -> Rows:
+    """Return the first of each pair of one time that fulfils all that is asked of the two alone."""
     conditions = [c for c in branch.conditions if not c.has_set_functions]
     one, other = (_fitting(tied, branch, variable, conditions) for variable in (first, second))
     keys = tied.ts * _SPREAD + partitions
     of_one = of_other = keys
-    link = links_of(branch, tied.kinds).get(frozenset((first, second)))
-    if link is None and not branch.partition_by and (tied.ts % _MINUTE).any():
-        return tied.ts[:0]
     if link is not None:
         codes = dict(zip((link.first, link.second), link_codes(tied.attributes, link), strict=True))
         of_one, of_other = (keys * _SPREAD + codes[variable] for variable in (first, second))

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepkit.columnar.slices.blocks import Members
+from cepkit.pattern import conditions
 from cepkit.pattern.conditions import Aggregate, Attribute, Expression, place_of, variables_of
 from cepkit.pattern.evaluation.columns import value
 from cepkit.pattern.evaluation.kind_checks import kind_of
@@ -139,7 +140,7 @@ def may_lack(result: ResultColumn, lacking: Collection[str], everywhere: Collect
         everywhere: The variables that all matches bind.
     """
     match result.value:
-        case Aggregate("count"):
+        case Aggregate("count" | conditions.DISTINCT):
             return False
         case Attribute(variable, name) | Aggregate(
             "min" | "max" | "first" | "last", str(variable), str(name)

@@ -14,6 +14,7 @@ from typing import TypeAlias, assert_never, get_args
 from cepkit.errors import PatternError
 from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.conditions import (
+    DISTINCT,
     Aggregate,
     Between,
     Comparison,
@@ -90,6 +91,10 @@ def set_function_kind(node: Aggregate, kind: ValueKind) -> ValueKind:
     function = plain_function(node.function)
     if place_of(function) is not None or function.startswith("prev"):
         return kind
+    if function == DISTINCT:
+        if kind == "array":
+            raise _refused(node, kind, "numbers, texts, times, durations or truth values")
+        return "integer"
     definition = AGGREGATES[function]
     match definition.takes:
         case "amounts" if not classes(kind) & {"number", "duration"}:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.pattern import conditions
 from cepkit.pattern.aggregates import AGGREGATES
 from cepkit.pattern.aggregates.columns import addends, origin_of
 from cepkit.pattern.aggregates.contract import EXTREMES, Accumulator
@@ -61,6 +62,8 @@ def set_function(node: Aggregate, members: Column | None, starts: Starts) -> Col
     match node.function:
         case "count":
             return Column("integer", counts)
+        case conditions.DISTINCT:
+            return Column("integer", _distinct(members.values, present, starts))
         case "sum" | "avg":
             sums = _added(np.where(present, as_floats(members), 0.0), begins)
             if members.kind in WHOLE:
@@ -88,6 +91,19 @@ def set_function(node: Aggregate, members: Column | None, starts: Starts) -> Col
             with np.errstate(all="ignore"):
                 values[enough] = definition.finish(counts[enough], *(one[enough] for one in state))
             return Column("float", values, has_missing=True)
+
+
+def _distinct(
+    values: npt.NDArray[Any], present: npt.NDArray[np.bool_], starts: Starts
+) -> npt.NDArray[np.int64]:
+    """Return the number of different values of each set; O(n log n) for n members."""
+    owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))[present]
+    values = values[present]
+    order = np.lexsort((values, owners))
+    owners, values = owners[order], values[order]
+    new = np.ones(len(owners), dtype=np.bool_)
+    new[1:] = (owners[1:] != owners[:-1]) | (values[1:] != values[:-1])
+    return np.bincount(owners[new], minlength=len(starts) - 1)
 
 
 def _accumulated(

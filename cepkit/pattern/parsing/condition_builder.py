@@ -248,6 +248,20 @@ class ConditionBuilder(Transformer_NonRecursive):  # type: ignore[type-arg]
             function = function.lower()
         return c.Call(function, arguments, self.span_of(meta), zone=zone)
 
+    def distinct(self, meta: Meta, children: Children) -> c.Aggregate:
+        function, argument = children
+        span = self.span_of(meta)
+        match argument:
+            case c.Attribute(variable, name) if variable and function.lower() == "count":
+                return c.Aggregate(c.DISTINCT, variable, name, span)
+            case _UpTo(variable, which, str(name)) if function.lower() == "count":
+                return c.Aggregate(which + c.DISTINCT, variable, name, span)
+        raise PatternSyntaxError(
+            f"{function}(DISTINCT ...) of something else than an attribute of a set",
+            expected="count(DISTINCT b.user), where b is a variable under KL",
+            span=span,
+        )
+
     def zone(self, meta: Meta, children: Children) -> str:
         return known_zone(unquoted(str(children[0])), self.span_of(children[0]))
 

@@ -90,6 +90,7 @@ _SKIPPING = frozenset(
         "_EVENT",
         "_GREEDY",
         "_UNTIL",
+        "_DISTINCT",
         "FIRST",
         "NEXT",
     }

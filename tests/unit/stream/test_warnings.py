@@ -220,13 +220,19 @@ def test_ties_that_change_nothing_are_not_told(text: str) -> None:
 
 
 def test_chance_ties_of_a_fine_clock_are_told_only_within_one_key() -> None:
-    frame = pd.DataFrame({"t": [1, 1, 2, 2], "kind": list("ABAB"), "user": list("uuuv")})
+    frame = pd.DataFrame({"t": [0, 0, 2, 2], "kind": list("ABAB"), "user": list("uuuv")})
     stream = ck.events(frame, time="t", type="kind", unit="s")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ck.detect(stream, "PATTERN SEQ(A a, B b) WITHIN 1 minute").count()
     (told,) = told_by(lambda: ck.detect(stream, "PATTERN SEQ(A a, B b) PARTITION BY user"))
-    assert "as at 1970-01-01T00:00:01" in told
+    assert "as at 1970-01-01T00:00:00" in told
+    (told,) = told_by(lambda: ck.aggregate(stream, "PATTERN SEQ(A a, B b) AGG COUNT GROUP BY user"))
+    assert "as at 1970-01-01T00:00:00" in told
+    finer = ck.events(frame.assign(t=[0, 0, 2.5, 2.5]), time="t", type="kind", unit="s")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ck.detect(finer, "PATTERN SEQ(A a, B b) PARTITION BY user").count()
 
 
 def test_ties_are_told_of_aggregates_and_of_one_pattern_among_several() -> None:

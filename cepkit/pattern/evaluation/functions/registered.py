@@ -16,7 +16,7 @@ import numpy as np
 from cepkit.arguments import typed
 from cepkit.errors import PatternError, nearest, shown
 from cepkit.pattern.aggregates import AGGREGATES
-from cepkit.pattern.conditions import Aggregate, Arithmetic, Call, Negative
+from cepkit.pattern.conditions import DISTINCT, Aggregate, Arithmetic, Call, Negative
 from cepkit.pattern.duration_hints import with_units
 from cepkit.pattern.evaluation.functions import FUNCTIONS
 from cepkit.pattern.evaluation.functions.contract import Function, OnMembers, Registered
@@ -47,8 +47,13 @@ def function_of_members(name: str) -> Function:
     def kind(of_members: ValueKind) -> ValueKind:
         return set_function_kind(node, of_members)
 
-    form = OnMembers(column, AGGREGATES[name].of, kind)
+    of = AGGREGATES[name].of if name in AGGREGATES else _number_of_distinct
+    form = OnMembers(column, of, kind)
     return Function(name, "x, ...", "the members of a set", (), form)
+
+
+def _number_of_distinct(values: Sequence[Any]) -> int:
+    return len({*values})
 
 
 SET_FUNCTIONS = (*AGGREGATES, "first", "last", "prev")
@@ -127,7 +132,7 @@ def function_of(node: Negative | Arithmetic | Call) -> Function:
             if name in FUNCTIONS or name == CLOCK.name:
                 function = CLOCK if name == CLOCK.name else FUNCTIONS[name]
                 return function if node.zone is None else in_zone(function, node.zone)
-            if name in AGGREGATES:
+            if name in AGGREGATES or name == DISTINCT:
                 return function_of_members(name)
             return Function(name, "", "", (), Registered(registered_function(name)))
         case _:
