@@ -250,12 +250,16 @@ def _called(function: str, arguments: list[Any]) -> Any:
 
 def _part_of_time(function: str, time: Any) -> Any:
     match function:
-        case "hour" | "minute" | "second":
+        case "year" | "month" | "day" | "hour" | "minute" | "second":
             return getattr(time, function)
+        case "week":
+            return time.isocalendar().week
         case "weekday":
             return time.isoweekday()
         case "date":
             return time.replace(hour=0, minute=0, second=0, microsecond=0)
+        case "week_start":
+            return _part_of_time("date", time) - timedelta(days=time.isoweekday() - 1)
     raise TypeError(function)
 
 
