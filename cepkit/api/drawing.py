@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from cepkit.aggregation.rows.result import Aggregates
+    from cepkit.calibration.result import Calibration
     from cepkit.columnar.results.explanation import Explanation
     from cepkit.columnar.results.plans import PlansInForce
     from cepkit.diagnosis.result import Funnel, NearMisses, WhyNot
@@ -100,6 +101,8 @@ def draw(
 def draw(value: Tradeoff, *, of: Literal["tradeoff"] | None = ...) -> Figure: ...
 @overload
 def draw(value: WhatIf, *, of: Literal["what-if"] | None = ...) -> Figure: ...
+@overload
+def draw(value: Calibration, *, of: Literal["curve"] | None = ...) -> Figure: ...
 @overload
 def draw(value: Validity, *, of: Literal["validity"] | None = ...) -> Figure: ...
 @overload
