@@ -286,12 +286,22 @@ TYPES: dict[str, pa.DataType] = {
     "BOOLEAN": pa.bool_(),
     "BOOL": pa.bool_(),
     "TIMESTAMP": pa.timestamp("us"),
+    "DATE": pa.date32(),
 }
 """The target types of CAST."""
 
 
 def cast_column(value: Any, kind: pa.DataType) -> Any:
-    """Return columns or a scalar as another type; floats become whole numbers toward zero."""
+    """Return columns or a scalar as another type; floats become whole numbers toward zero.
+
+    A date is the time of its midnight, as in `comparable`; that of a time with a zone depends on
+    the zone that a database has set, so it is refused.
+    """
+    if pa.types.is_date(kind):
+        naive = pa.types.is_timestamp(value.type) and value.type.tz is None
+        if not (naive or any(is_text(value.type) for is_text in _TEXTS)):
+            raise pa.ArrowNotImplementedError(f"a time without a zone is needed, not {value.type}")
+        return pc.floor_temporal(pc.cast(value, pa.timestamp("us")), unit="day")
     if pa.types.is_floating(value.type) and pa.types.is_integer(kind):
         value = pc.trunc(value)
     return pc.cast(value, kind)
