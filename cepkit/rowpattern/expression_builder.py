@@ -21,6 +21,10 @@ from cepkit.rowpattern.expressions import (
     Expression,
     Scope,
 )
+from cepkit.rowpattern.operations import UNITS
+
+_PARTS = ("year", "month", "day", "hour", "minute")
+"""The parts of a time that all databases compute alike."""
 
 _OPERATORS = {
     "=": "eq",
@@ -204,6 +208,18 @@ class ExpressionBuilder(Transformer[Token, Any]):
     def cast(self, meta: Any, parts: list[Any]) -> Cast:
         return Cast(parts[0], parts[1], self._span(meta))
 
+    def extract(self, meta: Any, parts: list[Any]) -> Call:
+        part, value = parts
+        span = self._span(meta)
+        if part.lower() not in _PARTS:
+            raise PatternError(
+                f"EXTRACT of {part}",
+                expected=f"one of {', '.join(map(str.upper, _PARTS))}",
+                hint="databases differ in the first day of a week and in fractions of seconds",
+                span=span,
+            )
+        return Call(part.lower(), (value,), span=span)
+
     def typename(self, _: Any, parts: list[Any]) -> str:
         return str(parts[0]).upper()
 
@@ -226,6 +242,8 @@ class ExpressionBuilder(Transformer[Token, Any]):
                         span=span,
                     )
                 return Call("case", (*arguments, Constant(None, span))[:3], distinct, span=span)
+            case "timestampdiff" | "datediff" | "date_diff":
+                arguments = _with_unit(name, arguments, span)
         return Call(name.lower(), arguments, distinct, span=span)
 
     def call_of_all(self, meta: Any, parts: list[Any]) -> Call:
@@ -237,6 +255,24 @@ class ExpressionBuilder(Transformer[Token, Any]):
         scope: Scope = "final" if parts[0].upper() == "FINAL" else "running"
         call: Call = parts[1]
         return Call(call.name, call.arguments, call.distinct, scope, self._span(meta))
+
+
+def _with_unit(name: str, arguments: tuple[Expression, ...], span: Span) -> tuple[Expression, ...]:
+    """Return the arguments of a difference of times, the unit as a constant."""
+    if name.lower() == "datediff" and len(arguments) == 2:  # days, the later one first
+        return Constant("day", span), arguments[1], arguments[0]
+    match arguments:
+        case (Column(None, str(unit)) | Constant(str(unit)), start, end) if (
+            unit.lower().removesuffix("s") in UNITS
+        ):
+            return Constant(unit.lower().removesuffix("s"), span), start, end
+    unit_text = "'day'" if name.lower() == "date_diff" else "DAY"
+    raise PatternError(
+        f"{name.upper()} of these arguments",
+        expected=f"{name.upper()}({unit_text}, start, end), with {', '.join(UNITS)} for the unit",
+        hint="weeks, months and years begin differently in databases",
+        span=span,
+    )
 
 
 def _text(token: Token) -> str:

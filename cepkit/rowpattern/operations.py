@@ -215,6 +215,38 @@ def _greatest(*values: Any) -> Any:
     return pc.max_element_wise(*values, skip_nulls=False)
 
 
+def _time(value: Any) -> Any:
+    if not pa.types.is_timestamp(value.type):
+        raise pa.ArrowNotImplementedError(f"a time is needed, not {value.type}")
+    return value
+
+
+def _part(function: Callable[[Any], Any]) -> Operation:
+    """Return the part of a time that an Arrow function computes."""
+    return Operation(lambda value: pc.cast(function(_time(value)), pa.int64()), None, 1, 1)
+
+
+def _whole_units(unit: Any, start: Any, end: Any) -> Any:
+    """Return how many whole units lie between two times: TIMESTAMPDIFF."""
+    between = pc.cast(pc.subtract(_time(end), _time(start)), pa.duration("us"))
+    return pc.divide(pc.cast(between, pa.int64()), UNITS[unit.as_py()])
+
+
+def _borders(unit: Any, start: Any, end: Any) -> Any:
+    """Return how many borders of units lie between two times: DATEDIFF."""
+    ends = (pc.floor_temporal(_time(time), unit=unit.as_py()) for time in (start, end))
+    return _whole_units(unit, *ends)
+
+
+UNITS = {
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+}
+"""The microseconds of the units of differences."""
+
+
 OPERATIONS: dict[str, Operation] = {
     "eq": Operation(pc.equal, eq),
     "ne": Operation(pc.not_equal, ne),
@@ -260,6 +292,13 @@ OPERATIONS: dict[str, Operation] = {
     "lower": _of_text(texts.LOWER, pa.string()),
     "trim": _of_text(texts.TRIM, pa.string()),
     "length": _of_text(texts.LENGTH, pa.int64()),
+    "year": _part(pc.year),
+    "month": _part(pc.month),
+    "day": _part(pc.day),
+    "hour": _part(pc.hour),
+    "minute": _part(pc.minute),
+    "timestampdiff": Operation(_whole_units, None, 3, 3),
+    "datediff": Operation(_borders, None, 3, 3),
 }
 """The operations by name; names in other dialects are in `SYNONYMS`."""
 
@@ -269,6 +308,7 @@ SYNONYMS = {
     "character_length": "length",
     "nvl": "coalesce",
     "ifnull": "coalesce",
+    "date_diff": "timestampdiff",
 }
 
 TYPES: dict[str, pa.DataType] = {
@@ -304,6 +344,9 @@ def cast_column(value: Any, kind: pa.DataType) -> Any:
         return pc.floor_temporal(pc.cast(value, pa.timestamp("us")), unit="day")
     if pa.types.is_floating(value.type) and pa.types.is_integer(kind):
         value = pc.trunc(value)
+    if pa.types.is_date(kind):  # in expressions a date is the time at which it begins
+        time = value if pa.types.is_timestamp(value.type) else pc.cast(value, pa.timestamp("us"))
+        return pc.floor_temporal(time, unit="day")
     return pc.cast(value, kind)
 
 

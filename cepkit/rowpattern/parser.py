@@ -32,7 +32,6 @@ _REFUSED = {
     "OVER": ("a window function", "compute its column first"),
     "EXISTS": ("a subquery", "compute its column first"),
     "::": ("a cast by '::'", "write CAST(value AS type)"),
-    "EXTRACT": ("EXTRACT", "compute the column first"),
 }
 _TITLES = {
     "NAME": "a name",
@@ -187,8 +186,6 @@ def _refused(word: str, before: list[str]) -> tuple[str, str] | None:
         return "a subquery in FROM", "make the table first and hand it in as the table"
     if word == "DISTINCT" and before[-1:] == ["SELECT"]:
         return "SELECT DISTINCT", "drop duplicates from the result"
-    if word in ("FROM", "(") and "EXTRACT" in before[-4:]:
-        return _REFUSED["EXTRACT"]
     if word == "(" and before[-1:] in (["WITHIN"], ["FILTER"]):
         return f"{before[-1]} (...)", "compute its column first"
     return _REFUSED.get(word)
@@ -218,6 +215,7 @@ _VALUES = frozenset(
         "NULL",
         "_CASE",
         "_CAST",
+        "_EXTRACT",
         "_INTERVAL",
         "NAME",
         "PLUS",

@@ -1,0 +1,74 @@
+"""Parts and differences of times in MATCH_RECOGNIZE, as each database counts them."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import cepkit as ck
+from cepkit.errors import PatternError
+
+ROWS = pd.DataFrame(
+    {
+        "t": pd.to_datetime(["2024-01-01 10:59:50", "2024-01-01 11:00:10", "2024-01-03 09:00:00"]),
+        "x": [1, 2, 3],
+    }
+)
+
+
+def measured(expression, define="B AS B.x > A.x AND C.x > B.x"):
+    sql = f"""SELECT * FROM d MATCH_RECOGNIZE (ORDER BY t MEASURES {expression} AS v
+        PATTERN (A B C) DEFINE {define.replace(" AND C", ", C AS C")})"""
+    return ck.from_match_recognize(sql, ROWS).to_pandas()["v"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("TIMESTAMPDIFF(HOUR, A.t, B.t)", 0),
+        ("TIMESTAMPDIFF(SECOND, A.t, B.t)", 20),
+        ("TIMESTAMPDIFF(SECOND, B.t, A.t)", -20),
+        ("TIMESTAMPDIFF(DAY, A.t, C.t)", 1),
+        ("date_diff('day', A.t, C.t)", 1),
+        ("DATEDIFF(hour, A.t, B.t)", 1),
+        ("DATEDIFF(DAYS, A.t, C.t)", 2),
+        ("DATEDIFF(day, C.t, A.t)", -2),
+        ("DATEDIFF(C.t, A.t)", 2),
+        ("EXTRACT(HOUR FROM B.t)", 11),
+        ("YEAR(A.t) + MONTH(A.t) + DAY(C.t) + MINUTE(A.t)", 2024 + 1 + 3 + 59),
+        ("CAST(C.t AS DATE)", pd.Timestamp("2024-01-03")),
+    ],
+)
+def test_value(expression, value):
+    assert measured(expression) == [value]
+
+
+def test_conditions_compare_dates_and_differences():
+    define = "B AS CAST(B.t AS DATE) = CAST(A.t AS DATE) AND C.x > DATEDIFF(second, A.t, B.t) - 20"
+    assert measured("A.x", define) == [1]
+
+
+def test_missing_time_has_a_missing_difference():
+    rows = ROWS.assign(t2=[None, ROWS["t"][0], None])
+    sql = """SELECT * FROM d MATCH_RECOGNIZE (ORDER BY t MEASURES
+        DATEDIFF(day, A.t, A.t2) AS v PATTERN (A) DEFINE A AS TRUE)"""
+    assert ck.from_match_recognize(sql, rows).to_pandas()["v"].isna().tolist() == [
+        True,
+        False,
+        True,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("EXTRACT(DOW FROM A.t)", "EXTRACT of DOW"),
+        ("DATEDIFF(week, A.t, B.t)", "DATEDIFF of these arguments"),
+        ("date_diff(A.t, B.t)", "DATE_DIFF of these arguments"),
+        ("TIMESTAMPDIFF(HOUR, A.x, B.t)", "cannot be computed"),
+        ("HOUR(A.x)", "cannot be computed"),
+    ],
+)
+def test_what_databases_compute_differently_is_refused(expression, said):
+    with pytest.raises(PatternError, match=said):
+        measured(expression)
