@@ -32,11 +32,6 @@ _HINTS = {
     "lead": "in MATCH_RECOGNIZE it is NEXT(column, n)",
     "row_number": "COUNT(*) numbers the rows of a match",
     "power": "write a product",
-    **dict.fromkeys(
-        ("datediff", "date_diff", "timestampdiff"),
-        "systems count units differently, by their bounds or whole ones: write the difference, as"
-        " in B.t - A.t > INTERVAL '5' MINUTE",
-    ),
 }
 _OPERATORS = (
     "eq",

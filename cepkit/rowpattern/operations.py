@@ -332,16 +332,7 @@ TYPES: dict[str, pa.DataType] = {
 
 
 def cast_column(value: Any, kind: pa.DataType) -> Any:
-    """Return columns or a scalar as another type; floats become whole numbers toward zero.
-
-    A date is the time of its midnight, as in `comparable`; that of a time with a zone depends on
-    the zone that a database has set, so it is refused.
-    """
-    if pa.types.is_date(kind):
-        naive = pa.types.is_timestamp(value.type) and value.type.tz is None
-        if not (naive or any(is_text(value.type) for is_text in _TEXTS)):
-            raise pa.ArrowNotImplementedError(f"a time without a zone is needed, not {value.type}")
-        return pc.floor_temporal(pc.cast(value, pa.timestamp("us")), unit="day")
+    """Return columns or a scalar as another type; floats become whole numbers toward zero."""
     if pa.types.is_floating(value.type) and pa.types.is_integer(kind):
         value = pc.trunc(value)
     if pa.types.is_date(kind):  # in expressions a date is the time at which it begins

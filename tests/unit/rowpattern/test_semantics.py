@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import cepkit as ck
-from cepkit.errors import LimitError, PatternError, UnsupportedError
+from cepkit.errors import LimitError
 from cepkit.rowpattern import search
 
 PRICES = pd.DataFrame(
@@ -399,20 +399,3 @@ def test_explain_says_when_each_condition_is_evaluated():
         "after a match: LAST UP",
         "2 rows in the result",
     ]
-
-
-def test_a_date_is_the_midnight_of_a_time_without_a_zone():
-    times = ["1969-12-31 10:00", "1969-12-31 23:59", "2024-01-01 00:00", "2024-01-01 23:59"]
-    table = pd.DataFrame({"t": pd.to_datetime(times), "k": list("abcd")})
-    define = "PATTERN (A B) DEFINE B AS CAST(t AS DATE) = CAST(A.t AS DATE)"
-    clauses = f"ORDER BY t MEASURES A.k, CAST(B.t AS DATE) AS day {define}"
-    days = pd.to_datetime(["1969-12-31", "2024-01-01"]).to_pydatetime()
-    assert rows(clauses, table=table) == [("a", days[0]), ("c", days[1])]
-    with pytest.raises(PatternError, match="cannot be computed of timestamps"):
-        rows(clauses, table=table.assign(t=table.t.dt.tz_localize("Europe/Rome")))
-
-
-@pytest.mark.parametrize("function", ["DATEDIFF", "TIMESTAMPDIFF", "date_diff"])
-def test_a_difference_in_units_is_refused_with_what_to_write(function):
-    with pytest.raises(UnsupportedError, match="INTERVAL '5' MINUTE"):
-        rows(f"ORDER BY day PATTERN (A B) DEFINE B AS {function}('day', A.day, B.day) > 1")
