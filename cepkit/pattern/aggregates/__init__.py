@@ -22,3 +22,8 @@ AGGREGATES: Shelf[AggregateFunction] = Shelf(
 *_FIRST, _LAST = (name.upper() for name in AGGREGATES)
 NAMES = f"{', '.join(_FIRST)} or {_LAST}"
 """All aggregates, for error messages."""
+OF_MATCHES = (
+    "AGG takes attributes; of other values aggregate the matches: RETURN b.t - a.t AS took, then"
+    " detect(...).to_pandas()['took'].median(), .quantile(0.95) or .nunique()"
+)
+"""What to do for aggregates that the language does not have."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from lark.tree import Meta
 from cepkit.errors import PatternSyntaxError, nearest
 from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes as n
-from cepkit.pattern.aggregates import AGGREGATES, NAMES
+from cepkit.pattern.aggregates import AGGREGATES, NAMES, OF_MATCHES
 from cepkit.pattern.durations import read_window
 from cepkit.pattern.evaluation.functions.registered import SET_FUNCTIONS
 from cepkit.pattern.kinds import lowered, resolved
@@ -251,7 +252,9 @@ class NodeBuilder(ConditionBuilder):
             raise PatternSyntaxError(
                 f"'{function}' is not an aggregate",
                 expected=NAMES,
-                hint=nearest(function, map(str.upper, AGGREGATES)),
+                hint=OF_MATCHES
+                if re.fullmatch(r"median|mode|(approx_)?(p|perc|quant).*", function.lower())
+                else nearest(function, map(str.upper, AGGREGATES)),
                 span=self.span_of(function),
             )
         return c.Aggregate(str(function).lower(), variable, attribute, self.span_of(meta))

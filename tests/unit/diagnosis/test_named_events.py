@@ -236,3 +236,10 @@ def test_row_without_time_or_type_is_refused():
     stream = ck.events(frame, time="ts", type="kind", unit="s")
     with pytest.raises(StreamError, match="no time or no type"):
         ck.why_not(stream, "PATTERN SEQ(A a, B b)", b=1)
+
+
+def test_a_named_event_is_not_one_that_a_greedy_opt_leaves_out():
+    rows = [(0, "A", 1.0), (2, "B", 3.0), (3, "C", 9.0)]
+    text = "PATTERN SEQ(A a, OPT(B b) GREEDY, C c) WHERE b.price > 4"
+    assert asked(text, rows, a=0, c=2).found
+    assert failing(asked(text, rows, a=0, b=1, c=2)) == [("b.price > 4", "3 > 4 fails by 1")]
