@@ -9,7 +9,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from cepkit.api.arguments import Pattern, detectable, measured
@@ -18,7 +17,7 @@ from cepkit.arguments import typed
 from cepkit.calibration import curve
 from cepkit.calibration.labels import Incidents, incidents_of
 from cepkit.calibration.result import CalibratedRow, Calibration
-from cepkit.calibration.thresholds import Threshold, loosest, thresholds_of
+from cepkit.calibration.thresholds import Threshold, Values, loosest, thresholds_of
 from cepkit.errors import LimitError, PatternError, UnsupportedError, nearest
 from cepkit.pattern import conditions as c
 from cepkit.pattern.builder import as_query
@@ -119,7 +118,7 @@ def calibrate(
             rows = tuple(_run(stream, query, values, incidents, key) for values in product(*lists))
         else:
             ordered = [thresholds[name] for name in query.parameters]
-            longest = 0.0
+            longest: float = 0
             for each in ordered:
                 each.limit(first.get(each.name, 0))  # before minutes of work
                 if each.value is None:
@@ -186,7 +185,7 @@ def _alarms(
     query: Query,
     thresholds: Sequence[Threshold],
     by: str | None,
-    longest: float = 0.0,
+    longest: float = 0,
 ) -> tuple[curve.Alarms, int]:
     """Return the matches of the loosest values, and the length of the stream in microseconds."""
     loose = loosest(query, thresholds, None if by is None else _key(query, by), longest)
@@ -203,9 +202,7 @@ def _alarms(
         microseconds(table.column(name), name, unit=stream.schema.unit) for name in RESULT_ENDS
     )
     values = tuple(
-        np.asarray(ends - starts, np.float64)
-        if each.value is None
-        else _floats(table.column(f"${each.name}"))
+        ends - starts if each.value is None else _numbers(table.column(f"${each.name}"))
         for each in thresholds
     )
     column = None if by is None else table.column("key").to_pylist()
@@ -225,8 +222,18 @@ def _key(query: Query, by: str) -> c.Expression:
     )
 
 
-def _floats(column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
-    """Return values as floats, NaN where they are missing; durations in microseconds."""
+def _numbers(column: pa.ChunkedArray) -> Values:
+    """Return values, none of them missing, as whole numbers or floats; durations in microseconds.
+
+    Raises:
+        PatternError: They are not numbers.
+    """
     if pa.types.is_duration(column.type):
-        column = column.cast(pa.duration("us")).cast(pa.int64())
-    return np.asarray(column.cast(pa.float64()).to_numpy())
+        column = column.cast(pa.duration("us"))
+    is_whole = pa.types.is_integer(column.type) or pa.types.is_duration(column.type)
+    if not (is_whole or pa.types.is_floating(column.type) or pa.types.is_null(column.type)):
+        raise PatternError(
+            f"a parameter is compared with values of the type {column.type}",
+            expected="numbers or durations",
+        )
+    return np.asarray(column.cast(pa.int64() if is_whole else pa.float64()).to_numpy())

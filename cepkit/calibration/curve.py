@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cepkit.calibration.labels import Incidents, Integers
 from cepkit.calibration.result import CalibratedRow
-from cepkit.calibration.thresholds import Threshold
+from cepkit.calibration.thresholds import Threshold, Values
 
 _DAY = 86_400_000_000
 _POINTS = 50
@@ -24,12 +24,12 @@ class Alarms:
     """The matches of one detection, as far as counting needs them.
 
     Attributes:
-        values: For each threshold what it compares; NaN is missing.
+        values: For each threshold what it compares.
         ends: Their ends in microseconds.
         keys: Their keys; None for no key.
     """
 
-    values: tuple[npt.NDArray[np.float64], ...]
+    values: tuple[Values, ...]
     ends: Integers
     keys: Sequence[Any] | None
 
@@ -61,12 +61,12 @@ class Near:
         return cls(len(incidents.times), matches, hit, max(span, 1) / _DAY)
 
 
-def grid(values: npt.NDArray[np.float64]) -> list[float]:
+def grid(values: Values) -> list[float]:
     """Return values of a parameter where its curve changes; some of many, by rank and by size."""
-    distinct = np.unique(values[~np.isnan(values)])
+    distinct = np.unique(values)
     if len(distinct) > _POINTS:
         by_rank = np.linspace(0, len(distinct) - 1, _POINTS // 2).round().astype(np.int64)
-        sizes = np.linspace(distinct[0], distinct[-1], _POINTS - len(by_rank))
+        sizes = np.linspace(float(distinct[0]), float(distinct[-1]), _POINTS - len(by_rank))
         by_size = np.searchsorted(distinct, sizes).clip(max=len(distinct) - 1)
         distinct = distinct[np.union1d(by_rank, by_size)]
     return [int(value) if value == int(value) else float(value) for value in distinct.tolist()]
@@ -98,12 +98,9 @@ def rows(
     """
     if len(thresholds) == 1 and near is None:
         (threshold,), (values,) = thresholds, alarms.values
-        ordered = np.sort(values[~np.isnan(values)])
-        limits = np.array([threshold.limit(value) for value in grids[0]])
-        side: Literal["left", "right"] = "left" if threshold.sign in ("<", ">=") else "right"
-        below = np.searchsorted(ordered, limits, side)
-        counts = len(ordered) - below if threshold.rises else below
-        pairs = zip(grids[0], counts.tolist(), strict=True)
+        ordered = np.sort(values)
+        counts = (threshold.count(ordered, threshold.limit(value)) for value in grids[0])
+        pairs = zip(grids[0], counts, strict=True)
         return tuple(CalibratedRow((value,), count) for value, count in pairs)
     masks = [
         [threshold.passes(values, threshold.limit(value)) for value in each]

@@ -84,9 +84,17 @@ def incidents_of(labels: Any, by: str | None, tolerance: int, schema: Schema) ->
             f"labels of keys as a {type(labels).__name__}",
             expected=f"a DataFrame with the columns time and {by}",
         )
-    else:
+    elif isinstance(labels, list | tuple | pd.Series | pd.Index | np.ndarray):
         frame = pd.DataFrame({"time": list(labels)})
-    column = pa.chunked_array([pa.Array.from_pandas(frame["time"])])
+    else:
+        raise StreamError(
+            f"labels of the type {type(labels).__name__}",
+            expected="times in a list, or a DataFrame or a file with a column time",
+        )
+    try:
+        column = pa.chunked_array([pa.Array.from_pandas(frame["time"])])
+    except (pa.ArrowException, TypeError, ValueError):
+        raise StreamError("times of the labels that are of several kinds, or none") from None
     times = microseconds(column, "time", unit=schema.unit, timezone=schema.timezone)
     if by is None:
         return Incidents(np.sort(times), {}, tolerance)

@@ -7,6 +7,7 @@ other choice depends on it: FIRST, GREEDY, UNTIL, a strategy or AFTER MATCH do.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -28,6 +29,8 @@ from cepkit.pattern.query import Query, ResultColumn
 from cepkit.pattern.rewrite import MIRRORED
 
 Sign: TypeAlias = Literal["<", "<=", ">", ">="]
+Values: TypeAlias = npt.NDArray[Any]
+"""Whole numbers or floats, none of them missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ class Threshold:
     value: c.Expression | None
     unit: int
 
-    def limit(self, bound: object) -> float:
+    def limit(self, bound: object) -> int | float:
         """Return a value of the parameter in the units of `value`: durations are microseconds.
 
         Raises:
@@ -55,31 +58,60 @@ class Threshold:
         """
         if isinstance(bound, str) and self.value is None:
             window = parse_window(bound)
-            return float(window.microseconds if isinstance(window, TimeWindow) else "nan")
+            if isinstance(window, TimeWindow):
+                return window.microseconds
         if isinstance(bound, timedelta):
-            return float(in_microseconds(bound)) * self.unit
-        if isinstance(bound, bool) or not isinstance(bound, int | float):
+            return in_microseconds(bound) * self.unit
+        if (
+            isinstance(bound, bool)
+            or not isinstance(bound, int | float)
+            or not math.isfinite(bound)
+        ):
             raise PatternError(
                 f"${self.name} is compared with {bound!r}", expected="a number or a duration"
             )
-        return float(bound) * self.unit
+        return bound * self.unit
 
-    def passes(self, values: npt.NDArray[Any], limit: float) -> npt.NDArray[np.bool_]:
-        """Return which values pass; NaN never does."""
+    def count(self, ordered: Values, limit: float) -> int:
+        """Return how many of some values, in order, pass."""
+        side: Literal["left", "right"] = "left" if self.sign in ("<", ">=") else "right"
+        exact = _in_kind(ordered, limit, up=side == "left")
+        if exact is None:
+            below = len(ordered) if limit > 0 else 0
+        else:
+            below = int(np.searchsorted(ordered, exact, side))
+        return len(ordered) - below if self.rises else below
+
+    def passes(self, values: Values, limit: float) -> npt.NDArray[np.bool_]:
+        """Return which values pass."""
+        exact = _in_kind(values, limit, up=self.sign in ("<", ">="))
+        if exact is None:
+            return np.full(len(values), self.rises == (limit < 0))
         match self.sign:
             case "<":
-                return np.asarray(values < limit)
+                return np.asarray(values < exact)
             case "<=":
-                return np.asarray(values <= limit)
+                return np.asarray(values <= exact)
             case ">":
-                return np.asarray(values > limit)
+                return np.asarray(values > exact)
             case ">=":
-                return np.asarray(values >= limit)
+                return np.asarray(values >= exact)
 
     @property
     def rises(self) -> bool:
         """Whether a higher value of the parameter lets fewer matches pass."""
         return self.sign in (">", ">=")
+
+
+def _in_kind(values: Values, limit: float, *, up: bool) -> np.generic | None:
+    """Return a limit in the kind of values, rounded up or down; None if it lies beyond all.
+
+    Whole numbers are compared as such: floats hold them only up to 2^53.
+    """
+    if values.dtype.kind != "i":
+        return np.float64(limit)
+    whole = math.ceil(limit) if up else math.floor(limit)
+    return np.int64(whole) if -(2**63) <= whole < 2**63 else None
 
 
 def thresholds_of(query: Query) -> dict[str, Threshold] | str:

@@ -14,6 +14,7 @@ from cepkit.statistics.model import Statistics
 from tests.fuzz.case import Case, hostile, look_at, streams
 
 _PATTERN = "PATTERN SEQ(A a, B b, C c) WHERE a.x <= b.x AND a.k = c.k WITHIN 9 us"
+_OPEN = "PATTERN SEQ(A a, B b) WHERE b.x > $k WITHIN 5 seconds"
 _COUNTED = f"{_PATTERN} AGG COUNT, SUM(c.x)"
 
 _SQL = "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts PATTERN (a b+) DEFINE b AS x > PREV(x))"
@@ -75,6 +76,11 @@ def _calls() -> dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
             "method": "auto", "emit": "trigger", "functions": None, "share": "auto",
             "spark": ck.SparkOptions(), "progress": False}),
         "aggregate several": (ck.aggregate, (stream, [_COUNTED, _COUNTED]), {"share": "auto"}),
+        "calibrate": (ck.calibrate, (stream, _OPEN), {
+            "labels": [1, 2], "by": None, "tolerance": "1 second", "miss": 1.0,
+            "false_alarm": 1.0, "progress": False, "k": [1, 2]}),
+        "equivalent": (ck.equivalent, (_PATTERN, _OPEN.replace("$k", "3")), {
+            "streams": 50, "events": 4, "seed": 0, "progress": False}),
         "simulate": (ck.simulate, (stream, _PATTERN, "chain-nfa", ["a", "b", "c"]), {
             "limit": 5, "max_steps": 10, "progress": False}),
         "simulate counters": (ck.simulate, (stream, _PATTERN.replace("a.x <= b.x AND", ""),

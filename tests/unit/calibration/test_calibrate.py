@@ -90,6 +90,15 @@ def test_threshold_of_a_kind_takes_one_detection():
         assert row.matches == ck.detect(STREAM, bound).count()
 
 
+def test_whole_numbers_beyond_those_of_floats_are_compared_exactly():
+    rows = [{"t": t, "type": "A", "x": 2**60 + t} for t in range(3)]
+    stream = ck.events(rows, time="t", type="type", unit="s")
+    for sign, expected in ((">", [2, 1, 0]), (">=", [3, 2, 0]), ("<", [0, 1, 3])):
+        text = f"PATTERN A a WHERE a.x {sign} $k"
+        curve = ck.calibrate(stream, text, k=[2**60, 2**60 + 1, 2**70])
+        assert [row.matches for row in curve.rows] == expected
+
+
 def test_best_values_have_the_least_cost():
     curve = ck.calibrate(STREAM, PAIRS, labels=[3, 21], tolerance="1 second", miss=100)
     frame = curve.to_pandas()
