@@ -167,7 +167,7 @@ def simulate(
     """
     given: Any = pattern
     several = are_several(pattern)
-    if mechanism == PREFIX_COUNTERS:
+    if isinstance(mechanism, str) and mechanism == PREFIX_COUNTERS:
         refuse(
             "with prefix-counters",
             adapt=adapt is not None,
