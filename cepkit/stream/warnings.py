@@ -19,6 +19,8 @@ from cepkit.stream.columns import MISSING_INTEGER, Dropped
 from cepkit.stream.schema import UNITS
 
 _PATTERN_LENGTH = 100
+_RARE = 1_000
+"""Fewer than one tie in so many rows is chance: such a clock is finer than its events are close."""
 _TEXTS = 1_000
 _THOUSANDS = re.compile(r"(?<=\d)[.,' \u00a0](?=\d{3}(?!\d))")
 
@@ -89,14 +91,15 @@ def _year(time: float) -> int:
     return 1970 + math.floor(time / _DAY / 365.2425)
 
 
-def warn_of_nanoseconds(name: str, ties: int) -> None:
-    """Warn of times that differ by less than a microsecond, if there are any.
+def warn_of_nanoseconds(name: str, ties: int, rows: int) -> None:
+    """Warn of times that differ by less than a microsecond, unless they are as rare as chance.
 
     Args:
         name: The time column.
         ties: How many times are equal to the one before in microseconds alone.
+        rows: How many times there are.
     """
-    if ties:
+    if ties and ties * _RARE >= rows:
         _warn(
             f"times in '{name}' are rounded down to microseconds, which makes {ties:,} of them"
             " equal to the one before; ties='arrival' orders events of equal time by their rows"

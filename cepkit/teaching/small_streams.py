@@ -23,6 +23,8 @@ from cepkit.stream.warnings import StreamWarning
 from cepkit.teaching.domains import Domains
 
 STREAM, ROW = "stream", "row"
+_SCRIPTED = 0.8
+"""The share of streams that begin with the types of a match."""
 _ARROW = {
     "integer": pa.float64(),
     "text": pa.string(),
@@ -57,23 +59,15 @@ SmallStream: TypeAlias = tuple[SmallEvent, ...]
 def drawn(
     domains: Domains, queries: Sequence[Query], random: Random, most: int
 ) -> Iterator[SmallStream]:
-    """Yield streams without end, half of them around the events of a match."""
+    """Yield streams without end, most of them around the events of a match."""
     scripts = [branch.positive for query in queries for branch in normal_form(query)]
     scripts = [script for script in scripts if len(script) <= most]
     while True:
-        length = random.randint(1, most)
-        types = [random.choice(domains.types) for _ in range(length)]
-        if scripts and random.random() < 0.8:
-            for event in random.choice(scripts):
-                kinds = domains.types if event.types is None else sorted(event.types)
-                types.insert(random.randint(0, len(types)), random.choice(kinds))
-            script = random.choice(scripts)
-            wanted = [random.choice(sorted(e.types or domains.types)) for e in script]
-            extra = [random.choice(domains.types) for _ in range(max(0, length - len(wanted)))]
-            types = wanted
-            for kind in extra:
-                types.insert(random.randint(0, len(types)), kind)
-        yield _stream(domains, random, types[:most])
+        script = random.choice(scripts) if scripts and random.random() < _SCRIPTED else ()
+        types = [random.choice(sorted(event.types or domains.types)) for event in script]
+        for _ in range(random.randint(1, most) - len(types)):
+            types.insert(random.randint(0, len(types)), random.choice(domains.types))
+        yield _stream(domains, random, types)
 
 
 def _stream(domains: Domains, random: Random, types: Sequence[str]) -> SmallStream:

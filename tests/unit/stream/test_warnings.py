@@ -169,6 +169,17 @@ def test_whole_microseconds_of_nanoseconds_do_not_warn(recwarn):
     assert not recwarn
 
 
+def test_one_tie_of_nanoseconds_in_thousands_of_rows_does_not_warn(recwarn):
+    times = [
+        NOW * 10**9 + 5,
+        NOW * 10**9 + 7,
+        *range(NOW * 10**9 + 10**6, (NOW + 2) * 10**9, 10**6),
+    ]
+    table = pa.table({"t": pa.array(times).cast(pa.timestamp("ns")), "k": ["A"] * len(times)})
+    ck.events(table, time="t", type="k").columns([])
+    assert not recwarn
+
+
 DAYS = pd.DataFrame(
     {
         "day": pd.to_datetime(
