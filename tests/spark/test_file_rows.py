@@ -50,7 +50,7 @@ def many_kinds(count: int = 90) -> pa.Table:
             "yes": pa.array([None if i % 4 == 0 else i % 3 == 0 for i in range(count)]),
             "bytes": pa.array([bytes([i, 0, 255]) for i in range(count)]),
             "wide": pa.array([decimal.Decimal(i) / 8 for i in range(count)], pa.decimal128(38, 6)),
-            "inner": pa.array([{"a": i, "b": [i, None], "c": str(i)} for i in range(count)]),
+            "inner": pa.array([[{"a": i, "b": [i, None], "c": str(i)}] for i in range(count)]),
             "coded": pa.array(["ä", None, "c"] * (count // 3)).dictionary_encode(),
             "long": pa.array([str(i) * 3 for i in range(count)], pa.large_string()),
         }
@@ -59,7 +59,7 @@ def many_kinds(count: int = 90) -> pa.Table:
 
 def of_spark_and_of_files(frame, types, **times):
     stream = ck.events(frame, **(times or {"time": "ts", "type": "kind"}))
-    columns = arrow_columns(frame, stream.column_names, stream.column_names)
+    columns = arrow_columns(stream.source, stream.column_names, stream.column_names)
     files = file_rows(stream, columns, in_order=False)
     assert files is not None
     collected = CollectedRows(stream, columns)
@@ -84,6 +84,16 @@ def test_rows_are_those_that_spark_reads(spark, tmp_path, writer, types):
     assert contents(read) == contents(collected)
     if types is None:
         assert read["ts"].to_pylist() == collected["ts"].to_pylist()
+
+
+def test_files_with_structs_are_read_by_spark(spark, tmp_path):
+    path = str(tmp_path / "e.parquet")
+    inner = pa.array([{"a": i} for i in range(90)])
+    pq.write_table(many_kinds().append_column("record", inner), path)
+    stream = ck.events(spark.read.parquet(path), time="ts", type="kind")
+    columns = arrow_columns(stream.source, stream.column_names, stream.column_names)
+    assert "record.a" in columns.names
+    assert file_rows(stream, columns, in_order=False) is None
 
 
 @pytest.mark.parametrize(
