@@ -194,12 +194,11 @@ def _alarms(
     span = (statistics.last or 0) - (statistics.first or 0)
     plan = choosing.plan_to_run(loose, statistics)
     matches: Any = detect(stream, loose, plan, progress=False)
-    if stream.place == "spark":
-        table = pa.Table.from_pandas(matches.to_pandas(), preserve_index=False)
-    else:
-        table = matches.to_arrow()
+    # pandas would give times of Spark without their zone.
+    table: pa.Table = matches.toArrow() if stream.place == "spark" else matches.to_arrow()
+    unit, zone = stream.schema.unit, stream.schema.timezone
     starts, ends = (
-        microseconds(table.column(name), name, unit=stream.schema.unit) for name in RESULT_ENDS
+        microseconds(table.column(name), name, unit=unit, timezone=zone) for name in RESULT_ENDS
     )
     values = tuple(
         ends - starts if each.value is None else _numbers(table.column(f"${each.name}"))

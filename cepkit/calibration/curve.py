@@ -102,11 +102,10 @@ def rows(
         counts = (threshold.count(ordered, threshold.limit(value)) for value in grids[0])
         pairs = zip(grids[0], counts, strict=True)
         return tuple(CalibratedRow((value,), count) for value, count in pairs)
-    masks = [
-        [threshold.passes(values, threshold.limit(value)) for value in each]
-        for threshold, values, each in zip(thresholds, alarms.values, grids, strict=True)
-    ]
     counted = []
-    for chosen, passing in zip(product(*grids), product(*masks), strict=True):
-        counted.append(row(chosen, np.logical_and.reduce(passing), near))
+    for chosen in product(*grids):
+        passing = np.ones(len(alarms.ends), np.bool_)
+        for threshold, values, value in zip(thresholds, alarms.values, chosen, strict=True):
+            passing &= threshold.passes(values, threshold.limit(value))
+        counted.append(row(chosen, passing, near))
     return tuple(counted)

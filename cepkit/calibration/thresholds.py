@@ -21,6 +21,7 @@ from cepkit.pattern import conditions as c
 from cepkit.pattern import nodes as n
 from cepkit.pattern.checks import check
 from cepkit.pattern.durations import in_microseconds
+from cepkit.pattern.kinds import without_kinds
 from cepkit.pattern.normal_form import normal_form
 from cepkit.pattern.parameters import occurrences_in
 from cepkit.pattern.parsing.parser import parse_window
@@ -58,8 +59,8 @@ class Threshold:
         """
         if isinstance(bound, str) and self.value is None:
             window = parse_window(bound)
-            if isinstance(window, TimeWindow):
-                return window.microseconds
+            if isinstance(window, TimeWindow) and window == TimeWindow(window.microseconds):
+                return window.microseconds  # neither exclusive nor by the calendar
         if isinstance(bound, timedelta):
             return in_microseconds(bound) * self.unit
         if (
@@ -213,12 +214,7 @@ def loosest(
         values["key"] = key
     whole = None if not where else where[0] if len(where) == 1 else c.AllOf(tuple(where))
     returned = tuple(ResultColumn(name, value) for name, value in values.items())
-    plain = _without_kinds(query)
+    plain = without_kinds(query)
     if any(each.value is None for each in thresholds):
         plain = replace(plain, window=TimeWindow(int(longest)))
     return check(replace(plain, where=whole, returned=returned, parameters=(), text=None))
-
-
-def _without_kinds(query: Query) -> Query:
-    bare = n.with_events(query.written, lambda event: replace(event, kinds=()))
-    return replace(query, structure=bare, groups=(), unrolled_from=None)

@@ -146,11 +146,16 @@ def raised(query: Query) -> tuple[tuple[Kind, ...], Query]:
         return (), query
     parts = _conditions_of(query.written)
     if not set(map(repr, parts)) <= set(map(repr, c.conjuncts(query.where))):
-        plain = with_events(query.written, lambda event: replace(event, kinds=()))
-        return (), replace(query, structure=plain, groups=(), unrolled_from=None)
+        return (), without_kinds(query)
     own = _own_conditions(query, parts)
     where = own[0] if len(own) == 1 else c.AllOf(own) if own else None
     return kinds, replace(query, where=where)
+
+
+def without_kinds(query: Query) -> Query:
+    """Return a query whose events are of their types alone; WHERE stays."""
+    plain = with_events(query.written, lambda event: replace(event, kinds=()))
+    return replace(query, structure=plain, groups=(), unrolled_from=None)
 
 
 def check_no_type_is_a_kind(query: Query, types: Collection[str]) -> None:

@@ -21,7 +21,7 @@ SECOND = 1_000_000
 Value: TypeAlias = int | float | str | bool | datetime | timedelta | None
 
 _KINDS: tuple[Kind, ...] = ("integer", "text", "boolean", "timestamp", "duration")
-_MOST_VALUES = 8
+_MOST_VALUES = 32
 _EPOCH = datetime(2024, 1, 1)  # noqa: DTZ001 - as columns without a zone
 _TIMES = frozenset({"ts", "time", "timestamp", "t", "date", "datetime"})
 _OTHER_TYPE = "other"
@@ -57,7 +57,9 @@ def domains_of(queries: Sequence[Query]) -> Domains:
     moments = [name for name in names if kinds[name] == "timestamp"]
     time = next((name for name in moments if name.lower() in _TIMES), None)
     if time is None:
-        time = next(n for n in ("ts", "time", "ts_") if n not in names)
+        time = "ts"
+        while time in names:
+            time += "_"
     own = {name: kind for name, kind in kinds.items() if name != time}
     constants = [node.value for query in queries for node in _nodes(query, c.Literal)]
     values = {name: _values(kind, constants) for name, kind in own.items()}
@@ -141,7 +143,7 @@ def _values(kind: Kind, constants: Sequence[Value]) -> tuple[Value, ...]:
         case _:
             numbers = [v for v in constants if isinstance(v, int | float) and type(v) is not bool]
             values = [0, 1, 2, *(n + d for n in numbers for d in (0, -1, 1))]
-    return (*dict.fromkeys(values[: 4 * _MOST_VALUES]), None)
+    return (*dict.fromkeys(values[:_MOST_VALUES]), None)
 
 
 def _steps(queries: Sequence[Query], constants: Sequence[Value]) -> tuple[int, ...]:

@@ -24,9 +24,9 @@ from cepkit.teaching.small_streams import (
     Match,
     SmallEvent,
     SmallStream,
-    as_stream,
     drawn,
     matches_in,
+    unnumbered,
 )
 
 _BATCH = 1_000
@@ -67,7 +67,7 @@ class Equivalence(Printed):
         if self.example is None:
             return pd.DataFrame()
         frame: pd.DataFrame = self.example.source.to_pandas()
-        return frame.drop(columns=[self.example.source.column_names[i] for i in (2, 3)])
+        return frame
 
     def __str__(self) -> str:
         if not self.differ:
@@ -181,7 +181,7 @@ def equivalent(
         if best is None:
             return Equivalence(*queries, done, events)
         smallest = _shrunk(best, queries, domains)
-    example = as_stream([smallest], domains)
+    example = unnumbered(smallest, domains)
     one, other = (matches_in([smallest], query, domains)[0] for query in queries)
     return Equivalence(*queries, done, events, example, _alone(one, other), _alone(other, one))
 

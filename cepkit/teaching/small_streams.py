@@ -85,8 +85,15 @@ def _stream(domains: Domains, random: Random, types: Sequence[str]) -> SmallStre
     return tuple(made)
 
 
+def unnumbered(stream: SmallStream, domains: Domains) -> Stream:
+    """Return a stream with the columns that patterns read, without its numbers."""
+    numbered = as_stream([stream], domains)
+    table = numbered.source.drop_columns([_free(STREAM, domains), _free(ROW, domains)])
+    return events(table, time=domains.time, type=_free("type", domains))
+
+
 def as_stream(streams: Sequence[SmallStream], domains: Domains) -> Stream:
-    """Return streams as one, far apart in time, numbered in a column."""
+    """Return streams as one, far apart in time, streams and rows numbered in columns."""
     longest = max((stream[-1].ts for stream in streams if stream), default=0)
     apart = 3 * (longest + max(domains.steps)) + 1_000_000
     rows = [

@@ -99,6 +99,22 @@ def test_whole_numbers_beyond_those_of_floats_are_compared_exactly():
         assert [row.matches for row in curve.rows] == expected
 
 
+@pytest.mark.parametrize("zone", [None, "Europe/Rome", "UTC"])
+def test_labels_without_a_zone_are_in_that_of_the_stream(zone):
+    times = pd.date_range("2024-07-01 10:00", periods=6, freq="1h")
+    frame = pd.DataFrame({"t": times, "x": [0, 9, 0, 9, 0, 0]})
+    stream = ck.events(frame, time="t", timezone=zone)
+    for labels in (times[[1, 4]], times[[1, 4]].tz_localize(zone or "UTC")):
+        curve = ck.calibrate(stream, "PATTERN ANY a WHERE a.x > $k", k=[5], labels=labels)
+        assert (curve.rows[0].hits, curve.rows[0].false_alarms) == (1, 1)
+
+
+@pytest.mark.parametrize("value", ["2 s EXCLUSIVE", "3 calendar days", "5 EVENTS"])
+def test_window_that_is_no_plain_duration_is_refused(value):
+    with pytest.raises(PatternError, match="compared with"):
+        ck.calibrate(STREAM, "PATTERN SEQ(A a, B b) WITHIN $k", k=[value])
+
+
 def test_best_values_have_the_least_cost():
     curve = ck.calibrate(STREAM, PAIRS, labels=[3, 21], tolerance="1 second", miss=100)
     frame = curve.to_pandas()

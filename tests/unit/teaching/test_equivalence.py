@@ -58,10 +58,9 @@ def test_example_shows_a_difference_that_the_judge_confirms(first, second):
     rows = answer.example.source.to_pylist()
     schema = answer.example.schema
     events = []
-    for row in rows:
-        own = {name: value for name, value in row.items() if name not in ("stream", "row")}
+    for number, row in enumerate(rows):
         ts = int(row[schema.time].timestamp() * 1e6)
-        events.append(Event(ts, row[schema.type], own, row["row"]))
+        events.append(Event(ts, row[schema.type], row, number))
     sets = [
         sorted(sorted(rows_of(match)) for match in judge(events, query))
         for query in (answer.first, answer.second)
