@@ -14,7 +14,7 @@ from cepkit.errors import ArgumentError
 from cepkit.pattern.nodes import bound_events_of, events_of
 from cepkit.pattern.query import Query
 
-TABS = ("matches", "plan", "steps", "why not", "curve", "hand over")
+TABS = ("matches", "plan", "steps", "why not")
 """The tabs, in the order of the page."""
 SCHEMA = "cepkit.studio/1"
 _FRAGMENT = "#cepkit="
