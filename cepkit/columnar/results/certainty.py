@@ -16,11 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cepkit.columnar.results.held import Ints, Truth
 from cepkit.errors import LimitError
 from cepkit.pattern.uncertain import Difference
-
-Ints = npt.NDArray[np.int64]
-Truth = npt.NDArray[np.bool_]
 
 _FAR = 2**60
 _AT_ONCE = 1 << 16

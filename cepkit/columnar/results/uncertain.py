@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from cepkit.columnar.compile.program import Program
-from cepkit.columnar.results.certainty import Absent, Box, Ints, certainty
+from cepkit.columnar.results.certainty import Absent, Box, certainty
 from cepkit.columnar.results.expected import INSTEAD
+from cepkit.columnar.results.held import Held, Ints, _HeldMatches
 from cepkit.columnar.results.matches import Matches
-from cepkit.columnar.results.output import ROWS, MatchedEvents, Writer
-from cepkit.columnar.results.rows import Rows
 from cepkit.columnar.results.shown import FirstMatches
-from cepkit.columnar.slices.blocks import Block, SetBlock
+from cepkit.columnar.slices.blocks import Block
 from cepkit.lazy import pd
 from cepkit.memory import Room
 from cepkit.pattern.normal_form import Branch, normal_form
@@ -31,30 +29,8 @@ _BYTES = 24
 """The bytes of an event of a match, and of its times."""
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """The possible matches of a branch.
-
-    Attributes:
-        place: The number of the branch.
-        variables: What a match binds.
-        rows: The event of each variable in each match.
-        certain: Which matches are certain.
-    """
-
-    place: int
-    variables: tuple[str, ...]
-    rows: dict[str, Ints]
-    certain: npt.NDArray[np.bool_]
-
-    @property
-    def block(self) -> SetBlock:
-        """The matches as a block."""
-        return SetBlock(len(self.certain), self.rows, {})
-
-
-class _UncertainMatches(Matches):
-    """The possible matches of a query, which are found and held all at once.
+class _UncertainMatches(_HeldMatches):
+    """The possible matches of a query.
 
     Args:
         stream: A local stream.
@@ -78,7 +54,6 @@ class _UncertainMatches(Matches):
         self._errors = errors
         super().__init__(stream, widened(query, self._wide), plan, columns=columns, **options)
         self._stream, self.query = stream, query
-        self._judged: list[Judged] | None = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -87,48 +62,19 @@ class _UncertainMatches(Matches):
 
     def counts(self) -> pd.Series[int]:
         """Return the number of certain matches, and of those that are only possible."""
-        judged = self._all()
-        certain = sum(int(each.certain.sum()) for each in judged)
-        possible = sum(len(each.certain) for each in judged) - certain
+        found = self._all()
+        certain = sum(int(np.count_nonzero(each.certain)) for each in found)
+        possible = sum(each.block.size for each in found) - certain
         return pd.Series({"certain": certain, "possible": possible}, name="matches")
-
-    def count(self) -> int:
-        """Return the number of possible matches, certain or not."""
-        number = sum(len(each.certain) for each in self._all())
-        return number if self.limit is None else min(number, self.limit)
-
-    def blocks(self) -> Iterator[tuple[Program, Block]]:
-        """Yield the possible matches as rows of `columns`."""
-        for each in self._all():
-            yield self._programs[each.place], each.block
 
     def _batches(self, most: int | None = None) -> Iterator[pa.RecordBatch]:
         writer, schema = self.writer(), self.schema
         for each, bound, begin in self._parts(writer, most):
+            assert each.certain is not None
             for batch in writer.batches_of(bound):
                 certain = each.certain[begin : begin + len(batch)]
                 words = pa.array(np.where(certain, "certain", "possible"), pa.string())
                 yield pa.RecordBatch.from_arrays([*batch.columns, words], schema=schema)
-
-    def _written(self, writer: Writer, most: int | None) -> Iterator[pa.RecordBatch]:
-        for _, bound, _ in self._parts(writer, most):
-            yield from writer.batches_of(bound)
-
-    def _parts(
-        self, writer: Writer, most: int | None
-    ) -> Iterator[tuple[Judged, MatchedEvents, int]]:
-        left = self._limit(most)
-        for each in self._all():
-            bound = writer.bound(each.block, each.variables)
-            for begin in range(0, bound.size, ROWS):
-                part = bound.slice(begin, begin + ROWS)
-                part = part if left is None else part.slice(0, left)
-                if part.size:
-                    yield each, part, begin
-                left = None if left is None else left - part.size
-
-    def _frame(self, most: int | None, *, nested: bool) -> pd.DataFrame:
-        return Rows._frame(self, most, nested=nested)  # noqa: SLF001 - with the column of certainty
 
     def _shown(self) -> FirstMatches:
         first = super()._shown()
@@ -148,17 +94,10 @@ class _UncertainMatches(Matches):
         super()._count_all()
         self._number = None  # of the wider query, which has others, too
 
-    def _all(self) -> list[Judged]:
-        if self._judged is None:
-            with self._watched("finding matches"):
-                self._judged = list(self._judge())
-        return self._judged
-
-    def _judge(self) -> Iterator[Judged]:
-        """Yield the possible matches of each branch."""
+    def _find(self) -> Iterator[Held]:
         room = Room("matches", "their certainty", INSTEAD)
         branches = {frozenset(branch.variables): branch for branch in normal_form(self.query)}
-        candidates = _rows_of(super().blocks(), room)
+        candidates = _rows_of(Matches.blocks(self), room)
         present = {}
         for branch in branches.values():
             for event in branch.negated:
@@ -176,7 +115,7 @@ class _UncertainMatches(Matches):
                 self._box(rows), own, [each for each in absent if each is not None]
             )
             kept = {v: events[possible] for v, events in rows.items()}
-            yield Judged(place, program.variables, kept, certain[possible])
+            yield Held(place, kept, certain[possible])
 
     def _present(self, variable: str, room: Room) -> dict[frozenset[str], dict[str, Ints]]:
         """Return matches with each event that may break a NOT."""
