@@ -63,7 +63,7 @@ class _UncertainMatches(_HeldMatches):
     def counts(self) -> pd.Series[int]:
         """Return the number of certain matches, and of those that are only possible."""
         found = self._all()
-        certain = sum(int(np.count_nonzero(each.certain)) for each in found)
+        certain = sum(int(e.certain.sum()) for e in found if e.certain is not None)
         possible = sum(each.block.size for each in found) - certain
         return pd.Series({"certain": certain, "possible": possible}, name="matches")
 
