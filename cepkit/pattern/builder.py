@@ -24,7 +24,15 @@ from typing import cast
 from cepkit.arguments import typed
 from cepkit.errors import ArgumentError, PatternError, shown
 from cepkit.pattern.checks import check
-from cepkit.pattern.conditions import Aggregate, AllOf, Comparison, Expression
+from cepkit.pattern.conditions import (
+    DISTINCT,
+    Aggregate,
+    AllOf,
+    Attribute,
+    Comparison,
+    Expression,
+    ValueAggregate,
+)
 from cepkit.pattern.kinds import lowered, resolved
 from cepkit.pattern.nodes import (
     And,
@@ -202,6 +210,9 @@ class Pattern:
                     f"{shown(item)} is not an aggregate",
                     expected="count(), or sum_(c.price) and the like",
                 )
+            if expression.function == DISTINCT and expression.variable is not None:
+                attribute = Attribute(expression.variable, expression.attribute or "")
+                expression = ValueAggregate(DISTINCT, argument=attribute)
             items.append(expression)
         return Pattern(replace(self.parts, aggregates=tuple(items)))
 

@@ -401,6 +401,8 @@ def _aggregate(function: str, what: Variable | Term) -> Term:
         return Term(c.Aggregate(function, str(what)))
     operand = expression_of(what)
     if not isinstance(operand, c.Attribute):
+        if function in (*AGGREGATES, c.DISTINCT):
+            return Term(c.ValueAggregate(function, argument=operand))
         raise PatternError(
             f"{function} of '{what}'", expected="an attribute of a variable, as in b.price"
         )
