@@ -24,15 +24,7 @@ from typing import cast
 from cepkit.arguments import typed
 from cepkit.errors import ArgumentError, PatternError, shown
 from cepkit.pattern.checks import check
-from cepkit.pattern.conditions import (
-    DISTINCT,
-    Aggregate,
-    AllOf,
-    Attribute,
-    Comparison,
-    Expression,
-    ValueAggregate,
-)
+from cepkit.pattern.conditions import Aggregate, AllOf, Comparison, Expression
 from cepkit.pattern.kinds import lowered, resolved
 from cepkit.pattern.nodes import (
     And,
@@ -64,6 +56,7 @@ from cepkit.pattern.query import Query, ResultColumn
 from cepkit.pattern.terms import (
     Term,
     Variable,
+    aggregate_of,
     avg,
     count,
     expression_of,
@@ -204,16 +197,7 @@ class Pattern:
             if isinstance(item, str):
                 items.extend(parse_aggregates(item))
                 continue
-            expression = expression_of(item)
-            if not isinstance(expression, Aggregate):
-                raise PatternError(
-                    f"{shown(item)} is not an aggregate",
-                    expected="count(), or sum_(c.price) and the like",
-                )
-            if expression.function == DISTINCT and expression.variable is not None:
-                attribute = Attribute(expression.variable, expression.attribute or "")
-                expression = ValueAggregate(DISTINCT, argument=attribute)
-            items.append(expression)
+            items.append(aggregate_of(item))
         return Pattern(replace(self.parts, aggregates=tuple(items)))
 
     @typed
