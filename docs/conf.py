@@ -55,7 +55,7 @@ SEARCHED = "searched.js"
 
 
 def setup(app: Any) -> None:
-    """Add the directive `command-help`, and a search that finds texts in a site opened as a file."""
+    """Add the directive `command-help`, and a search that reads a site opened as a file."""
     app.add_directive("command-help", CommandHelp)
     app.connect("html-page-context", _load_texts)
     app.connect("build-finished", _write_texts)
