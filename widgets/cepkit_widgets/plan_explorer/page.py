@@ -139,11 +139,11 @@ def _row(
     row, names = group[0], [each.plan.planner for each in group]
     is_best = log_ratio <= _EQUAL
     best = ' <span class="good" title="no planner has a cheaper one">★</span>' if is_best else ""
-    earlier = {plan: planner for planner in names if (plan := outlook.changed(planner))}
+    earlier = {plan for plan in map(outlook.changed, names) if plan is not None}
     was = ""
     if earlier:
-        plan = _text(*earlier) if len(earlier) == 1 else "several plans"
-        was = f'<br><span class="changed">changed</span> <span class="soft">was {plan}</span>'
+        before = _text(*earlier) if len(earlier) == 1 else "several plans"
+        was = f'<br><span class="changed">changed</span> <span class="soft">was {before}</span>'
     chosen = " ".join(
         button("choose", name, name, pressed=name == outlook.planner, kind="link") for name in names
     )
