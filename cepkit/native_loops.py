@@ -223,7 +223,6 @@ def machine_code(compiled: Any, entry: str) -> bytes:
     Nothing of Numba's inner layout is touched where its release is not tested.
 
     Args:
-        compiled: The code compiled by Numba.
         entry: The name of the entry.
     """
     if not is_tested(numba_version()):
@@ -319,7 +318,6 @@ def entry_source(entry: str, name: str, types: Sequence[str], kinds: Iterable[An
 
     Args:
         entry: The name of the function.
-        name: The name of the loop.
         types: LLVM's types of its parameters: result pointer, error pointer, the arguments.
         kinds: Numba's types of the arguments.
 

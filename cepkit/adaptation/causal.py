@@ -58,9 +58,7 @@ class Causal:
 
     Args:
         adaptation: When and how to replan.
-        query: The query.
         plan: The plan of the whole stream; its statistics provide what slices do not measure.
-        sets: Which sets of Kleene variables make matches.
         memory: The memory of another one that planned the slices before; "" for none.
     """
 

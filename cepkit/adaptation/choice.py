@@ -39,7 +39,6 @@ def slice_plans(
         adapt: The argument `adapt` of a verb.
         query: The query. Only under skip-till-any-match can slices have different plans.
         plan: The plan of the whole stream.
-        sets: Which sets of Kleene variables make matches.
         measure: Measures the whole stream, if the plan has no statistics.
         in_order: Whether slices run one after the other.
 

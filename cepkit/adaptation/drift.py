@@ -72,7 +72,6 @@ class Drift:
     """Samples slices, one after the other, for shares of their own.
 
     Args:
-        query: The query.
         statistics: The known ones.
     """
 
@@ -90,7 +89,6 @@ class Drift:
         """Return the slice's own statistics; None if it does not differ or was not sampled.
 
         Args:
-            columns: The events.
             first: The first row of the slice.
             end: The row after its last.
             work: Its expected cost, in candidates.

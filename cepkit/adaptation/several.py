@@ -89,7 +89,6 @@ class SharedPerSlice:
     Args:
         whole: The shared plan of the whole stream.
         names: The queries that run together, in the order of the plan.
-        sets: Which sets of Kleene variables make matches.
         always: Whether to do so even if it promises little.
     """
 

@@ -70,9 +70,7 @@ class PerSlice:
     """Plans each slice by its own statistics.
 
     Args:
-        query: The query.
         plan: The plan of the whole stream, with its statistics.
-        sets: Which sets of Kleene variables make matches.
         always: Whether to do so even if it promises little.
     """
 

@@ -55,7 +55,6 @@ def events_of(columns: EventColumns, query: Query, names: Sequence[str]) -> Iter
     """Yield the events of a stream in stream order.
 
     Args:
-        columns: The stream.
         query: The query, with its partition and window.
         names: The attributes for `Event.values`.
     """

@@ -35,7 +35,6 @@ class Machine:
         members: The branches.
 
     Args:
-        mechanism: The mechanism.
         members: The branches; one that others follow comes before these.
         clauses: The clauses of each query, by its number.
         names: The attributes of events.

@@ -29,7 +29,6 @@ class Recording:
     """The operations of a run, recorded step by step.
 
     Args:
-        journal: The journal of the run.
         chart: Its nodes and edges.
         subject: Its patterns.
         members: The branches.
@@ -118,7 +117,6 @@ class Recording:
 
         Args:
             mechanism: The name of the mechanism.
-            kind: The kind of its diagram.
             columns: The stream.
             plan: The plan as a text.
         """

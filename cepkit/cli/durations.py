@@ -17,7 +17,6 @@ class DurationsWritten:
 
     Args:
         schema: The columns of the rows.
-        form: The form of durations.
 
     Attributes:
         schema: Those of the rows that are written.

@@ -73,7 +73,6 @@ class Detector:
         reached: The row up to which a sliced stream has been searched.
 
     Args:
-        query: The compiled query.
         slice_rows: Events of a slice; None: chosen from the window.
         plans: Chooses the plan of each slice; None: the plan of `query`. Unused under
             skip-till-next-match.

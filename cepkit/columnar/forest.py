@@ -43,8 +43,6 @@ def matches_of(
     """Yield program numbers and matches in a slice, in batches.
 
     Args:
-        query: The compiled query.
-        columns: The events of the slice.
         owned: The matches that are wanted.
         counters: For each program those of its steps; the work is added to them, that of common
             steps to those of the first program that has them.

@@ -126,7 +126,6 @@ def run_parts(
     """Yield branch numbers and what is made of matches, and after each slice its run.
 
     Args:
-        query: The compiled query.
         columns: A stream, or a part of it.
         owned: The matches that are the part's own.
         choice: Which sets of each Kleene variable are wanted.
@@ -266,7 +265,6 @@ def partitions_of(query: CompiledQuery, columns: EventColumns) -> Iterator[Part]
     To deal the events out takes about as long as to search them where there is little to do.
 
     Args:
-        query: The compiled query.
         columns: The whole stream.
 
     Returns:

@@ -92,7 +92,6 @@ def large_parts(
     """Return the files of a stream and how they are cut, if it is better read in pieces.
 
     Args:
-        stream: A stream.
         query: What looks for matches in it.
         attributes: The columns to read.
     """
@@ -112,7 +111,6 @@ def plan_of_parts(stream: Stream, query: Query) -> Plan | None:
     """Return the plan for a query over a stream that is better read in pieces; None if it is not.
 
     Args:
-        stream: A stream.
         query: The query, whose evaluation depends on an order.
     """
     sampled = sample_of(stream, query)
@@ -174,7 +172,6 @@ class Pieces:
     """The pieces of a stream.
 
     Args:
-        parts: The files.
         cut: How they are cut.
         attributes: The columns that conditions read.
         carried: The columns of the output; the time at least.

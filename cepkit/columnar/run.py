@@ -39,7 +39,6 @@ class Run:
     """One pass of a bound program over its slice.
 
     Args:
-        bound: The program and the slice.
         counters: One for each step in the order of work, those that list sets at the end; the
             work is added to them.
         choice: Which sets of each Kleene variable are wanted.

@@ -55,9 +55,7 @@ def work_of_order(branch: Branch, statistics: Statistics, order: OrderPlan) -> f
     """Return ln(work) of an order in which FIRST ends steps early, unlike `Work`.
 
     Args:
-        branch: The branch.
         statistics: The rates and selectivities.
-        order: The order.
     """
     cost, expected = WORK.on(branch, statistics), Expectation.of(branch, statistics)
     assert cost.alive is not None

@@ -153,7 +153,6 @@ class EventTable:
         """Return the function by which `evaluation` reads the values of combinations.
 
         Args:
-            rows: The events.
             sets: The events of Kleene variables, for functions of sets; without them a set is
                 the one event that its variable has in `rows`. If a function is about earlier
                 members, the members in `rows` must have such.

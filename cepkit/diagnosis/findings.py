@@ -56,7 +56,6 @@ class Inspector:
     """Checks the requirements of one branch on single combinations.
 
     Args:
-        measures: The measures of the branch.
         name: Returns the name of an event.
     """
 

@@ -91,7 +91,6 @@ class Partials:
         """Return rows of this joined with rows of `others`, which bind other variables.
 
         Args:
-            parents: The rows of this.
             others: The partial matches to join with.
             at: The rows of `others`.
             grouped: Whether rows keep the groups of their parents.
@@ -108,7 +107,6 @@ class Partials:
         """Return the rows with one more requirement taken into account.
 
         Args:
-            key: The key of the requirement.
             broken: Which rows violate it.
             touched: The variables that it is about, as bits.
         """
@@ -173,7 +171,6 @@ def join_key(
     different names have different codes.
 
     Args:
-        variable: The new variable.
         bound: The variables that are bound.
     """
     if not bound:
@@ -203,7 +200,6 @@ class SearchScopes:
             and places in different partitions cannot be compared.
 
     Args:
-        measures: The measures of the branch.
         active: The requirements that are looked at.
         tolerance: How many of them may be violated.
         stretch: How many times as long as its window a combination may be.

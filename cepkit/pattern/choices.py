@@ -171,7 +171,6 @@ class Choice:
         """Return whether a condition over some variables of this choice counts in it.
 
         Args:
-            variables: The variables.
             left_out: The variables that a greedy OPT leaves out here. None of them may be there, as
                 under NOT, so a condition over two such events is about neither.
         """
@@ -198,7 +197,6 @@ def choices_of(structure: Structure, names: Names) -> tuple[Choice, ...]:
     """Return the choices at the ORs of a structure.
 
     Args:
-        structure: The structure.
         names: The names of the absences that FIRST and GREEDY imply.
     """
     match structure:
@@ -263,10 +261,6 @@ def _choice_of_set(node: Kleene, names: Names) -> Choice:
 
 def of_one_member(condition: Expression, variable: str) -> Expression | None:
     """Return a condition on a set for a single event in its place.
-
-    Args:
-        condition: The condition.
-        variable: The variable of the set.
 
     Returns:
         The condition; None if a single member does not decide it.

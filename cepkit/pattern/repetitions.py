@@ -62,7 +62,6 @@ class Repetitions:
 
     Args:
         groups: All groups of a query.
-        names: The variables of the choice.
     """
 
     def __init__(self, groups: Sequence[Group], names: Collection[str]) -> None:

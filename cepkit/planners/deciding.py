@@ -319,7 +319,6 @@ def because(
 
     Args:
         branch: The branch of both plans.
-        before: The plan that is replaced.
         statistics: Those of now.
     """
     ready = cost.on(branch, statistics)

@@ -39,9 +39,7 @@ def aggregate(
     """Aggregate a local stream.
 
     Args:
-        stream: A local stream.
         patterns: The queries by their names.
-        functions: For each query the columns of aggregates, by name.
         method: One of `METHODS`; only "auto" and "a-seq" share.
         emit: Which rows; see `cepkit.aggregate`.
         share: One of `SHARES`, or a plan.

@@ -53,8 +53,6 @@ def aggregate_in_pieces(
     """Return the aggregates of a query over files that are better read in pieces; else None.
 
     Args:
-        stream: A local stream.
-        query: The query.
         functions: The columns of aggregates, by name.
         emit: Which rows; see `cepkit.aggregate`.
         way: How the query is aggregated.
@@ -95,13 +93,10 @@ class _Aggregation:
     """The aggregation of a query over the pieces of a stream.
 
     Args:
-        stream: A local stream.
-        query: The query.
         functions: The columns of aggregates, by name.
         emit: Which rows.
         way: How the query is aggregated.
         compiled: What detects its matches.
-        pieces: The pieces.
     """
 
     def __init__(

@@ -196,7 +196,6 @@ def shareable(
 
     Args:
         ways: How each query is aggregated.
-        functions: For each query the columns of aggregates, by name.
         method: One of `METHODS`.
     """
     sequences: dict[int, EventSequence] = {}
@@ -247,7 +246,6 @@ def plan_sharing(
     """Return the sharing plan of the queries.
 
     Args:
-        names: The names of all queries.
         sequences: The queries that may share, by number.
         functions: Of all queries the columns of aggregates, by name.
         reasons: Why the others cannot share; reasons of further queries are added.

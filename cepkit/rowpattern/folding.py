@@ -156,7 +156,6 @@ class Running:
         """Return an aggregate of no rows.
 
         Args:
-            name: The name of the aggregate.
             columns: For each argument a function for its value in a row.
             distinct: Whether equal values count once.
         """

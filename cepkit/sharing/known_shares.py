@@ -52,7 +52,6 @@ class KnownShares:
         """Return the statistics of a weaker branch.
 
         Args:
-            branch: The weaker branch.
             statistics: The statistics of the branch that it is a part of.
         """
         events = {v: canonical_event(branch, v) for v in branch.variables}

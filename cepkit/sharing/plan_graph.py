@@ -223,8 +223,6 @@ class Prepared:
         """Yield the nodes of an order.
 
         Args:
-            sharer: The branch.
-            order: Its places.
             pool: With whom it shares.
             after: How many of them are bound before, the node that binds them, and the number that
                 tells its rows, once they are checked, from others.

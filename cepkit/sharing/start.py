@@ -69,8 +69,6 @@ def order_cost(prepared: Prepared, sharer: Sharer, order: Sequence[int], bound: 
 
     Args:
         prepared: The workload with its prices.
-        sharer: The branch.
-        order: The variables.
         bound: The variables bound before.
     """
     total = 0

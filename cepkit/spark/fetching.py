@@ -54,7 +54,6 @@ def fetched(
     """Return the part of a Spark stream that queries need as a local stream; None if it is large.
 
     Args:
-        stream: Events in a Spark DataFrame.
         queries: The patterns; none: all events are needed.
         attributes: The columns that are read beside time and type.
         where: Whether to fetch the events ("driver") or not ("workers").
@@ -121,7 +120,6 @@ def _least(
     """Return all rows if they fit, else those of some types, and the types of these.
 
     Args:
-        rows: The rows.
         types: The types that are needed.
         columns: The columns of the table.
         most: The bytes that fit.

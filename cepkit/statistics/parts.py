@@ -143,7 +143,6 @@ class StreamCounter:
         """Yield for each key its number, an event of each value and type, and how many there are.
 
         Args:
-            columns: The events.
             weighted: What they represent; None: each itself, by every key.
         """
         for i, key in enumerate(self.keys):
@@ -160,7 +159,6 @@ class StreamCounter:
         """Count all events of some keys.
 
         Args:
-            columns: The events.
             weighted: What they represent; None: each itself, by every key.
         """
         keys = tuple(self._key(columns, i, weighted) for i in range(len(self.keys)))

@@ -64,7 +64,6 @@ def count_stream(columns: EventColumns, query: Query, *, details: bool = True) -
 
     Args:
         columns: The events, with the attributes of `attributes_read`.
-        query: The pattern.
         details: Whether to count more than plans need.
     """
     return count_beside(columns, query, lambda: None, details=details)[0]
@@ -77,7 +76,6 @@ def count_beside(
 
     Args:
         columns: The events, with the attributes of `attributes_read`.
-        query: The pattern.
         beside: Does the other thing.
         details: Whether to count more than plans need.
 

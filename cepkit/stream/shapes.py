@@ -84,7 +84,6 @@ def check_below(number: int | None, size: int, what: str, place: str) -> None:
         number: The number; None is always valid.
         size: The number of things.
         what: The name of the things: ``"events"``.
-        place: The place of the number.
 
     Raises:
         ShapeError: It is out of range.

@@ -185,8 +185,6 @@ def warn_of_short_window(absent: str, bound: str, window: str, *patterns: object
 
     Args:
         absent: The NOT.
-        bound: Its bound.
-        window: The window.
         patterns: The patterns; the first is named.
     """
     _warn(

@@ -132,7 +132,6 @@ def find(
     """Return the operations of a trace that satisfy the criteria.
 
     Args:
-        steps: Those of the trace.
         words: Makes sentences of them.
         name: The operation; None, as for all below except `after`, if it does not matter.
         clause: A clause that they checked.

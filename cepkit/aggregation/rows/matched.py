@@ -98,7 +98,6 @@ def aggregate(
     """Return a row for each trigger, about the live matches.
 
     Args:
-        matched: The matches.
         ts: The time of each event.
         function: The functions (`Together`), if values are elements.
         lanes: Where values are tracks.
@@ -152,10 +151,7 @@ def parts(
     """Return a row for each part of the matches.
 
     Args:
-        matched: The matches.
-        slots: The part of each match.
         ts: The time of each row.
-        groups: The group of each row.
         function: As in `aggregate`.
         lanes: As in `aggregate`.
     """

@@ -73,7 +73,6 @@ def reader(
     """Return a function for the element of an event at a position.
 
     Args:
-        together: The functions.
         variables: The variable of each position, from the first on.
         columns: The stream, with the attributes that the functions read.
     """

@@ -83,7 +83,6 @@ def carried(forest: Forest, lanes: Sequence[Lanes]) -> CarriedLanes:
     """Return the lanes of each node and link.
 
     Args:
-        forest: The shared counters.
         lanes: Of each sequence its lanes, by its own positions.
     """
     values: Values = {}

@@ -78,7 +78,6 @@ def cost_of(forest: Forest, rates: Rates, lanes: Sequence[int] | None = None) ->
     """Return the cost of a forest.
 
     Args:
-        forest: The shared counters.
         rates: The rates that the cost depends on.
         lanes: The number of lanes of each sequence; None for none. If several sequences use a node,
             the largest number counts, because equal lanes are carried once.

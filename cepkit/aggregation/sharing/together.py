@@ -92,7 +92,6 @@ def aggregate(
     """Return the rows of each sequence, and the operations with the groups.
 
     Args:
-        forest: The shared counters.
         sequences: Sequences of one cluster.
         functions: The aggregates of each; `can_share` must accept them.
         columns: The stream, with the attributes that they read.

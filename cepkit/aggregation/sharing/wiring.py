@@ -29,7 +29,6 @@ def wiring_of(
     """Return the tables of a forest.
 
     Args:
-        forest: The shared counters.
         lanes: The lanes of each sequence, by its own positions.
         events: For each event of the forest its node, and whether it must be absent after it.
         expiries: The number of expiry moments to make room for.

@@ -45,7 +45,6 @@ class Rules:
     """The demands of a branch on its events.
 
     Args:
-        branch: The branch.
         clauses: The clauses of its query.
         names: The attributes of events, in the order of their values.
         kinds: The kind of each attribute.

@@ -207,7 +207,6 @@ def generate(
     Args:
         conditions: As `rewrite.without_not` gives them, all about `variable` and bound ones.
         variable: The new variable.
-        candidates: Of all variables.
         bands: The number of bands that the loop checks first.
         counts: Whether it counts the pairs only.
     """

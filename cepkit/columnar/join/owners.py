@@ -57,7 +57,6 @@ class Owners:
         Args:
             step: The last step.
             partials: The partial matches.
-            low: Where their candidates begin.
         """
         first = len(step.candidates)
         for variable in step.step.variables:

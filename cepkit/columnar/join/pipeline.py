@@ -40,7 +40,6 @@ class Pipeline:
     Args:
         steps: In the order of work.
         absences: For each of them the NOTs to check after it.
-        candidates: Of all variables.
         join: Joins chunks with candidates.
         final: Further checks of complete rows in their order, each with a flag whether it is a NOT.
         owners: Decide which complete rows the slice owns; None if it owns all.

@@ -66,11 +66,7 @@ class _Loop:
 
 
 class Join:
-    """Joins partial matches with the candidates of further variables, on one slice.
-
-    Args:
-        candidates: Of all variables.
-    """
+    """Joins partial matches with the candidates of further variables, on one slice."""
 
     def __init__(self, candidates: Mapping[str, Candidates]) -> None:
         self._candidates = candidates

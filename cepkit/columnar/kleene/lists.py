@@ -176,7 +176,6 @@ class Listing:
 
     Args:
         bound: The program and the slice.
-        join: Joins rows with candidates.
         counters: One for each Kleene variable; the work is added to them.
     """
 

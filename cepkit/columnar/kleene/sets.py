@@ -70,7 +70,6 @@ class Sets:
     """The Kleene variables of a bound program on one slice.
 
     Args:
-        bound: The program and the slice.
         join: Joins rows with candidates.
         counters: One for each Kleene variable; the work is added to them.
         choice: Which sets are chosen.

@@ -222,7 +222,6 @@ def choose(
     can no longer reach its least size is not begun, and one that exceeds a cap is not extended.
 
     Args:
-        lists: The lists to choose from.
         caps: The limits that cut sets off.
         ways: Which member may follow which.
         cursor: Where to continue; afterwards where to continue next.

@@ -50,7 +50,6 @@ def flat_columns(columns: MatchColumns, names: Iterable[str]) -> MatchColumns:
     """Return the columns of matches with one for each attribute of each variable.
 
     Args:
-        columns: The columns of the matches.
         names: The attributes.
     """
     if columns.returned:

@@ -41,7 +41,6 @@ def table_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema, room: Room) -
     """Return matches as one table.
 
     Args:
-        batches: The matches.
         room: The memory that they may take.
 
     Raises:

@@ -40,7 +40,6 @@ def gathered(
 
     Args:
         writer: Has the columns, one for each attribute.
-        matches: The matches.
         room: The memory that they may take.
         may_lack: The columns in which values may be missing.
 
@@ -73,11 +72,7 @@ def gathered(
 
 
 class _Weights:
-    """How many bytes the columns of some matches will take.
-
-    Args:
-        writer: Has the columns.
-    """
+    """How many bytes the columns of some matches will take."""
 
     def __init__(self, writer: Writer) -> None:
         sources = [_source(writer, place) for place in range(len(writer.schema))]
@@ -126,7 +121,6 @@ class _Columns:
     """The columns of matches, each made on demand.
 
     Args:
-        writer: Has the columns.
         matches: The matches, all of them.
     """
 

@@ -191,7 +191,6 @@ class Writer:
     """Turns blocks of one slice into record batches.
 
     Args:
-        events: The events of the blocks.
         columns: The columns of the rows.
 
     Attributes:

@@ -146,8 +146,6 @@ def why_planned(query: Query, plan: Plan, before: Branches, run: SliceRun) -> st
     Args:
         query: The query that was run.
         plan: The plan of the whole stream, with its statistics.
-        before: The plan before it.
-        run: The slice.
     """
     if plan.statistics is None or not run.rates or before == run.branches:
         return ""

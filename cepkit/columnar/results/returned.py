@@ -114,7 +114,6 @@ def in_arrow(column: Column, kind: pa.DataType, size: int) -> pa.Array:
 
     Args:
         column: One for each row, or one for all.
-        kind: Their type.
         size: How many rows there are.
     """
     if column.kind == "null":
@@ -135,7 +134,6 @@ def may_lack(result: ResultColumn, lacking: Collection[str], everywhere: Collect
     """Return whether a value of a column may be missing.
 
     Args:
-        result: The column.
         lacking: The attributes that some events lack.
         everywhere: The variables that all matches bind.
     """

@@ -119,11 +119,7 @@ class InMemory:
     def batches(
         self, writers: Sequence[Writer], *, limited: bool
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Yield the number of a query and some of its matches.
-
-        Args:
-            writers: One for each query.
-        """
+        """Yield the number of a query and some of its matches."""
         for group in self.planned.groups:
 
             def make(number: int, block: Block, group: Group = group) -> Iterator[pa.RecordBatch]:

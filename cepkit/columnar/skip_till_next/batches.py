@@ -55,7 +55,6 @@ def taken_blocks(
     """Yield the matches of each branch that has any.
 
     Args:
-        programs: Of the branches.
         rows: For each match the rows of its variables in pattern order, then -1.
     """
     for number, program in enumerate(programs):

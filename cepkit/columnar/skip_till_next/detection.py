@@ -63,7 +63,6 @@ def next_matches(
     Searches count the examined candidates of each variable, and matches as survivors.
 
     Args:
-        branches: The normal form of the query.
         programs: Their programs; only batches follow them.
         counters: For each branch those of its steps; the work is added to them.
         taken: bool[events], whether an earlier match has an event; taken events are added. None:
@@ -136,7 +135,6 @@ class _Searcher:
     """Takes matches by first-match search, if that is possible.
 
     Args:
-        branches: The normal form of the query.
         programs: Their programs, for the variables and their place in the counters.
         consumed: For each event whether a match has it; events that are taken are added.
         counters: For each branch those of its steps.
@@ -239,9 +237,7 @@ class _Searches:
         searcher: Takes the matches.
         bound: The programs. They are freed together with their arrays: memory released in one piece
             can be reused for the next slice without going back to the system.
-        tables: The searches.
         decide: Decides their residual predicates.
-        lasts: The events that can be last.
     """
 
     def __init__(
@@ -276,7 +272,6 @@ def _lasts(tables: Tables, bound: Sequence[BoundProgram], begin: int, first: int
     """Return the events that can be last, in stream order.
 
     Args:
-        tables: The searches.
         begin: The row of the stream at which the slice begins.
         first: The first row of the stream that is wanted.
     """

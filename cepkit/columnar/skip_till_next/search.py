@@ -159,10 +159,8 @@ def _advance(
     """Find the next candidate of a step, from `at` on; return whether there is one.
 
     Args:
-        tables: The searches.
         decide: Evaluates residual predicates.
         first: The node of the first step.
-        depth: The step.
         last: The row of the last event.
         stop: The first row that is too late.
         consumed: bool[rows], whether a match has an event.
@@ -388,7 +386,6 @@ def scan(
     """Take the first match at each event that completes any, in stream order.
 
     Args:
-        tables: The searches.
         decide: Decides their residual predicates.
         lasts: The events that can be last.
         events: All events of the slice; events of taken matches become consumed.

@@ -179,7 +179,6 @@ class SubtreeCandidates(Ordered):
     Args:
         members: For each variable its candidate in each partial match.
         anchor: The variable with that time.
-        candidates: Of all variables.
     """
 
     def __init__(

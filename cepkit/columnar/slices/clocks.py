@@ -38,7 +38,6 @@ def with_numbers(
 
     Args:
         columns: The whole stream, or some of its events that have them.
-        clocks: Which numbers.
         partition_by: The attributes inside whose partitions places are counted.
     """
     arrivals, places = columns.arrivals, columns.places

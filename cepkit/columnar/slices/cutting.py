@@ -90,7 +90,6 @@ def slices(
         values: The clock's reading at each event, ascending.
         window: The greatest distance of two events of a match by that clock; None for any.
         slice_rows: Events of a slice; None: chosen from the window.
-        first: The first event that a slice owns.
         last: The end of those that slices own; None: that of the stream.
         least: The least events of a slice, if `slice_rows` is None.
         windows: The same in windows; None: `WINDOWS_PER_SLICE`.

@@ -83,7 +83,6 @@ def chain_of(
     """Return the automaton of one branch.
 
     Args:
-        name: Which branch it is.
         order: The order in which its variables are bound.
         branch: The branch that the plan evaluates. Without it types and conditions are unknown; the
             statistics, if any, still tell which variables have conditions between them.

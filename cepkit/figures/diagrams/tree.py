@@ -129,7 +129,6 @@ def tree_of(
     """Return the picture of the tree of one branch.
 
     Args:
-        name: The branch.
         branch: The branch that the plan evaluates. Without it types and conditions are unknown; the
             statistics, if any, still tell which variables have conditions between them.
         statistics: The statistics that the plan was made with.

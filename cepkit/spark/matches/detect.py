@@ -70,7 +70,6 @@ def detect(
         slice_events: The length of a slice where there is no window in time, but one in events,
             or contiguity.
         limit: The most matches wanted, None for all.
-        sets: Which sets of Kleene variables make matches.
         route: How the events reach the workers; None: chosen.
         plans: Chooses the plan of each slice inside each task.
         reported: Whether the user was already warned about the stream.
@@ -111,7 +110,6 @@ def start(
 
     Args:
         queries: The queries, by number.
-        plans: Their plans.
         group: They, compiled.
         statistics: The statistics of the stream, if known.
         slice_seconds: As for `detect`.
@@ -152,12 +150,9 @@ def detect_fetched(
     """Return the matches in a fetched Spark stream, found in this process.
 
     Args:
-        stream: Events in a Spark DataFrame.
         part: Those that the query needs, fetched.
-        query: The pattern.
         plan: An order for each of its branches.
         limit: The most matches wanted, None for all.
-        sets: Which sets of Kleene variables make matches.
         plans: Chooses the plan of each slice.
 
     Raises:

@@ -53,7 +53,6 @@ def table_rows(
 
     Args:
         blocks: The matches, with the number of their program.
-        group: The queries.
         table: The columns.
         columns: The columns of the matches of each query, by its number.
     """

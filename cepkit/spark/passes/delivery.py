@@ -64,7 +64,6 @@ def deliver(scan: Scan, route: Route | None) -> Delivery:
     """Choose how the events reach the workers.
 
     Args:
-        scan: The columns that are read of the stream.
         route: The route; None: files if possible.
 
     Raises:

@@ -149,7 +149,6 @@ def file_rows(stream: Stream, columns: pa.Schema, *, in_order: bool) -> FileRows
     """Return the rows of a Spark stream from its files; None if Spark must read them.
 
     Args:
-        stream: Events in a Spark DataFrame.
         columns: The columns to read, in Arrow.
         in_order: Whether the rows must be in Spark's order.
     """

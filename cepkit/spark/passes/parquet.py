@@ -31,7 +31,6 @@ def choose(
     """Return slices, the reads of each task, and a sentence; None if this route is not taken.
 
     Args:
-        scan: The columns that are read of the stream.
         layout_for: Chooses slices for a stream of that extent.
     """
     stream = scan.stream

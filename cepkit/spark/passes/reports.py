@@ -31,7 +31,6 @@ class Reports:
     """The reports of a pass's tasks, with a single warning of rows that are no events.
 
     Args:
-        sent: Where tasks report.
         tasks: How many there are.
         reported: Whether the user knows of rows that are no events.
 

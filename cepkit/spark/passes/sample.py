@@ -131,11 +131,8 @@ def draw(
     """Return a draw of a stream, and the rows to fetch.
 
     Args:
-        source: The rows.
         sending: The columns and types that the pattern reads.
         window: Its window in time; None: it has none.
-        counts: The stream, counted by type.
-        seed: The seed of the draw.
         by_hash: Whether to draw events alone, because slices have turned out to be too large.
     """
     types = sending.types
@@ -171,7 +168,6 @@ def _slices(
     """Return slices all over the stream; None if they would have too many events, or most.
 
     Args:
-        counts: The stream, counted by type.
         relevant: The events of the pattern's types.
         window: The window, in microseconds.
         size: How many events the slices should have.

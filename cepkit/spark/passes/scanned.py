@@ -100,9 +100,7 @@ def is_read_alike(file: pq.ParquetFile, names: Sequence[str], columns: pa.Schema
     """Return whether Arrow and Spark read the same from a file.
 
     Args:
-        file: The file.
         names: All columns that Spark has.
-        columns: Those that are read, in Arrow.
     """
     return _same_columns(file.schema_arrow, names, columns) and not _old(file.metadata)
 

@@ -93,11 +93,9 @@ class Bucket:
         """Yield late events, and rows that become certain as time moves on; return the new state.
 
         Args:
-            held: The state of the bucket.
             new: Rows that have come since, in the order of arrival, of `sending`'s columns.
             until: The time in microseconds before which all events had come before these; None:
                 not known yet.
-            number: The number of the bucket.
             complete: The time before which all events have come with these; None: `until`.
         """
         until = _latest(until, held.complete)
@@ -129,7 +127,6 @@ class Bucket:
 
         Args:
             held: The state of the bucket after a step.
-            number: The number of the bucket.
         """
         if not len(held.events) or held.complete is None:
             return None

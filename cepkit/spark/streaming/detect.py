@@ -43,11 +43,9 @@ def detect(
     is as early as with its query alone. Events are kept once, for the longest window.
 
     Args:
-        stream: Events in a streaming DataFrame.
         queries: The patterns, with windows, by their names; of several, the column `pattern` says
             of which a match is.
         plans: How they are evaluated. A query may continue from its checkpoint with other plans.
-        sets: Which sets of Kleene variables make matches.
         share: Whether queries share the steps that they begin with.
         buckets: The number of buckets that the key of all queries is hashed into; one task
             evaluates a bucket. None: 16, or one without a key.

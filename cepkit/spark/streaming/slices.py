@@ -52,7 +52,6 @@ class Slices:
         Args:
             bucket: The number of the bucket.
             ts: The times of the events that it sees, ascending.
-            owned: The stretch.
         """
         assert owned.until is not None
         begin = 0 if owned.since is None else int(np.searchsorted(ts, owned.since))

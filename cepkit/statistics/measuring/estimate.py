@@ -52,7 +52,6 @@ def tally_slice(
 
     Args:
         columns: The events, with the attributes of `attributes_read`.
-        query: The pattern.
         seed: The seed of the draws; the same seed on the same events gives the same numbers.
         sample: The number of draws for each set of variables.
         owned: The first and the last microsecond of the slice; None for those of the events. A
@@ -97,7 +96,6 @@ def combine(
     would make every plan free.
 
     Args:
-        query: The pattern.
         counts: The counts of the whole stream.
         slices: The tallies of each measured slice, weighted by its combinations.
         partial: Whether the stream has further slices.
@@ -154,7 +152,6 @@ def estimate(
 
     Args:
         columns: The events, with the attributes of `attributes_read`.
-        query: The pattern.
         seed: The seed of the sample.
         details: Whether to count more than plans need: keys, times, missing values and late
             events.
@@ -183,9 +180,7 @@ def joins_of(
 
     Args:
         columns: The whole stream or a part of it, with the attributes of `attributes_read`.
-        query: The pattern.
         statistics: The selectivities of the stream.
-        seed: The seed of the draws.
         part: The part; None: the whole stream.
     """
     joins: dict[frozenset[str], Joined] = {}

@@ -71,7 +71,6 @@ class Lookups:
     """Looks up the events that extend the partial matches of a branch.
 
     Args:
-        columns: The events.
         branch: The branch, with a window in time or none.
         members: For each variable the rows that pass its own conditions.
     """
@@ -107,7 +106,6 @@ class Lookups:
 
         Args:
             variable: The variable to bind next.
-            bound: The events of the partial matches.
         """
         shared = {
             number: next(v for v in bound.rows if v in keys)

@@ -73,10 +73,7 @@ def measured_slices(
     """Return statistics from the slices of a stream.
 
     Args:
-        slices: The slices.
-        query: The pattern.
         counts: The counts of the whole stream.
-        seed: The seed of the draws.
         joins: Whether to sample joins.
     """
     tallies = tally_slice(slices.columns, query, seed=seed)
@@ -109,8 +106,6 @@ class Slices:
         """Return slices of about `size` events; None if the whole stream is not much longer.
 
         Args:
-            columns: The stream.
-            query: The pattern.
             seed: The seed of their places.
             size: The number of their events together; more if windows are long.
         """

@@ -21,7 +21,6 @@ def arrival_numbers(column: ArrowColumn, name: str, rows: npt.NDArray[np.integer
 
     Args:
         column: The arrival of each row of a source: numbers or times.
-        name: The column's name, for error messages.
         rows: The rows that are events, ascending.
 
     Returns:
