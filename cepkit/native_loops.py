@@ -24,8 +24,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
+
+from cepkit.lazy import llvm
 
 TESTED = ("0.62", "0.63", "0.64", "0.65", "0.66", "0.67", "0.68")
 """The releases of Numba whose inner layout these loops are tested with; others run their own."""
@@ -102,6 +103,8 @@ def may_run() -> bool:
 
     That is so for a tested release with default settings, until something imports Numba.
     """
+    if not is_installed():
+        return False
     known = ("NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS")
     set_otherwise = any(name.startswith("NUMBA_") and name not in known for name in os.environ)
     return not (
@@ -112,6 +115,12 @@ def may_run() -> bool:
 def is_tested(version: str) -> bool:
     """Return whether loops of this version of Numba are tested to run without it."""
     return ".".join(version.split(".")[:2]) in TESTED
+
+
+@cache
+def is_installed() -> bool:
+    """Return whether there is Numba; a browser has none."""
+    return find_spec("numba") is not None
 
 
 @cache

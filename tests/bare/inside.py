@@ -28,6 +28,7 @@ ROWS = """SELECT * FROM trades MATCH_RECOGNIZE (PARTITION BY ticker ORDER BY ts
 
 NEEDS = {"cepkit.spark": "spark", "cepkit.pattern.sql": "sql", "cepkit_widgets": "notebook"}
 ON_SPARK = ("get_session",)
+IN_NOTEBOOKS = ("studio",)
 
 
 def main() -> None:
@@ -118,13 +119,14 @@ def _run_python(source: Any, frame: Any) -> int:
     }
     others = {"CepkitError", "SparkOptions", "Statistics"}
     modules = {"adaptation", "builder", "costs", "planners", "sharing"}
-    assert {*verbs, *ON_SPARK} == set(ck.__all__) - others - modules
+    assert {*verbs, *ON_SPARK, *IN_NOTEBOOKS} == set(ck.__all__) - others - modules
     for verb in verbs.values():
         verb()
     for name in others | modules:
         getattr(ck, name)
     for name in ON_SPARK:
         _refused(lambda name=name: getattr(ck, name), "spark")
+    _refused(lambda: ck.studio(stream), "notebook")
     return len(verbs)
 
 

@@ -88,6 +88,7 @@ def _calls() -> dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]]:
         "why_not": (ck.why_not, (stream, _PATTERN), {
             "plan": ["a", "b", "c"], "id": None, "violations": 1, "limit": 3,
             "bindings": {"a": 0}, "progress": False}),
+        "studio": (ck.studio, (stream, _PATTERN), {"events": 5}),
         "why_not named": (ck.why_not, (stream, _PATTERN), {"a": 0, "b": 1}),
         "SparkOptions": (ck.SparkOptions, (), {"slice_seconds": 1.0, "slice_events": 10,
             "route": "driver", "buckets": 2, "late": "count", "timeouts": True}),

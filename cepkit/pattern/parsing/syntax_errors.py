@@ -330,7 +330,9 @@ class _Report:
             yield "a duration is one number and one unit; several are added: 1 hour + 30 minutes"
 
     def _quotes(self) -> Iterator[str]:
-        """A name that needs quotes: `session-id`, `product view v`."""
+        """A name that needs quotes: `session-id`, `product view v`, `a.@timestamp`."""
+        if sign := re.match(r"[@#][\w.-]+", self.text[self.position :]):
+            yield f'a name that is not a word goes in double quotes: "{sign[0]}"'
         if not {"_COMMA", "VARIABLE"} & self.accepts or "LESS" in self.accepts:
             return
         for run in re.finditer(r"\w[\w.:/-]*\w", self.text):

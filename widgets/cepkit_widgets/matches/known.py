@@ -162,6 +162,17 @@ class Known(ABC):
                 here[of[members.rows == event]] = True
         return np.flatnonzero(held)
 
+    def events_of(self, number: int) -> tuple[int, ...]:
+        """Return the events of a match, ascending."""
+        return tuple(sorted({e for events in self.binding(number).values() for e in events}))
+
+    def number_of(self, events: tuple[int, ...]) -> int | None:
+        """Return the number of the first known match of exactly these events; None without one."""
+        if not events:
+            return None
+        numbers = map(int, self.with_event(events[0]))
+        return next((number for number in numbers if self.events_of(number) == events), None)
+
     @property
     def attributes(self) -> tuple[str, ...]:
         """The columns of events, those that conditions read first."""

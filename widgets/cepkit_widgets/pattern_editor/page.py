@@ -28,6 +28,7 @@ from cepkit_widgets.kit.parts import (
     html_text_lines,
     progress_bar,
     table,
+    two_panes,
 )
 from cepkit_widgets.matches.bars import Band, Bar, lanes_of
 from cepkit_widgets.matches.known import KnownMatches
@@ -59,6 +60,7 @@ class EditorOutlook:
         chosen: The number of the current match.
         running: The last run over the whole stream.
         code: The cell that finds the matches.
+        alone: Whether it is no panel of another app, which shows the automaton and the code.
     """
 
     reading: Reading
@@ -71,6 +73,7 @@ class EditorOutlook:
     chosen: int
     running: Running | None
     code: str
+    alone: bool = True
 
 
 def editor_html(outlook: EditorOutlook, width: int) -> str:
@@ -81,10 +84,15 @@ def editor_html(outlook: EditorOutlook, width: int) -> str:
         width: The room, in pixels.
     """
     room = max(300, width - _PADDING)
+    _, right = two_panes(room)
+    below = ""
+    if outlook.alone:
+        code = code_block("The cell that finds the matches", outlook.code)
+        below = f"{_automaton(outlook, room)}{code}"
     return (
-        f"<h3>Pattern editor</h3>{_text(outlook)}{_automaton(outlook, room)}"
-        f"{_trial(outlook, room)}{_run(outlook)}"
-        f"{code_block('The cell that finds the matches', outlook.code)}"
+        '<h3>Pattern editor</h3><div class="panes two">'
+        f'<div class="pane">{_text(outlook)}</div>'
+        f'<div class="pane">{_trial(outlook, right)}{_run(outlook)}</div></div>{below}'
     )
 
 
@@ -195,7 +203,9 @@ def _matches(trial: Trial, outlook: EditorOutlook, room: float) -> str:
         letter if letter == name else f"{letter}: {name}"
         for letter, name in zip(letters(known.variables), known.variables, strict=True)
     )
-    svg = timeline_svg(around, known.variables, room, action=None, bands=[band])
+    svg = timeline_svg(
+        around, known.variables, room, action=None if outlook.alone else "ask", bands=[band]
+    )
     return (
         f'<div class="bar"><span>Match {number:,}, from {html_text(around.start)}</span>'
         + button("choose", "Previous", str(number - 1), label="previous match", disabled=not number)
